@@ -1,0 +1,142 @@
+//! The store in this process: locks between the tasks and threads of one program, and the model made tangible.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::driver::record::{Record, Scene};
+use crate::error::{Error, Result};
+use crate::port::{
+    Answer, Capabilities, Failure, Fence, LeaseStore, LockKey, NoticeSink, RuntimeHandle, Step,
+};
+use crate::runtime::sync::Mutex;
+
+/// One set of locks in memory. Clients made from the same value exclude each other.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// use fencelock::driver::memory::Memory;
+/// let memory = Memory::new();
+/// let first = memory.connect().await?;
+/// let second = memory.connect().await?;
+/// let guard = first.lock("orders:42").acquire().await?;
+/// assert!(second.lock("orders:42").try_acquire().await?.is_none());
+/// # guard.release().await?; Ok::<(), fencelock::Error>(()) }).unwrap();
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Memory(Arc<Mutex<Shelf>>);
+
+#[derive(Debug, Default)]
+struct Shelf {
+    records: BTreeMap<LockKey, Record>,
+    sinks: BTreeMap<Arc<str>, Sink>,
+    clients: u64,
+    steps: u64,
+}
+
+#[derive(Clone)]
+struct Sink(NoticeSink);
+
+impl std::fmt::Debug for Sink {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Sink")
+    }
+}
+
+/// Forgotten records are swept out once in so many steps.
+const SWEEP_EVERY: u64 = 4096;
+
+impl Memory {
+    /// An empty set of locks.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The store as one more client sees it.
+    pub fn store(&self, runtime: RuntimeHandle) -> MemoryStore {
+        let mut shelf = self.0.lock();
+        shelf.clients += 1;
+        let channel = format!("memory:{}", shelf.clients).into();
+        MemoryStore { memory: self.clone(), channel, runtime }
+    }
+}
+
+/// One client's view of a [`Memory`].
+#[derive(Debug)]
+pub struct MemoryStore {
+    memory: Memory,
+    channel: Arc<str>,
+    runtime: RuntimeHandle,
+}
+
+impl std::fmt::Debug for dyn crate::port::Runtime {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Runtime")
+    }
+}
+
+impl MemoryStore {
+    fn carry_out(&self, batch: &[Step]) -> (Vec<Answer>, Vec<(NoticeSink, crate::port::Notice)>) {
+        let now = self.runtime.wall();
+        let mut shelf = self.memory.0.lock();
+        let Shelf { records, sinks, steps, .. } = &mut *shelf;
+        let reachable = |channel: &str| sinks.contains_key(channel);
+        let mut scene =
+            Scene { now, channel: &self.channel, reachable: &reachable, notices: Vec::new() };
+        let answers = batch
+            .iter()
+            .map(|step| {
+                let record = records.entry(step.lock.clone()).or_default();
+                Ok(record.apply(step, &mut scene))
+            })
+            .collect();
+        let notices = scene.notices;
+        let told = notices
+            .into_iter()
+            .filter_map(|(channel, notice)| Some((sinks.get(&channel)?.0.clone(), notice)))
+            .collect();
+        let before = *steps;
+        *steps += batch.len() as u64;
+        if before / SWEEP_EVERY != *steps / SWEEP_EVERY {
+            records.retain(|_, record| record.forget_after().is_none_or(|end| end > now));
+        }
+        (answers, told)
+    }
+}
+
+impl LeaseStore for MemoryStore {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::new("memory", Fence::ClockBounded)
+    }
+
+    async fn step(&self, batch: &[Step]) -> Vec<Answer> {
+        if !self.memory.0.lock().sinks.contains_key(&self.channel) {
+            return batch.iter().map(|_| Err(Failure::refused(Error::closed()))).collect();
+        }
+        let (answers, told) = self.carry_out(batch);
+        for (sink, notice) in told {
+            sink(notice);
+        }
+        answers
+    }
+
+    async fn listen(&self, sink: NoticeSink) -> Result<()> {
+        self.memory.0.lock().sinks.insert(self.channel.clone(), Sink(sink));
+        Ok(())
+    }
+
+    async fn names(&self, prefix: &str) -> Result<Vec<LockKey>> {
+        let shelf = self.memory.0.lock();
+        let keys = shelf.records.keys().filter(|key| key.as_str().starts_with(prefix));
+        Ok(keys.cloned().collect())
+    }
+
+    async fn close(&self) {
+        self.memory.0.lock().sinks.remove(&self.channel);
+    }
+}
+
+impl Drop for MemoryStore {
+    fn drop(&mut self) {
+        self.memory.0.lock().sinks.remove(&self.channel);
+    }
+}

@@ -1,0 +1,8 @@
+//! Stores. One folder (or file) per store, each with its steps and dialects; a store line is all another one adds here.
+
+pub mod memory;
+pub mod record;
+#[cfg(feature = "redis")]
+pub mod redis;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;

@@ -1,0 +1,165 @@
+//! What went wrong: one error type with a stable code, the same in every language.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A result whose error is fencelock's.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// The stable kind of an error: match on this, show the message to people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Code {
+    /// The wait ended before the lock was granted. Nothing is held.
+    Timeout,
+    /// The lock was held and is not any more, or can no longer be proved to be.
+    Lost,
+    /// The guard was released before, so there is nothing to act on.
+    NotHeld,
+    /// A name, option or URL is not acceptable; the message names it.
+    Invalid,
+    /// This store or dialect cannot do what was asked.
+    Unsupported,
+    /// The store could not be reached or could not answer; nothing is held.
+    Unavailable,
+    /// The store refused the credentials or the user's rights.
+    Auth,
+    /// What lies on the store under this name is no such lock.
+    Conflict,
+    /// The caller gave the operation up.
+    Cancelled,
+    /// The client was closed.
+    Closed,
+    /// A defect of fencelock itself.
+    Internal,
+}
+
+impl Code {
+    /// The code as the text every language sees, `not_held` for instance.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Timeout => "timeout",
+            Self::Lost => "lost",
+            Self::NotHeld => "not_held",
+            Self::Invalid => "invalid",
+            Self::Unsupported => "unsupported",
+            Self::Unavailable => "unavailable",
+            Self::Auth => "auth",
+            Self::Conflict => "conflict",
+            Self::Cancelled => "cancelled",
+            Self::Closed => "closed",
+            Self::Internal => "internal",
+        }
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// An error with a stable [`Code`], a message that says what to do, and the facts as fields.
+///
+/// Messages and fields never carry a password: drivers hand in text that was checked for it.
+///
+/// ```
+/// use fencelock::{Code, Error};
+/// let error = Error::new(Code::Timeout, "the lock was not granted in time").with("name", "orders:42");
+/// assert_eq!(error.to_string(), "timeout: the lock was not granted in time (name: orders:42)");
+/// assert!(error.retryable());
+/// ```
+#[derive(Clone, Debug, Serialize)]
+pub struct Error {
+    code: Code,
+    message: Cow<'static, str>,
+    retryable: bool,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    fields: BTreeMap<&'static str, String>,
+    #[serde(skip)]
+    source: Option<std::sync::Arc<dyn std::error::Error + Send + Sync>>,
+}
+
+impl Error {
+    /// Makes an error. It counts as retryable when its code is `timeout` or `unavailable`.
+    pub fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            retryable: matches!(code, Code::Timeout | Code::Unavailable),
+            fields: BTreeMap::new(),
+            source: None,
+        }
+    }
+
+    /// Adds a fact, such as the lock's name.
+    pub fn with(mut self, field: &'static str, value: impl Into<String>) -> Self {
+        self.fields.insert(field, value.into());
+        self
+    }
+
+    /// Says whether the same call may succeed later, against the code's own rule.
+    pub fn with_retryable(mut self, retryable: bool) -> Self {
+        self.retryable = retryable;
+        self
+    }
+
+    /// Keeps the error this one was made from.
+    pub fn with_source(mut self, source: impl std::error::Error + Send + Sync + 'static) -> Self {
+        self.source = Some(std::sync::Arc::new(source));
+        self
+    }
+
+    /// The stable kind.
+    pub fn code(&self) -> Code {
+        self.code
+    }
+
+    /// What happened and what to do, without code and fields.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Whether the same call may succeed later.
+    pub fn retryable(&self) -> bool {
+        self.retryable
+    }
+
+    /// The facts, by name.
+    pub fn fields(&self) -> &BTreeMap<&'static str, String> {
+        &self.fields
+    }
+
+    pub(crate) fn invalid(what: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Code::Invalid, message).with("argument", what)
+    }
+
+    pub(crate) fn closed() -> Self {
+        Self::new(Code::Closed, "this client was closed; connect again")
+    }
+
+    pub(crate) fn internal(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Code::Internal, message)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.message)?;
+        for (position, (name, value)) in self.fields.iter().enumerate() {
+            f.write_str(if position == 0 { " (" } else { ", " })?;
+            write!(f, "{name}: {value}")?;
+        }
+        f.write_str(if self.fields.is_empty() { "" } else { ")" })
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_ref().map(|source| &**source as &(dyn std::error::Error + 'static))
+    }
+}

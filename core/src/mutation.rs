@@ -1,0 +1,137 @@
+//! Deliberate breakages of single clauses, chosen at run time. The suites must catch every one of them; a build without
+//! the `mutants` feature contains none.
+
+/// Whether the named breakage is active here and now.
+#[cfg(feature = "mutants")]
+macro_rules! mutant {
+    ($name:ident) => {
+        $crate::mutation::active($crate::mutation::Mutant::$name)
+    };
+}
+
+/// Whether the named breakage is active here and now: never, in this build.
+#[cfg(not(feature = "mutants"))]
+macro_rules! mutant {
+    ($name:ident) => {
+        false
+    };
+}
+
+#[cfg(feature = "mutants")]
+mod table {
+    use std::cell::Cell;
+
+    macro_rules! mutants {
+        ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
+            /// A clause that can be broken.
+            #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+            pub enum Mutant { $($(#[doc = $doc])+ $name,)+ }
+
+            impl Mutant {
+                /// All of them.
+                pub const ALL: &'static [Self] = &[$(Self::$name,)+];
+
+                /// What it breaks, in words.
+                pub fn describe(self) -> &'static str {
+                    match self { $(Self::$name => concat!($($doc),+).trim_ascii(),)+ }
+                }
+            }
+        };
+    }
+
+    mutants! {
+        /// The deadline counts from the reply instead of the sending.
+        DeadlineFromReply,
+        /// The deadline leaves no room for drift.
+        DeadlineWithoutDrift,
+        /// A grant is counted with the client's own ttl instead of what the store says is left.
+        GrantCountedWithOwnTtl,
+        /// A grant whose deadline has passed on arrival is returned as held.
+        LateGrantAccepted,
+        /// A Renew answered after the deadline revives the hold.
+        LateRenewRevives,
+        /// A cancelled attempt is forgotten instead of undone.
+        CancelForgets,
+        /// The undo of an unknown outcome lays no tombstone.
+        NoTombstone,
+        /// An unconfirmed undo is not repeated.
+        UndoNotRepeated,
+        /// A retry after an unknown outcome keeps its owner id.
+        SameOwnerForEveryAttempt,
+        /// The wheel goes on renewing a hold that was released.
+        RenewAfterRelease,
+        /// Renewal stops at the first error.
+        RenewalDiesOfOneError,
+        /// A renewal that finds nothing is not told as lost.
+        GoneIsNotLost,
+        /// A push is believed whatever its token.
+        LatePushBelieved,
+        /// After a push the deadline counts from the push's arrival.
+        PushCountedFromArrival,
+        /// A push that overtakes the answer of its Take is thrown away and its ticket is not refreshed.
+        EarlyPushDropped,
+        /// Tickets are not refreshed.
+        TicketsNotRefreshed,
+        /// A ticket that is gone is waited for all the same.
+        GoneTicketKeptWaiting,
+        /// A late drop of one local guard frees the hold of the next one.
+        LateLocalDropFreesNext,
+        /// A hold is passed on inside though little or nothing is left of it.
+        LostHoldPassedOn,
+        /// All local holders of one hold show its first token.
+        LocalTokenRepeats,
+        /// A cancelled leader forgets the local waiters behind it.
+        LeaderForgetsFollowers,
+        /// The hold is renewed beyond `max_hold`.
+        MaxHoldIgnored,
+        /// The store frees without comparing the owner.
+        FreeWithoutOwnerCheck,
+        /// The store renews without comparing the owner.
+        RenewWithoutOwnerCheck,
+        /// A renewal can bring the end of a lease nearer.
+        RenewShortens,
+        /// Tokens are a bare counter.
+        BareCounterToken,
+        /// The counter does not rise with a grant.
+        TokenRepeats,
+        /// A Take's floor is ignored.
+        FloorIgnored,
+        /// The lock is handed to a waiter whose ticket has ended.
+        HandOverToDeadWaiter,
+        /// A refresh makes the ticket it does not find.
+        RefreshCreatesTicket,
+        /// A Take wins past those who wait.
+        TakePassesWaiters,
+        /// A Free leaves the next waiter unserved and untold.
+        FreeDoesNotSettle,
+        /// Only Free serves the queue: a lock that vanished is served by nobody.
+        OnlyFreeSettles,
+        /// A Leave that finds the hold does not free it.
+        LeaveForgetsHold,
+        /// A Take whose owner id was buried is granted.
+        TombstoneIgnored,
+        /// The last in the queue is served first.
+        QueueServedFromTheBack,
+        /// An expired lease still counts as held.
+        ExpiryIgnored,
+        /// The gate lets older tokens pass.
+        GateLetsOlderPass,
+    }
+
+    thread_local! {
+        static ACTIVE: Cell<Option<Mutant>> = const { Cell::new(None) };
+    }
+
+    /// Breaks one clause for everything this thread runs from now on; `None` heals it.
+    pub fn activate(mutant: Option<Mutant>) {
+        ACTIVE.set(mutant);
+    }
+
+    /// Whether this thread runs with that breakage.
+    pub fn active(mutant: Mutant) -> bool {
+        ACTIVE.get() == Some(mutant)
+    }
+}
+
+#[cfg(feature = "mutants")]
+pub use table::{Mutant, activate, active};

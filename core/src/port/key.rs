@@ -1,0 +1,69 @@
+//! What a step names: the lock, and the attempt that wants it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::runtime::Runtime;
+
+/// A lock as the store sees it: the dialect's prefix and the name, as one key. Cheap to clone.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct LockKey(Arc<str>);
+
+impl LockKey {
+    /// The key under which the store keeps the lock.
+    pub fn new(key: impl Into<Arc<str>>) -> Self {
+        Self(key.into())
+    }
+
+    /// The key as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for LockKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// An unguessable 128-bit value that proves a hold. Every remote attempt draws a new one, so late packets of older
+/// attempts change nothing.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct OwnerId(uuid::Uuid);
+
+impl OwnerId {
+    /// Draws a new one.
+    pub fn draw(runtime: &dyn Runtime) -> Self {
+        let mut bytes = [0; 16];
+        runtime.random(&mut bytes);
+        Self(uuid::Builder::from_random_bytes(bytes).into_uuid())
+    }
+
+    /// Reads the text form back, as a store returns it.
+    pub fn parse(text: &str) -> Option<Self> {
+        uuid::Uuid::try_parse(text).ok().map(Self)
+    }
+
+    /// Writes the 32 hexadecimal digits every dialect stores into `buffer`.
+    pub fn encode(self, buffer: &mut [u8; 32]) -> &str {
+        self.0.as_simple().encode_lower(buffer)
+    }
+}
+
+impl fmt::Display for OwnerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.as_simple().fmt(f)
+    }
+}
+
+/// Shows the first eight digits only: whoever has the whole value can release the lock.
+impl fmt::Debug for OwnerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:08x}..", self.0.as_fields().0)
+    }
+}

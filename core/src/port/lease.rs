@@ -1,0 +1,282 @@
+//! The lease door: a named record with an end time, changed by atomic steps.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::key::{LockKey, OwnerId};
+use super::marker::{MaybeSend, MaybeSync};
+use crate::error::{Error, Result};
+use crate::fence::Token;
+
+/// The numbers every store's steps share. Drivers whose steps are scripts are given these, they do not repeat them.
+pub mod limits {
+    use std::time::Duration;
+
+    /// The most a hand-over grants at once; the wheel renews it to the full ttl by its ordinary rule.
+    pub const GRANT_TTL: Duration = Duration::from_secs(5);
+    /// How long a ticket lives, by the store's clock, after it was made or last refreshed.
+    pub const TICKET_LIFE: Duration = Duration::from_secs(5);
+    /// A ticket that was not refreshed for this long *and* whose client cannot be reached is dead at once.
+    pub const UNREACHABLE_AFTER: Duration = Duration::from_secs(2);
+    /// How long an open lock (`fair: false`) waits for whoever comes before it is granted outright to the head.
+    pub const OPEN_FOR: Duration = Duration::from_secs(1);
+    /// How often the head of the queue may be passed over while the lock is open.
+    pub const PASSES: u32 = 2;
+    /// The shortest life of a tombstone.
+    pub const TOMBSTONE_LIFE: Duration = Duration::from_secs(60);
+    /// How far ahead of the store's clock a token floor may lie.
+    pub const FLOOR_AHEAD: Duration = Duration::from_secs(60);
+    /// The counter outlives its last token by this many ttls.
+    pub const COUNTER_TTLS: u32 = 10;
+}
+
+/// What a store is able to do, and how long its tokens last.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Capabilities {
+    /// The store's name as users know it: `redis`, `sqlite`, `memory`.
+    pub store: &'static str,
+    /// How far the order of tokens reaches.
+    pub fence: Fence,
+    /// Dialects this store speaks beside its own layout.
+    pub dialects: &'static [&'static str],
+    /// Whether holders that are not fencelock's may stand on the store.
+    pub foreign_holders: bool,
+}
+
+impl Capabilities {
+    /// A store without dialects or foreign holders.
+    pub const fn new(store: &'static str, fence: Fence) -> Self {
+        Self { store, fence, dialects: &[], foreign_holders: false }
+    }
+
+    /// The same, with foreign holders by these dialects.
+    pub const fn with_dialects(mut self, dialects: &'static [&'static str]) -> Self {
+        self.dialects = dialects;
+        self.foreign_holders = true;
+        self
+    }
+}
+
+/// How far the order of fencing tokens reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Fence {
+    /// For as long as the store exists.
+    Durable,
+    /// As long as the store keeps its data, and beyond that as far as its clock does not step back.
+    ClockBounded,
+}
+
+/// One atomic change of one lock, asked for by one attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Step {
+    /// The lock.
+    pub lock: LockKey,
+    /// The attempt that asks.
+    pub owner: OwnerId,
+    /// What it asks for.
+    pub action: Action,
+}
+
+/// What a step does. Every action first removes what has ended by the store's clock; all but `Read` then *settle*: if
+/// the lock is free and a live ticket waits, the lock goes to the head of the queue and its client is told.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// Ask for the lock; answers `Granted`, `Queued`, `Held` (not willing to wait) or `Gone` (this owner id was buried).
+    Take(Take),
+    /// Keep a ticket alive, with the lease it wants. Answers `Queued`; `Granted` if it holds by now, renewed to `ttl`;
+    /// `Gone` if there is no such ticket: a refresh never makes one.
+    Refresh {
+        /// The lease wanted.
+        ttl: Duration,
+    },
+    /// Push the end of a hold to at least now + `ttl`, never nearer. Answers `Granted` or `Gone`.
+    Renew {
+        /// The lease wanted.
+        ttl: Duration,
+    },
+    /// End a hold. Answers `Freed` or `Gone`.
+    Free {
+        /// Leave the lock open to whoever comes first (`fair: false`) instead of handing it to the head.
+        open: bool,
+    },
+    /// Undo an attempt whatever became of it: a ticket is removed, a hold is freed (`Freed`). If nothing is found (`Gone`)
+    /// and `tombstone` is given, the owner id is buried for that long, so that a Take still under way finds it and is refused.
+    Leave {
+        /// How long to refuse this owner id; given after an unknown outcome.
+        tombstone: Option<Duration>,
+    },
+    /// Look, change nothing. Answers `State`.
+    Read,
+}
+
+/// The details of [`Action::Take`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Take {
+    /// The lease wanted.
+    pub ttl: Duration,
+    /// Whether to queue if the lock is not free.
+    pub wait: bool,
+    /// How many consecutive tokens to draw with the grant; the first is answered. At least 1.
+    pub block: u32,
+    /// The highest token of this name the client has seen: the counter is raised to it at once, also if the Take only
+    /// queues, but never further than [`limits::FLOOR_AHEAD`] beyond the store's clock.
+    pub floor: Token,
+    /// Who asks, as JSON, for people who inspect.
+    pub info: Arc<str>,
+}
+
+/// How a step was answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The lock is this owner's.
+    Granted {
+        /// The first token drawn with the hold.
+        token: Token,
+        /// What is left of the lease at the moment of the answer.
+        left: Duration,
+    },
+    /// In the queue.
+    Queued {
+        /// The lock's counter: a push with a token not above it is older than this answer.
+        last: Token,
+        /// What is left of the present hold; `None` if it has no end.
+        left: Option<Duration>,
+        /// Tickets ahead.
+        ahead: u32,
+        /// Whether the holder is not fencelock's, so that nobody will tell when it releases.
+        foreign: bool,
+    },
+    /// Somebody else's, and the Take did not want to wait.
+    Held {
+        /// What is left of the present hold; `None` if it has no end.
+        left: Option<Duration>,
+    },
+    /// What was this owner's is no longer.
+    Freed,
+    /// Nothing of this owner is there.
+    Gone,
+    /// What lies on the store.
+    State(State),
+}
+
+/// A step's answer: an outcome, or why there is none.
+pub type Answer = Result<Outcome, Failure>;
+
+/// A step that was not answered.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// Why.
+    pub error: Error,
+    /// Whether the step may have changed the store all the same.
+    pub applied: Applied,
+}
+
+impl Failure {
+    /// The step certainly changed nothing.
+    pub fn refused(error: Error) -> Self {
+        Self { error, applied: Applied::No }
+    }
+
+    /// The step may have been carried out, or may yet be.
+    pub fn unknown(error: Error) -> Self {
+        Self { error, applied: Applied::Unknown }
+    }
+}
+
+/// Whether a failed step may have changed the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Applied {
+    /// Certainly not.
+    No,
+    /// Perhaps, now or later.
+    Unknown,
+}
+
+/// A lock as it lies on the store.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct State {
+    /// The present holder.
+    pub holder: Option<HolderView>,
+    /// The lock's counter: the newest token drawn.
+    pub last: Token,
+    /// The queue, head first.
+    pub waiters: Vec<WaiterView>,
+}
+
+/// A holder, for people who look.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HolderView {
+    /// Its token; `None` for a holder that is not fencelock's.
+    pub token: Option<Token>,
+    /// What is left of its lease; `None` if it has no end.
+    pub left: Option<Duration>,
+    /// How long it has held; `None` if the store does not know.
+    pub held_for: Option<Duration>,
+    /// What it said of itself, as JSON; empty for a foreign holder.
+    pub info: Arc<str>,
+}
+
+/// A waiter, for people who look.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaiterView {
+    /// What it said of itself, as JSON.
+    pub info: Arc<str>,
+    /// How long it has been in the queue.
+    pub waiting_for: Duration,
+}
+
+/// Something the store tells without being asked. Any of them may be lost, late or doubled.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Notice {
+    /// A hand-over: this owner was granted the lock.
+    Granted {
+        /// The owner id of the ticket.
+        owner: OwnerId,
+        /// The first token drawn.
+        token: Token,
+        /// The lease it was granted for.
+        ttl: Duration,
+    },
+    /// The lock is open (`fair: false`): this owner, the head, may now take it.
+    Open {
+        /// The owner id of the ticket.
+        owner: OwnerId,
+    },
+    /// Notices may have been lost up to now: look at every ticket.
+    Gap,
+}
+
+/// Where a store delivers its notices. It is called on the store's own task and must return at once.
+#[cfg(not(target_arch = "wasm32"))]
+pub type NoticeSink = Arc<dyn Fn(Notice) + Send + Sync>;
+/// Where a store delivers its notices. It is called on the store's own task and must return at once.
+#[cfg(target_arch = "wasm32")]
+pub type NoticeSink = Arc<dyn Fn(Notice)>;
+
+/// A store of leases. One value serves one client: its notices are that client's.
+///
+/// What each step means is defined by the model, [`driver::record`](crate::driver::record); every driver is tested against it, outcome by outcome.
+pub trait LeaseStore: MaybeSend + MaybeSync + 'static {
+    /// What this store is able to do.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Carries the steps out, each atomic by itself, in order, in as few round trips as the store allows. One answer per
+    /// step. A step is never sent twice by the driver, unless it certainly was not carried out. Dropping the future
+    /// recalls nothing that has been sent.
+    fn step(&self, batch: &[Step]) -> impl Future<Output = Vec<Answer>> + MaybeSend;
+
+    /// Delivers this client's notices to `sink` from now on, over one subscription however many locks there are.
+    fn listen(&self, sink: NoticeSink) -> impl Future<Output = Result<()>> + MaybeSend;
+
+    /// The locks on the store whose key begins with `prefix`, in order, as far as the store remembers them.
+    fn names(&self, prefix: &str) -> impl Future<Output = Result<Vec<LockKey>>> + MaybeSend;
+
+    /// Lets go of connections, files and sockets. Steps after it answer `closed`.
+    fn close(&self) -> impl Future<Output = ()> + MaybeSend;
+}

@@ -1,0 +1,18 @@
+//! The doors between the algorithms and what they stand on: a lease store, a clock.
+//!
+//! A driver implements [`LeaseStore`]; a platform implements [`Runtime`]. Nothing here knows a product.
+
+mod batch;
+mod key;
+mod lease;
+mod marker;
+mod runtime;
+
+pub use batch::{BoxFuture, LeaseHandle};
+pub use key::{LockKey, OwnerId};
+pub use lease::{
+    Action, Answer, Applied, Capabilities, Failure, Fence, HolderView, LeaseStore, Notice,
+    NoticeSink, Outcome, State, Step, Take, WaiterView, limits,
+};
+pub use marker::{MaybeSend, MaybeSync};
+pub use runtime::{Instant, Runtime, RuntimeHandle};
