@@ -1,0 +1,1 @@
+//! Real servers, started on free ports and stopped by pid.
