@@ -5,12 +5,25 @@
 #[cfg_attr(feature = "mutants", doc(hidden))]
 pub mod mutation;
 
+mod algorithm;
+mod client;
 pub mod driver;
 mod error;
+mod event;
 mod fence;
+mod guard;
+mod lock;
 pub mod options;
 pub mod port;
 pub mod runtime;
+#[cfg(feature = "tokio")]
+mod url;
 
+#[cfg(feature = "tokio")]
+pub use client::connect;
+pub use client::{Client, ClientBuilder};
 pub use error::{Code, Error, Result};
+pub use event::{Event, EventKind};
 pub use fence::{Gate, Token};
+pub use guard::{Claim, Guard, Pending, Released};
+pub use lock::Lock;

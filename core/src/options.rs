@@ -198,7 +198,7 @@ fn unknown(name: &str) -> Error {
 const SHORTEST: Duration = Duration::from_millis(10);
 const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
 
-fn check_ttl(name: &'static str, value: Duration) -> Result<Duration> {
+pub(crate) fn check_ttl(name: &'static str, value: Duration) -> Result<Duration> {
     if value < SHORTEST || value > LONGEST {
         return Err(Error::invalid(
             name,

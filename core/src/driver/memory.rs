@@ -16,8 +16,9 @@ use crate::runtime::sync::Mutex;
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 /// use fencelock::driver::memory::Memory;
 /// let memory = Memory::new();
-/// let first = memory.connect().await?;
-/// let second = memory.connect().await?;
+/// let runtime = std::sync::Arc::new(fencelock::runtime::TokioRuntime::current().unwrap());
+/// let first = fencelock::Client::builder().store(memory.store(runtime.clone())).await?;
+/// let second = fencelock::Client::builder().store(memory.store(runtime)).await?;
 /// let guard = first.lock("orders:42").acquire().await?;
 /// assert!(second.lock("orders:42").try_acquire().await?.is_none());
 /// # guard.release().await?; Ok::<(), fencelock::Error>(()) }).unwrap();
@@ -49,6 +50,13 @@ impl Memory {
     /// An empty set of locks.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The set of this name in this process: all who ask for the name share it.
+    pub(crate) fn named(name: &str) -> Self {
+        static NAMED: std::sync::OnceLock<Mutex<BTreeMap<String, Memory>>> =
+            std::sync::OnceLock::new();
+        NAMED.get_or_init(Mutex::default).lock().entry(name.to_owned()).or_default().clone()
     }
 
     /// The store as one more client sees it.

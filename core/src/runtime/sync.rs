@@ -9,14 +9,14 @@ use shuttle::sync as imp;
 
 /// A mutual exclusion lock for state of this process. Never held across an await.
 #[derive(Debug, Default)]
-pub struct Mutex<T>(imp::Mutex<T>);
+pub(crate) struct Mutex<T>(imp::Mutex<T>);
 
 impl<T> Mutex<T> {
-    pub fn new(value: T) -> Self {
+    pub(crate) fn new(value: T) -> Self {
         Self(imp::Mutex::new(value))
     }
 
-    pub fn lock(&self) -> imp::MutexGuard<'_, T> {
+    pub(crate) fn lock(&self) -> imp::MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }

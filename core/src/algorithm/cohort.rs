@@ -1,0 +1,210 @@
+//! The waiters of one client for one lock: one of them stands for all on the store, and a hold passes on inside.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_channel::oneshot;
+
+use super::hold::{Hold, Terms};
+use super::lease::Attempt;
+use crate::fence::Token;
+use crate::port::limits::GRANT_TTL;
+use crate::port::{Instant, LockKey, OwnerId};
+
+/// How long a hold may go round inside before others are served.
+const PASSING_TIME: Duration = Duration::from_millis(10);
+
+/// One guard's share of a hold. Its number is never used again.
+#[derive(Clone)]
+pub(crate) struct Local {
+    pub hold: Arc<Hold>,
+    pub number: u64,
+    pub token: Token,
+}
+
+/// What a waiter in line is told.
+pub(crate) enum Turn {
+    /// Ask the store, for yourself and all behind you; an attempt under way comes with it.
+    Lead(Option<Attempt>),
+    /// The lock is yours.
+    Passed(Local),
+}
+
+/// How an acquire begins.
+pub(crate) enum Entry {
+    /// Nobody is here: ask the store.
+    Lead,
+    /// Stand in line.
+    Line { number: u64, turn: oneshot::Receiver<Turn> },
+    /// Somebody is here, and the caller does not want to wait.
+    Refused,
+}
+
+/// What the end of a local hold leads to.
+pub(crate) enum Next {
+    /// It went to the next in line.
+    Passed,
+    /// The hold ends; this waiter leads now.
+    HandOver(Arc<Hold>, Waiting),
+    /// The hold ends; nobody waits here.
+    Free(Arc<Hold>),
+    /// This local hold was not the present one.
+    NotMine,
+}
+
+pub(crate) struct Waiting {
+    number: u64,
+    pub terms: Terms,
+    turn: oneshot::Sender<Turn>,
+}
+
+impl Waiting {
+    /// Tells the waiter; gives the message back if it has left.
+    pub(crate) fn tell(self, turn: Turn) -> Result<(), Turn> {
+        self.turn.send(turn)
+    }
+}
+
+#[derive(Default)]
+struct Cohort {
+    line: VecDeque<Waiting>,
+    seat: Seat,
+}
+
+#[derive(Default)]
+enum Seat {
+    #[default]
+    Vacant,
+    /// A waiter asks the store.
+    Leading,
+    Held(Tenure),
+}
+
+/// The time one hold spends in this client.
+struct Tenure {
+    hold: Arc<Hold>,
+    /// The local hold of the day.
+    number: u64,
+    passes: u32,
+    since: Instant,
+}
+
+impl Tenure {
+    /// Whether the hold may go on to a waiter with these terms: within its budget, and with enough left to be worth it.
+    /// A fixed lease has to begin whole, so it is taken anew instead.
+    fn may_pass(&self, terms: &Terms, now: Instant) -> bool {
+        let budget = terms.local.min(self.hold.block - 1);
+        let left = self.hold.deadline().since(now);
+        let enough = left >= terms.ttl.min(GRANT_TTL) * 2 / 3 || mutant!(LostHoldPassedOn);
+        let alive = !self.hold.is_lost() || mutant!(LostHoldPassedOn);
+        let same = self.hold.renew && terms.renew && self.hold.open == terms.open;
+        self.passes < budget && now.since(self.since) < PASSING_TIME && enough && alive && same
+    }
+}
+
+/// All cohorts of a client.
+#[derive(Default)]
+pub(crate) struct Cohorts {
+    by_key: BTreeMap<LockKey, Cohort>,
+    numbers: u64,
+}
+
+impl Cohorts {
+    fn number(&mut self) -> u64 {
+        self.numbers += 1;
+        self.numbers
+    }
+
+    /// Somebody wants the lock.
+    pub(crate) fn enter(&mut self, key: &LockKey, terms: &Terms, waits: bool) -> Entry {
+        let number = self.number();
+        let Some(cohort) = self.by_key.get_mut(key) else {
+            self.by_key.insert(key.clone(), Cohort { line: VecDeque::new(), seat: Seat::Leading });
+            return Entry::Lead;
+        };
+        if !waits {
+            return Entry::Refused;
+        }
+        let (sender, turn) = oneshot::channel();
+        cohort.line.push_back(Waiting { number, terms: terms.clone(), turn: sender });
+        Entry::Line { number, turn }
+    }
+
+    /// The leader won.
+    pub(crate) fn seat(&mut self, hold: Arc<Hold>, now: Instant) -> Local {
+        let number = self.number();
+        let cohort = self.by_key.entry(hold.key.clone()).or_default();
+        cohort.seat = Seat::Held(Tenure { hold: hold.clone(), number, passes: 0, since: now });
+        Local { token: hold.token, hold, number }
+    }
+
+    /// A waiter left the line before its turn. What it was told meanwhile is its own affair.
+    pub(crate) fn leave(&mut self, key: &LockKey, number: u64) {
+        if let Some(cohort) = self.by_key.get_mut(key) {
+            cohort.line.retain(|waiting| waiting.number != number);
+        }
+    }
+
+    /// The leader gives up, or its seat fell vacant: the next in line leads, if there is one.
+    pub(crate) fn next_leader(&mut self, key: &LockKey) -> Option<Waiting> {
+        let cohort = self.by_key.get_mut(key)?;
+        if mutant!(LeaderForgetsFollowers) {
+            cohort.seat = Seat::Leading;
+            return None;
+        }
+        let next = cohort.line.pop_front();
+        if next.is_some() {
+            cohort.seat = Seat::Leading;
+        } else {
+            self.by_key.remove(key);
+        }
+        next
+    }
+
+    /// A hold was lost: it keeps its seat no longer. Whether it had it; then a leader is to be found.
+    pub(crate) fn vacate(&mut self, key: &LockKey, owner: OwnerId) -> bool {
+        let Some(cohort) = self.by_key.get_mut(key) else { return false };
+        let had = matches!(&cohort.seat, Seat::Held(tenure) if tenure.hold.owner == owner);
+        if had {
+            cohort.seat = Seat::Leading;
+        }
+        had
+    }
+
+    /// A local hold ends.
+    pub(crate) fn give_up(&mut self, local: &Local, now: Instant) -> Next {
+        let key = &local.hold.key;
+        let numbers = &mut self.numbers;
+        let Some(cohort) = self.by_key.get_mut(key) else { return Next::NotMine };
+        let Seat::Held(tenure) = &mut cohort.seat else { return Next::NotMine };
+        if tenure.number != local.number && !mutant!(LateLocalDropFreesNext) {
+            return Next::NotMine;
+        }
+        while let Some(waiting) = cohort.line.pop_front() {
+            if !tenure.may_pass(&waiting.terms, now) {
+                let hold = tenure.hold.clone();
+                cohort.seat = Seat::Leading;
+                return Next::HandOver(hold, waiting);
+            }
+            *numbers += 1;
+            tenure.hold.set_terms(&waiting.terms, now);
+            let step = if mutant!(LocalTokenRepeats) { 0 } else { u64::from(tenure.passes) + 1 };
+            let token = Token::new(tenure.hold.token.get() + step);
+            let passed = Local { hold: tenure.hold.clone(), number: *numbers, token };
+            if waiting.tell(Turn::Passed(passed)).is_ok() {
+                tenure.passes += 1;
+                tenure.number = *numbers;
+                return Next::Passed;
+            }
+        }
+        let hold = tenure.hold.clone();
+        self.by_key.remove(key);
+        Next::Free(hold)
+    }
+
+    /// Locks this client holds, asks for or waits for.
+    pub(crate) fn len(&self) -> usize {
+        self.by_key.len()
+    }
+}

@@ -1,0 +1,166 @@
+//! One ownership on the store: what is known of its end, on the local clock.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use event_listener::{Event, EventListener};
+
+use crate::fence::Token;
+use crate::port::{Instant, LockKey, OwnerId, RuntimeHandle};
+
+/// What an acquire asks for, apart from how long it waits.
+#[derive(Clone, Debug)]
+pub(crate) struct Terms {
+    /// The lease wanted.
+    pub ttl: Duration,
+    /// Whether the wheel renews it.
+    pub renew: bool,
+    /// The longest it may be held.
+    pub max_hold: Option<Duration>,
+    /// Leave the lock open at the end instead of handing it over (`fair: false`).
+    pub open: bool,
+    /// How often the hold may pass on inside this client.
+    pub local: u32,
+    /// Who asks, as JSON.
+    pub info: std::sync::Arc<str>,
+}
+
+impl Terms {
+    /// Tokens to draw with a grant: one for every local holder.
+    pub(crate) fn block(&self) -> u32 {
+        if self.renew { self.local + 1 } else { 1 }
+    }
+}
+
+/// A hold as this client knows it. Shared by the cohort, the wheel and the guard of the day.
+pub(crate) struct Hold {
+    pub key: LockKey,
+    pub owner: OwnerId,
+    /// The first token drawn with it.
+    pub token: Token,
+    /// How many tokens were drawn.
+    pub block: u32,
+    pub renew: bool,
+    pub open: bool,
+    runtime: RuntimeHandle,
+    /// The moment the claim ends, in nanoseconds of the local clock.
+    deadline: AtomicU64,
+    /// The lease the present holder wants, in nanoseconds.
+    ttl: AtomicU64,
+    /// The moment beyond which it is not renewed.
+    cap: AtomicU64,
+    lost: AtomicBool,
+    /// Whether the store said that it is gone, so that there is nothing left to free.
+    gone: AtomicBool,
+    signal: Event,
+}
+
+/// The moment until which a lease of `length`, asked for at `sent`, may be relied on: less 1 % and 2 ms for clocks that
+/// drift apart.
+pub(crate) fn deadline(sent: Instant, length: Duration) -> Instant {
+    if mutant!(DeadlineWithoutDrift) {
+        return sent + length + length / 50;
+    }
+    sent + length.saturating_sub(length / 100 + Duration::from_millis(2))
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+impl Hold {
+    pub(crate) fn new(
+        key: LockKey,
+        owner: OwnerId,
+        token: Token,
+        terms: &Terms,
+        deadline: Instant,
+        runtime: &RuntimeHandle,
+    ) -> Self {
+        let hold = Self {
+            key,
+            owner,
+            token,
+            block: terms.block(),
+            renew: terms.renew,
+            open: terms.open,
+            runtime: runtime.clone(),
+            deadline: AtomicU64::new(0),
+            ttl: AtomicU64::new(0),
+            cap: AtomicU64::new(u64::MAX),
+            lost: AtomicBool::new(false),
+            gone: AtomicBool::new(false),
+            signal: Event::new(),
+        };
+        hold.set_terms(terms, runtime.now());
+        hold.deadline.store(deadline.as_nanos(), Ordering::Release);
+        hold
+    }
+
+    /// From now on the hold serves a holder with these terms.
+    pub(crate) fn set_terms(&self, terms: &Terms, now: Instant) {
+        self.ttl.store(nanos(terms.ttl), Ordering::Relaxed);
+        let cap = terms.max_hold.filter(|_| !mutant!(MaxHoldIgnored));
+        self.cap.store(cap.map_or(Instant::FAR, |hold| now + hold).as_nanos(), Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_ttl(&self, ttl: Duration) {
+        self.ttl.store(nanos(ttl), Ordering::Relaxed);
+    }
+
+    pub(crate) fn ttl(&self) -> Duration {
+        Duration::from_nanos(self.ttl.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn cap(&self) -> Instant {
+        Instant::from_nanos(self.cap.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn deadline(&self) -> Instant {
+        Instant::from_nanos(self.deadline.load(Ordering::Acquire)).min(self.cap())
+    }
+
+    /// Whether the claim stands at this very moment.
+    pub(crate) fn is_held(&self) -> bool {
+        !self.lost.load(Ordering::Acquire) && self.runtime.now() < self.deadline()
+    }
+
+    /// A renewal sent at `sent` was answered: `left` was left at the answer. Moves the deadline, never back; a claim that
+    /// has ended stays ended. Returns whether it stands.
+    pub(crate) fn prolong(&self, sent: Instant, left: Duration, now: Instant) -> bool {
+        let ended = self.lost.load(Ordering::Acquire) || now >= self.deadline();
+        if ended && !mutant!(LateRenewRevives) {
+            return false;
+        }
+        let sent = if mutant!(DeadlineFromReply) { now } else { sent };
+        let left = if mutant!(GrantCountedWithOwnTtl) { self.ttl() } else { left };
+        let new = deadline(sent, left);
+        self.deadline.fetch_max(new.as_nanos(), Ordering::AcqRel);
+        true
+    }
+
+    /// Ends the claim; true for the first who does.
+    pub(crate) fn lose(&self, gone: bool) -> bool {
+        self.gone.fetch_or(gone, Ordering::AcqRel);
+        let first = !self.lost.swap(true, Ordering::AcqRel);
+        self.signal.notify(usize::MAX);
+        first
+    }
+
+    pub(crate) fn is_lost(&self) -> bool {
+        self.lost.load(Ordering::Acquire)
+    }
+
+    /// Whether the store itself said that nothing is left.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.gone.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn on_lost(&self) -> EventListener {
+        self.signal.listen()
+    }
+
+    pub(crate) fn runtime(&self) -> &RuntimeHandle {
+        &self.runtime
+    }
+}

@@ -1,0 +1,244 @@
+//! One remote attempt: take, wait, take again. It may pass from waiter to waiter, and undoes itself when dropped.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_channel::oneshot;
+
+use super::Core;
+use super::hold::{Hold, Terms};
+use super::renew::Turn;
+use super::undo::{Undo, released};
+use crate::error::{Error, Result};
+use crate::guard::Released;
+use crate::port::limits::TOMBSTONE_LIFE;
+use crate::port::{
+    Action, Answer, Applied, BoxFuture, Instant, LockKey, Outcome, OwnerId, Step, Take,
+};
+
+const FIRST_REST: Duration = Duration::from_millis(10);
+const LONGEST_REST: Duration = Duration::from_secs(1);
+
+/// An attempt to get the lock from the store. `run` may be dropped at any await and called again, also by somebody else.
+pub(crate) struct Attempt {
+    core: Arc<Core>,
+    key: LockKey,
+    terms: Terms,
+    /// Whether to queue.
+    waits: bool,
+    stage: Stage,
+    /// An older hold that goes with the first Take, in one batch.
+    prelude: Option<Prelude>,
+    rest: Duration,
+    /// Why the last request was not answered, if it was not.
+    pub failure: Option<Error>,
+}
+
+enum Stage {
+    Ready,
+    Asked { owner: OwnerId, sent: Instant, answers: BoxFuture<'static, Vec<Answer>> },
+    Waiting { owner: OwnerId },
+    Resting { until: BoxFuture<'static, ()> },
+    Done,
+}
+
+/// A hold to free in the same batch as the Take that follows it.
+pub(crate) struct Prelude {
+    pub owner: OwnerId,
+    pub open: bool,
+    pub until: Instant,
+    pub reply: Option<oneshot::Sender<Released>>,
+}
+
+impl Attempt {
+    pub(crate) fn new(
+        core: Arc<Core>,
+        key: LockKey,
+        terms: Terms,
+        waits: bool,
+        prelude: Option<Prelude>,
+    ) -> Self {
+        Self {
+            core,
+            key,
+            terms,
+            waits,
+            stage: Stage::Ready,
+            prelude,
+            rest: FIRST_REST,
+            failure: None,
+        }
+    }
+
+    /// The attempt goes on for a waiter with these terms.
+    pub(crate) fn pass_to(&mut self, terms: Terms) {
+        if let Stage::Asked { owner, .. } | Stage::Waiting { owner } = self.stage {
+            self.core.wheel.set_terms(owner, &terms);
+        }
+        self.terms = terms;
+    }
+
+    /// Whether somebody else can go on with it.
+    pub(crate) fn inheritable(&self) -> bool {
+        self.waits && !matches!(self.stage, Stage::Done)
+    }
+
+    /// Runs until the lock is won, or (an attempt that does not queue) refused: `None`.
+    pub(crate) async fn run(&mut self) -> Result<Option<Arc<Hold>>> {
+        loop {
+            match &mut self.stage {
+                Stage::Ready => self.send(),
+                Stage::Asked { answers, .. } => {
+                    let answers = answers.as_mut().await;
+                    if let Some(result) = self.answered(answers) {
+                        return result;
+                    }
+                }
+                Stage::Waiting { owner } => {
+                    let owner = *owner;
+                    let wheel = &self.core.wheel;
+                    match poll_fn(|context| wheel.poll_turn(owner, context)).await {
+                        Turn::Won(hold) => {
+                            self.stage = Stage::Done;
+                            return Ok(Some(hold));
+                        }
+                        Turn::Gone => self.stage = Stage::Ready,
+                    }
+                }
+                Stage::Resting { until } => {
+                    until.as_mut().await;
+                    self.stage = Stage::Ready;
+                }
+                Stage::Done => return Err(Error::internal("an attempt was run after its end")),
+            }
+        }
+    }
+
+    fn send(&mut self) {
+        let owner = if mutant!(SameOwnerForEveryAttempt) {
+            OwnerId::parse(&format!("{:032x}", std::ptr::from_ref(&*self.core) as usize))
+                .expect("hexadecimal digits")
+        } else {
+            OwnerId::draw(&*self.core.runtime)
+        };
+        self.core.wheel.ask(owner, self.key.clone(), self.terms.clone());
+        let step = |owner, action| Step { lock: self.key.clone(), owner, action };
+        let take = Take {
+            ttl: self.terms.ttl,
+            wait: self.waits,
+            block: self.terms.block(),
+            floor: self.core.floors.of(&self.key),
+            info: self.terms.info.clone(),
+        };
+        let free = self
+            .prelude
+            .as_ref()
+            .map(|prelude| step(prelude.owner, Action::Free { open: prelude.open }));
+        let batch = free.into_iter().chain([step(owner, Action::Take(take))]).collect();
+        let sent = self.core.runtime.now();
+        self.stage = Stage::Asked { owner, sent, answers: self.core.store.step(batch) };
+    }
+
+    /// Takes the answers in. `None`: go on.
+    fn answered(&mut self, mut answers: Vec<Answer>) -> Option<Result<Option<Arc<Hold>>>> {
+        let Stage::Asked { owner, sent, .. } = self.stage else { return None };
+        let answer = answers.pop();
+        if let Some(mut prelude) = self.prelude.take() {
+            match answers.pop() {
+                Some(Ok(outcome)) => {
+                    if let Some(reply) = prelude.reply.take() {
+                        let _ = reply.send(released(&outcome));
+                    }
+                }
+                _ => self.core.free_later(&self.key, prelude),
+            }
+        }
+        match answer {
+            Some(Ok(Outcome::Granted { token, left })) => {
+                self.core.floors.saw(&self.key, token);
+                self.stage = Stage::Ready;
+                if let Some(hold) = self.core.wheel.granted(owner, token, sent, left) {
+                    self.stage = Stage::Done;
+                    return Some(Ok(Some(hold)));
+                }
+                // The reply took longer than the lease may be relied on.
+                self.undo(owner, None);
+                self.pause();
+                None
+            }
+            Some(Ok(ref outcome @ Outcome::Queued { last, .. })) => {
+                self.core.floors.saw(&self.key, last);
+                self.core.wheel.queued(owner, sent, outcome);
+                self.stage = Stage::Waiting { owner };
+                self.failure = None;
+                None
+            }
+            Some(Ok(Outcome::Held { .. })) => {
+                self.end(owner);
+                Some(Ok(None))
+            }
+            Some(Ok(Outcome::Gone)) => {
+                self.core.wheel.remove(owner);
+                self.stage = Stage::Ready;
+                None
+            }
+            Some(Ok(_)) | None => {
+                self.end(owner);
+                Some(Err(Error::internal("the store answered a Take with something else")))
+            }
+            Some(Err(failure)) => {
+                self.end(owner);
+                if failure.applied == Applied::Unknown {
+                    self.undo(owner, Some(self.terms.ttl.max(TOMBSTONE_LIFE)));
+                }
+                if !self.waits || !failure.error.retryable() {
+                    return Some(Err(failure.error));
+                }
+                self.failure = Some(failure.error);
+                self.pause();
+                None
+            }
+        }
+    }
+
+    fn end(&mut self, owner: OwnerId) {
+        self.core.wheel.remove(owner);
+        self.stage = Stage::Done;
+    }
+
+    /// Rests before asking again, longer each time, never in step with others.
+    fn pause(&mut self) {
+        let mut dice = [0; 2];
+        self.core.runtime.random(&mut dice);
+        let part = self.rest / 2 * u32::from(u16::from_le_bytes(dice)) / 0x1_0000;
+        let until = self.core.runtime.now() + self.rest / 2 + part;
+        self.stage = Stage::Resting { until: self.core.runtime.sleep_until(until) };
+        self.rest = (self.rest * 2).min(LONGEST_REST);
+    }
+
+    /// Takes back whatever the attempt won or queued.
+    fn undo(&self, owner: OwnerId, tombstone: Option<Duration>) {
+        let until = self.core.runtime.now()
+            + tombstone.unwrap_or(self.terms.ttl.max(Duration::from_secs(5)));
+        let action = Action::Leave { tombstone };
+        self.core.undo.send(Undo { lock: self.key.clone(), owner, action, until, reply: None });
+    }
+}
+
+impl Drop for Attempt {
+    fn drop(&mut self) {
+        if let Some(prelude) = self.prelude.take() {
+            self.core.free_later(&self.key, prelude);
+        }
+        let (owner, tombstone) = match self.stage {
+            Stage::Asked { owner, .. } => (owner, Some(self.terms.ttl.max(TOMBSTONE_LIFE))),
+            Stage::Waiting { owner } => (owner, None),
+            Stage::Ready | Stage::Resting { .. } | Stage::Done => return,
+        };
+        self.core.wheel.remove(owner);
+        if !mutant!(CancelForgets) {
+            self.undo(owner, tombstone);
+        }
+    }
+}

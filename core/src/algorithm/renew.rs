@@ -1,0 +1,455 @@
+//! The wheel: one per client. It refreshes tickets and renews holds, one batch per tick, believes or disbelieves what the
+//! store pushes, and decides when a hold is lost.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use super::hold::{Hold, Terms, deadline};
+use crate::fence::Token;
+use crate::port::{
+    Action, Answer, Instant, LockKey, Notice, Outcome, OwnerId, RuntimeHandle, Step,
+};
+use crate::runtime::sync::Mutex;
+
+/// A foreign holder is first looked at after this long, then at twice that, ...
+const FIRST_POLL: Duration = Duration::from_millis(10);
+/// No ticket rests longer than this between two looks: a lost push costs no more.
+const LONGEST_REST: Duration = Duration::from_secs(1);
+const SHORTEST_REST: Duration = Duration::from_millis(2);
+
+/// See the module.
+pub(crate) struct Wheel {
+    runtime: RuntimeHandle,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    entries: BTreeMap<OwnerId, Entry>,
+    /// When each entry is next looked at.
+    agenda: BTreeSet<(Instant, OwnerId)>,
+    /// Until when the wheel's task rests; it is woken if something is due earlier.
+    rests_until: Instant,
+    task: Option<Waker>,
+    closed: bool,
+}
+
+struct Entry {
+    key: LockKey,
+    terms: Terms,
+    due: Instant,
+    stage: Stage,
+    /// Whoever waits for the ticket to become something else.
+    waiter: Option<Waker>,
+}
+
+enum Stage {
+    /// The Take is under way. A push may overtake its answer.
+    Asked {
+        early: Option<(Token, Duration)>,
+    },
+    /// In the queue.
+    Waiting(Queue),
+    /// The store does not know the ticket any more.
+    Gone,
+    Held(Arc<Hold>),
+}
+
+struct Queue {
+    /// The sending of the newest request that was answered "still waiting": what a push's lease is counted from.
+    base: Instant,
+    /// The lock's counter in that answer: an older push is no grant of this wait.
+    last: Token,
+    /// The rest before the next look at a foreign holder.
+    poll: Duration,
+}
+
+/// What the wheel's task has to do now.
+#[derive(Default)]
+pub(crate) struct Work {
+    /// One batch.
+    pub steps: Vec<Step>,
+    /// Holds whose claim ended by the clock.
+    pub lost: Vec<Arc<Hold>>,
+}
+
+/// How a ticket's wait ended.
+pub(crate) enum Turn {
+    /// With the lock.
+    Won(Arc<Hold>),
+    /// Without: join anew.
+    Gone,
+}
+
+/// Brings entries of one kind together: the moment is moved forward to a grid of a quarter of the period.
+fn aligned(now: Instant, period: Duration) -> Instant {
+    let grid = u64::try_from(period.as_nanos() / 4).unwrap_or(u64::MAX).max(1);
+    let due = (now + period).as_nanos();
+    Instant::from_nanos(due - due % grid).max(now + period / 2)
+}
+
+fn ticket_rest(terms: &Terms) -> Duration {
+    (terms.ttl / 4).clamp(SHORTEST_REST, LONGEST_REST)
+}
+
+impl Wheel {
+    pub(crate) fn new(runtime: RuntimeHandle) -> Self {
+        Self { runtime, state: Mutex::default() }
+    }
+
+    /// An attempt is about to ask: from now on a push for it is kept.
+    pub(crate) fn ask(&self, owner: OwnerId, key: LockKey, terms: Terms) {
+        let stage = Stage::Asked { early: None };
+        let entry = Entry { key, terms, due: Instant::FAR, stage, waiter: None };
+        self.state.lock().entries.insert(owner, entry);
+    }
+
+    /// Forgets an attempt or a hold, whatever its stage.
+    pub(crate) fn remove(&self, owner: OwnerId) {
+        self.state.lock().remove(owner);
+    }
+
+    /// The attempt passes to a waiter with other terms.
+    pub(crate) fn set_terms(&self, owner: OwnerId, terms: &Terms) {
+        if let Some(entry) = self.state.lock().entries.get_mut(&owner) {
+            entry.terms = terms.clone();
+            if let Stage::Held(hold) = &entry.stage {
+                hold.set_terms(terms, self.runtime.now());
+            }
+        }
+    }
+
+    /// A Take sent at `sent` was granted with `left` left. `None`: the answer came after the deadline, it is no grant.
+    pub(crate) fn granted(
+        &self,
+        owner: OwnerId,
+        token: Token,
+        sent: Instant,
+        left: Duration,
+    ) -> Option<Arc<Hold>> {
+        let now = self.runtime.now();
+        let mut state = self.state.lock();
+        let terms = &state.entries.get(&owner)?.terms;
+        let left = if mutant!(GrantCountedWithOwnTtl) { terms.ttl } else { left };
+        let sent = if mutant!(DeadlineFromReply) { now } else { sent };
+        let hold = state.hold(owner, token, deadline(sent, left), left, now, &self.runtime);
+        if hold.is_none() {
+            state.remove(owner);
+        }
+        hold
+    }
+
+    /// A request sent at `sent` was answered "still waiting".
+    pub(crate) fn queued(&self, owner: OwnerId, sent: Instant, outcome: &Outcome) {
+        let now = self.runtime.now();
+        let mut state = self.state.lock();
+        if let Some((token, ttl)) = state.queued(owner, sent, outcome, now) {
+            state.pushed(owner, token, ttl, now, &self.runtime);
+        }
+    }
+
+    /// Completes when the ticket has become something else.
+    pub(crate) fn poll_turn(&self, owner: OwnerId, context: &mut Context<'_>) -> Poll<Turn> {
+        let mut state = self.state.lock();
+        let Some(entry) = state.entries.get_mut(&owner) else { return Poll::Ready(Turn::Gone) };
+        match &entry.stage {
+            Stage::Held(hold) => Poll::Ready(Turn::Won(hold.clone())),
+            Stage::Gone => {
+                state.remove(owner);
+                Poll::Ready(Turn::Gone)
+            }
+            Stage::Asked { .. } | Stage::Waiting(_) => {
+                entry.waiter = Some(context.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+
+    /// The store told something.
+    pub(crate) fn notice(&self, notice: &Notice) {
+        let now = self.runtime.now();
+        let mut state = self.state.lock();
+        match *notice {
+            Notice::Granted { owner, token, ttl } => {
+                state.pushed(owner, token, ttl, now, &self.runtime)
+            }
+            Notice::Open { owner } => state.look_now(owner, now),
+            Notice::Gap => {
+                let tickets = state
+                    .entries
+                    .iter()
+                    .filter(|(_, entry)| matches!(entry.stage, Stage::Waiting(_)));
+                for owner in tickets.map(|(owner, _)| *owner).collect::<Vec<_>>() {
+                    state.look_now(owner, now);
+                }
+            }
+        }
+    }
+
+    /// A hold's terms or deadline changed by other hands: look at it in time.
+    pub(crate) fn reschedule(&self, hold: &Hold) {
+        let now = self.runtime.now();
+        let due = next_look(hold, hold.ttl(), now);
+        self.state.lock().set_due(hold.owner, due);
+    }
+
+    /// Takes what is due.
+    pub(crate) fn collect(&self) -> Work {
+        let now = self.runtime.now();
+        let mut state = self.state.lock();
+        let mut work = Work::default();
+        while let Some(&(due, owner)) = state.agenda.first().filter(|(due, _)| *due <= now) {
+            state.agenda.remove(&(due, owner));
+            let Some(entry) = state.entries.get_mut(&owner) else { continue };
+            let (next, action) = match &entry.stage {
+                Stage::Held(hold) if now >= hold.deadline() => {
+                    work.lost.push(hold.clone());
+                    state.remove(owner);
+                    continue;
+                }
+                Stage::Held(hold) if hold.renew && now < hold.cap() => {
+                    // Unanswered by then, it is sent again: renewing twice changes nothing.
+                    let again = (hold.deadline().since(now) / 6).clamp(SHORTEST_REST, LONGEST_REST);
+                    let again =
+                        if mutant!(RenewalDiesOfOneError) { hold.deadline() } else { now + again };
+                    (again.min(hold.deadline()), Some(Action::Renew { ttl: hold.ttl() }))
+                }
+                Stage::Held(hold) => (hold.deadline(), None),
+                Stage::Waiting(_) if mutant!(TicketsNotRefreshed) => (Instant::FAR, None),
+                Stage::Waiting(_) => {
+                    let ttl = entry.terms.ttl;
+                    (aligned(now, ticket_rest(&entry.terms)), Some(Action::Refresh { ttl }))
+                }
+                Stage::Asked { .. } | Stage::Gone => continue,
+            };
+            if let Some(action) = action {
+                work.steps.push(Step { lock: entry.key.clone(), owner, action });
+            }
+            state.set_due(owner, next);
+        }
+        work
+    }
+
+    /// A step of a batch sent at `sent` was answered. Returns the hold if that means it is lost.
+    pub(crate) fn answered(
+        &self,
+        owner: OwnerId,
+        sent: Instant,
+        answer: &Answer,
+    ) -> Option<Arc<Hold>> {
+        let now = self.runtime.now();
+        let mut state = self.state.lock();
+        let entry = state.entries.get_mut(&owner)?;
+        match (&entry.stage, answer) {
+            (Stage::Held(hold), Ok(Outcome::Granted { left, .. })) => {
+                let hold = hold.clone();
+                if hold.prolong(sent, *left, now) {
+                    state.set_due(owner, next_look(&hold, *left, now));
+                }
+                None
+            }
+            (Stage::Held(_), Ok(Outcome::Gone)) if mutant!(GoneIsNotLost) => None,
+            (Stage::Held(hold), Ok(Outcome::Gone)) => {
+                let hold = hold.clone();
+                state.remove(owner);
+                Some(hold)
+            }
+            (Stage::Waiting(_), Ok(Outcome::Granted { token, left })) => {
+                // Late: the next Refresh renews it and counts from its own sending.
+                if state
+                    .hold(owner, *token, deadline(sent, *left), *left, now, &self.runtime)
+                    .is_none()
+                {
+                    state.look_now(owner, now);
+                }
+                None
+            }
+            (Stage::Waiting(_), Ok(queued @ Outcome::Queued { .. })) => {
+                state.queued(owner, sent, queued, now);
+                None
+            }
+            (Stage::Waiting(_), Ok(Outcome::Gone)) if !mutant!(GoneTicketKeptWaiting) => {
+                entry.stage = Stage::Gone;
+                entry.wake();
+                None
+            }
+            _ => None,
+        }
+    }
+
+    /// Completes when something is due or the wheel was closed (then true).
+    pub(crate) async fn rest(&self) -> bool {
+        loop {
+            let until = {
+                let mut state = self.state.lock();
+                if state.closed {
+                    return true;
+                }
+                state.rests_until = state.agenda.first().map_or(Instant::FAR, |(due, _)| *due);
+                state.rests_until
+            };
+            if until <= self.runtime.now() {
+                return false;
+            }
+            let mut sleep = (until != Instant::FAR).then(|| self.runtime.sleep_until(until));
+            std::future::poll_fn(|context| {
+                let mut state = self.state.lock();
+                if state.closed || state.rests_until < until {
+                    return Poll::Ready(());
+                }
+                state.task = Some(context.waker().clone());
+                drop(state);
+                sleep.as_mut().map_or(Poll::Pending, |sleep| sleep.as_mut().poll(context))
+            })
+            .await;
+        }
+    }
+
+    /// Ends the wheel's task.
+    pub(crate) fn close(&self) {
+        let mut state = self.state.lock();
+        state.closed = true;
+        state.wake_task();
+    }
+
+    /// Attempts, tickets and holds the wheel knows of.
+    pub(crate) fn len(&self) -> usize {
+        self.state.lock().entries.len()
+    }
+}
+
+/// A hold is looked at after a third of the lease it has now, or when it ends.
+fn next_look(hold: &Hold, left: Duration, now: Instant) -> Instant {
+    let due = if hold.renew { aligned(now, left / 3) } else { Instant::FAR };
+    due.min(hold.deadline())
+}
+
+impl State {
+    fn remove(&mut self, owner: OwnerId) {
+        if let Some(entry) = self.entries.remove(&owner) {
+            self.agenda.remove(&(entry.due, owner));
+        }
+    }
+
+    fn set_due(&mut self, owner: OwnerId, due: Instant) {
+        let Some(entry) = self.entries.get_mut(&owner) else { return };
+        self.agenda.remove(&(entry.due, owner));
+        entry.due = due;
+        self.agenda.insert((due, owner));
+        if due < self.rests_until {
+            self.rests_until = due;
+            self.wake_task();
+        }
+    }
+
+    fn look_now(&mut self, owner: OwnerId, now: Instant) {
+        self.set_due(owner, now);
+    }
+
+    fn wake_task(&mut self) {
+        if let Some(task) = self.task.take() {
+            task.wake();
+        }
+    }
+
+    /// The entry becomes a hold, unless its time is over already.
+    fn hold(
+        &mut self,
+        owner: OwnerId,
+        token: Token,
+        deadline: Instant,
+        left: Duration,
+        now: Instant,
+        runtime: &RuntimeHandle,
+    ) -> Option<Arc<Hold>> {
+        if deadline <= now && !mutant!(LateGrantAccepted) {
+            return None;
+        }
+        let entry = self.entries.get_mut(&owner)?;
+        let hold = Hold::new(entry.key.clone(), owner, token, &entry.terms, deadline, runtime);
+        let hold = Arc::new(hold);
+        entry.stage = Stage::Held(hold.clone());
+        entry.wake();
+        self.set_due(owner, next_look(&hold, left, now));
+        Some(hold)
+    }
+
+    /// Notes a "still waiting"; returns the push that had overtaken it, if there was one.
+    fn queued(
+        &mut self,
+        owner: OwnerId,
+        sent: Instant,
+        outcome: &Outcome,
+        now: Instant,
+    ) -> Option<(Token, Duration)> {
+        let Outcome::Queued { last, left, ahead, foreign } = *outcome else { return None };
+        let entry = self.entries.get_mut(&owner)?;
+        let mut early = None;
+        let mut poll = FIRST_POLL;
+        match &mut entry.stage {
+            Stage::Asked { early: kept } => early = kept.take(),
+            Stage::Waiting(queue) if sent < queue.base => return None,
+            Stage::Waiting(queue) => poll = queue.poll,
+            Stage::Gone | Stage::Held(_) => return None,
+        }
+        let mut rest = aligned(now, ticket_rest(&entry.terms));
+        if ahead == 0 {
+            // The head looks again when the holder's lease ends; at a foreign holder, which tells nobody, sooner.
+            if foreign {
+                let most =
+                    left.map_or(LONGEST_REST, |left| left / 10).clamp(SHORTEST_REST, LONGEST_REST);
+                rest = rest.min(now + poll.min(most));
+                poll = poll.saturating_mul(2).min(LONGEST_REST);
+            }
+            rest = left.map_or(rest, |left| rest.min(now + left.max(SHORTEST_REST)));
+        }
+        entry.stage = Stage::Waiting(Queue { base: sent, last, poll });
+        if early.is_some() && mutant!(EarlyPushDropped) {
+            return None;
+        }
+        self.set_due(owner, rest);
+        early
+    }
+
+    /// A grant was pushed. It counts if it is for an attempt that waits and newer than its last "still waiting".
+    fn pushed(
+        &mut self,
+        owner: OwnerId,
+        token: Token,
+        ttl: Duration,
+        now: Instant,
+        runtime: &RuntimeHandle,
+    ) {
+        let Some(entry) = self.entries.get_mut(&owner) else { return };
+        let queue = match &mut entry.stage {
+            Stage::Asked { early } => {
+                *early = Some((token, ttl));
+                return;
+            }
+            Stage::Waiting(queue) => queue,
+            Stage::Gone | Stage::Held(_) => return,
+        };
+        if token <= queue.last && !mutant!(LatePushBelieved) {
+            return;
+        }
+        let base = if mutant!(PushCountedFromArrival) { now } else { queue.base };
+        let left = (base + ttl).since(now);
+        // A fixed lease must begin whole, and a short rest is not worth beginning with: a Refresh renews first.
+        let fixed = !entry.terms.renew && ttl < entry.terms.ttl;
+        if fixed || left < ttl / 2 {
+            self.look_now(owner, now);
+            return;
+        }
+        self.hold(owner, token, deadline(base, ttl), left, now, runtime);
+    }
+}
+
+impl Entry {
+    fn wake(&mut self) {
+        if let Some(waiter) = self.waiter.take() {
+            waiter.wake();
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Housekeeping: frees and leaves until the store confirms, so that nothing is left behind by whoever gave up.
+
+use std::time::Duration;
+
+use futures_channel::{mpsc, oneshot};
+use futures_util::future::{Either, select};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+
+use crate::guard::Released;
+use crate::port::{Action, Instant, LeaseHandle, LockKey, Outcome, OwnerId, RuntimeHandle, Step};
+
+/// Something to take back on the store.
+pub(crate) struct Undo {
+    pub lock: LockKey,
+    pub owner: OwnerId,
+    /// A Free or a Leave: both may be repeated.
+    pub action: Action,
+    /// When it has settled itself and need not be repeated any more.
+    pub until: Instant,
+    /// Who wants to know.
+    pub reply: Option<oneshot::Sender<Released>>,
+}
+
+enum Message {
+    Undo(Undo),
+    /// Answer when everything before has been settled.
+    Flush(oneshot::Sender<()>),
+}
+
+/// The way to the housekeeping task. Never blocks, and may be used anywhere, also while a thread unwinds.
+#[derive(Clone)]
+pub(crate) struct UndoSender(mpsc::UnboundedSender<Message>);
+
+pub(crate) struct UndoReceiver(mpsc::UnboundedReceiver<Message>);
+
+pub(crate) fn channel() -> (UndoSender, UndoReceiver) {
+    let (sender, receiver) = mpsc::unbounded();
+    (UndoSender(sender), UndoReceiver(receiver))
+}
+
+/// How an answered Free or Leave reads to the one who released.
+pub(crate) fn released(outcome: &Outcome) -> Released {
+    if matches!(outcome, Outcome::Freed) { Released::Released } else { Released::AlreadyLost }
+}
+
+impl UndoSender {
+    pub(crate) fn send(&self, undo: Undo) {
+        // Fails only when the client's task is gone with its runtime; then the lease ends by itself.
+        let _ = self.0.unbounded_send(Message::Undo(undo));
+    }
+
+    /// Completes when all that was sent before is settled.
+    pub(crate) async fn flush(&self) {
+        let (done, wait) = oneshot::channel();
+        if self.0.unbounded_send(Message::Flush(done)).is_ok() {
+            let _ = wait.await;
+        }
+    }
+}
+
+const FIRST_REST: Duration = Duration::from_millis(10);
+const LONGEST_REST: Duration = Duration::from_secs(1);
+
+/// Carries undos out until the client is gone and all is settled.
+pub(crate) async fn housekeeping(
+    mut inbox: UndoReceiver,
+    store: LeaseHandle,
+    runtime: RuntimeHandle,
+) {
+    let mut under_way = FuturesUnordered::new();
+    let mut open = true;
+    let mut flushes: Vec<oneshot::Sender<()>> = Vec::new();
+    while open || !under_way.is_empty() {
+        let message = if under_way.is_empty() {
+            for done in flushes.drain(..) {
+                let _ = done.send(());
+            }
+            inbox.0.next().await
+        } else if open {
+            match select(inbox.0.next(), under_way.next()).await {
+                Either::Left((message, _)) => message,
+                Either::Right(_) => continue,
+            }
+        } else {
+            under_way.next().await;
+            continue;
+        };
+        let mut batch = Vec::new();
+        let mut next = message;
+        open = next.is_some();
+        while let Some(message) = next {
+            match message {
+                Message::Undo(undo) => batch.push(undo),
+                Message::Flush(done) => flushes.push(done),
+            }
+            next = inbox.0.try_recv().ok();
+        }
+        if !batch.is_empty() {
+            under_way.push(settle(batch, store.clone(), runtime.clone()));
+        }
+    }
+}
+
+/// Repeats a batch until every one of it is confirmed or has settled itself.
+async fn settle(mut batch: Vec<Undo>, store: LeaseHandle, runtime: RuntimeHandle) {
+    let mut rest = FIRST_REST;
+    loop {
+        let step = |undo: &Undo| Step {
+            lock: undo.lock.clone(),
+            owner: undo.owner,
+            action: undo.action.clone(),
+        };
+        let answers = store.step(batch.iter().map(step).collect()).await;
+        let now = runtime.now();
+        let mut open = Vec::new();
+        for (undo, answer) in batch.into_iter().zip(answers) {
+            let known = answer.ok().map(|outcome| released(&outcome));
+            if known.is_none() && now < undo.until && !mutant!(UndoNotRepeated) {
+                open.push(undo);
+            } else if let Some(reply) = undo.reply {
+                let _ = reply.send(known.unwrap_or(Released::Unconfirmed));
+            }
+        }
+        if open.is_empty() {
+            return;
+        }
+        batch = open;
+        runtime.sleep_until(now + rest).await;
+        rest = (rest * 2).min(LONGEST_REST);
+    }
+}

@@ -1,0 +1,281 @@
+//! A client: one store, its locks, and the tasks that keep them alive.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::algorithm::Core;
+use crate::error::{Error, Result};
+use crate::event::{Event, Events};
+use crate::lock::Lock;
+use crate::options::{Options, check_name};
+use crate::port::{Capabilities, LeaseHandle, LeaseStore, LockKey, RuntimeHandle};
+#[cfg(feature = "tokio")]
+use crate::url::StoreUrl;
+
+/// Connects to the store a URL names, on the tokio runtime this is called in.
+///
+/// `memory:` (this process), `sqlite:locks.db` (this machine), `redis://host:6379`. Options stand in the query:
+/// `redis://host?ttl=10s&fair=false`.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// use std::time::Duration;
+/// let client = fencelock::connect("memory:").await?;
+/// let guard = client.lock("orders:42").ttl(Duration::from_secs(30)).acquire_within(Duration::from_secs(5)).await?;
+/// println!("charging with fencing token {}", guard.token());
+/// guard.release().await;
+/// # Ok::<(), fencelock::Error>(()) }).unwrap();
+/// ```
+#[cfg(feature = "tokio")]
+pub async fn connect(url: &str) -> Result<Client> {
+    Client::builder().connect(url).await
+}
+
+#[cfg(feature = "tokio")]
+fn current_runtime() -> Result<RuntimeHandle> {
+    let runtime = crate::runtime::TokioRuntime::current();
+    runtime.map(|runtime| Arc::new(runtime) as RuntimeHandle).ok_or_else(|| {
+        Error::invalid(
+            "runtime",
+            "there is no tokio runtime here; use fencelock::blocking, or give the builder one",
+        )
+    })
+}
+
+/// How long [`Client::close`] waits for the store to confirm what was given up.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
+
+/// A connection to one store. Cheap to clone; all clones share connection, waiters and renewals.
+///
+/// When the last clone and the last guard are gone, whatever was given up is still freed in the background;
+/// [`Client::close`] waits for that.
+#[derive(Clone)]
+pub struct Client {
+    core: Arc<Core>,
+    options: Arc<Options>,
+    identity: Arc<Identity>,
+}
+
+/// Who this client is, for people who inspect its locks.
+#[derive(Clone, Debug, Serialize)]
+struct Identity {
+    host: String,
+    pid: u32,
+    app: String,
+    language: String,
+    /// The JSON of the above, for locks without label and metadata.
+    #[serde(skip)]
+    plain: Arc<str>,
+}
+
+#[derive(Serialize)]
+struct Info<'a> {
+    #[serde(flatten)]
+    identity: &'a Identity,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    label: &'a str,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    metadata: &'a BTreeMap<String, String>,
+}
+
+impl Client {
+    /// A client with more than a URL to say.
+    pub fn builder() -> ClientBuilder {
+        ClientBuilder::default()
+    }
+
+    /// A lock by name: 1 to 512 bytes of UTF-8 without control characters. The same name is the same lock in every
+    /// language.
+    pub fn lock(&self, name: &str) -> Lock {
+        Lock::new(self.clone(), name)
+    }
+
+    /// The names of the locks the store knows, in order. An empty prefix: all.
+    pub async fn names(&self, prefix: &str) -> Result<Vec<String>> {
+        if !prefix.is_empty() {
+            check_name(prefix)?;
+        }
+        let keys = self.core.store.names(prefix).await?;
+        Ok(keys.iter().map(|key: &LockKey| key.as_str().to_owned()).collect())
+    }
+
+    /// What this store is able to do, and what this configuration survives, in words.
+    pub fn guarantees(&self) -> Capabilities {
+        self.core.store.capabilities()
+    }
+
+    /// The defaults of this client's locks.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Refuses new acquires, waits (at most two seconds) until what was given up is freed on the store, and disconnects.
+    /// Guards that still live keep their lease until it ends.
+    pub async fn close(&self) {
+        self.core.close(CLOSE_PATIENCE).await;
+    }
+
+    /// Whether [`Client::close`] was called.
+    pub fn is_closed(&self) -> bool {
+        self.core.is_closed()
+    }
+
+    /// How many attempts, tickets and holds this client carries, and of how many locks: both 0 at rest.
+    pub fn load(&self) -> (usize, usize) {
+        self.core.load()
+    }
+
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
+    pub(crate) fn info(&self, label: &str, metadata: &BTreeMap<String, String>) -> Arc<str> {
+        if label.is_empty() && metadata.is_empty() {
+            return self.identity.plain.clone();
+        }
+        let info = Info { identity: &self.identity, label, metadata };
+        serde_json::to_string(&info).unwrap_or_default().into()
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("store", &self.core.store.capabilities().store)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Makes a [`Client`].
+#[derive(Default)]
+pub struct ClientBuilder {
+    runtime: Option<RuntimeHandle>,
+    options: Options,
+    app: Option<String>,
+    language: Option<String>,
+    events: Events,
+    mistake: Option<Error>,
+}
+
+impl ClientBuilder {
+    /// The platform to run on; the tokio runtime of the caller by default.
+    pub fn runtime(mut self, runtime: RuntimeHandle) -> Self {
+        self.runtime = Some(runtime);
+        self
+    }
+
+    /// Sets an option by its name in the [table](crate::options::TABLE), as a default of this client's locks.
+    pub fn option(mut self, name: &str, value: impl Into<Value>) -> Self {
+        if let Err(mistake) = self.options.set_all([(name, value.into())], true) {
+            self.mistake.get_or_insert(mistake);
+        }
+        self
+    }
+
+    /// What people who inspect see as the application; the program's file name by default.
+    pub fn app(mut self, app: impl Into<String>) -> Self {
+        self.app = Some(app.into());
+        self
+    }
+
+    /// What people who inspect see as the language; `rust` by default. For bindings.
+    pub fn language(mut self, language: impl Into<String>) -> Self {
+        self.language = Some(language.into());
+        self
+    }
+
+    /// Calls `observer` with every [`Event`], where it happens: it must return at once.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn on_event(mut self, observer: impl Fn(&Event) + Send + Sync + 'static) -> Self {
+        self.events = Events(Some(Arc::new(observer)));
+        self
+    }
+
+    /// Calls `observer` with every [`Event`], where it happens: it must return at once.
+    #[cfg(target_arch = "wasm32")]
+    pub fn on_event(mut self, observer: impl Fn(&Event) + 'static) -> Self {
+        self.events = Events(Some(Arc::new(observer)));
+        self
+    }
+
+    /// Connects to the store a URL names.
+    #[cfg(feature = "tokio")]
+    pub async fn connect(mut self, url: &str) -> Result<Client> {
+        let url = StoreUrl::parse(url)?;
+        self.options.set_all(url.options(), true)?;
+        let runtime = match &self.runtime {
+            Some(runtime) => runtime.clone(),
+            None => current_runtime()?,
+        };
+        let store = url.open(&self.options, runtime.clone()).await?;
+        self.runtime = Some(runtime);
+        self.store(store).await
+    }
+
+    /// Connects to a store made by hand.
+    pub async fn store(self, store: impl LeaseStore) -> Result<Client> {
+        if let Some(mistake) = self.mistake {
+            return Err(mistake);
+        }
+        self.options.check()?;
+        let runtime = match self.runtime {
+            Some(runtime) => runtime,
+            #[cfg(feature = "tokio")]
+            None => current_runtime()?,
+            #[cfg(not(feature = "tokio"))]
+            None => return Err(Error::invalid("runtime", "give the builder a runtime")),
+        };
+        let identity = Identity::of(self.app, self.language);
+        let core = Core::start(LeaseHandle::new(store), runtime, self.events).await?;
+        Ok(Client { core, options: Arc::new(self.options), identity: Arc::new(identity) })
+    }
+}
+
+impl fmt::Debug for ClientBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientBuilder").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+impl Identity {
+    fn of(app: Option<String>, language: Option<String>) -> Self {
+        let program = || {
+            let path = std::env::args().next().unwrap_or_default();
+            path.rsplit(['/', '\\']).next().unwrap_or_default().to_owned()
+        };
+        let mut identity = Self {
+            host: host(),
+            pid: pid(),
+            app: app.unwrap_or_else(program),
+            language: language.unwrap_or_else(|| "rust".to_owned()),
+            plain: "".into(),
+        };
+        identity.plain = serde_json::to_string(&identity).unwrap_or_default().into();
+        identity
+    }
+}
+
+#[cfg(feature = "tokio")]
+fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+#[cfg(not(feature = "tokio"))]
+fn host() -> String {
+    String::new()
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+fn pid() -> u32 {
+    std::process::id()
+}
+
+#[cfg(target_arch = "wasm32")]
+fn pid() -> u32 {
+    0
+}

@@ -1,0 +1,101 @@
+//! What happens to locks, for logs, metrics and whoever listens.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::fence::Token;
+
+/// Something that happened to a lock of this client. The same facts go to `tracing` under the target `fencelock`.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// use std::sync::{Arc, atomic::{AtomicUsize, Ordering}};
+/// let grants = Arc::new(AtomicUsize::new(0));
+/// let count = grants.clone();
+/// let client = fencelock::Client::builder()
+///     .on_event(move |event| if event.kind == fencelock::EventKind::Granted { count.fetch_add(1, Ordering::Relaxed); })
+///     .connect("memory:events").await?;
+/// client.lock("orders:42").acquire().await?.release().await;
+/// assert_eq!(grants.load(Ordering::Relaxed), 1);
+/// # Ok::<(), fencelock::Error>(()) }).unwrap();
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Event {
+    /// What happened.
+    pub kind: EventKind,
+    /// The lock.
+    pub name: Arc<str>,
+    /// The token of the hold it happened to; `None` while there is none.
+    pub token: Option<Token>,
+}
+
+/// The kinds of [`Event`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum EventKind {
+    /// A waiter joined the line of this client.
+    Waiting,
+    /// A guard was given out.
+    Granted,
+    /// A guard was given back.
+    Released,
+    /// A hold was lost before it was given back.
+    Lost,
+}
+
+impl Event {
+    fn new(kind: EventKind, name: &str, token: Option<Token>) -> Self {
+        Self { kind, name: name.into(), token }
+    }
+
+    pub(crate) fn waiting(name: &str) -> Self {
+        Self::new(EventKind::Waiting, name, None)
+    }
+
+    pub(crate) fn granted(name: &str, token: Token) -> Self {
+        Self::new(EventKind::Granted, name, Some(token))
+    }
+
+    pub(crate) fn released(name: &str, token: Token) -> Self {
+        Self::new(EventKind::Released, name, Some(token))
+    }
+
+    pub(crate) fn lost(name: &str, token: Token) -> Self {
+        Self::new(EventKind::Lost, name, Some(token))
+    }
+}
+
+/// Who listens to a client's events; called where they happen, so it must return at once.
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) type Observer = Arc<dyn Fn(&Event) + Send + Sync>;
+#[cfg(target_arch = "wasm32")]
+pub(crate) type Observer = Arc<dyn Fn(&Event)>;
+
+/// The way events go. Costs a comparison where nobody listens.
+#[derive(Clone, Default)]
+pub(crate) struct Events(pub Option<Observer>);
+
+impl Events {
+    pub(crate) fn emit(&self, event: impl FnOnce() -> Event) {
+        let logged = tracing::enabled!(target: "fencelock", tracing::Level::DEBUG);
+        if !logged && self.0.is_none() {
+            return;
+        }
+        let event = event();
+        let token = event.token.map(Token::get);
+        tracing::debug!(target: "fencelock", kind = ?event.kind, name = &*event.name, token);
+        if let Some(observer) = &self.0 {
+            observer(&event);
+        }
+    }
+}
+
+impl fmt::Debug for Events {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Events(observed)" } else { "Events" })
+    }
+}

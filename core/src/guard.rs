@@ -1,0 +1,194 @@
+//! The local proof of a hold, and an acquire in flight.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::algorithm::{Core, GivenUp, Local};
+use crate::error::{Code, Error, Result};
+use crate::event::Event;
+use crate::fence::Token;
+use crate::port::BoxFuture;
+
+/// How a release ended. All three are values: none of them hides the error of what was done under the lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[must_use = "a lock that was lost before its release did not protect what was done last"]
+pub enum Released {
+    /// The lock was held until now and is free, or somebody else's, from now on.
+    Released,
+    /// The lock had been lost before.
+    AlreadyLost,
+    /// The store did not answer. The release is repeated until it does or the lease has ended.
+    Unconfirmed,
+}
+
+/// An acquire in flight. Dropping it at any moment takes back whatever it won or queued.
+#[must_use = "an acquire does nothing until it is awaited"]
+pub struct Pending<T>(BoxFuture<'static, Result<T>>);
+
+impl<T> Pending<T> {
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(crate) fn new(work: impl Future<Output = Result<T>> + Send + 'static) -> Self {
+        Self(Box::pin(work))
+    }
+
+    #[cfg(target_arch = "wasm32")]
+    pub(crate) fn new(work: impl Future<Output = Result<T>> + 'static) -> Self {
+        Self(Box::pin(work))
+    }
+}
+
+impl<T> Future for Pending<T> {
+    type Output = Result<T>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.0.as_mut().poll(context)
+    }
+}
+
+impl<T> fmt::Debug for Pending<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Pending")
+    }
+}
+
+/// The local proof of a hold. Dropping it frees the lock in the background; [`Guard::release`] waits for the answer.
+///
+/// A guard knows its deadline on a clock that runs through suspend, counted from before the request that won the lock was
+/// sent. It stops claiming to be held before the store may give the lock to another.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// let client = fencelock::connect("memory:guard").await?;
+/// let guard = client.lock("orders:42").acquire().await?;
+/// assert!(guard.is_held());
+/// println!("write with fencing token {}", guard.token());
+/// assert_eq!(guard.release().await, fencelock::Released::Released);
+/// # Ok::<(), fencelock::Error>(()) }).unwrap();
+/// ```
+#[must_use = "dropping a guard frees its lock"]
+pub struct Guard {
+    claim: Claim,
+    released: bool,
+}
+
+/// A look at a guard that may outlive it and be cloned: token, deadline and loss, but neither extend nor release.
+#[derive(Clone)]
+pub struct Claim {
+    core: Arc<Core>,
+    local: Local,
+}
+
+impl Claim {
+    /// The name the lock was asked for by, as the store's key.
+    pub fn name(&self) -> &str {
+        self.local.hold.key.as_str()
+    }
+
+    /// The fencing token: hand it to the resource with every write.
+    pub fn token(&self) -> Token {
+        self.local.token
+    }
+
+    /// Whether the lock may be relied on at this very moment. Compares the clock at every call, so it is right also after
+    /// the process was frozen.
+    pub fn is_held(&self) -> bool {
+        self.local.hold.is_held()
+    }
+
+    /// How long the lock may still be relied on if it were not renewed any more; zero once it is lost.
+    pub fn remaining(&self) -> Duration {
+        let hold = &self.local.hold;
+        if hold.is_held() { hold.deadline().since(hold.runtime().now()) } else { Duration::ZERO }
+    }
+
+    /// `Ok` while the lock may be relied on, an error with code `lost` afterwards: for `?` before a write.
+    pub fn check(&self) -> Result<()> {
+        if self.is_held() {
+            return Ok(());
+        }
+        let message =
+            "the lock is no longer held; stop writing, and acquire it again if the work must go on";
+        Err(Error::new(Code::Lost, message)
+            .with("name", self.name())
+            .with("token", self.token().to_string()))
+    }
+
+    /// Completes when the lock is lost.
+    pub fn lost(&self) -> impl Future<Output = ()> + use<> {
+        let claim = self.clone();
+        async move { claim.core.lost(&claim.local.hold).await }
+    }
+}
+
+impl Guard {
+    pub(crate) fn new(core: Arc<Core>, local: Local) -> Self {
+        Self { claim: Claim { core, local }, released: false }
+    }
+
+    /// A look at this guard for somebody else: a task that writes, a signal that fires when the lock is lost.
+    pub fn claim(&self) -> Claim {
+        self.claim.clone()
+    }
+
+    /// Pushes the end of the lease to at least now + `ttl`, which is its length from now on. Never shortens it.
+    pub async fn extend(&self, ttl: Duration) -> Result<()> {
+        crate::options::check_ttl("ttl", ttl)?;
+        self.claim.core.extend(&self.claim.local.hold, ttl).await
+    }
+
+    /// Frees the lock and tells how that went. If this future is dropped, the lock is freed all the same.
+    pub async fn release(mut self) -> Released {
+        self.released = true;
+        let Claim { core, local } = &self.claim;
+        core.events.emit(|| Event::released(local.hold.key.as_str(), local.token));
+        match core.give_up(local) {
+            GivenUp::Passed => Released::Released,
+            GivenUp::Free(hold) => core.free(hold).await,
+            GivenUp::HandedOver(answer) => answer.await.unwrap_or(Released::Unconfirmed),
+            GivenUp::NotMine => Released::AlreadyLost,
+        }
+    }
+}
+
+impl std::ops::Deref for Guard {
+    type Target = Claim;
+
+    fn deref(&self) -> &Claim {
+        &self.claim
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if !self.released || mutant!(LateLocalDropFreesNext) {
+            let Claim { core, local } = &self.claim;
+            core.events.emit(|| Event::released(local.hold.key.as_str(), local.token));
+            core.abandon(local);
+        }
+    }
+}
+
+impl fmt::Debug for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Claim")
+            .field("name", &self.name())
+            .field("token", &self.token())
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Guard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Guard")
+            .field("name", &self.name())
+            .field("token", &self.token())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,219 @@
+//! A lock by name: options, then acquire.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{Either, select};
+use serde_json::Value;
+
+use crate::algorithm::{Core, Terms, Wait};
+use crate::client::Client;
+use crate::error::{Code, Error, Result};
+use crate::guard::{Claim, Guard, Pending};
+use crate::options::{Dialect, Options, check_name};
+use crate::port::{Action, LockKey, Outcome, OwnerId, State, Step};
+
+/// A lock by name, made by [`Client::lock`]. Set its options, then acquire it, as often as you like.
+///
+/// A wrong name or option is told by the acquire, with code `invalid`.
+#[derive(Clone)]
+pub struct Lock {
+    client: Client,
+    name: Arc<str>,
+    options: Options,
+    /// The first mistake made in setting it up.
+    mistake: Option<Error>,
+}
+
+impl Lock {
+    pub(crate) fn new(client: Client, name: &str) -> Self {
+        let options = client.options().clone();
+        Self { client, name: name.into(), options, mistake: check_name(name).err() }
+    }
+
+    /// Length of the lease; 30 s by default.
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        self.options.ttl = ttl;
+        self
+    }
+
+    /// Whether the lease is renewed while the guard lives (the default), or fixed.
+    pub fn renew(mut self, renew: bool) -> Self {
+        self.options.renew = renew;
+        self
+    }
+
+    /// How long [`Lock::acquire`] waits; for ever by default.
+    pub fn wait(mut self, wait: Duration) -> Self {
+        self.options.wait = Some(wait);
+        self
+    }
+
+    /// The longest the lock may be held, however often it is renewed.
+    pub fn max_hold(mut self, most: Duration) -> Self {
+        self.options.max_hold = Some(most);
+        self
+    }
+
+    /// Whether waiters are served in their order of arrival (the default).
+    pub fn fair(mut self, fair: bool) -> Self {
+        self.options.fair = fair;
+        self
+    }
+
+    /// How often the lock may pass from waiter to waiter inside this client before others are served; 16 by default.
+    pub fn local(mut self, passes: u32) -> Self {
+        self.options.local = passes;
+        self
+    }
+
+    /// A word for people who inspect the lock.
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.options.label = label.into();
+        self
+    }
+
+    /// Sets any option by its name in the [table](crate::options::TABLE), as bindings and configurations do.
+    pub fn option(mut self, name: &str, value: impl Into<Value>) -> Self {
+        if let Err(mistake) = self.options.set_all([(name, value.into())], false) {
+            self.mistake.get_or_insert(mistake);
+        }
+        self
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Waits for the lock, for ever or as long as the option `wait` says.
+    pub fn acquire(&self) -> Pending<Guard> {
+        self.acquire_for(self.options.wait)
+    }
+
+    /// Waits for the lock at most this long; then fails with `timeout`.
+    pub fn acquire_within(&self, wait: Duration) -> Pending<Guard> {
+        self.acquire_for(Some(wait))
+    }
+
+    /// Asks once: `None` if somebody else holds the lock or waits for it.
+    pub fn try_acquire(&self) -> Pending<Option<Guard>> {
+        let lock = self.clone();
+        Pending::new(async move { lock.attempt(Wait::Try).await })
+    }
+
+    fn acquire_for(&self, wait: Option<Duration>) -> Pending<Guard> {
+        let lock = self.clone();
+        Pending::new(async move {
+            let wait = match wait {
+                None => Wait::Forever,
+                Some(Duration::ZERO) => Wait::Try,
+                Some(wait) => Wait::Until(lock.core().runtime.now() + wait),
+            };
+            let guard = lock.attempt(wait).await?;
+            guard.ok_or_else(|| {
+                Error::new(Code::Timeout, "the lock is held by somebody else, and the wait is zero")
+                    .with("name", &*lock.name)
+            })
+        })
+    }
+
+    /// Runs `body` under the lock. When the lock is lost, the body is dropped at its next await and the answer is an error
+    /// with code `lost`.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// let client = fencelock::connect("memory:with").await?;
+    /// let token = client.lock("orders:42").with(|claim| async move { claim.token() }).await?;
+    /// assert!(token.get() > 0);
+    /// # Ok::<(), fencelock::Error>(()) }).unwrap();
+    /// ```
+    pub async fn with<T, F: Future<Output = T>>(&self, body: impl FnOnce(Claim) -> F) -> Result<T> {
+        let guard = self.acquire().await?;
+        let claim = guard.claim();
+        let body = std::pin::pin!(body(claim.clone()));
+        let lost = std::pin::pin!(claim.lost());
+        match select(body, lost).await {
+            Either::Left((value, _)) => {
+                let held = claim.check();
+                let _ = guard.release().await;
+                held.map(|()| value)
+            }
+            Either::Right(((), _)) => {
+                Err(claim.check().err().unwrap_or_else(|| Error::internal("lost, yet held")))
+            }
+        }
+    }
+
+    /// Who holds the lock and who waits for it. Changes nothing.
+    pub async fn inspect(&self) -> Result<State> {
+        let key = self.key()?;
+        let owner = OwnerId::draw(&*self.core().runtime);
+        let step = Step { lock: key, owner, action: Action::Read };
+        match self.core().store.step(vec![step]).await.pop() {
+            Some(Ok(Outcome::State(state))) => Ok(state),
+            Some(Err(failure)) => Err(failure.error),
+            _ => Err(Error::internal("the store answered a Read with something else")),
+        }
+    }
+
+    fn core(&self) -> &Arc<Core> {
+        self.client.core()
+    }
+
+    async fn attempt(&self, wait: Wait) -> Result<Option<Guard>> {
+        let key = self.key()?;
+        let local = self.core().acquire(&key, self.terms(), wait).await;
+        let local = local.map_err(|error| error.with("name", &*self.name))?;
+        Ok(local.map(|local| Guard::new(self.core().clone(), local)))
+    }
+
+    fn key(&self) -> Result<LockKey> {
+        if let Some(mistake) = &self.mistake {
+            return Err(mistake.clone());
+        }
+        self.options.check()?;
+        match &self.options.dialect {
+            Dialect::Auto => Ok(LockKey::new(self.name.clone())),
+            dialect => {
+                let capabilities = self.core().store.capabilities();
+                if !capabilities.dialects.contains(&dialect.word()) {
+                    return Err(Error::new(
+                        Code::Unsupported,
+                        format!(
+                            "{} does not speak the dialect `{}`; leave it out",
+                            capabilities.store,
+                            dialect.word()
+                        ),
+                    ));
+                }
+                let Dialect::Plain { prefix } = dialect else {
+                    return Err(Error::internal("a dialect without a key"));
+                };
+                Ok(LockKey::new(format!("{prefix}{}", self.name)))
+            }
+        }
+    }
+
+    fn terms(&self) -> Terms {
+        let options = &self.options;
+        Terms {
+            ttl: options.ttl,
+            renew: options.renew,
+            max_hold: options.max_hold,
+            open: !options.fair,
+            local: options.local,
+            info: self.client.info(&options.label, &options.metadata),
+        }
+    }
+}
+
+impl fmt::Debug for Lock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lock")
+            .field("name", &self.name)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,119 @@
+//! The life of a lock over the memory store: the shortest way through every algorithm.
+#![allow(missing_docs)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use fencelock::driver::memory::Memory;
+use fencelock::runtime::TokioRuntime;
+use fencelock::{Client, Code, Released};
+
+async fn client(memory: &Memory) -> Client {
+    let runtime = Arc::new(TokioRuntime::current().expect("inside tokio"));
+    Client::builder()
+        .store(memory.store(runtime.clone()))
+        .runtime(runtime)
+        .await
+        .expect("memory connects")
+}
+
+const MS: Duration = Duration::from_millis(1);
+
+#[tokio::test]
+async fn one_holder_at_a_time_and_tokens_rise() {
+    let memory = Memory::new();
+    let (a, b) = (client(&memory).await, client(&memory).await);
+    let first = a.lock("x").acquire().await.unwrap();
+    assert!(b.lock("x").try_acquire().await.unwrap().is_none());
+    assert!(a.lock("x").try_acquire().await.unwrap().is_none());
+    let error = b.lock("x").acquire_within(20 * MS).await.unwrap_err();
+    assert_eq!(error.code(), Code::Timeout);
+    let token = first.token();
+    assert_eq!(first.release().await, Released::Released);
+    let second = b.lock("x").acquire().await.unwrap();
+    assert!(second.token() > token);
+    assert_eq!(second.release().await, Released::Released);
+    assert_eq!((a.load(), b.load()), ((0, 0), (0, 0)));
+}
+
+#[tokio::test]
+async fn a_release_hands_over_to_the_next_client() {
+    let memory = Memory::new();
+    let (a, b) = (client(&memory).await, client(&memory).await);
+    let guard = a.lock("x").acquire().await.unwrap();
+    let waiter = tokio::spawn(b.lock("x").acquire());
+    while a.lock("x").inspect().await.unwrap().waiters.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    drop(guard);
+    let next = tokio::time::timeout(500 * MS, waiter).await.expect("handed over").unwrap().unwrap();
+    assert!(next.is_held());
+}
+
+#[tokio::test]
+async fn waiters_of_one_client_pass_the_hold_on() {
+    let memory = Memory::new();
+    let a = client(&memory).await;
+    let counter = Arc::new(AtomicU64::new(0));
+    let newest = Arc::new(AtomicU64::new(0));
+    let tasks: Vec<_> = (0..8)
+        .map(|_| {
+            let (lock, counter, newest) = (a.lock("x"), counter.clone(), newest.clone());
+            tokio::spawn(async move {
+                for _ in 0..200 {
+                    let guard = lock.acquire().await.unwrap();
+                    let seen = newest.swap(guard.token().get(), Ordering::SeqCst);
+                    assert!(seen < guard.token().get());
+                    let before = counter.load(Ordering::SeqCst);
+                    tokio::task::yield_now().await;
+                    counter.store(before + 1, Ordering::SeqCst);
+                    assert_eq!(guard.release().await, Released::Released);
+                }
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    assert_eq!(counter.load(Ordering::SeqCst), 1600);
+    assert_eq!(a.load(), (0, 0));
+}
+
+#[tokio::test]
+async fn a_cancelled_waiter_leaves_nothing() {
+    let memory = Memory::new();
+    let (a, b) = (client(&memory).await, client(&memory).await);
+    let guard = a.lock("x").acquire().await.unwrap();
+    for _ in 0..20 {
+        let waiting = tokio::time::timeout(2 * MS, b.lock("x").acquire()).await;
+        assert!(waiting.is_err());
+    }
+    drop(guard);
+    let guard = tokio::time::timeout(500 * MS, b.lock("x").acquire()).await.expect("free").unwrap();
+    assert_eq!(guard.release().await, Released::Released);
+    let state = a.lock("x").inspect().await.unwrap();
+    assert_eq!((state.holder, state.waiters.len()), (None, 0));
+}
+
+#[tokio::test]
+async fn a_fixed_lease_ends_and_tells() {
+    let memory = Memory::new();
+    let a = client(&memory).await;
+    let guard = a.lock("x").ttl(50 * MS).renew(false).acquire().await.unwrap();
+    tokio::time::timeout(500 * MS, guard.lost()).await.expect("lost is told");
+    assert_eq!(guard.check().unwrap_err().code(), Code::Lost);
+    assert_eq!(guard.release().await, Released::AlreadyLost);
+}
+
+#[tokio::test]
+async fn a_renewed_lease_outlives_its_ttl() {
+    let memory = Memory::new();
+    let a = client(&memory).await;
+    let guard = a.lock("x").ttl(60 * MS).acquire().await.unwrap();
+    tokio::time::sleep(300 * MS).await;
+    assert!(guard.is_held());
+    assert_eq!(guard.release().await, Released::Released);
+    let bounded = a.lock("x").ttl(60 * MS).max_hold(150 * MS).acquire().await.unwrap();
+    tokio::time::timeout(Duration::from_secs(1), bounded.lost()).await.expect("max_hold ends it");
+}
