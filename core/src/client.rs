@@ -28,7 +28,7 @@ use crate::url::StoreUrl;
 /// let client = fencelock::connect("memory:").await?;
 /// let guard = client.lock("orders:42").ttl(Duration::from_secs(30)).acquire_within(Duration::from_secs(5)).await?;
 /// println!("charging with fencing token {}", guard.token());
-/// guard.release().await;
+/// guard.release().await.check()?;
 /// # Ok::<(), fencelock::Error>(()) }).unwrap();
 /// ```
 #[cfg(feature = "tokio")]

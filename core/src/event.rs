@@ -17,7 +17,7 @@ use crate::fence::Token;
 /// let client = fencelock::Client::builder()
 ///     .on_event(move |event| if event.kind == fencelock::EventKind::Granted { count.fetch_add(1, Ordering::Relaxed); })
 ///     .connect("memory:events").await?;
-/// client.lock("orders:42").acquire().await?.release().await;
+/// client.lock("orders:42").acquire().await?.release().await.check()?;
 /// assert_eq!(grants.load(Ordering::Relaxed), 1);
 /// # Ok::<(), fencelock::Error>(()) }).unwrap();
 /// ```

@@ -17,7 +17,7 @@ use crate::runtime::sync::Mutex;
 /// let client = fencelock::connect("memory:").await?;
 /// let first = client.lock("orders:42").acquire().await?;
 /// let older = first.token();
-/// first.release().await?;
+/// first.release().await.check()?;
 /// let second = client.lock("orders:42").acquire().await?;
 /// assert!(second.token() > older);
 /// # Ok(()) });

@@ -28,6 +28,19 @@ pub enum Released {
     Unconfirmed,
 }
 
+impl Released {
+    /// An error with code `lost` if the lock had been lost before its release; for `?` where that must not pass unseen.
+    pub fn check(self) -> Result<()> {
+        match self {
+            Self::Released | Self::Unconfirmed => Ok(()),
+            Self::AlreadyLost => Err(Error::new(
+                Code::Lost,
+                "the lock was lost before its release; what was done last was not protected",
+            )),
+        }
+    }
+}
+
 /// An acquire in flight. Dropping it at any moment takes back whatever it won or queued.
 #[must_use = "an acquire does nothing until it is awaited"]
 pub struct Pending<T>(BoxFuture<'static, Result<T>>);

@@ -11,11 +11,8 @@ use fencelock::{Client, Code, Released};
 
 async fn client(memory: &Memory) -> Client {
     let runtime = Arc::new(TokioRuntime::current().expect("inside tokio"));
-    Client::builder()
-        .store(memory.store(runtime.clone()))
-        .runtime(runtime)
-        .await
-        .expect("memory connects")
+    let store = memory.store(runtime.clone());
+    Client::builder().runtime(runtime).store(store).await.expect("memory connects")
 }
 
 const MS: Duration = Duration::from_millis(1);

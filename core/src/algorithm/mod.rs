@@ -226,6 +226,9 @@ impl Core {
     /// Gives a local hold up. Everything that must happen has been set off when this returns.
     pub(crate) fn give_up(self: &Arc<Self>, local: &Local) -> GivenUp {
         let now = self.runtime.now();
+        if !local.hold.is_held() && !mutant!(LostHoldPassedOn) {
+            self.lose(&local.hold, false);
+        }
         let next = self.cohorts.lock().give_up(local, now);
         match next {
             Next::Passed => {

@@ -21,7 +21,7 @@ use crate::runtime::sync::Mutex;
 /// let second = fencelock::Client::builder().store(memory.store(runtime)).await?;
 /// let guard = first.lock("orders:42").acquire().await?;
 /// assert!(second.lock("orders:42").try_acquire().await?.is_none());
-/// # guard.release().await?; Ok::<(), fencelock::Error>(()) }).unwrap();
+/// # guard.release().await.check()?; Ok::<(), fencelock::Error>(()) }).unwrap();
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Memory(Arc<Mutex<Shelf>>);

@@ -12,10 +12,6 @@ use shuttle::sync as imp;
 pub(crate) struct Mutex<T>(imp::Mutex<T>);
 
 impl<T> Mutex<T> {
-    pub(crate) fn new(value: T) -> Self {
-        Self(imp::Mutex::new(value))
-    }
-
     pub(crate) fn lock(&self) -> imp::MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
