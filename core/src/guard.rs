@@ -13,6 +13,7 @@ use crate::algorithm::{Core, GivenUp, Local};
 use crate::error::{Code, Error, Result};
 use crate::event::Event;
 use crate::fence::Token;
+use crate::options::check_ttl;
 use crate::port::BoxFuture;
 
 /// How a release ended. All three are values: none of them hides the error of what was done under the lock.
@@ -140,6 +141,13 @@ impl Claim {
     }
 }
 
+impl Claim {
+    pub(crate) async fn extend(&self, ttl: Duration) -> Result<()> {
+        check_ttl("ttl", ttl)?;
+        self.core.extend(&self.local.hold, ttl).await
+    }
+}
+
 impl Guard {
     pub(crate) fn new(core: Arc<Core>, local: Local) -> Self {
         Self { claim: Claim { core, local }, released: false }
@@ -152,8 +160,7 @@ impl Guard {
 
     /// Pushes the end of the lease to at least now + `ttl`, which is its length from now on. Never shortens it.
     pub async fn extend(&self, ttl: Duration) -> Result<()> {
-        crate::options::check_ttl("ttl", ttl)?;
-        self.claim.core.extend(&self.claim.local.hold, ttl).await
+        self.claim.extend(ttl).await
     }
 
     /// Frees the lock and tells how that went. If this future is dropped, the lock is freed all the same.

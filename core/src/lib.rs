@@ -6,12 +6,16 @@
 pub mod mutation;
 
 mod algorithm;
+#[cfg(feature = "tokio")]
+pub mod blocking;
 mod client;
 pub mod driver;
 mod error;
 mod event;
+pub mod facade;
 mod fence;
 mod guard;
+pub mod layer;
 mod lock;
 pub mod options;
 pub mod port;

@@ -1,10 +1,14 @@
 //! Platforms: the only rooms of the core that read a clock, sleep, spawn or draw randomness.
 
+#[cfg(feature = "tokio")]
+mod inline;
 #[cfg(feature = "sim")]
 pub mod sim;
 pub(crate) mod sync;
 #[cfg(feature = "tokio")]
 mod tokio;
 
+#[cfg(feature = "tokio")]
+pub(crate) use self::inline::InlineRuntime;
 #[cfg(feature = "tokio")]
 pub use self::tokio::TokioRuntime;

@@ -1,0 +1,96 @@
+//! Fails on purpose, so that what a lossy network does can be had in front of any store.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::error::{Code, Error, Result};
+use crate::port::{
+    Answer, Capabilities, Failure, LeaseStore, LockKey, MaybeSend, MaybeSync, NoticeSink,
+    RuntimeHandle, Step,
+};
+
+/// What happens to one batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// It goes through.
+    None,
+    /// It goes through, this much later.
+    Late(Duration),
+    /// It does not reach the store, and the caller knows.
+    Refused,
+    /// It does not reach the store, and the caller does not know.
+    RequestLost,
+    /// It is carried out, and the caller does not know.
+    ReplyLost,
+}
+
+/// A store whose batches meet the faults a function chooses.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// use fencelock::{driver::memory::Memory, layer::{Chaos, Fault}, runtime::TokioRuntime, Client, Code};
+/// let runtime = std::sync::Arc::new(TokioRuntime::current().unwrap());
+/// let store = Chaos::new(Memory::new().store(runtime.clone()), runtime.clone(), || Fault::Refused);
+/// let client = Client::builder().runtime(runtime).store(store).await?;
+/// assert_eq!(client.lock("orders:42").try_acquire().await.unwrap_err().code(), Code::Unavailable);
+/// # Ok::<(), fencelock::Error>(()) }).unwrap();
+/// ```
+pub struct Chaos<S, F> {
+    store: S,
+    runtime: RuntimeHandle,
+    choose: Arc<F>,
+}
+
+impl<S: LeaseStore, F: Fn() -> Fault + MaybeSend + MaybeSync + 'static> Chaos<S, F> {
+    /// Puts faults in front of `store`; `choose` is asked once per batch.
+    pub fn new(store: S, runtime: RuntimeHandle, choose: F) -> Self {
+        Self { store, runtime, choose: Arc::new(choose) }
+    }
+}
+
+fn unavailable() -> Error {
+    Error::new(Code::Unavailable, "the network failed on purpose")
+}
+
+impl<S: LeaseStore, F: Fn() -> Fault + MaybeSend + MaybeSync + 'static> LeaseStore for Chaos<S, F> {
+    fn capabilities(&self) -> Capabilities {
+        self.store.capabilities()
+    }
+
+    async fn step(&self, batch: &[Step]) -> Vec<Answer> {
+        let all = |failure: fn(Error) -> Failure| {
+            batch.iter().map(|_| Err(failure(unavailable()))).collect()
+        };
+        match (self.choose)() {
+            Fault::None => self.store.step(batch).await,
+            Fault::Late(delay) => {
+                self.runtime.sleep_until(self.runtime.now() + delay).await;
+                self.store.step(batch).await
+            }
+            Fault::Refused => all(Failure::refused),
+            Fault::RequestLost => all(Failure::unknown),
+            Fault::ReplyLost => {
+                self.store.step(batch).await;
+                all(Failure::unknown)
+            }
+        }
+    }
+
+    async fn listen(&self, sink: NoticeSink) -> Result<()> {
+        self.store.listen(sink).await
+    }
+
+    async fn names(&self, prefix: &str) -> Result<Vec<LockKey>> {
+        self.store.names(prefix).await
+    }
+
+    async fn close(&self) {
+        self.store.close().await;
+    }
+}
+
+impl<S: std::fmt::Debug, F> std::fmt::Debug for Chaos<S, F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Chaos").field(&self.store).finish()
+    }
+}
