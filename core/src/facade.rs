@@ -259,7 +259,7 @@ impl Facade {
                     .lock()
                     .guards
                     .get(&guard)
-                    .map(|guard| guard.claim())
+                    .map(Guard::claim)
                     .ok_or_else(not_held);
                 Box::pin(async move {
                     let ttl = Duration::try_from_secs_f64(ttl / 1000.0).unwrap_or_default();
@@ -274,7 +274,7 @@ impl Facade {
                     .lock()
                     .guards
                     .get(&guard)
-                    .map(|guard| guard.claim())
+                    .map(Guard::claim)
                     .ok_or_else(not_held);
                 Box::pin(async move {
                     claim?.lost().await;
@@ -332,7 +332,10 @@ impl Shared {
 
 impl std::fmt::Debug for Facade {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Facade").field("client", &self.client).field("load", &self.load()).finish()
+        f.debug_struct("Facade")
+            .field("client", &self.client)
+            .field("load", &self.load())
+            .finish_non_exhaustive()
     }
 }
 

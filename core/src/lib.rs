@@ -1,4 +1,26 @@
-//! fencelock (front page to come)
+//! Distributed locks that tell the truth: a fencing token on every grant, guards that know their deadline, nothing left
+//! behind.
+//!
+//! ```
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+//! use std::time::Duration;
+//!
+//! let client = fencelock::connect("memory:").await?; // or redis://127.0.0.1, or sqlite:locks.db
+//! let guard = client.lock("orders:42").acquire_within(Duration::from_secs(5)).await?;
+//! println!("charging with fencing token {}", guard.token());
+//! guard.release().await.check()?;
+//! # Ok::<(), fencelock::Error>(()) }).unwrap();
+//! ```
+//!
+//! * [`connect`] gives a [`Client`]; [`Client::lock`] names a [`Lock`]; acquiring it gives a [`Guard`].
+//! * The guard's [`Token`] rises with every grant. Hand it to the resource, which refuses older ones ([`Gate`]).
+//! * The lease is renewed while the guard lives. If it is lost all the same, [`Claim::is_held`] says so and
+//!   [`Claim::lost`] completes, before the store may give the lock to another.
+//! * Dropping a guard, or an acquire that is still [`Pending`], frees whatever it had within one round trip.
+//! * [`blocking`] has the same nouns for threads, [`facade`] for other languages.
+//!
+//! Stores are cargo features: `redis`, `sqlite`; memory is always there. [`port`] is the door through which a store comes
+//! in, [`driver::record`] the model of what it has to do.
 #![forbid(unsafe_code)]
 
 #[macro_use]

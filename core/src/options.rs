@@ -196,7 +196,7 @@ fn unknown(name: &str) -> Error {
 }
 
 const SHORTEST: Duration = Duration::from_millis(10);
-const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
+const LONGEST: Duration = Duration::from_hours(30 * 24);
 
 pub(crate) fn check_ttl(name: &'static str, value: Duration) -> Result<Duration> {
     if value < SHORTEST || value > LONGEST {

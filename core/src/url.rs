@@ -37,6 +37,7 @@ impl StoreUrl {
             .collect()
     }
 
+    #[cfg_attr(not(feature = "redis"), allow(clippy::unused_async))] // Only a server is awaited.
     pub(crate) async fn open(
         &self,
         options: &Options,

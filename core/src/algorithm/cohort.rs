@@ -26,7 +26,7 @@ pub(crate) struct Local {
 /// What a waiter in line is told.
 pub(crate) enum Turn {
     /// Ask the store, for yourself and all behind you; an attempt under way comes with it.
-    Lead(Option<Attempt>),
+    Lead(Option<Box<Attempt>>),
     /// The lock is yours.
     Passed(Local),
 }

@@ -1,69 +1,24 @@
 //! The wheel: one per client. It refreshes tickets and renews holds, one batch per tick, believes or disbelieves what the
 //! store pushes, and decides when a hold is lost.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use super::hold::{Hold, Terms, deadline};
+use super::register::{
+    Entry, LONGEST_REST, Register, SHORTEST_REST, Stage, aligned, next_look, ticket_rest,
+};
 use crate::fence::Token;
 use crate::port::{
     Action, Answer, Instant, LockKey, Notice, Outcome, OwnerId, RuntimeHandle, Step,
 };
 use crate::runtime::sync::Mutex;
 
-/// A foreign holder is first looked at after this long, then at twice that, ...
-const FIRST_POLL: Duration = Duration::from_millis(10);
-/// No ticket rests longer than this between two looks: a lost push costs no more.
-const LONGEST_REST: Duration = Duration::from_secs(1);
-const SHORTEST_REST: Duration = Duration::from_millis(2);
-
 /// See the module.
 pub(crate) struct Wheel {
     runtime: RuntimeHandle,
-    state: Mutex<State>,
-}
-
-#[derive(Default)]
-struct State {
-    entries: BTreeMap<OwnerId, Entry>,
-    /// When each entry is next looked at.
-    agenda: BTreeSet<(Instant, OwnerId)>,
-    /// Until when the wheel's task rests; it is woken if something is due earlier.
-    rests_until: Instant,
-    task: Option<Waker>,
-    closed: bool,
-}
-
-struct Entry {
-    key: LockKey,
-    terms: Terms,
-    due: Instant,
-    stage: Stage,
-    /// Whoever waits for the ticket to become something else.
-    waiter: Option<Waker>,
-}
-
-enum Stage {
-    /// The Take is under way. A push may overtake its answer.
-    Asked {
-        early: Option<(Token, Duration)>,
-    },
-    /// In the queue.
-    Waiting(Queue),
-    /// The store does not know the ticket any more.
-    Gone,
-    Held(Arc<Hold>),
-}
-
-struct Queue {
-    /// The sending of the newest request that was answered "still waiting": what a push's lease is counted from.
-    base: Instant,
-    /// The lock's counter in that answer: an older push is no grant of this wait.
-    last: Token,
-    /// The rest before the next look at a foreign holder.
-    poll: Duration,
+    state: Mutex<Register>,
 }
 
 /// What the wheel's task has to do now.
@@ -81,17 +36,6 @@ pub(crate) enum Turn {
     Won(Arc<Hold>),
     /// Without: join anew.
     Gone,
-}
-
-/// Brings entries of one kind together: the moment is moved forward to a grid of a quarter of the period.
-fn aligned(now: Instant, period: Duration) -> Instant {
-    let grid = u64::try_from(period.as_nanos() / 4).unwrap_or(u64::MAX).max(1);
-    let due = (now + period).as_nanos();
-    Instant::from_nanos(due - due % grid).max(now + period / 2)
-}
-
-fn ticket_rest(terms: &Terms) -> Duration {
-    (terms.ttl / 4).clamp(SHORTEST_REST, LONGEST_REST)
 }
 
 impl Wheel {
@@ -173,7 +117,7 @@ impl Wheel {
         let mut state = self.state.lock();
         match *notice {
             Notice::Granted { owner, token, ttl } => {
-                state.pushed(owner, token, ttl, now, &self.runtime)
+                state.pushed(owner, token, ttl, now, &self.runtime);
             }
             Notice::Open { owner } => state.look_now(owner, now),
             Notice::Gap => {
@@ -317,139 +261,5 @@ impl Wheel {
     /// Attempts, tickets and holds the wheel knows of.
     pub(crate) fn len(&self) -> usize {
         self.state.lock().entries.len()
-    }
-}
-
-/// A hold is looked at after a third of the lease it has now, or when it ends.
-fn next_look(hold: &Hold, left: Duration, now: Instant) -> Instant {
-    let due = if hold.renew { aligned(now, left / 3) } else { Instant::FAR };
-    due.min(hold.deadline())
-}
-
-impl State {
-    fn remove(&mut self, owner: OwnerId) {
-        if let Some(entry) = self.entries.remove(&owner) {
-            self.agenda.remove(&(entry.due, owner));
-        }
-    }
-
-    fn set_due(&mut self, owner: OwnerId, due: Instant) {
-        let Some(entry) = self.entries.get_mut(&owner) else { return };
-        self.agenda.remove(&(entry.due, owner));
-        entry.due = due;
-        self.agenda.insert((due, owner));
-        if due < self.rests_until {
-            self.rests_until = due;
-            self.wake_task();
-        }
-    }
-
-    fn look_now(&mut self, owner: OwnerId, now: Instant) {
-        self.set_due(owner, now);
-    }
-
-    fn wake_task(&mut self) {
-        if let Some(task) = self.task.take() {
-            task.wake();
-        }
-    }
-
-    /// The entry becomes a hold, unless its time is over already.
-    fn hold(
-        &mut self,
-        owner: OwnerId,
-        token: Token,
-        deadline: Instant,
-        left: Duration,
-        now: Instant,
-        runtime: &RuntimeHandle,
-    ) -> Option<Arc<Hold>> {
-        if deadline <= now && !mutant!(LateGrantAccepted) {
-            return None;
-        }
-        let entry = self.entries.get_mut(&owner)?;
-        let hold = Hold::new(entry.key.clone(), owner, token, &entry.terms, deadline, runtime);
-        let hold = Arc::new(hold);
-        entry.stage = Stage::Held(hold.clone());
-        entry.wake();
-        self.set_due(owner, next_look(&hold, left, now));
-        Some(hold)
-    }
-
-    /// Notes a "still waiting"; returns the push that had overtaken it, if there was one.
-    fn queued(
-        &mut self,
-        owner: OwnerId,
-        sent: Instant,
-        outcome: &Outcome,
-        now: Instant,
-    ) -> Option<(Token, Duration)> {
-        let Outcome::Queued { last, left, ahead, foreign } = *outcome else { return None };
-        let entry = self.entries.get_mut(&owner)?;
-        let mut early = None;
-        let mut poll = FIRST_POLL;
-        match &mut entry.stage {
-            Stage::Asked { early: kept } => early = kept.take(),
-            Stage::Waiting(queue) if sent < queue.base => return None,
-            Stage::Waiting(queue) => poll = queue.poll,
-            Stage::Gone | Stage::Held(_) => return None,
-        }
-        let mut rest = aligned(now, ticket_rest(&entry.terms));
-        if ahead == 0 {
-            // The head looks again when the holder's lease ends; at a foreign holder, which tells nobody, sooner.
-            if foreign {
-                let most =
-                    left.map_or(LONGEST_REST, |left| left / 10).clamp(SHORTEST_REST, LONGEST_REST);
-                rest = rest.min(now + poll.min(most));
-                poll = poll.saturating_mul(2).min(LONGEST_REST);
-            }
-            rest = left.map_or(rest, |left| rest.min(now + left.max(SHORTEST_REST)));
-        }
-        entry.stage = Stage::Waiting(Queue { base: sent, last, poll });
-        if early.is_some() && mutant!(EarlyPushDropped) {
-            return None;
-        }
-        self.set_due(owner, rest);
-        early
-    }
-
-    /// A grant was pushed. It counts if it is for an attempt that waits and newer than its last "still waiting".
-    fn pushed(
-        &mut self,
-        owner: OwnerId,
-        token: Token,
-        ttl: Duration,
-        now: Instant,
-        runtime: &RuntimeHandle,
-    ) {
-        let Some(entry) = self.entries.get_mut(&owner) else { return };
-        let queue = match &mut entry.stage {
-            Stage::Asked { early } => {
-                *early = Some((token, ttl));
-                return;
-            }
-            Stage::Waiting(queue) => queue,
-            Stage::Gone | Stage::Held(_) => return,
-        };
-        if token <= queue.last && !mutant!(LatePushBelieved) {
-            return;
-        }
-        let base = if mutant!(PushCountedFromArrival) { now } else { queue.base };
-        let left = (base + ttl).since(now);
-        // A fixed lease must begin whole, and a short rest is not worth beginning with: a Refresh renews first.
-        let fixed = !entry.terms.renew && ttl < entry.terms.ttl;
-        if fixed || left < ttl / 2 {
-            self.look_now(owner, now);
-            return;
-        }
-        self.hold(owner, token, deadline(base, ttl), left, now, runtime);
-    }
-}
-
-impl Entry {
-    fn wake(&mut self) {
-        if let Some(waiter) = self.waiter.take() {
-            waiter.wake();
-        }
     }
 }

@@ -61,9 +61,9 @@ impl Memory {
 
     /// The store as one more client sees it.
     pub fn store(&self, runtime: RuntimeHandle) -> MemoryStore {
-        let mut shelf = self.0.lock();
-        shelf.clients += 1;
-        let channel = format!("memory:{}", shelf.clients).into();
+        let mut shared = self.0.lock();
+        shared.clients += 1;
+        let channel = format!("memory:{}", shared.clients).into();
         MemoryStore { memory: self.clone(), channel, runtime }
     }
 }
@@ -85,8 +85,8 @@ impl std::fmt::Debug for dyn crate::port::Runtime {
 impl MemoryStore {
     fn carry_out(&self, batch: &[Step]) -> (Vec<Answer>, Vec<(NoticeSink, crate::port::Notice)>) {
         let now = self.runtime.wall();
-        let mut shelf = self.memory.0.lock();
-        let Shelf { records, sinks, steps, .. } = &mut *shelf;
+        let mut shared = self.memory.0.lock();
+        let Shelf { records, sinks, steps, .. } = &mut *shared;
         let reachable = |channel: &str| sinks.contains_key(channel);
         let mut scene =
             Scene { now, channel: &self.channel, reachable: &reachable, notices: Vec::new() };
@@ -133,8 +133,8 @@ impl LeaseStore for MemoryStore {
     }
 
     async fn names(&self, prefix: &str) -> Result<Vec<LockKey>> {
-        let shelf = self.memory.0.lock();
-        let keys = shelf.records.keys().filter(|key| key.as_str().starts_with(prefix));
+        let shared = self.memory.0.lock();
+        let keys = shared.records.keys().filter(|key| key.as_str().starts_with(prefix));
         Ok(keys.cloned().collect())
     }
 

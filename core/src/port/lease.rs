@@ -26,9 +26,9 @@ pub mod limits {
     /// How often the head of the queue may be passed over while the lock is open.
     pub const PASSES: u32 = 2;
     /// The shortest life of a tombstone.
-    pub const TOMBSTONE_LIFE: Duration = Duration::from_secs(60);
+    pub const TOMBSTONE_LIFE: Duration = Duration::from_mins(1);
     /// How far ahead of the store's clock a token floor may lie.
-    pub const FLOOR_AHEAD: Duration = Duration::from_secs(60);
+    pub const FLOOR_AHEAD: Duration = Duration::from_mins(1);
     /// The counter outlives its last token by this many ttls.
     pub const COUNTER_TTLS: u32 = 10;
 }

@@ -1,0 +1,164 @@
+//! The way to a lock: stand in the line of this client, lead when it is your turn, give way when you leave.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use futures_channel::oneshot;
+use futures_util::future::{Either, select};
+
+use super::cohort::{Entry, Local, Turn};
+use super::core::Core;
+use super::hold::Terms;
+use super::lease::Attempt;
+use crate::error::{Code, Error, Result};
+use crate::event::Event;
+use crate::port::{Instant, LockKey};
+use crate::runtime::sync::Mutex;
+
+/// How long an acquire waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// Not at all.
+    Try,
+    Until(Instant),
+    Forever,
+}
+
+impl Core {
+    /// Gets the lock, or `None` if the caller does not wait and it is not free.
+    pub(crate) async fn acquire(
+        self: &Arc<Self>,
+        key: &LockKey,
+        terms: Terms,
+        wait: Wait,
+    ) -> Result<Option<Local>> {
+        if self.closed.load(Ordering::Acquire) {
+            return Err(Error::closed());
+        }
+        let Wait::Until(end) = wait else {
+            return self.stand(key, terms, wait != Wait::Try, &Mutex::default()).await;
+        };
+        let failure = Mutex::default();
+        let work = Box::pin(self.stand(key, terms, true, &failure));
+        match select(work, self.runtime.sleep_until(end)).await {
+            Either::Left((result, _)) => result,
+            Either::Right(((), work)) => {
+                drop(work);
+                Err(failure.lock().take().unwrap_or_else(|| {
+                    Error::new(
+                        Code::Timeout,
+                        "the lock was not granted within the wait; it is held by somebody else",
+                    )
+                }))
+            }
+        }
+    }
+
+    /// Stands in line, leads when it is its turn. `failure` is why the store did not answer last, for whoever cuts it short.
+    async fn stand(
+        self: &Arc<Self>,
+        key: &LockKey,
+        terms: Terms,
+        waits: bool,
+        failure: &Mutex<Option<Error>>,
+    ) -> Result<Option<Local>> {
+        let entry = self.cohorts.lock().enter(key, &terms, waits);
+        let attempt = match entry {
+            Entry::Refused => return Ok(None),
+            Entry::Lead => None,
+            Entry::Line { number, turn } => {
+                self.events.emit(|| Event::waiting(key.as_str()));
+                let mut place = Place { core: self, key, number, turn: Some(turn) };
+                match place.turn().await? {
+                    Turn::Passed(local) => return Ok(Some(local)),
+                    Turn::Lead(attempt) => attempt,
+                }
+            }
+        };
+        let attempt = match attempt {
+            Some(mut attempt) => {
+                attempt.pass_to(terms);
+                attempt
+            }
+            None => Box::new(Attempt::new(self.clone(), key.clone(), terms, waits, None)),
+        };
+        let mut lead = Lead { core: self, key, attempt: Some(attempt), failure, seated: false };
+        let hold = lead.attempt.as_mut().expect("the leader has an attempt").run().await;
+        match hold {
+            Ok(Some(hold)) => {
+                lead.seated = true;
+                let local = self.cohorts.lock().seat(hold.clone(), self.runtime.now());
+                // Lost before it was seated: nobody would vacate the seat later.
+                if hold.is_lost() {
+                    self.vacate(&hold);
+                }
+                self.events.emit(|| Event::granted(key.as_str(), local.token));
+                Ok(Some(local))
+            }
+            Ok(None) => Ok(None),
+            Err(error) => Err(error.with("name", key.as_str())),
+        }
+    }
+
+    /// The seat is vacant: the next in line leads, with the attempt under way if there is one; else it is undone.
+    pub(super) fn pass_leadership(self: &Arc<Self>, key: &LockKey, attempt: Option<Box<Attempt>>) {
+        let mut turn = Turn::Lead(attempt.filter(|attempt| attempt.inheritable()));
+        loop {
+            let next = self.cohorts.lock().next_leader(key);
+            let Some(next) = next else { return };
+            match next.tell(turn) {
+                Ok(()) => return,
+                Err(returned) => turn = returned,
+            }
+        }
+    }
+}
+
+/// A place in line; leaving it passes on whatever came with the turn.
+struct Place<'a> {
+    core: &'a Arc<Core>,
+    key: &'a LockKey,
+    number: u64,
+    turn: Option<oneshot::Receiver<Turn>>,
+}
+
+impl Place<'_> {
+    async fn turn(&mut self) -> Result<Turn> {
+        let turn = self.turn.as_mut().expect("a place has one turn").await;
+        self.turn = None;
+        turn.map_err(|_| Error::closed())
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let Some(mut turn) = self.turn.take() else { return };
+        self.core.cohorts.lock().leave(self.key, self.number);
+        turn.close();
+        match turn.try_recv() {
+            Ok(Some(Turn::Lead(attempt))) => self.core.pass_leadership(self.key, attempt),
+            Ok(Some(Turn::Passed(local))) => self.core.abandon(&local),
+            Ok(None) | Err(_) => {}
+        }
+    }
+}
+
+/// The leader's seat; dropping it passes the lead on.
+struct Lead<'a> {
+    core: &'a Arc<Core>,
+    key: &'a LockKey,
+    attempt: Option<Box<Attempt>>,
+    failure: &'a Mutex<Option<Error>>,
+    seated: bool,
+}
+
+impl Drop for Lead<'_> {
+    fn drop(&mut self) {
+        if self.seated {
+            return;
+        }
+        let attempt = self.attempt.take();
+        *self.failure.lock() = attempt.as_ref().and_then(|attempt| attempt.failure.clone());
+        self.core.pass_leadership(self.key, attempt);
+    }
+}

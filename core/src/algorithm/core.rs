@@ -1,0 +1,149 @@
+//! What the holds, tickets and waiters of one client share, and the two tasks that serve them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures_util::future::select;
+
+use super::cohort::Cohorts;
+use super::floors::Floors;
+use super::hold::Hold;
+use super::renew::Wheel;
+use super::undo::{self, UndoSender};
+use crate::error::Result;
+use crate::event::{Event, Events};
+use crate::port::{Answer, Instant, LeaseHandle, OwnerId, RuntimeHandle};
+use crate::runtime::sync::Mutex;
+
+/// Everything the holds, tickets and waiters of one client share.
+pub(crate) struct Core {
+    pub store: LeaseHandle,
+    pub runtime: RuntimeHandle,
+    pub events: Events,
+    pub(super) wheel: Arc<Wheel>,
+    pub(super) cohorts: Mutex<Cohorts>,
+    pub(super) undo: UndoSender,
+    pub(super) floors: Floors,
+    pub(super) closed: AtomicBool,
+}
+
+impl Core {
+    /// Starts the client's tasks: the wheel and the housekeeping. They end when the last user of the core is gone.
+    pub(crate) async fn start(
+        store: LeaseHandle,
+        runtime: RuntimeHandle,
+        events: Events,
+    ) -> Result<Arc<Self>> {
+        let wheel = Arc::new(Wheel::new(runtime.clone()));
+        let (undo, inbox) = undo::channel();
+        let core = Arc::new(Self {
+            store: store.clone(),
+            runtime: runtime.clone(),
+            events,
+            wheel: wheel.clone(),
+            cohorts: Mutex::default(),
+            undo,
+            floors: Floors::default(),
+            closed: AtomicBool::new(false),
+        });
+        let listener = Arc::downgrade(&wheel);
+        let sink = move |notice| {
+            if let Some(wheel) = listener.upgrade() {
+                wheel.notice(&notice);
+            }
+        };
+        store.listen(Arc::new(sink)).await?;
+        runtime.spawn(Box::pin(undo::housekeeping(inbox, store, runtime.clone())));
+        let weak = Arc::downgrade(&core);
+        runtime.spawn(Box::pin(async move {
+            while !wheel.rest().await {
+                let Some(core) = weak.upgrade() else { return };
+                core.tick();
+            }
+        }));
+        Ok(core)
+    }
+
+    /// One tick of the wheel: what is due goes out in one batch, beside the wheel, so that a stalled store stalls nothing.
+    fn tick(self: &Arc<Self>) {
+        let work = self.wheel.collect();
+        for hold in work.lost {
+            self.lose(&hold, false);
+        }
+        if work.steps.is_empty() {
+            return;
+        }
+        let sent = self.runtime.now();
+        let owners: Vec<OwnerId> = work.steps.iter().map(|step| step.owner).collect();
+        let answers = self.store.step(work.steps);
+        let core = Arc::downgrade(self);
+        self.runtime.spawn(Box::pin(async move {
+            let answers = answers.await;
+            let Some(core) = core.upgrade() else { return };
+            for (owner, answer) in owners.into_iter().zip(&answers) {
+                core.answered(owner, sent, answer);
+            }
+        }));
+    }
+
+    fn answered(self: &Arc<Self>, owner: OwnerId, sent: Instant, answer: &Answer) {
+        if let Some(hold) = self.wheel.answered(owner, sent, answer) {
+            self.lose(&hold, true);
+        }
+    }
+
+    /// Ends a hold's claim: tells its guard, and whoever waits here asks the store itself.
+    pub(super) fn lose(self: &Arc<Self>, hold: &Arc<Hold>, gone: bool) {
+        self.wheel.remove(hold.owner);
+        if !hold.lose(gone) {
+            return;
+        }
+        self.events.emit(|| Event::lost(hold.key.as_str(), hold.token));
+        self.vacate(hold);
+    }
+
+    /// A lost hold keeps no seat: whoever waits here does not wait for its guard.
+    pub(super) fn vacate(self: &Arc<Self>, hold: &Hold) {
+        let had_seat = self.cohorts.lock().vacate(&hold.key, hold.owner);
+        if had_seat {
+            self.pass_leadership(&hold.key, None);
+        }
+    }
+
+    /// Completes when the claim of `hold` has ended.
+    pub(crate) async fn lost(&self, hold: &Hold) {
+        loop {
+            let signal = hold.on_lost();
+            if !hold.is_held() {
+                return;
+            }
+            // Both, so that the signal needs neither the network nor the wheel.
+            select(signal, self.runtime.sleep_until(hold.deadline())).await;
+        }
+    }
+
+    /// Refuses new work and waits until what was given up is settled on the store.
+    pub(crate) async fn close(&self, patience: Duration) {
+        self.closed.store(true, Ordering::Release);
+        let end = self.runtime.now() + patience;
+        select(Box::pin(self.undo.flush()), self.runtime.sleep_until(end)).await;
+        self.wheel.close();
+        self.store.close().await;
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// How many attempts, tickets and holds the wheel carries, and how many locks have a cohort: both 0 at rest.
+    pub(crate) fn load(&self) -> (usize, usize) {
+        (self.wheel.len(), self.cohorts.lock().len())
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        self.wheel.close();
+    }
+}
