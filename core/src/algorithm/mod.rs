@@ -12,6 +12,8 @@ mod lease;
 mod register;
 mod release;
 mod renew;
+#[cfg(all(test, feature = "shuttle"))]
+mod shuttle;
 mod undo;
 
 pub(crate) use acquire::Wait;

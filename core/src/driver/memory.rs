@@ -53,6 +53,7 @@ impl Memory {
     }
 
     /// The set of this name in this process: all who ask for the name share it.
+    #[cfg(feature = "tokio")]
     pub(crate) fn named(name: &str) -> Self {
         static NAMED: std::sync::OnceLock<Mutex<BTreeMap<String, Memory>>> =
             std::sync::OnceLock::new();

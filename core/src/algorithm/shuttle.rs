@@ -1,0 +1,230 @@
+//! Cohort and wheel under shuttle: the order of threads is searched at every lock. Time stands still here, so nothing but
+//! wake-ups moves a waiter: one that is lost shows as a deadlock.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::shuttle::sync::atomic::{AtomicU64, Ordering};
+use ::shuttle::{check_pct, check_random, future, thread};
+
+use super::core::Core;
+use super::hold::Terms;
+use super::renew::{Turn, Wheel};
+use super::{GivenUp, Wait};
+use crate::driver::memory::Memory;
+use crate::event::Events;
+use crate::fence::Token;
+use crate::port::{
+    Action, BoxFuture, Instant, LeaseHandle, LockKey, Notice, Outcome, OwnerId, Runtime,
+    RuntimeHandle, Step,
+};
+use crate::runtime::sync::Mutex;
+
+/// Tasks run as shuttle's; the clock stands still; the dice count.
+#[derive(Default)]
+struct Still(Mutex<u64>);
+
+const NOW: Instant = Instant::from_nanos(1_000_000_000);
+
+impl Runtime for Still {
+    fn now(&self) -> Instant {
+        NOW
+    }
+    fn wall(&self) -> u64 {
+        1_000_000
+    }
+    fn sleep_until(&self, at: Instant) -> BoxFuture<'static, ()> {
+        if at <= NOW { Box::pin(std::future::ready(())) } else { Box::pin(std::future::pending()) }
+    }
+    fn spawn(&self, task: BoxFuture<'static, ()>) {
+        future::spawn(task);
+    }
+    fn random(&self, bytes: &mut [u8]) {
+        let mut count = self.0.lock();
+        *count += 1;
+        bytes.fill(0);
+        let digits = count.to_le_bytes();
+        let length = bytes.len().min(digits.len());
+        bytes[..length].copy_from_slice(&digits[..length]);
+    }
+}
+
+fn terms(local: u32) -> Terms {
+    Terms {
+        ttl: Duration::from_secs(30),
+        renew: true,
+        max_hold: None,
+        open: false,
+        local,
+        info: "".into(),
+    }
+}
+
+async fn core(memory: &Memory, runtime: &RuntimeHandle) -> Arc<Core> {
+    let store = LeaseHandle::new(memory.store(runtime.clone()));
+    Core::start(store, runtime.clone(), Events::default()).await.expect("memory connects")
+}
+
+async fn release(core: &Arc<Core>, local: &super::Local) {
+    match core.give_up(local) {
+        GivenUp::Free(hold) => {
+            let _ = core.free(hold).await;
+        }
+        GivenUp::HandedOver(answer) => {
+            let _ = answer.await;
+        }
+        GivenUp::Passed | GivenUp::NotMine => {}
+    }
+}
+
+/// Nothing is held, queued or waited for on the store.
+async fn assert_free(core: &Core, key: &LockKey, runtime: &RuntimeHandle) {
+    let owner = OwnerId::draw(&**runtime);
+    let step = Step { lock: key.clone(), owner, action: Action::Read };
+    let Some(Ok(Outcome::State(state))) = core.store.step(vec![step]).await.pop() else {
+        panic!("no state")
+    };
+    assert_eq!((state.holder, state.waiters.len()), (None, 0));
+    assert_eq!(core.load(), (0, 0));
+}
+
+/// Threads of two clients take the lock in turn; some use local passing, some give up on the way.
+fn world(local: u32, give_up: bool) {
+    future::block_on(async move {
+        let runtime: RuntimeHandle = Arc::new(Still::default());
+        let memory = Memory::new();
+        let cores = [core(&memory, &runtime).await, core(&memory, &runtime).await];
+        let key = LockKey::new("x");
+        let inside = Arc::new(AtomicU64::new(0));
+        let newest = Arc::new(AtomicU64::new(0));
+        let threads: VecDeque<_> = (0..4)
+            .map(|number: usize| {
+                let (core, key) = (cores[number % 2].clone(), key.clone());
+                let (inside, newest) = (inside.clone(), newest.clone());
+                thread::spawn(move || {
+                    future::block_on(async {
+                        if give_up && number == 0 {
+                            // Polled once, dropped: whatever it had begun is taken back or inherited.
+                            let mut acquire =
+                                Box::pin(core.acquire(&key, terms(local), Wait::Forever));
+                            let won = std::future::poll_fn(|context| {
+                                std::task::Poll::Ready(acquire.as_mut().poll(context))
+                            })
+                            .await;
+                            if let std::task::Poll::Ready(Ok(Some(local))) = won {
+                                core.abandon(&local);
+                            }
+                            return;
+                        }
+                        let held =
+                            core.acquire(&key, terms(local), Wait::Forever).await.unwrap().unwrap();
+                        assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "two holders");
+                        assert!(
+                            newest.swap(held.token.get(), Ordering::SeqCst) < held.token.get(),
+                            "tokens rise"
+                        );
+                        inside.fetch_sub(1, Ordering::SeqCst);
+                        release(&core, &held).await;
+                    });
+                })
+            })
+            .collect();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        for core in &cores {
+            core.close(Duration::from_secs(1)).await;
+        }
+        let last = core(&memory, &runtime).await;
+        assert_free(&last, &key, &runtime).await;
+        assert_eq!((cores[0].load(), cores[1].load()), ((0, 0), (0, 0)));
+        last.close(Duration::ZERO).await;
+    });
+}
+
+#[test]
+fn threads_of_two_clients_take_turns() {
+    check_random(|| world(0, false), 400);
+    check_pct(|| world(0, false), 400, 3);
+}
+
+#[test]
+fn a_hold_passes_on_inside() {
+    check_random(|| world(16, false), 400);
+    check_pct(|| world(16, false), 400, 3);
+}
+
+#[test]
+fn a_waiter_that_gives_up_strands_nobody() {
+    check_random(|| world(16, true), 400);
+    check_random(|| world(0, true), 400);
+    check_pct(|| world(16, true), 400, 3);
+}
+
+/// The wheel's task is woken by whatever becomes due while it goes to rest.
+#[test]
+fn the_wheel_sleeps_through_nothing() {
+    check_random(
+        || {
+            let runtime: RuntimeHandle = Arc::new(Still::default());
+            let wheel = Arc::new(Wheel::new(runtime.clone()));
+            let owners = [OwnerId::draw(&*runtime), OwnerId::draw(&*runtime)];
+            for owner in owners {
+                wheel.ask(owner, LockKey::new("x"), terms(0));
+                let queued = Outcome::Queued {
+                    last: Token::default(),
+                    left: None,
+                    ahead: 0,
+                    foreign: false,
+                };
+                wheel.queued(owner, NOW, &queued);
+            }
+            let opener = wheel.clone();
+            let told = thread::spawn(move || opener.notice(&Notice::Open { owner: owners[0] }));
+            let pusher = wheel.clone();
+            let granted = Notice::Granted {
+                owner: owners[1],
+                token: Token::new(7),
+                ttl: Duration::from_secs(5),
+            };
+            let pushed = thread::spawn(move || pusher.notice(&granted));
+            let waiting = wheel.clone();
+            let waiter = thread::spawn(move || {
+                future::block_on(async {
+                    let turn =
+                        std::future::poll_fn(|context| waiting.poll_turn(owners[1], context)).await;
+                    assert!(matches!(turn, Turn::Won(hold) if hold.token == Token::new(7)));
+                });
+            });
+            future::block_on(async {
+                assert!(!wheel.rest().await);
+                let work = wheel.collect();
+                assert_eq!(work.steps.first().map(|step| step.owner), Some(owners[0]));
+            });
+            for thread in [told, pushed, waiter] {
+                thread.join().unwrap();
+            }
+        },
+        2000,
+    );
+}
+
+/// The searches can see: what must break them does.
+#[cfg(feature = "mutants")]
+#[test]
+fn the_searches_see_their_mutants() {
+    use crate::mutation::{Mutant, activate};
+    let caught = |mutant, world: fn()| {
+        activate(Some(mutant));
+        let result = std::panic::catch_unwind(|| check_random(world, 400));
+        activate(None);
+        assert!(result.is_err(), "{mutant:?} was not seen");
+    };
+    caught(Mutant::FreeDoesNotSettle, || world(0, false));
+    caught(Mutant::TokenRepeats, || world(0, false));
+    caught(Mutant::LocalTokenRepeats, || world(16, false));
+    caught(Mutant::LeaderForgetsFollowers, || world(16, true));
+    caught(Mutant::CancelForgets, || world(0, true));
+    caught(Mutant::EarlyPushDropped, || world(0, false));
+}
