@@ -114,11 +114,12 @@ impl Record {
         }
     }
 
-    /// When nothing is left to remember: the record may be dropped from then on.
-    pub fn forget_after(&self) -> Option<u64> {
-        let busy = self.holder.is_some() || !self.tickets.is_empty();
-        let buried = self.tombstones.values().copied().max().unwrap_or(0);
-        (!busy).then_some(self.counter_until.max(buried))
+    /// From when on nothing is left to remember, whatever was held or waited for until then: the record may be dropped.
+    pub fn forget_after(&self) -> u64 {
+        let held = self.holder.as_ref().map_or(0, |holder| holder.ends);
+        let queued = self.tickets.iter().map(|ticket| ticket.refreshed + micros(TICKET_LIFE)).max();
+        let buried = self.tombstones.values().copied().max();
+        self.counter_until.max(held).max(queued.unwrap_or(0)).max(buried.unwrap_or(0))
     }
 
     /// When the next thing ends by itself: what a store with timers would look at next.
