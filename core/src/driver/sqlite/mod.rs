@@ -1,1 +1,183 @@
-//! to come
+//! Locks between the processes of one machine, in one SQLite file.
+//!
+//! The file may be a database of the user's own: fencelock keeps to its tables `fencelock_lock` and `fencelock_meta`. It
+//! is switched to the write-ahead log, which needs a local disk. A batch of steps is one short transaction that loads
+//! each lock's row into the model's [`Record`](super::record::Record), applies the steps and writes back what changed; it runs where it is
+//! awaited, for some 10 µs. A file that is busy is waited for by sleeping, not by SQLite's own blocking.
+//!
+//! The store's clock is the machine's. `kill -9` at any moment leaves the file sound: SQLite's log is read again by
+//! whoever comes next. A power failure may undo the newest grants, whose processes ended with it; tokens go on by the
+//! clock. Waiters are woken through a Unix datagram socket that each listening client binds beside the file.
+
+mod address;
+mod busy;
+mod database;
+mod datagram;
+mod fault;
+mod mailbox;
+mod post;
+mod row;
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use self::address::Addresses;
+use self::busy::{Patience, let_others_run};
+use self::database::{Database, Done, Surroundings};
+use self::fault::Fault;
+use self::mailbox::Mailbox;
+use self::post::Post;
+use crate::error::{Code, Error, Result};
+use crate::options::Options;
+use crate::port::{
+    Answer, Capabilities, Fence, LeaseStore, LockKey, NoticeSink, RuntimeHandle, Step,
+};
+use crate::runtime::sync::Mutex;
+
+/// The most steps of one transaction: a larger batch takes several, so that neither this thread's other tasks nor other
+/// processes wait for long.
+const PART: usize = 64;
+
+/// One client's view of the locks in a file.
+///
+/// It belongs to the process that opened it: in a forked child every call answers `closed`.
+pub struct SqliteStore {
+    /// `None` once it is closed.
+    open: Mutex<Option<Open>>,
+    post: Arc<Post>,
+    nowhere: Arc<str>,
+    timeout: Duration,
+    runtime: RuntimeHandle,
+    process: u32,
+}
+
+struct Open {
+    database: Database,
+    /// Where this client hears, once it listens.
+    mailbox: Option<Arc<Mailbox>>,
+}
+
+impl SqliteStore {
+    /// Opens the file at `path`, and makes it if there is none; its directory has to exist. While other programs keep the
+    /// file busy it is tried again, for `connect_timeout`; a step later on for `timeout`.
+    pub async fn open(path: &Path, options: &Options, runtime: RuntimeHandle) -> Result<Self> {
+        let opened = Patience::of(options.connect_timeout)
+            .keep(&runtime, || Database::open(path))
+            .await
+            .map_err(|fault| fault.error().clone().with("path", path.display().to_string()))?;
+        let addresses = Addresses::of(opened.path(), runtime.clone());
+        Ok(Self {
+            open: Mutex::new(Some(Open { database: opened, mailbox: None })),
+            post: Arc::new(Post::new(addresses, runtime.clone())),
+            nowhere: "".into(),
+            timeout: options.timeout,
+            runtime,
+            process: std::process::id(),
+        })
+    }
+
+    /// Refuses in a forked child: SQLite's locks are not inherited, its connection would write without them.
+    fn check_process(&self) -> Result<(), Fault> {
+        if self.process == std::process::id() {
+            return Ok(());
+        }
+        Err(Fault::Failed(Error::new(
+            Code::Closed,
+            "this client belongs to the process that forked this one; connect again in the child",
+        )))
+    }
+
+    /// Does something with the open database.
+    fn with<T>(&self, act: impl FnOnce(&mut Open) -> Result<T, Fault>) -> Result<T, Fault> {
+        // Before the lock, which a thread that does not exist here may have held when the process forked.
+        self.check_process()?;
+        let mut open = self.open.lock();
+        act(open.as_mut().ok_or_else(|| Fault::Failed(Error::closed()))?)
+    }
+
+    fn carry_out(&self, part: &[Step]) -> Result<(Done, Option<Arc<Mailbox>>), Fault> {
+        self.with(|Open { database, mailbox }| {
+            let done = database.carry_out(
+                part,
+                &Surroundings {
+                    clock: &|| self.runtime.wall(),
+                    channel: mailbox.as_ref().map_or(&self.nowhere, |mailbox| mailbox.channel()),
+                    reachable: &|channel| self.post.reachable(channel),
+                },
+            )?;
+            // Most batches tell nobody anything.
+            let mailbox = mailbox.as_ref().filter(|_| !done.notices.is_empty()).cloned();
+            Ok((done, mailbox))
+        })
+    }
+}
+
+impl LeaseStore for SqliteStore {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::new("sqlite", Fence::ClockBounded)
+    }
+
+    async fn step(&self, batch: &[Step]) -> Vec<Answer> {
+        let mut answers = Vec::with_capacity(batch.len());
+        let mut patience = Patience::of(self.timeout);
+        for part in batch.chunks(PART) {
+            if !answers.is_empty() {
+                let_others_run().await;
+            }
+            match patience.keep(&self.runtime, || self.carry_out(part)).await {
+                Ok((done, mailbox)) => {
+                    answers.extend(done.answers);
+                    self.post.deliver(done.notices, mailbox.as_deref());
+                }
+                Err(fault) => answers.extend(part.iter().map(|_| Err(fault.failure()))),
+            }
+        }
+        answers
+    }
+
+    async fn listen(&self, sink: NoticeSink) -> Result<()> {
+        let listening = self.with(|open| {
+            match &open.mailbox {
+                Some(mailbox) => mailbox.redirect(sink),
+                None => {
+                    let mailbox = Mailbox::open(self.post.addresses(), sink, &self.runtime);
+                    open.mailbox = Some(Arc::new(mailbox));
+                }
+            }
+            Ok(())
+        });
+        listening.map_err(|fault| fault.error().clone())
+    }
+
+    async fn names(&self, prefix: &str) -> Result<Vec<LockKey>> {
+        Patience::of(self.timeout)
+            .keep(&self.runtime, || self.with(|open| open.database.names(prefix)))
+            .await
+            .map_err(|fault| fault.error().clone())
+    }
+
+    async fn close(&self) {
+        if self.check_process().is_ok() {
+            // Out of the lock before it is dropped: closing the last connection writes the log back.
+            let open = self.open.lock().take();
+            drop(open);
+        }
+    }
+}
+
+impl Drop for SqliteStore {
+    fn drop(&mut self) {
+        if self.check_process().is_err() {
+            // The parent's connection, which must not even be closed here.
+            std::mem::forget(self.open.get_mut().take());
+        }
+    }
+}
+
+impl fmt::Debug for SqliteStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqliteStore").field("timeout", &self.timeout).finish_non_exhaustive()
+    }
+}

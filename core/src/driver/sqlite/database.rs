@@ -1,0 +1,266 @@
+//! The file and its one connection: opened with care, changed in short transactions.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
+
+use super::fault::{Fault, NEEDS_LOCAL_DISK};
+use super::row;
+use crate::driver::record::Scene;
+use crate::error::{Code, Error};
+use crate::port::{Action, Answer, LockKey, Notice, Step};
+
+/// The layout of our tables. A file of a newer one is not touched.
+const SCHEMA_VERSION: i64 = 1;
+/// After so many steps so many rows are looked at, and those nobody needs any more go. More rows than steps, so that
+/// a file that forgets names stays small; few enough that no step is slow.
+const SWEEP_EVERY: u64 = 128;
+const SWEEP_ROWS: i64 = 256;
+
+/// An open database.
+pub(super) struct Database {
+    connection: Connection,
+    path: PathBuf,
+    /// Which file it is, whatever lies under its path now.
+    identity: (u64, u64),
+    steps: u64,
+    swept_up_to: String,
+}
+
+/// The world a batch runs in.
+pub(super) struct Surroundings<'a> {
+    /// The store's clock.
+    pub(super) clock: &'a dyn Fn() -> u64,
+    /// Where the client that asks listens.
+    pub(super) channel: &'a Arc<str>,
+    /// Whether anybody listens on a channel.
+    pub(super) reachable: &'a dyn Fn(&str) -> bool,
+}
+
+/// What a batch came to.
+pub(super) struct Done {
+    /// One answer per step.
+    pub(super) answers: Vec<Answer>,
+    /// What is to be told, each with its channel.
+    pub(super) notices: Vec<(Arc<str>, Notice)>,
+}
+
+impl Database {
+    /// Opens the file, making it and our tables if they are not there.
+    pub(super) fn open(path: &Path) -> Result<Self, Fault> {
+        check_path(path)?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(absolute(path)?, flags)?;
+        connection.busy_timeout(Duration::ZERO)?;
+        if connection.is_readonly("main")? {
+            return Err(Fault::Failed(Error::new(
+                Code::Auth,
+                "this user may only read the file; locks have to be written",
+            )));
+        }
+        let journal: String =
+            connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
+        if journal != "wal" {
+            return Err(Fault::Failed(Error::new(Code::Unsupported, NEEDS_LOCAL_DISK)));
+        }
+        // A power failure may undo the newest commits, never damage the file; every process that held a lock then
+        // ended with it, and tokens go on by the clock.
+        connection.pragma_update(None, "synchronous", "NORMAL")?;
+        prepare_tables(&connection)?;
+        // The file exists by now, so its path has no links left to follow.
+        let path = fs::canonicalize(path).map_err(|_| gone())?;
+        let identity = identity(&path)?;
+        Ok(Self { connection, path, identity, steps: 0, swept_up_to: String::new() })
+    }
+
+    /// The file's absolute path, without links.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Carries a batch out in one transaction.
+    pub(super) fn carry_out(
+        &mut self,
+        batch: &[Step],
+        around: &Surroundings<'_>,
+    ) -> Result<Done, Fault> {
+        if identity(&self.path)? != self.identity {
+            return Err(gone());
+        }
+        if batch.iter().all(|step| step.action == Action::Read) {
+            // Each row is read as one commit left it: no transaction, and no writer is waited for.
+            return self.apply(batch, around);
+        }
+        if !self.connection.is_autocommit() {
+            // An earlier batch could not even be rolled back, or a defect cut it off.
+            self.run("ROLLBACK")?;
+        }
+        self.run("BEGIN IMMEDIATE")?;
+        let done = self.apply(batch, around).and_then(|done| {
+            self.sweep(batch.len() as u64, (around.clock)())?;
+            Ok(done)
+        });
+        if done.is_err() {
+            self.undo();
+            return done;
+        }
+        self.commit()?;
+        done
+    }
+
+    /// The names of the locks that begin with `prefix`, in order.
+    pub(super) fn names(&self, prefix: &str) -> Result<Vec<LockKey>, Fault> {
+        const NAMES: &str = "SELECT name FROM fencelock_lock WHERE name >= ?1 ORDER BY name";
+        let mut statement = self.connection.prepare_cached(NAMES)?;
+        let mut rows = statement.query([prefix])?;
+        let mut names = Vec::new();
+        while let Some(row) = rows.next()? {
+            match row.get_ref(0)?.as_str() {
+                Ok(name) if name.starts_with(prefix) => names.push(LockKey::new(name)),
+                _ => break,
+            }
+        }
+        Ok(names)
+    }
+
+    fn apply(&self, batch: &[Step], around: &Surroundings<'_>) -> Result<Done, Fault> {
+        let Surroundings { clock, channel, reachable } = *around;
+        let mut scene = Scene { now: clock(), channel, reachable, notices: Vec::new() };
+        let mut answers = Vec::with_capacity(batch.len());
+        for step in batch {
+            let mut record = match row::load(&self.connection, &step.lock) {
+                Err(fault @ Fault::Row(_)) => {
+                    answers.push(Err(fault.failure()));
+                    continue;
+                }
+                loaded => loaded?,
+            };
+            let before = record.clone();
+            answers.push(Ok(record.apply(step, &mut scene)));
+            if record != before {
+                row::store(&self.connection, &step.lock, &record)?;
+            }
+        }
+        Ok(Done { answers, notices: scene.notices })
+    }
+
+    fn commit(&self) -> Result<(), Fault> {
+        let Err(error) = self.run("COMMIT") else { return Ok(()) };
+        let reason = error.sqlite_error_code();
+        self.undo();
+        // Of these two it is certain that the mark which makes a transaction count was not written.
+        let counts_not = matches!(reason, Some(ErrorCode::DiskFull | ErrorCode::DatabaseBusy));
+        let fault = Fault::from(error);
+        Err(if counts_not { fault } else { Fault::Unknown(fault.error().clone()) })
+    }
+
+    fn undo(&self) {
+        if !self.connection.is_autocommit()
+            && let Err(error) = self.run("ROLLBACK")
+        {
+            tracing::warn!(%error, "a transaction could not be rolled back; the next step tries again");
+        }
+    }
+
+    fn run(&self, statement: &str) -> rusqlite::Result<()> {
+        self.connection.prepare_cached(statement)?.execute([]).map(drop)
+    }
+
+    /// Drops a few of the rows nobody needs any more, where the last sweep left off.
+    fn sweep(&mut self, steps: u64, now: u64) -> Result<(), Fault> {
+        const UP_TO: &str = "SELECT max(name) FROM
+            (SELECT name FROM fencelock_lock WHERE name > ?1 ORDER BY name LIMIT ?2)";
+        const FORGET: &str = "DELETE FROM fencelock_lock
+            WHERE name > ?1 AND name <= ?2 AND forget_after <= ?3";
+        let before = self.steps;
+        self.steps += steps;
+        if before / SWEEP_EVERY == self.steps / SWEEP_EVERY {
+            return Ok(());
+        }
+        let from = std::mem::take(&mut self.swept_up_to);
+        let up_to: Option<String> =
+            self.connection.prepare_cached(UP_TO)?.query_row((&from, SWEEP_ROWS), |row| {
+                Ok(row.get_ref(0)?.as_str().ok().map(ToOwned::to_owned))
+            })?;
+        // At the end it starts over.
+        let Some(up_to) = up_to else { return Ok(()) };
+        let now = i64::try_from(now).unwrap_or(i64::MAX);
+        self.connection.prepare_cached(FORGET)?.execute((&from, &up_to, now))?;
+        self.swept_up_to = up_to;
+        Ok(())
+    }
+}
+
+/// Says what is wrong with a path before SQLite says less.
+fn check_path(path: &Path) -> Result<(), Fault> {
+    let invalid = |message| Err(Fault::Failed(Error::invalid("path", message)));
+    if path.as_os_str().is_empty() || path == Path::new(":memory:") {
+        return invalid("give the path of a file; locks in memory are `memory:`");
+    }
+    match fs::metadata(path) {
+        Ok(found) if found.is_dir() => {
+            return invalid("the path is a directory; give the path of a file in it");
+        }
+        Ok(found) if !found.is_file() => return invalid("the path is not a regular file"),
+        Ok(_) => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            let message = "this user may not look into the file's directory";
+            return Err(Fault::Failed(Error::new(Code::Auth, message)));
+        }
+        Err(_) => {}
+    }
+    match path.parent() {
+        Some(parent) if parent.as_os_str().is_empty() || parent.is_dir() => Ok(()),
+        _ => invalid("the file's directory does not exist; make it first"),
+    }
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, Fault> {
+    std::path::absolute(path).map_err(|error| {
+        let message = "the path is relative, and the working directory cannot be told";
+        Fault::Failed(Error::invalid("path", message).with_source(error))
+    })
+}
+
+fn prepare_tables(connection: &Connection) -> Result<(), Fault> {
+    const KNOWN: &str = "SELECT 1 FROM sqlite_schema WHERE name = 'fencelock_meta'";
+    const VERSION: &str = "SELECT value FROM fencelock_meta WHERE key = 'schema_version'";
+    const META: &str = "CREATE TABLE IF NOT EXISTS fencelock_meta (key TEXT PRIMARY KEY NOT NULL, value) WITHOUT ROWID";
+    const MARK: &str = "INSERT OR IGNORE INTO fencelock_meta VALUES ('schema_version', ?1)";
+    if connection.query_row(KNOWN, [], |_| Ok(())).optional()?.is_none() {
+        connection.execute_batch("BEGIN IMMEDIATE")?;
+        connection.execute(META, [])?;
+        connection.execute(MARK, [SCHEMA_VERSION])?;
+        connection.execute(row::TABLE, [])?;
+        connection.execute_batch("COMMIT")?;
+    }
+    let version: Option<i64> = connection
+        .query_row(VERSION, [], |row| Ok(row.get_ref(0)?.as_i64().ok()))
+        .optional()?
+        .flatten();
+    if version != Some(SCHEMA_VERSION) {
+        let found = version.map_or("none".into(), |version| version.to_string());
+        let message = "the file's locks were laid out by another version of fencelock; use that version, or another file";
+        let error = Error::new(Code::Conflict, message).with("schema_version", found);
+        return Err(Fault::Failed(error));
+    }
+    row::check(connection)
+}
+
+fn identity(path: &Path) -> Result<(u64, u64), Fault> {
+    fs::metadata(path).map(|found| (found.dev(), found.ino())).map_err(|_| gone())
+}
+
+fn gone() -> Fault {
+    Fault::Failed(Error::new(
+        Code::Conflict,
+        "the database file was deleted or replaced while it was open, so its locks exclude nobody; connect again",
+    ))
+}

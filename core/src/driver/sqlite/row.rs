@@ -1,0 +1,132 @@
+//! The lock's row: how a [`Record`] lies in the table, in columns people can read.
+
+use rusqlite::types::{FromSqlResult, ValueRef};
+use rusqlite::{Connection, Row, params};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::fault::Fault;
+use crate::driver::record::{Holder, Record};
+use crate::fence::Token;
+use crate::port::{LockKey, OwnerId};
+
+/// The table. Times are microseconds since 1970; `waiters` and `tombstones` are JSON, NULL when there are none. No index
+/// beside the key and no hidden row number: a step rewrites one page.
+pub(super) const TABLE: &str = "CREATE TABLE IF NOT EXISTS fencelock_lock (
+    name TEXT PRIMARY KEY NOT NULL,
+    owner TEXT,
+    token INTEGER,
+    granted_at INTEGER,
+    expires_at INTEGER,
+    info TEXT,
+    last_token INTEGER NOT NULL,
+    counter_until INTEGER NOT NULL,
+    waiters TEXT,
+    tombstones TEXT,
+    open_since INTEGER,
+    forget_after INTEGER NOT NULL
+) WITHOUT ROWID";
+
+const LOAD: &str = "SELECT owner, token, granted_at, expires_at, info, last_token, counter_until, waiters, tombstones,
+    open_since FROM fencelock_lock WHERE name = ?1";
+
+const STORE: &str = "REPLACE INTO fencelock_lock (name, owner, token, granted_at, expires_at, info, last_token,
+    counter_until, waiters, tombstones, open_since, forget_after) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+
+/// Makes sure that the table is the one these statements need.
+pub(super) fn check(connection: &Connection) -> Result<(), Fault> {
+    connection.prepare_cached(LOAD)?;
+    connection.prepare_cached(STORE)?;
+    Ok(())
+}
+
+/// Reads a lock's record; an empty one if there is none.
+pub(super) fn load(connection: &Connection, lock: &LockKey) -> Result<Record, Fault> {
+    let mut statement = connection.prepare_cached(LOAD)?;
+    let mut rows = statement.query([lock.as_str()])?;
+    let Some(row) = rows.next()? else { return Ok(Record::default()) };
+    read(row).map_err(|fault| fault.with("name", lock.as_str()))
+}
+
+fn read(row: &Row<'_>) -> Result<Record, Fault> {
+    let holder = match text(row, 0, "owner")? {
+        None => None,
+        Some(owner) => Some(Holder {
+            owner: OwnerId::parse(owner).ok_or_else(|| Fault::column("owner"))?,
+            token: token(row, 1, "token")?,
+            since: number(row, 2, "granted_at")?,
+            ends: number(row, 3, "expires_at")?,
+            info: text(row, 4, "info")?.unwrap_or_default().into(),
+        }),
+    };
+    Ok(Record {
+        holder,
+        last: token(row, 5, "last_token")?,
+        counter_until: number(row, 6, "counter_until")?,
+        tickets: list(row, 7, "waiters")?,
+        tombstones: list(row, 8, "tombstones")?,
+        open_since: match row.get_ref(9)? {
+            ValueRef::Null => None,
+            _ => Some(number(row, 9, "open_since")?),
+        },
+    })
+}
+
+/// Writes a lock's record.
+pub(super) fn store(connection: &Connection, lock: &LockKey, record: &Record) -> Result<(), Fault> {
+    let mut digits = [0; 32];
+    let holder = record.holder.as_ref();
+    connection.prepare_cached(STORE)?.execute(params![
+        lock.as_str(),
+        holder.map(|holder| holder.owner.encode(&mut digits)),
+        holder.map(|holder| signed(holder.token)),
+        holder.map(|holder| signed(holder.since)),
+        holder.map(|holder| signed(holder.ends)),
+        holder.map(|holder| &*holder.info),
+        signed(record.last),
+        signed(record.counter_until),
+        json(&record.tickets, record.tickets.is_empty())?,
+        json(&record.tombstones, record.tombstones.is_empty())?,
+        record.open_since.map(signed),
+        signed(record.forget_after()),
+    ])?;
+    Ok(())
+}
+
+/// SQLite's numbers have a sign. A time it cannot hold is one that never comes.
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn number(row: &Row<'_>, index: usize, column: &str) -> Result<u64, Fault> {
+    let number = row.get_ref(index)?.as_i64().ok().and_then(|number| u64::try_from(number).ok());
+    number.ok_or_else(|| Fault::column(column))
+}
+
+fn token(row: &Row<'_>, index: usize, column: &str) -> Result<u64, Fault> {
+    let number = number(row, index, column)?;
+    if number > Token::MAX.get() { Err(Fault::column(column)) } else { Ok(number) }
+}
+
+fn text<'a>(row: &'a Row<'_>, index: usize, column: &str) -> Result<Option<&'a str>, Fault> {
+    let read: FromSqlResult<_> = row.get_ref(index)?.as_str_or_null();
+    read.map_err(|_| Fault::column(column))
+}
+
+fn list<T: Default + DeserializeOwned>(
+    row: &Row<'_>,
+    index: usize,
+    column: &str,
+) -> Result<T, Fault> {
+    match text(row, index, column)? {
+        None => Ok(T::default()),
+        Some(text) => serde_json::from_str(text).map_err(|_| Fault::column(column)),
+    }
+}
+
+fn json(value: &impl Serialize, empty: bool) -> Result<Option<String>, Fault> {
+    if empty {
+        return Ok(None);
+    }
+    serde_json::to_string(value).map(Some).map_err(|_| Fault::column("waiters"))
+}
