@@ -130,6 +130,15 @@ impl Database {
         Ok(names)
     }
 
+    /// Lets the file grow no further, as on a full disk.
+    #[cfg(test)]
+    pub(super) fn limit_pages(&self) -> Result<(), Fault> {
+        let pages: i64 = self.connection.query_row("PRAGMA page_count", [], |row| row.get(0))?;
+        let limit = format!("PRAGMA max_page_count = {}", pages + 2);
+        self.connection.query_row(&limit, [], |_| Ok(()))?;
+        Ok(())
+    }
+
     fn apply(&self, batch: &[Step], around: &Surroundings<'_>) -> Result<Done, Fault> {
         let Surroundings { clock, channel, reachable } = *around;
         let mut scene = Scene { now: clock(), channel, reachable, notices: Vec::new() };
@@ -137,7 +146,7 @@ impl Database {
         for step in batch {
             let mut record = match row::load(&self.connection, &step.lock) {
                 Err(fault @ Fault::Row(_)) => {
-                    answers.push(Err(fault.failure()));
+                    answers.push(Err(fault.into_failure()));
                     continue;
                 }
                 loaded => loaded?,
@@ -158,7 +167,7 @@ impl Database {
         // Of these two it is certain that the mark which makes a transaction count was not written.
         let counts_not = matches!(reason, Some(ErrorCode::DiskFull | ErrorCode::DatabaseBusy));
         let fault = Fault::from(error);
-        Err(if counts_not { fault } else { Fault::Unknown(fault.error().clone()) })
+        Err(if counts_not { fault } else { Fault::Unknown(fault.into_error()) })
     }
 
     fn undo(&self) {

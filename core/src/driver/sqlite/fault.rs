@@ -20,7 +20,7 @@ pub(super) enum Fault {
 
 impl Fault {
     /// The error to show.
-    pub(super) fn error(&self) -> &Error {
+    pub(super) fn into_error(self) -> Error {
         match self {
             Self::Busy(error) | Self::Row(error) | Self::Failed(error) | Self::Unknown(error) => {
                 error
@@ -29,10 +29,10 @@ impl Fault {
     }
 
     /// The same as the answer to a step.
-    pub(super) fn failure(&self) -> Failure {
+    pub(super) fn into_failure(self) -> Failure {
         match self {
-            Self::Unknown(error) => Failure::unknown(error.clone()),
-            other => Failure::refused(other.error().clone()),
+            Self::Unknown(error) => Failure::unknown(error),
+            other => Failure::refused(other.into_error()),
         }
     }
 
@@ -55,7 +55,11 @@ impl Fault {
 
 impl From<rusqlite::Error> for Fault {
     fn from(error: rusqlite::Error) -> Self {
-        let Some(said) = error.sqlite_error().copied() else {
+        let said = match &error {
+            rusqlite::Error::SqlInputError { error, .. } => Some(*error),
+            error => error.sqlite_error().copied(),
+        };
+        let Some(said) = said else {
             let message = "SQLite answered in a form fencelock does not expect";
             return Self::Failed(Error::internal(message).with_source(error));
         };

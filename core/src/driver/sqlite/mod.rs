@@ -17,6 +17,8 @@ mod fault;
 mod mailbox;
 mod post;
 mod row;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::path::Path;
@@ -48,6 +50,7 @@ pub struct SqliteStore {
     open: Mutex<Option<Open>>,
     post: Arc<Post>,
     nowhere: Arc<str>,
+    path: String,
     timeout: Duration,
     runtime: RuntimeHandle,
     process: u32,
@@ -63,15 +66,17 @@ impl SqliteStore {
     /// Opens the file at `path`, and makes it if there is none; its directory has to exist. While other programs keep the
     /// file busy it is tried again, for `connect_timeout`; a step later on for `timeout`.
     pub async fn open(path: &Path, options: &Options, runtime: RuntimeHandle) -> Result<Self> {
-        let opened = Patience::of(options.connect_timeout)
+        let shown = path.display().to_string();
+        let database = Patience::of(options.connect_timeout)
             .keep(&runtime, || Database::open(path))
             .await
-            .map_err(|fault| fault.error().clone().with("path", path.display().to_string()))?;
-        let addresses = Addresses::of(opened.path(), runtime.clone());
+            .map_err(|fault| fault.with("path", &shown).into_error())?;
+        let addresses = Addresses::of(database.path(), runtime.clone());
         Ok(Self {
-            open: Mutex::new(Some(Open { database: opened, mailbox: None })),
+            open: Mutex::new(Some(Open { database, mailbox: None })),
             post: Arc::new(Post::new(addresses, runtime.clone())),
             nowhere: "".into(),
+            path: shown,
             timeout: options.timeout,
             runtime,
             process: std::process::id(),
@@ -131,7 +136,10 @@ impl LeaseStore for SqliteStore {
                     answers.extend(done.answers);
                     self.post.deliver(done.notices, mailbox.as_deref());
                 }
-                Err(fault) => answers.extend(part.iter().map(|_| Err(fault.failure()))),
+                Err(fault) => {
+                    let failure = fault.with("path", &self.path).into_failure();
+                    answers.extend(part.iter().map(|_| Err(failure.clone())));
+                }
             }
         }
         answers
@@ -148,14 +156,14 @@ impl LeaseStore for SqliteStore {
             }
             Ok(())
         });
-        listening.map_err(|fault| fault.error().clone())
+        listening.map_err(Fault::into_error)
     }
 
     async fn names(&self, prefix: &str) -> Result<Vec<LockKey>> {
         Patience::of(self.timeout)
             .keep(&self.runtime, || self.with(|open| open.database.names(prefix)))
             .await
-            .map_err(|fault| fault.error().clone())
+            .map_err(|fault| fault.with("path", &self.path).into_error())
     }
 
     async fn close(&self) {
@@ -178,6 +186,6 @@ impl Drop for SqliteStore {
 
 impl fmt::Debug for SqliteStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SqliteStore").field("timeout", &self.timeout).finish_non_exhaustive()
+        f.debug_struct("SqliteStore").field("path", &self.path).finish_non_exhaustive()
     }
 }

@@ -1,0 +1,154 @@
+//! What only shows from inside: a fork, a full disk, rows and sockets that are left behind.
+
+use std::fs;
+use std::os::unix::net::UnixDatagram;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::*;
+use crate::port::{Action, Applied, BoxFuture, Instant, Outcome, OwnerId, Runtime, Take};
+use crate::runtime::TokioRuntime;
+
+/// The real platform, its wall clock some time ahead.
+struct Ahead(TokioRuntime, Duration);
+
+impl Runtime for Ahead {
+    fn now(&self) -> Instant {
+        self.0.now()
+    }
+    fn wall(&self) -> u64 {
+        self.0.wall() + self.1.as_micros() as u64
+    }
+    fn sleep_until(&self, at: Instant) -> BoxFuture<'static, ()> {
+        self.0.sleep_until(at)
+    }
+    fn spawn(&self, task: BoxFuture<'static, ()>) {
+        self.0.spawn(task);
+    }
+    fn random(&self, bytes: &mut [u8]) {
+        self.0.random(bytes);
+    }
+}
+
+/// A directory of its own, gone afterwards.
+struct Directory(PathBuf);
+
+impl Directory {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("fl-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    async fn store(&self, ahead: Duration) -> SqliteStore {
+        let runtime = Arc::new(Ahead(TokioRuntime::current().unwrap(), ahead));
+        SqliteStore::open(&self.0.join("locks.db"), &Options::default(), runtime).await.unwrap()
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn take(store: &SqliteStore, name: &str, info: &str) -> Step {
+    Step {
+        lock: LockKey::new(name),
+        owner: OwnerId::draw(&*store.runtime),
+        action: Action::Take(Take {
+            ttl: Duration::from_secs(1),
+            wait: false,
+            block: 1,
+            floor: crate::Token::default(),
+            info: info.into(),
+        }),
+    }
+}
+
+#[tokio::test]
+async fn a_forked_child_is_refused_and_leaves_the_parents_things_alone() {
+    let directory = Directory::new("fork");
+    let parent = directory.store(Duration::ZERO).await;
+    parent.listen(Arc::new(|_| {})).await.unwrap();
+    let mut child = directory.store(Duration::ZERO).await;
+    child.process += 1;
+    let answer = child.step(&[take(&child, "fork", "")]).await.remove(0);
+    assert_eq!(answer.unwrap_err().error.code(), Code::Closed);
+    assert_eq!(child.names("").await.unwrap_err().code(), Code::Closed);
+    assert_eq!(child.listen(Arc::new(|_| {})).await.unwrap_err().code(), Code::Closed);
+    child.close().await;
+    assert!(child.open.lock().is_some());
+    drop(child);
+    assert!(parent.step(&[take(&parent, "fork", "")]).await.remove(0).is_ok());
+}
+
+#[tokio::test]
+async fn a_full_disk_refuses_the_whole_transaction_and_the_next_one_works() {
+    let directory = Directory::new("full");
+    let store = directory.store(Duration::ZERO).await;
+    store.with(|open| Ok(open.database.limit_pages()?)).unwrap_or_else(|fault| panic!("{fault:?}"));
+    let small = take(&store, "small", "");
+    let large = take(&store, "large", &"x".repeat(1 << 20));
+    for answer in store.step(&[small.clone(), large]).await {
+        let failure = answer.unwrap_err();
+        assert_eq!((failure.applied, failure.error.code()), (Applied::No, Code::Unavailable));
+        assert!(failure.error.message().contains("disk is full"));
+    }
+    assert!(store.names("").await.unwrap().is_empty());
+    assert!(matches!(store.step(&[small]).await.remove(0), Ok(Outcome::Granted { .. })));
+}
+
+#[tokio::test]
+async fn names_nobody_uses_any_more_are_swept_out() {
+    let directory = Directory::new("sweep");
+    let store = directory.store(Duration::ZERO).await;
+    let steps: Vec<_> = (0..400).map(|at| take(&store, &format!("old{at}"), "")).collect();
+    assert!(store.step(&steps).await.iter().all(Result::is_ok));
+    assert_eq!(store.names("old").await.unwrap().len(), 400);
+    // All were granted and none was freed: their leases have ended, and ten times as long has passed.
+    let later = directory.store(Duration::from_secs(30)).await;
+    let steps: Vec<_> = (0..400).map(|_| take(&later, "new", "")).collect();
+    later.step(&steps).await;
+    assert_eq!(later.names("").await.unwrap(), [LockKey::new("new")]);
+}
+
+#[tokio::test]
+async fn sockets_of_dead_clients_are_cleared_away_and_nothing_else() {
+    let directory = Directory::new("stale");
+    let path = |name: &str| directory.0.join(name);
+    let stale = path("locks.db.fencelock-0123456789abcdef.sock");
+    let others = ["other.db.fencelock-0123456789abcdef.sock", "locks.db.fencelock-xyz.sock"];
+    drop(UnixDatagram::bind(&stale).unwrap());
+    for other in others {
+        drop(UnixDatagram::bind(path(other)).unwrap());
+    }
+    fs::write(path("locks.db.fencelock-fedcba9876543210.sock"), "a file").unwrap();
+    let _living = UnixDatagram::bind(path("locks.db.fencelock-aaaaaaaaaaaaaaaa.sock")).unwrap();
+    let young = directory.store(Duration::ZERO).await;
+    young.listen(Arc::new(|_| {})).await.unwrap();
+    assert!(stale.exists());
+    let later = directory.store(Duration::from_secs(60)).await;
+    later.listen(Arc::new(|_| {})).await.unwrap();
+    assert!(!stale.exists());
+    drop((young, later));
+    // The two names that are not ours, the file, the living one and the database.
+    let mut left: Vec<_> = fs::read_dir(&directory.0).unwrap().map(|e| e.unwrap().path()).collect();
+    left.retain(|path| path.extension().is_some_and(|extension| extension == "sock"));
+    assert_eq!(left.len(), 4, "{left:?}");
+}
+
+#[tokio::test]
+async fn a_client_that_is_not_there_is_unreachable_and_one_that_cannot_be_told_is_not() {
+    let directory = Directory::new("reach");
+    let store = directory.store(Duration::ZERO).await;
+    store.listen(Arc::new(|_| {})).await.unwrap();
+    let channel = store.with(|open| Ok(open.mailbox.as_ref().unwrap().channel().clone())).unwrap();
+    assert!(!channel.contains('/') && store.post.reachable(&channel));
+    store.close().await;
+    assert!(!store.post.reachable(&channel));
+    assert!(!store.post.reachable("/nowhere/fencelock-0123456789abcdef.sock"));
+    for unknown in ["", "somewhere", "../locks.db.fencelock-0123456789abcdef.sock"] {
+        assert!(store.post.reachable(unknown), "{unknown}");
+    }
+}
