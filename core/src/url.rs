@@ -37,7 +37,7 @@ impl StoreUrl {
             .collect()
     }
 
-    #[cfg_attr(not(feature = "redis"), allow(clippy::unused_async))] // Only a server is awaited.
+    #[cfg_attr(not(any(feature = "redis", feature = "sqlite")), allow(clippy::unused_async))] // Memory is there at once.
     pub(crate) async fn open(
         &self,
         options: &Options,
@@ -55,7 +55,7 @@ impl StoreUrl {
                     ));
                 }
                 let store =
-                    crate::driver::sqlite::SqliteStore::open(path.as_ref(), options, runtime)?;
+                    crate::driver::sqlite::SqliteStore::open(path.as_ref(), options, runtime).await?;
                 Ok(LeaseHandle::new(store))
             }
             #[cfg(feature = "redis")]

@@ -1,1 +1,5 @@
 //! Real servers, started on free ports and stopped by pid.
+
+mod redis;
+
+pub use self::redis::RedisServer;

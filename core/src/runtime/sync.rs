@@ -12,6 +12,11 @@ use shuttle::sync as imp;
 pub(crate) struct Mutex<T>(imp::Mutex<T>);
 
 impl<T> Mutex<T> {
+    #[cfg(any(feature = "redis", feature = "sqlite"))]
+    pub(crate) fn new(value: T) -> Self {
+        Self(imp::Mutex::new(value))
+    }
+
     pub(crate) fn lock(&self) -> imp::MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }

@@ -1,0 +1,132 @@
+//! What goes wrong on the way to the server and there, in fencelock's words.
+
+use redis::{ErrorKind, RedisError};
+
+use super::address::Address;
+use super::place::record_key;
+use crate::error::{Code, Error};
+use crate::port::LockKey;
+
+/// The server's error replies: their first word, what they mean, and what to do.
+const REPLIES: &[(&str, Code, &str)] = &[
+    ("NOAUTH", Code::Auth, "the server wants a password; put it into the URL"),
+    ("WRONGPASS", Code::Auth, "the server refused the user name or password"),
+    (
+        "NOPERM",
+        Code::Auth,
+        "the user may not do this on the server; grant it the command, key or channel named below",
+    ),
+    (
+        "DENIED",
+        Code::Auth,
+        "the server is in protected mode and takes local connections only; set a password there",
+    ),
+    ("READONLY", Code::Unavailable, "the server is a read-only replica; connect to the master"),
+    ("OOM", Code::Unavailable, "the server is out of memory; raise its `maxmemory` or free some"),
+    (
+        "MISCONF",
+        Code::Unavailable,
+        "the server cannot save its data and takes no writes; look into its log",
+    ),
+    ("LOADING", Code::Unavailable, "the server is still loading its data; try again"),
+    ("MASTERDOWN", Code::Unavailable, "the replica has lost its master; connect to the master"),
+    ("CLUSTERDOWN", Code::Unavailable, "the cluster does not serve this key now; try again"),
+    (
+        "NOREPLICAS",
+        Code::Unavailable,
+        "the server has too few replicas to take writes (`min-replicas-to-write`)",
+    ),
+    (
+        "BUSY",
+        Code::Unavailable,
+        "the server is busy with somebody's script; try again, or stop that with `SCRIPT KILL`",
+    ),
+    ("TRYAGAIN", Code::Unavailable, "the cluster is moving this key; try again"),
+    ("MOVED", Code::Unsupported, "the server is a node of a cluster; connect to a single server"),
+    ("ASK", Code::Unsupported, "the server is a node of a cluster; connect to a single server"),
+    (
+        "CROSSSLOT",
+        Code::Unsupported,
+        "the server is a node of a cluster; connect to a single server",
+    ),
+];
+
+/// The same for replies without a telling first word.
+const PHRASES: &[(&str, Code, &str)] = &[
+    (
+        "max number of clients",
+        Code::Unavailable,
+        "the server has as many clients as it takes; raise its `maxclients`",
+    ),
+    (
+        "without any password configured",
+        Code::Auth,
+        "the server knows no password; leave it out of the URL",
+    ),
+    (
+        "unknown command",
+        Code::Unsupported,
+        "the server lacks a command; Redis 6 or newer with scripts is needed",
+    ),
+    (
+        "DB index is out of range",
+        Code::Invalid,
+        "the server has no such database; look at the number in the URL",
+    ),
+    (
+        "switch database",
+        Code::Invalid,
+        "the server has no such database; look at the number in the URL",
+    ),
+];
+
+/// Says what an error reply means.
+pub(super) fn refusal(address: &Address, text: &str, lock: Option<&LockKey>) -> Error {
+    let has_word = |word| text.split(|c: char| !c.is_ascii_uppercase()).any(|part| part == word);
+    if let Some(lock) = lock.filter(|_| has_word("WRONGTYPE")) {
+        return Error::new(
+            Code::Conflict,
+            "what lies under the lock's key, or under that of its side record, is no lock; delete it or choose another name",
+        )
+        .with("key", lock.as_str())
+        .with("record", record_key(lock.as_str()));
+    }
+    let word = REPLIES.iter().find(|(word, ..)| has_word(word));
+    let phrase = || PHRASES.iter().find(|(phrase, ..)| text.contains(phrase));
+    let error = match word.or_else(phrase) {
+        Some((_, code, message)) => Error::new(*code, *message),
+        None => Error::internal("the server refused a command in a way fencelock does not know"),
+    };
+    let error = error.with("server", address.to_string()).with("reply", address.scrub(text));
+    match lock {
+        Some(lock) => error.with("key", lock.as_str()),
+        None => error,
+    }
+}
+
+/// Says why there is no connection.
+pub(super) fn unreachable(address: &Address, error: &RedisError) -> Error {
+    if error.kind() == ErrorKind::RESP3NotSupported {
+        let message = "the server is older than Redis 6, which is needed";
+        return Error::new(Code::Unsupported, message).with("server", address.to_string());
+    }
+    if let Some(code) = error.code() {
+        return refusal(address, &format!("{code} {}", error.detail().unwrap_or_default()), None);
+    }
+    if error.kind() == ErrorKind::AuthenticationFailed {
+        return refusal(address, "WRONGPASS", None);
+    }
+    Error::new(
+        Code::Unavailable,
+        "the server cannot be reached; is it running, and is the address right?",
+    )
+    .with("server", address.to_string())
+    .with("reason", address.scrub(&error.to_string()))
+}
+
+/// Says that a request may have been carried out or not.
+pub(super) fn unanswered(address: &Address, reason: &str) -> Error {
+    Error::new(Code::Unavailable, "the server did not answer; whether it acted is unknown")
+        .with("server", address.to_string())
+        .with("reason", address.scrub(reason))
+}

@@ -1,0 +1,115 @@
+//! Where a lock's side record lies: one hash beside the lock, in the lock's own hash slot.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+const SLOTS: usize = 16384;
+const OPENING: &str = "fencelock:{";
+const MIDDLE: &str = "}:lock:";
+
+/// The key of a lock's side record.
+pub(super) fn record_key(key: &str) -> String {
+    let tag = tag(key);
+    [OPENING, &tag, MIDDLE, key].concat()
+}
+
+/// The lock whose side record lies under this key, if it is one.
+pub(super) fn lock_of_record(record: &str) -> Option<&str> {
+    // A tag never contains a closing brace, so the first `MIDDLE` is the one that was written.
+    let (_, key) = record.strip_prefix(OPENING)?.split_once(MIDDLE)?;
+    (record_key(key) == record).then_some(key)
+}
+
+/// A glob that matches the side records of all locks whose key begins with `prefix`, and perhaps a few more.
+pub(super) fn pattern(prefix: &str) -> String {
+    let mut pattern = [OPENING, "*", MIDDLE].concat();
+    for c in prefix.chars() {
+        if matches!(c, '*' | '?' | '[' | ']' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+    pattern.push('*');
+    pattern
+}
+
+/// What stands in the braces of the record's key, so that both keys share a slot.
+fn tag(key: &str) -> Cow<'_, str> {
+    match hash_tag(key) {
+        Some(tag) => tag.into(),
+        None if !key.contains(['{', '}']) => key.into(),
+        // The whole key is hashed, but it cannot stand within braces: any short text of the same slot does.
+        None => {
+            let tag = TAGS[usize::from(slot(key.as_bytes()))];
+            tag.iter().map(|byte| char::from(*byte)).collect::<String>().into()
+        }
+    }
+}
+
+/// The part of the key that a cluster hashes: between the first `{` and the first `}` after it, if that is not empty.
+fn hash_tag(key: &str) -> Option<&str> {
+    let (_, rest) = key.split_once('{')?;
+    let (tag, _) = rest.split_once('}')?;
+    (!tag.is_empty()).then_some(tag)
+}
+
+fn slot(hashed: &[u8]) -> u16 {
+    let crc = hashed.iter().fold(0u16, |crc, byte| {
+        (0..8).fold(crc ^ (u16::from(*byte) << 8), |crc, _| {
+            if crc & 0x8000 == 0 { crc << 1 } else { (crc << 1) ^ 0x1021 }
+        })
+    });
+    crc % SLOTS as u16
+}
+
+/// One text of four letters and digits for every slot.
+static TAGS: LazyLock<Vec<[u8; 4]>> = LazyLock::new(|| {
+    const LETTERS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+    let mut tags = vec![[0; 4]; SLOTS];
+    let mut missing = SLOTS;
+    for number in 0..LETTERS.len().pow(4) {
+        let letter = |place: u32| LETTERS[number / 36usize.pow(place) % 36];
+        let text = [letter(0), letter(1), letter(2), letter(3)];
+        let tag = &mut tags[usize::from(slot(&text))];
+        if *tag == [0; 4] {
+            *tag = text;
+            missing -= 1;
+            if missing == 0 {
+                break;
+            }
+        }
+    }
+    tags
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_record_lies_in_the_slot_of_its_lock() {
+        for key in
+            ["orders:42", "{user}:1", "a{b}c", "{}", "}{", "{", "}", "{}{a}", "{{a}}", "ä{ö}"]
+        {
+            let record = record_key(key);
+            let hashed = |key: &str| slot(hash_tag(key).unwrap_or(key).as_bytes());
+            assert_eq!(hashed(&record), hashed(key), "{key} and {record}");
+            assert_eq!(lock_of_record(&record), Some(key));
+        }
+    }
+
+    #[test]
+    fn every_slot_has_a_tag() {
+        for (number, tag) in TAGS.iter().enumerate() {
+            assert_eq!(usize::from(slot(tag)), number);
+        }
+    }
+
+    #[test]
+    fn keys_of_others_are_no_records() {
+        for key in ["fencelock:{a}:lock:b", "fencelock:{a", "x:{a}:lock:a", "fencelock:{a}:note:a"]
+        {
+            assert_eq!(lock_of_record(key), None, "{key}");
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Steps as commands, and the server's replies as answers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::{Cmd, Value};
+
+use super::address::Address;
+use super::fault;
+use super::place::record_key;
+use super::script::{Script, word};
+use crate::error::Error;
+use crate::fence::Token;
+use crate::port::{Action, Answer, Failure, HolderView, LockKey, Outcome, State, Step, WaiterView};
+
+/// The most locks one script tends to, so that no script keeps the server for long.
+const GROUP: usize = 500;
+/// Words of a reply for each lock of a group.
+const WORDS: usize = 5;
+
+/// One script call: a single step, or a run of renewals and refreshes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Request<'a> {
+    pub(super) script: Script,
+    pub(super) steps: &'a [Step],
+}
+
+impl<'a> Request<'a> {
+    /// Cuts a batch into calls, in order.
+    pub(super) fn plan(mut batch: &'a [Step]) -> Vec<Self> {
+        let mut plan = Vec::new();
+        while let Some(step) = batch.first() {
+            let script = script_of(&step.action);
+            let same =
+                batch.iter().take(GROUP).take_while(|step| script_of(&step.action) == script);
+            let (steps, rest) =
+                batch.split_at(if script == Script::Tend { same.count() } else { 1 });
+            plan.push(Self { script, steps });
+            batch = rest;
+        }
+        plan
+    }
+
+    /// The call by the script's hash (`EVALSHA`) or its text (`EVAL`).
+    pub(super) fn command(&self, verb: &str, script: &str, channel: &str) -> Cmd {
+        let count = self.steps.len();
+        let mut command = Cmd::with_capacity(3 + 10 * count, script.len() + 512 * count);
+        command.arg(verb).arg(script).arg(2 * count);
+        for Step { lock, .. } in self.steps {
+            command.arg(lock.as_str()).arg(record_key(lock.as_str()));
+        }
+        for step in self.steps {
+            write_arguments(&mut command, step, channel);
+        }
+        command
+    }
+
+    /// What the reply says of each step.
+    pub(super) fn answers(&self, reply: Value, address: &Address, answers: &mut Vec<Answer>) {
+        let refused =
+            |text: &str, lock| Err(Failure::refused(fault::refusal(address, text, Some(lock))));
+        let words = match reply {
+            Value::Array(words) => words,
+            Value::ServerError(error) => {
+                let text = format!("{} {}", error.code(), error.details().unwrap_or_default());
+                return answers.extend(self.steps.iter().map(|step| refused(&text, &step.lock)));
+            }
+            _ => Vec::new(),
+        };
+        if self.script == Script::Tend {
+            for (at, step) in self.steps.iter().enumerate() {
+                let words = words.get(at * WORDS..(at + 1) * WORDS).unwrap_or_default();
+                answers.push(match words {
+                    [Value::Int(word::FAILED), Value::BulkString(text), ..] => {
+                        refused(&String::from_utf8_lossy(text), &step.lock)
+                    }
+                    words => outcome(words).ok_or_else(|| garbled(&step.lock)),
+                });
+            }
+        } else {
+            let outcome = if self.script == Script::Look { state(&words) } else { outcome(&words) };
+            answers.push(outcome.ok_or_else(|| garbled(&self.steps[0].lock)));
+        }
+    }
+}
+
+/// Whether the server does not know the script: then it certainly did not run.
+pub(super) fn is_unknown_script(reply: &Value) -> bool {
+    matches!(reply, Value::ServerError(error) if error.code() == "NOSCRIPT")
+}
+
+fn script_of(action: &Action) -> Script {
+    match action {
+        Action::Take(_) => Script::Take,
+        Action::Free { .. } => Script::Free,
+        Action::Leave { .. } => Script::Leave,
+        Action::Refresh { .. } | Action::Renew { .. } => Script::Tend,
+        Action::Read => Script::Look,
+    }
+}
+
+fn write_arguments(command: &mut Cmd, step: &Step, channel: &str) {
+    if step.action != Action::Read {
+        command.arg(step.owner.encode(&mut [0; 32]));
+    }
+    match &step.action {
+        Action::Take(take) => command
+            .arg(millis(take.ttl))
+            .arg(u8::from(take.wait))
+            .arg(take.block.max(1))
+            .arg(take.floor.get())
+            .arg(channel)
+            .arg(&*take.info),
+        Action::Refresh { ttl } => command.arg(millis(*ttl)).arg(1),
+        Action::Renew { ttl } => command.arg(millis(*ttl)).arg(0),
+        Action::Free { open } => command.arg(u8::from(*open)),
+        Action::Leave { tombstone } => {
+            let life = tombstone.unwrap_or_default().as_micros();
+            command.arg(u64::try_from(life).unwrap_or(u64::MAX >> 11))
+        }
+        Action::Read => command,
+    };
+}
+
+/// The unit of Redis' leases. Rounded up: a lock never ends before we were told it would.
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_micros().div_ceil(1000)).unwrap_or(u64::MAX >> 11).max(1)
+}
+
+fn number(word: &Value) -> Option<i64> {
+    if let Value::Int(number) = word { Some(*number) } else { None }
+}
+
+fn unsigned(word: &Value) -> Option<u64> {
+    number(word).and_then(|number| u64::try_from(number).ok())
+}
+
+/// A lease of so many milliseconds; a negative number is one without an end.
+fn lease(millis: i64) -> Option<Duration> {
+    u64::try_from(millis).ok().map(Duration::from_millis)
+}
+
+fn outcome(words: &[Value]) -> Option<Outcome> {
+    let outcome = match (number(words.first()?)?, &words[1..]) {
+        (word::GRANTED, [token, ttl, ..]) => Outcome::Granted {
+            token: Token::new(unsigned(token)?),
+            left: lease(number(ttl)?).unwrap_or_default(),
+        },
+        (word::QUEUED, [last, ttl, ahead, foreign]) => Outcome::Queued {
+            last: Token::new(unsigned(last)?),
+            left: lease(number(ttl)?),
+            ahead: u32::try_from(number(ahead)?).ok()?,
+            foreign: number(foreign)? == 1,
+        },
+        (word::HELD, [ttl]) => Outcome::Held { left: lease(number(ttl)?) },
+        (word::FREED, _) => Outcome::Freed,
+        (word::GONE, _) => Outcome::Gone,
+        _ => return None,
+    };
+    Some(outcome)
+}
+
+fn text(word: &Value) -> Option<Arc<str>> {
+    let Value::BulkString(bytes) = word else { return None };
+    Some(String::from_utf8_lossy(bytes).into())
+}
+
+fn state(words: &[Value]) -> Option<Outcome> {
+    let [held, token, ttl, since, info, last, now, waiters @ ..] = words else { return None };
+    let ago = |since| Duration::from_micros(unsigned(now).unwrap_or(0).saturating_sub(since));
+    let holder = match number(held)? {
+        0 => None,
+        1 => Some(HolderView {
+            token: Some(Token::new(unsigned(token)?)),
+            left: lease(number(ttl)?),
+            held_for: Some(ago(unsigned(since)?)),
+            info: text(info)?,
+        }),
+        _ => Some(HolderView {
+            token: None,
+            left: lease(number(ttl)?),
+            held_for: None,
+            info: "".into(),
+        }),
+    };
+    let waiter = |pair: &[Value]| {
+        Some(WaiterView { info: text(&pair[0])?, waiting_for: ago(unsigned(&pair[1])?) })
+    };
+    let waiters = waiters.chunks_exact(2).map(waiter).collect::<Option<_>>()?;
+    Some(Outcome::State(State { holder, last: Token::new(unsigned(last)?), waiters }))
+}
+
+/// A reply that no script of ours gives: what was done is not known.
+fn garbled(lock: &LockKey) -> Failure {
+    let error = Error::internal("the server answered a script in a form fencelock does not know");
+    Failure::unknown(error.with("key", lock.as_str()))
+}

@@ -1,0 +1,149 @@
+//! The scripts: constant text, known to the server by hash.
+
+use std::fmt::Write as _;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use redis::{Pipeline, RedisError, Value};
+
+use crate::port::limits;
+
+/// One script for every kind of step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Script {
+    /// Take.
+    Take,
+    /// Free.
+    Free,
+    /// Leave.
+    Leave,
+    /// Renew and Refresh, of many locks.
+    Tend,
+    /// Read.
+    Look,
+}
+
+const ALL: [Script; 5] = [Script::Take, Script::Free, Script::Leave, Script::Tend, Script::Look];
+
+/// What the first word of a reply says.
+pub(super) mod word {
+    pub(crate) const FAILED: i64 = 0;
+    pub(crate) const GRANTED: i64 = 1;
+    pub(crate) const QUEUED: i64 = 2;
+    pub(crate) const HELD: i64 = 3;
+    pub(crate) const FREED: i64 = 4;
+    pub(crate) const GONE: i64 = 5;
+}
+
+/// The texts of all scripts. They differ between clients only where a test stops the clock.
+#[derive(Debug)]
+pub(super) struct Texts([String; ALL.len()]);
+
+impl Texts {
+    /// The scripts as every client runs them.
+    pub(super) fn shared() -> &'static Self {
+        static TEXTS: LazyLock<Texts> =
+            LazyLock::new(|| Texts::with_clock(include_str!("lua/clock.lua")));
+        &TEXTS
+    }
+
+    /// The scripts with a clock that stands at this many microseconds.
+    #[cfg(feature = "sim")]
+    pub(super) fn stopped(now: u64) -> Self {
+        Self::with_clock(&format!("local now = {now}\n"))
+    }
+
+    fn with_clock(clock: &str) -> Self {
+        let fields = include_str!("lua/fields.lua");
+        let lock = include_str!("lua/lock.lua");
+        Self(ALL.map(|script| {
+            // The two that everybody waits for decide the plain case before anything else is even defined.
+            let parts: &[&str] = match script {
+                Script::Take => {
+                    let (quick, slow) =
+                        (include_str!("lua/take.lua"), include_str!("lua/take_slow.lua"));
+                    &[clock, fields, quick, lock, slow]
+                }
+                Script::Free => {
+                    let (quick, slow) =
+                        (include_str!("lua/free.lua"), include_str!("lua/free_slow.lua"));
+                    &[fields, quick, clock, lock, slow]
+                }
+                Script::Leave => &[clock, fields, lock, include_str!("lua/leave.lua")],
+                Script::Tend => &[clock, fields, lock, include_str!("lua/tend.lua")],
+                Script::Look => &[clock, fields, lock, include_str!("lua/look.lua")],
+            };
+            let mut text = numbers();
+            let lines = parts.iter().flat_map(|part| part.lines());
+            for line in lines.filter(|line| !line.trim_start().starts_with("--")) {
+                text.push_str(line.trim_start());
+                text.push('\n');
+            }
+            text
+        }))
+    }
+
+    /// The text of one script.
+    pub(super) fn of(&self, script: Script) -> &str {
+        &self.0[script as usize]
+    }
+
+    /// Makes the scripts known to the server; answers their hashes.
+    pub(super) async fn load(
+        &self,
+        connection: &mut MultiplexedConnection,
+    ) -> Result<Hashes, RedisError> {
+        let mut pipeline = Pipeline::with_capacity(ALL.len());
+        for text in &self.0 {
+            pipeline.cmd("SCRIPT").arg("LOAD").arg(text);
+        }
+        let replies = connection.send_packed_commands(&pipeline, 0, ALL.len()).await?;
+        let mut hashes = Hashes::default();
+        for (hash, reply) in hashes.0.iter_mut().zip(replies) {
+            *hash = match reply.extract_error()? {
+                Value::BulkString(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+                Value::SimpleString(text) => text,
+                _ => String::new(),
+            };
+        }
+        Ok(hashes)
+    }
+}
+
+/// The hashes of the scripts, as the server told them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Hashes([String; ALL.len()]);
+
+impl Hashes {
+    /// The hash of one script.
+    pub(super) fn of(&self, script: Script) -> &str {
+        &self.0[script as usize]
+    }
+}
+
+/// The numbers every script shares: those of the port, and the words of a reply.
+fn numbers() -> String {
+    let micros = |time: Duration| time.as_micros().to_string();
+    let numbers = [
+        // Leases are in milliseconds, the unit of their keys' expiry; moments and other times in microseconds.
+        ("GRANT_TTL", limits::GRANT_TTL.as_millis().to_string()),
+        ("TICKET_LIFE", micros(limits::TICKET_LIFE)),
+        ("UNREACHABLE_AFTER", micros(limits::UNREACHABLE_AFTER)),
+        ("OPEN_FOR", micros(limits::OPEN_FOR)),
+        ("FLOOR_AHEAD", micros(limits::FLOOR_AHEAD)),
+        ("PASSES", limits::PASSES.to_string()),
+        ("COUNTER_TTLS", limits::COUNTER_TTLS.to_string()),
+        ("FAILED", word::FAILED.to_string()),
+        ("GRANTED", word::GRANTED.to_string()),
+        ("QUEUED", word::QUEUED.to_string()),
+        ("HELD", word::HELD.to_string()),
+        ("FREED", word::FREED.to_string()),
+        ("GONE", word::GONE.to_string()),
+    ];
+    let mut text = String::new();
+    for (name, number) in numbers {
+        writeln!(text, "local {name} = {number}").expect("a String takes all text");
+    }
+    text
+}
