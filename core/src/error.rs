@@ -138,6 +138,12 @@ impl Error {
         Self::new(Code::Invalid, message).with("argument", what)
     }
 
+    #[cfg(all(feature = "tokio", not(all(feature = "redis", feature = "sqlite"))))]
+    pub(crate) fn not_built(feature: &'static str) -> Self {
+        let message = "this build has no driver for that store; enable its cargo feature";
+        Self::new(Code::Unsupported, message).with("feature", feature)
+    }
+
     pub(crate) fn closed() -> Self {
         Self::new(Code::Closed, "this client was closed; connect again")
     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use url::Url;
 
 use crate::driver::memory::Memory;
-use crate::error::{Code, Error, Result};
+use crate::error::{Error, Result};
 use crate::options::Options;
 use crate::port::{LeaseHandle, RuntimeHandle};
 
@@ -55,7 +55,8 @@ impl StoreUrl {
                     ));
                 }
                 let store =
-                    crate::driver::sqlite::SqliteStore::open(path.as_ref(), options, runtime).await?;
+                    crate::driver::sqlite::SqliteStore::open(path.as_ref(), options, runtime)
+                        .await?;
                 Ok(LeaseHandle::new(store))
             }
             #[cfg(feature = "redis")]
@@ -64,13 +65,10 @@ impl StoreUrl {
                     crate::driver::redis::RedisStore::connect(&self.url, options, runtime).await?;
                 Ok(LeaseHandle::new(store))
             }
-            "sqlite" | "redis" | "rediss" => {
-                let _ = options;
-                Err(Error::new(
-                    Code::Unsupported,
-                    "this build has no driver for that store; enable its cargo feature",
-                ))
-            }
+            #[cfg(not(feature = "sqlite"))]
+            "sqlite" => Err(Error::not_built("sqlite")),
+            #[cfg(not(feature = "redis"))]
+            "redis" | "rediss" => Err(Error::not_built("redis")),
             _ => Err(Error::invalid(
                 "url",
                 "no store goes by that scheme; there are `redis://`, `sqlite:` and `memory:`",

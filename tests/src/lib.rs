@@ -1,5 +1,4 @@
 //! How fencelock is known to work: the simulator's worlds, the conformance engine, and the real servers they run on.
 
 pub mod peer;
-pub mod equivalence;
 pub mod servers;

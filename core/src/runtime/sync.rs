@@ -23,7 +23,7 @@ impl<T> Mutex<T> {
 
     /// The state, for whoever is its only owner: no lock is waited for.
     #[cfg(feature = "sqlite")]
-    pub fn get_mut(&mut self) -> &mut T {
+    pub(crate) fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
