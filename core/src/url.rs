@@ -37,7 +37,10 @@ impl StoreUrl {
             .collect()
     }
 
-    #[cfg_attr(not(any(feature = "redis", feature = "sqlite")), allow(clippy::unused_async))] // Memory is there at once.
+    #[cfg_attr(
+        not(any(feature = "redis", feature = "sqlite")),
+        allow(clippy::unused_async, unused_variables)
+    )] // Memory is there at once.
     pub(crate) async fn open(
         &self,
         options: &Options,

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use crate::driver::record::{Record, Scene};
 use crate::error::{Error, Result};
 use crate::port::{
-    Answer, Capabilities, Failure, Fence, LeaseStore, LockKey, NoticeSink, RuntimeHandle, Step,
+    Answer, Capabilities, Failure, Fence, Guarantee, LeaseStore, LockKey, NoticeSink,
+    RuntimeHandle, Step,
 };
 use crate::runtime::sync::Mutex;
 
@@ -42,6 +43,26 @@ impl std::fmt::Debug for Sink {
         f.write_str("Sink")
     }
 }
+
+/// What memory survives.
+const GUARANTEES: &[Guarantee] = &[
+    Guarantee::new(
+        "a task ends or panics without a release",
+        "its guard is dropped: the lock is free at once",
+    ),
+    Guarantee::new(
+        "a guard is forgotten",
+        "the lock is held until the process ends or `max_hold` has passed",
+    ),
+    Guarantee::new(
+        "the process ends",
+        "the locks end with it; tokens rise on, as far as the clock does not step back",
+    ),
+    Guarantee::new(
+        "the machine sleeps",
+        "leases may end meanwhile; a guard says so at the first look",
+    ),
+];
 
 /// Forgotten records are swept out once in so many steps.
 const SWEEP_EVERY: u64 = 4096;
@@ -114,7 +135,7 @@ impl MemoryStore {
 
 impl LeaseStore for MemoryStore {
     fn capabilities(&self) -> Capabilities {
-        Capabilities::new("memory", Fence::ClockBounded)
+        Capabilities::new("memory", Fence::ClockBounded).with_guarantees(GUARANTEES)
     }
 
     async fn step(&self, batch: &[Step]) -> Vec<Answer> {

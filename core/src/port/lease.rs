@@ -45,12 +45,36 @@ pub struct Capabilities {
     pub dialects: &'static [&'static str],
     /// Whether holders that are not fencelock's may stand on the store.
     pub foreign_holders: bool,
+    /// What this store and configuration survive, in words.
+    pub guarantees: &'static [Guarantee],
+}
+
+/// What becomes of the promises when something fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Guarantee {
+    /// What fails.
+    pub when: &'static str,
+    /// What then holds, and what covers the rest.
+    pub then: &'static str,
+}
+
+impl Guarantee {
+    /// A row.
+    pub const fn new(when: &'static str, then: &'static str) -> Self {
+        Self { when, then }
+    }
 }
 
 impl Capabilities {
     /// A store without dialects or foreign holders.
     pub const fn new(store: &'static str, fence: Fence) -> Self {
-        Self { store, fence, dialects: &[], foreign_holders: false }
+        Self { store, fence, dialects: &[], foreign_holders: false, guarantees: &[] }
+    }
+
+    /// The same, with what it survives.
+    pub const fn with_guarantees(mut self, guarantees: &'static [Guarantee]) -> Self {
+        self.guarantees = guarantees;
+        self
     }
 
     /// The same, with foreign holders by these dialects.

@@ -11,8 +11,8 @@ mod runtime;
 pub use batch::{BoxFuture, LeaseHandle};
 pub use key::{LockKey, OwnerId};
 pub use lease::{
-    Action, Answer, Applied, Capabilities, Failure, Fence, HolderView, LeaseStore, Notice,
-    NoticeSink, Outcome, State, Step, Take, WaiterView, limits,
+    Action, Answer, Applied, Capabilities, Failure, Fence, Guarantee, HolderView, LeaseStore,
+    Notice, NoticeSink, Outcome, State, Step, Take, WaiterView, limits,
 };
 pub use marker::{MaybeSend, MaybeSync};
 pub use runtime::{Instant, Runtime, RuntimeHandle};

@@ -29,6 +29,7 @@
 
 mod address;
 mod fault;
+mod guarantees;
 mod link;
 mod notice;
 mod place;
@@ -127,7 +128,9 @@ impl RedisStore {
 
 impl LeaseStore for RedisStore {
     fn capabilities(&self) -> Capabilities {
-        Capabilities::new("redis", Fence::ClockBounded).with_dialects(&["plain"])
+        Capabilities::new("redis", Fence::ClockBounded)
+            .with_guarantees(guarantees::GUARANTEES)
+            .with_dialects(&["plain"])
     }
 
     async fn step(&self, batch: &[Step]) -> Vec<Answer> {

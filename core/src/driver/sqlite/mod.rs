@@ -14,6 +14,7 @@ mod busy;
 mod database;
 mod datagram;
 mod fault;
+mod guarantees;
 mod mailbox;
 mod post;
 mod row;
@@ -121,7 +122,7 @@ impl SqliteStore {
 
 impl LeaseStore for SqliteStore {
     fn capabilities(&self) -> Capabilities {
-        Capabilities::new("sqlite", Fence::ClockBounded)
+        Capabilities::new("sqlite", Fence::ClockBounded).with_guarantees(guarantees::GUARANTEES)
     }
 
     async fn step(&self, batch: &[Step]) -> Vec<Answer> {
