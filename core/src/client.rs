@@ -114,8 +114,8 @@ impl Client {
         &self.options
     }
 
-    /// Refuses new acquires, waits (at most two seconds) until what was given up is freed on the store, and disconnects.
-    /// Guards that still live keep their lease until it ends.
+    /// Refuses new acquires, gives up those under way, frees what is held (guards that still live are lost from now on),
+    /// waits (at most two seconds) until the store has confirmed all that, and disconnects.
     pub async fn close(&self) {
         self.core.close(CLOSE_PATIENCE).await;
     }

@@ -114,3 +114,27 @@ async fn a_renewed_lease_outlives_its_ttl() {
     let bounded = a.lock("x").ttl(60 * MS).max_hold(150 * MS).acquire().await.unwrap();
     tokio::time::timeout(Duration::from_secs(1), bounded.lost()).await.expect("max_hold ends it");
 }
+
+#[tokio::test]
+async fn close_leaves_nothing_and_nobody_waiting() {
+    let memory = Memory::new();
+    let (a, b) = (client(&memory).await, client(&memory).await);
+    let held = a.lock("x").acquire().await.unwrap();
+    let other = b.lock("y").acquire().await.unwrap();
+    let waiting: Vec<_> = (0..3).map(|_| tokio::spawn(a.lock("y").acquire())).collect();
+    while b.lock("y").inspect().await.unwrap().waiters.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    a.close().await;
+    assert!(!held.is_held());
+    assert_eq!(held.release().await, Released::AlreadyLost);
+    for waiting in waiting {
+        assert_eq!(waiting.await.unwrap().unwrap_err().code(), Code::Closed);
+    }
+    assert_eq!(b.lock("y").inspect().await.unwrap().waiters.len(), 0);
+    assert_eq!(other.release().await, Released::Released);
+    assert_eq!(a.lock("x").acquire().await.unwrap_err().code(), Code::Closed);
+    assert!(b.lock("x").try_acquire().await.unwrap().is_some());
+    assert!(b.lock("y").try_acquire().await.unwrap().is_some());
+    assert_eq!(a.load(), (0, 0));
+}

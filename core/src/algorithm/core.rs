@@ -13,6 +13,7 @@ use super::renew::Wheel;
 use super::undo::{self, UndoSender};
 use crate::error::Result;
 use crate::event::{Event, Events};
+use crate::port::limits::TOMBSTONE_LIFE;
 use crate::port::{Answer, Instant, LeaseHandle, OwnerId, RuntimeHandle};
 use crate::runtime::sync::Mutex;
 
@@ -123,9 +124,17 @@ impl Core {
         }
     }
 
-    /// Refuses new work and waits until what was given up is settled on the store.
-    pub(crate) async fn close(&self, patience: Duration) {
+    /// Refuses new work, gives up all that is held and waited for, and waits until that is settled on the store.
+    pub(crate) async fn close(self: &Arc<Self>, patience: Duration) {
         self.closed.store(true, Ordering::Release);
+        let (holds, tickets) = self.wheel.drain();
+        for hold in holds {
+            self.lose(&hold, true);
+            self.free_later(&hold.key, self.prelude(&hold, None));
+        }
+        for (key, owner) in tickets {
+            self.leave_later(&key, owner, Some(TOMBSTONE_LIFE));
+        }
         let end = self.runtime.now() + patience;
         select(Box::pin(self.undo.flush()), self.runtime.sleep_until(end)).await;
         self.wheel.close();

@@ -9,7 +9,7 @@ use futures_channel::oneshot;
 use super::Core;
 use super::hold::{Hold, Terms};
 use super::renew::Turn;
-use super::undo::{Undo, released};
+use super::undo::released;
 use crate::error::{Error, Result};
 use crate::guard::Released;
 use crate::port::limits::TOMBSTONE_LIFE;
@@ -88,6 +88,10 @@ impl Attempt {
     pub(crate) async fn run(&mut self) -> Result<Option<Arc<Hold>>> {
         loop {
             match &mut self.stage {
+                Stage::Ready if self.core.is_closed() => {
+                    self.stage = Stage::Done;
+                    return Err(Error::closed());
+                }
                 Stage::Ready => self.send(),
                 Stage::Asked { answers, .. } => {
                     let answers = answers.as_mut().await;
@@ -219,10 +223,7 @@ impl Attempt {
 
     /// Takes back whatever the attempt won or queued.
     fn undo(&self, owner: OwnerId, tombstone: Option<Duration>) {
-        let until = self.core.runtime.now()
-            + tombstone.unwrap_or(self.terms.ttl.max(Duration::from_secs(5)));
-        let action = Action::Leave { tombstone };
-        self.core.undo.send(Undo { lock: self.key.clone(), owner, action, until, reply: None });
+        self.core.leave_later(&self.key, owner, tombstone);
     }
 }
 

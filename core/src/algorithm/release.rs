@@ -12,7 +12,8 @@ use super::lease::{Attempt, Prelude};
 use super::undo::{Undo, released};
 use crate::error::{Code, Error, Result};
 use crate::guard::Released;
-use crate::port::{Action, Instant, LockKey, Outcome, Step};
+use crate::port::limits::{GRANT_TTL, TICKET_LIFE};
+use crate::port::{Action, Instant, LockKey, Outcome, OwnerId, Step};
 
 /// What became of a hold that was given up.
 pub(crate) enum GivenUp {
@@ -74,7 +75,7 @@ impl Core {
         }
     }
 
-    fn prelude(&self, hold: &Hold, reply: Option<oneshot::Sender<Released>>) -> Prelude {
+    pub(super) fn prelude(&self, hold: &Hold, reply: Option<oneshot::Sender<Released>>) -> Prelude {
         let until = self.runtime.now() + hold.ttl();
         Prelude { owner: hold.owner, open: hold.open, until, reply }
     }
@@ -89,6 +90,14 @@ impl Core {
             until,
             reply,
         });
+    }
+
+    /// Takes an attempt back by the housekeeping, whatever became of it: a ticket, a grant, or a Take still under way.
+    pub(super) fn leave_later(&self, key: &LockKey, owner: OwnerId, tombstone: Option<Duration>) {
+        // A ticket nobody refreshes, and the grant it may yet get, end by themselves.
+        let until = self.runtime.now() + tombstone.unwrap_or(TICKET_LIFE + GRANT_TTL);
+        let action = Action::Leave { tombstone };
+        self.undo.send(Undo { lock: key.clone(), owner, action, until, reply: None });
     }
 
     /// Frees a hold now; if the caller does not stay for the answer, the housekeeping sees to it.

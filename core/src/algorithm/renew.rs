@@ -251,6 +251,22 @@ impl Wheel {
         }
     }
 
+    /// Forgets everything, for a client that closes: holds, and tickets with their keys. Whoever waits for one is woken.
+    pub(crate) fn drain(&self) -> (Vec<Arc<Hold>>, Vec<(LockKey, OwnerId)>) {
+        let mut state = self.state.lock();
+        state.agenda.clear();
+        let (mut holds, mut tickets) = (Vec::new(), Vec::new());
+        for (owner, mut entry) in std::mem::take(&mut state.entries) {
+            entry.wake();
+            match entry.stage {
+                Stage::Held(hold) => holds.push(hold),
+                Stage::Asked { .. } | Stage::Waiting(_) => tickets.push((entry.key, owner)),
+                Stage::Gone => {}
+            }
+        }
+        (holds, tickets)
+    }
+
     /// Ends the wheel's task.
     pub(crate) fn close(&self) {
         let mut state = self.state.lock();
