@@ -55,6 +55,10 @@ pub trait Runtime: MaybeSend + MaybeSync + 'static {
     fn sleep_until(&self, at: Instant) -> BoxFuture<'static, ()>;
     /// Runs a task to its end, beside the caller.
     fn spawn(&self, task: BoxFuture<'static, ()>);
+    /// Runs work that waits for a disk where it holds up no task. A platform without threads does it at once.
+    fn spawn_blocking(&self, work: Box<dyn FnOnce() + Send>) {
+        work();
+    }
     /// Fills `bytes` from a cryptographically secure source (a seeded one in the simulator).
     fn random(&self, bytes: &mut [u8]);
 }

@@ -56,6 +56,10 @@ impl Runtime for TokioRuntime {
         self.0.spawn(task);
     }
 
+    fn spawn_blocking(&self, work: Box<dyn FnOnce() + Send>) {
+        self.0.spawn_blocking(work);
+    }
+
     fn random(&self, bytes: &mut [u8]) {
         getrandom::fill(bytes).expect("the operating system's source of randomness answers");
     }
