@@ -5,13 +5,13 @@ use std::task::Poll;
 use std::time::Duration;
 
 use super::fault::Fault;
+use super::gate::Manners;
 use crate::port::{Instant, RuntimeHandle};
 
-/// Attempts that follow each other at once. A step holds the file for some 10 µs, an attempt takes 2: most
-/// collisions are over by then.
-const AT_ONCE: u32 = 12;
-/// Attempts after which other tasks of this thread run first.
-const AFTER_OTHERS: u32 = AT_ONCE + 12;
+/// Attempts that follow each other at once: for some 100 µs, many times as long as a step holds the file.
+const BURST: u32 = 16;
+/// From this burst on, turns are not waited for.
+const PUSHY: u32 = 4;
 const SHORTEST_NAP: Duration = Duration::from_millis(1);
 const LONGEST_NAP: Duration = Duration::from_millis(16);
 
@@ -31,39 +31,41 @@ impl Patience {
     pub(super) async fn keep<T>(
         &mut self,
         runtime: &RuntimeHandle,
-        mut attempt: impl FnMut() -> Result<T, Fault>,
+        mut attempt: impl FnMut(Manners) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
-        let mut tries = 0;
+        let mut manners = Manners::Brisk;
+        let mut bursts = 0;
         loop {
-            let error = match attempt() {
-                Err(Fault::Busy(error)) => error,
-                other => return other,
-            };
-            tries += 1;
-            if tries <= AT_ONCE {
+            let mut busy = None;
+            for _ in 0..BURST {
+                match attempt(manners) {
+                    Err(Fault::Busy(error)) => busy = Some(error),
+                    other => return other,
+                }
+                manners = if bursts < PUSHY { Manners::Patient } else { Manners::Pushy };
+                // Whoever has the file may be waiting for this processor.
                 std::thread::yield_now();
-                continue;
             }
-            if tries <= AFTER_OTHERS {
+            bursts += 1;
+            if bursts == 1 {
                 let_others_run().await;
                 continue;
             }
             let now = runtime.now();
             let until = *self.until.get_or_insert(now + self.timeout);
-            if now >= until {
+            if let Some(error) = busy.filter(|_| now >= until) {
                 return Err(Fault::Failed(error));
             }
-            let wake = now + nap(tries - AFTER_OTHERS, runtime);
-            runtime.sleep_until(wake.min(until)).await;
+            runtime.sleep_until(until.min(now + nap(bursts - 2, runtime))).await;
         }
     }
 }
 
 /// Twice as long each time, less up to a half, so that those who collided do not meet again.
-fn nap(tries: u32, runtime: &RuntimeHandle) -> Duration {
+fn nap(before: u32, runtime: &RuntimeHandle) -> Duration {
     let mut byte = [0];
     runtime.random(&mut byte);
-    let full = (SHORTEST_NAP * (1 << tries.min(5))).min(LONGEST_NAP);
+    let full = (SHORTEST_NAP * (1 << before.min(5))).min(LONGEST_NAP);
     full * (512 - u32::from(byte[0])) / 512
 }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
 
 use super::fault::{Fault, NEEDS_LOCAL_DISK};
+use super::log::{Log, WriteBack};
 use super::row;
 use crate::driver::record::Scene;
 use crate::error::{Code, Error};
@@ -30,6 +31,7 @@ pub(super) struct Database {
     identity: (u64, u64),
     steps: u64,
     swept_up_to: String,
+    log: Log,
 }
 
 /// The world a batch runs in.
@@ -48,6 +50,8 @@ pub(super) struct Done {
     pub(super) answers: Vec<Answer>,
     /// What is to be told, each with its channel.
     pub(super) notices: Vec<(Arc<str>, Notice)>,
+    /// What is to be done beside it, where waiting is allowed.
+    pub(super) write_back: Option<WriteBack>,
 }
 
 impl Database {
@@ -57,7 +61,7 @@ impl Database {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(absolute(path)?, flags)?;
+        let mut connection = Connection::open_with_flags(absolute(path)?, flags)?;
         connection.busy_timeout(Duration::ZERO)?;
         if connection.is_readonly("main")? {
             return Err(Fault::Failed(Error::new(
@@ -77,7 +81,8 @@ impl Database {
         // The file exists by now, so its path has no links left to follow.
         let path = fs::canonicalize(path).map_err(|_| gone())?;
         let identity = identity(&path)?;
-        Ok(Self { connection, path, identity, steps: 0, swept_up_to: String::new() })
+        let log = Log::watch(&mut connection, path.clone())?;
+        Ok(Self { connection, path, identity, steps: 0, swept_up_to: String::new(), log })
     }
 
     /// The file's absolute path, without links.
@@ -91,13 +96,7 @@ impl Database {
         batch: &[Step],
         around: &Surroundings<'_>,
     ) -> Result<Done, Fault> {
-        if identity(&self.path)? != self.identity {
-            return Err(gone());
-        }
-        if batch.iter().all(|step| step.action == Action::Read) {
-            // Each row is read as one commit left it: no transaction, and no writer is waited for.
-            return self.apply(batch, around);
-        }
+        self.check_identity(batch)?;
         if !self.connection.is_autocommit() {
             // An earlier batch could not even be rolled back, or a defect cut it off.
             self.run("ROLLBACK")?;
@@ -112,7 +111,14 @@ impl Database {
             return done;
         }
         self.commit()?;
-        done
+        done.map(|done| Done { write_back: self.log.due(), ..done })
+    }
+
+    /// Carries out a batch that only reads. Each row is read as one commit left it: no transaction, and no writer is
+    /// waited for.
+    pub(super) fn look(&self, batch: &[Step], around: &Surroundings<'_>) -> Result<Done, Fault> {
+        self.check_identity(batch)?;
+        self.apply(batch, around)
     }
 
     /// The names of the locks that begin with `prefix`, in order.
@@ -128,6 +134,16 @@ impl Database {
             }
         }
         Ok(names)
+    }
+
+    /// Makes sure that whoever opens the path opens this file, where a hold is asked for. (Ending one needs no such
+    /// promise.)
+    fn check_identity(&self, batch: &[Step]) -> Result<(), Fault> {
+        let ends = |step: &Step| matches!(step.action, Action::Free { .. } | Action::Leave { .. });
+        if !batch.iter().all(ends) && identity(&self.path)? != self.identity {
+            return Err(gone());
+        }
+        Ok(())
     }
 
     /// Lets the file grow no further, as on a full disk.
@@ -157,7 +173,7 @@ impl Database {
                 row::store(&self.connection, &step.lock, &record)?;
             }
         }
-        Ok(Done { answers, notices: scene.notices })
+        Ok(Done { answers, notices: scene.notices, write_back: None })
     }
 
     fn commit(&self) -> Result<(), Fault> {
@@ -263,6 +279,7 @@ fn prepare_tables(connection: &Connection) -> Result<(), Fault> {
     row::check(connection)
 }
 
+/// Device and number of the file under a path.
 fn identity(path: &Path) -> Result<(u64, u64), Fault> {
     fs::metadata(path).map(|found| (found.dev(), found.ino())).map_err(|_| gone())
 }

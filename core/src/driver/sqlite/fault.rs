@@ -46,6 +46,11 @@ impl Fault {
         }
     }
 
+    /// It is another client's turn.
+    pub(super) fn other_turn() -> Self {
+        Self::Busy(Error::new(Code::Unavailable, LOCKED))
+    }
+
     /// A row whose column `column` cannot be read.
     pub(super) fn column(column: &str) -> Self {
         let message = "the row of this lock is not one fencelock wrote; look at it, then delete it while nobody holds it";
@@ -81,10 +86,7 @@ fn meaning(said: ffi::Error) -> (Code, &'static str) {
         return (Code::Unsupported, NEEDS_LOCAL_DISK);
     }
     match said.code {
-        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => (
-            Code::Unavailable,
-            "the database is locked by another writer; keep the transactions of other programs on this file short",
-        ),
+        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => (Code::Unavailable, LOCKED),
         ErrorCode::FileLockingProtocolFailed => (Code::Unavailable, NEEDS_LOCAL_DISK),
         ErrorCode::NotADatabase => {
             (Code::Invalid, "the file is not a SQLite database; give the path of another file")
@@ -108,6 +110,8 @@ fn meaning(said: ffi::Error) -> (Code, &'static str) {
         _ => (Code::Unavailable, "SQLite could not carry the step out"),
     }
 }
+
+const LOCKED: &str = "the database is locked by another writer; keep the transactions of other programs on this file short";
 
 pub(super) const NEEDS_LOCAL_DISK: &str = "the file system offers no shared memory or file locks, which SQLite's write-ahead log needs; \
      keep the file on a local disk, not on a network share";

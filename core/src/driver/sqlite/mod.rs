@@ -14,7 +14,9 @@ mod busy;
 mod database;
 mod datagram;
 mod fault;
+mod gate;
 mod guarantees;
+mod log;
 mod mailbox;
 mod post;
 mod row;
@@ -30,12 +32,13 @@ use self::address::Addresses;
 use self::busy::{Patience, let_others_run};
 use self::database::{Database, Done, Surroundings};
 use self::fault::Fault;
+use self::gate::{Gate, Manners};
 use self::mailbox::Mailbox;
 use self::post::Post;
 use crate::error::{Code, Error, Result};
 use crate::options::Options;
 use crate::port::{
-    Answer, Capabilities, Fence, LeaseStore, LockKey, NoticeSink, RuntimeHandle, Step,
+    Action, Answer, Capabilities, Fence, LeaseStore, LockKey, NoticeSink, RuntimeHandle, Step,
 };
 use crate::runtime::sync::Mutex;
 
@@ -59,6 +62,7 @@ pub struct SqliteStore {
 
 struct Open {
     database: Database,
+    gate: Gate,
     /// Where this client hears, once it listens.
     mailbox: Option<Arc<Mailbox>>,
 }
@@ -69,12 +73,13 @@ impl SqliteStore {
     pub async fn open(path: &Path, options: &Options, runtime: RuntimeHandle) -> Result<Self> {
         let shown = path.display().to_string();
         let database = Patience::of(options.connect_timeout)
-            .keep(&runtime, || Database::open(path))
+            .keep(&runtime, |_| Database::open(path))
             .await
             .map_err(|fault| fault.with("path", &shown).into_error())?;
+        let gate = Gate::of(database.path());
         let addresses = Addresses::of(database.path(), runtime.clone());
         Ok(Self {
-            open: Mutex::new(Some(Open { database, mailbox: None })),
+            open: Mutex::new(Some(Open { database, gate, mailbox: None })),
             post: Arc::new(Post::new(addresses, runtime.clone())),
             nowhere: "".into(),
             path: shown,
@@ -103,16 +108,22 @@ impl SqliteStore {
         act(open.as_mut().ok_or_else(|| Fault::Failed(Error::closed()))?)
     }
 
-    fn carry_out(&self, part: &[Step]) -> Result<(Done, Option<Arc<Mailbox>>), Fault> {
-        self.with(|Open { database, mailbox }| {
-            let done = database.carry_out(
-                part,
-                &Surroundings {
-                    clock: &|| self.runtime.wall(),
-                    channel: mailbox.as_ref().map_or(&self.nowhere, |mailbox| mailbox.channel()),
-                    reachable: &|channel| self.post.reachable(channel),
-                },
-            )?;
+    fn carry_out(
+        &self,
+        part: &[Step],
+        manners: Manners,
+    ) -> Result<(Done, Option<Arc<Mailbox>>), Fault> {
+        self.with(|Open { database, gate, mailbox }| {
+            let around = Surroundings {
+                clock: &|| self.runtime.wall(),
+                channel: mailbox.as_ref().map_or(&self.nowhere, |mailbox| mailbox.channel()),
+                reachable: &|channel| self.post.reachable(channel),
+            };
+            let done = if part.iter().all(|step| step.action == Action::Read) {
+                database.look(part, &around)?
+            } else {
+                gate.pass(manners, || database.carry_out(part, &around))?
+            };
             // Most batches tell nobody anything.
             let mailbox = mailbox.as_ref().filter(|_| !done.notices.is_empty()).cloned();
             Ok((done, mailbox))
@@ -132,10 +143,13 @@ impl LeaseStore for SqliteStore {
             if !answers.is_empty() {
                 let_others_run().await;
             }
-            match patience.keep(&self.runtime, || self.carry_out(part)).await {
+            match patience.keep(&self.runtime, |manners| self.carry_out(part, manners)).await {
                 Ok((done, mailbox)) => {
                     answers.extend(done.answers);
                     self.post.deliver(done.notices, mailbox.as_deref());
+                    if let Some(write_back) = done.write_back {
+                        self.runtime.spawn_blocking(Box::new(|| write_back.run()));
+                    }
                 }
                 Err(fault) => {
                     let failure = fault.with("path", &self.path).into_failure();
@@ -148,12 +162,11 @@ impl LeaseStore for SqliteStore {
 
     async fn listen(&self, sink: NoticeSink) -> Result<()> {
         let listening = self.with(|open| {
-            match &open.mailbox {
-                Some(mailbox) => mailbox.redirect(sink),
-                None => {
-                    let mailbox = Mailbox::open(self.post.addresses(), sink, &self.runtime);
-                    open.mailbox = Some(Arc::new(mailbox));
-                }
+            if let Some(mailbox) = &open.mailbox {
+                mailbox.redirect(sink);
+            } else {
+                let mailbox = Mailbox::open(self.post.addresses(), sink, &self.runtime);
+                open.mailbox = Some(Arc::new(mailbox));
             }
             Ok(())
         });
@@ -162,7 +175,7 @@ impl LeaseStore for SqliteStore {
 
     async fn names(&self, prefix: &str) -> Result<Vec<LockKey>> {
         Patience::of(self.timeout)
-            .keep(&self.runtime, || self.with(|open| open.database.names(prefix)))
+            .keep(&self.runtime, |_| self.with(|open| open.database.names(prefix)))
             .await
             .map_err(|fault| fault.with("path", &self.path).into_error())
     }

@@ -1,0 +1,93 @@
+//! The turnstile: who wants the file and cannot have it stands in it, and who has had the file for a while asks there
+//! before going on.
+//!
+//! SQLite alone starves those who come second. To begin, a connection reads the newest state and then needs that nobody
+//! has committed since; a writer that goes on without a pause leaves no gap for both. The turnstile is a file lock
+//! (`flock`, on the log, which SQLite itself never locks). It is a courtesy only: exclusion is SQLite's own, and whoever
+//! has waited for long goes past it, since it may be a stopped process that stands there.
+
+use std::fs::{File, TryLockError};
+use std::path::Path;
+
+use super::fault::Fault;
+
+/// Transactions in a row for which nobody is asked: some 50 µs.
+const RUN: u32 = 4;
+/// Attempts made while standing in the turnstile: those before have at most a run to finish.
+const ATTEMPTS: u32 = 32;
+
+/// How much an attempt regards others who want the file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Manners {
+    /// The first attempt of an operation.
+    Brisk,
+    /// A later one, which waits its turn.
+    Patient,
+    /// It has waited for long.
+    Pushy,
+}
+
+/// The turnstile of one database, as one client sees it.
+pub(super) struct Gate {
+    file: Option<File>,
+    run: u32,
+}
+
+/// A turn, over when dropped.
+struct Turn<'a>(Option<&'a File>);
+
+impl Gate {
+    /// That of the database whose connection is open. Where the log cannot be opened there are no turns.
+    pub(super) fn of(database: &Path) -> Self {
+        let mut log = database.as_os_str().to_owned();
+        log.push("-wal");
+        Self { file: File::open(log).ok(), run: 0 }
+    }
+
+    /// Attempts something in due turn.
+    pub(super) fn pass<T>(
+        &mut self,
+        manners: Manners,
+        mut attempt: impl FnMut() -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        match manners {
+            Manners::Brisk => {
+                self.run += 1;
+                if self.run.is_multiple_of(RUN) {
+                    drop(self.enter()?);
+                }
+                attempt()
+            }
+            Manners::Patient => {
+                let _turn = self.enter()?;
+                for _ in 1..ATTEMPTS {
+                    match attempt() {
+                        Err(Fault::Busy(_)) => std::thread::yield_now(),
+                        other => return other,
+                    }
+                }
+                attempt()
+            }
+            Manners::Pushy => attempt(),
+        }
+    }
+
+    fn enter(&self) -> Result<Turn<'_>, Fault> {
+        let Some(file) = &self.file else { return Ok(Turn(None)) };
+        match file.try_lock() {
+            Ok(()) => Ok(Turn(Some(file))),
+            Err(TryLockError::WouldBlock) => Err(Fault::other_turn()),
+            // Where the file system has no such locks.
+            Err(TryLockError::Error(_)) => Ok(Turn(None)),
+        }
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        if let Some(file) = self.0 {
+            // It fails only for what is not open; and then nothing is locked.
+            let _ = file.unlock();
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The write-ahead log: how long it is, and writing it back into the file.
+//!
+//! SQLite by itself would do that inside a commit, before anybody is told of it, and would wait for the disk there. Here
+//! it is done beside the steps, by a connection of its own.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
+
+use rusqlite::hooks::Wal;
+use rusqlite::{Connection, OpenFlags};
+
+use super::fault::Fault;
+use super::gate::{Gate, Manners};
+
+/// A log of so many pages (4 MB) is written back, once in some thousand steps. A step adds one page, nearly always the
+/// same, and takes longer the more copies of it the log already holds: so it is kept short.
+const LONG: i32 = 1000;
+/// While several processes write without a pause the log is never found complete, and would grow for ever: what is left
+/// of such a one is written back with the writers shut out.
+const VERY_LONG: i32 = 2 * LONG;
+
+/// The log of one connection's database.
+pub(super) struct Log {
+    path: PathBuf,
+    /// Its length after the newest commit of this connection, in pages.
+    pages: Arc<AtomicI32>,
+    /// From which length on it is written back.
+    until: i32,
+    under_way: Arc<AtomicBool>,
+}
+
+/// Writing a log back: waits for the disk, so it is not for a thread that serves tasks.
+pub(super) struct WriteBack {
+    path: PathBuf,
+    way: &'static str,
+    under_way: Arc<AtomicBool>,
+}
+
+impl Log {
+    /// Watches the log of a connection, which from now on leaves it alone.
+    pub(super) fn watch(connection: &mut Connection, path: PathBuf) -> rusqlite::Result<Self> {
+        let pages = Arc::new(AtomicI32::new(0));
+        let told = pages.clone();
+        connection.wal_hook(Some(move |_: &mut Wal, pages| {
+            told.store(pages, Relaxed);
+            Ok(())
+        }))?;
+        Ok(Self { path, pages, until: LONG, under_way: Arc::default() })
+    }
+
+    /// What is to be done about the log's length, if anything.
+    pub(super) fn due(&mut self) -> Option<WriteBack> {
+        let pages = self.pages.load(Relaxed);
+        if pages < LONG {
+            self.until = LONG;
+        }
+        if pages < self.until || self.under_way.swap(true, Relaxed) {
+            return None;
+        }
+        self.until = pages.saturating_add(LONG);
+        Some(WriteBack {
+            path: self.path.clone(),
+            way: if pages < VERY_LONG { "PASSIVE" } else { "RESTART" },
+            under_way: self.under_way.clone(),
+        })
+    }
+}
+
+impl WriteBack {
+    /// Does it.
+    pub(super) fn run(self) {
+        if let Err(fault) = self.try_run() {
+            let error = fault.into_error();
+            tracing::debug!(%error, "the log is not written back; a later step tries again");
+        }
+        self.under_way.store(false, Relaxed);
+    }
+
+    fn try_run(&self) -> Result<(), Fault> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(&self.path, flags)?;
+        // Whoever ends as the last one here also ends in good order.
+        connection.pragma_update(None, "synchronous", "NORMAL")?;
+        let statement = format!("PRAGMA wal_checkpoint({})", self.way);
+        Gate::of(&self.path)
+            .pass(if self.way == "PASSIVE" { Manners::Pushy } else { Manners::Patient }, || {
+                Ok(connection.query_row(&statement, [], |_| Ok(()))?)
+            })
+    }
+}
