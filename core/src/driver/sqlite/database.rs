@@ -146,6 +146,12 @@ impl Database {
         Ok(())
     }
 
+    /// The length of the log, in pages.
+    #[cfg(test)]
+    pub(super) fn log_pages(&self) -> i32 {
+        self.log.pages()
+    }
+
     /// Lets the file grow no further, as on a full disk.
     #[cfg(test)]
     pub(super) fn limit_pages(&self) -> Result<(), Fault> {

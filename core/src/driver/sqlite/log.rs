@@ -16,9 +16,6 @@ use super::gate::{Gate, Manners};
 /// A log of so many pages (4 MB) is written back, once in some thousand steps. A step adds one page, nearly always the
 /// same, and takes longer the more copies of it the log already holds: so it is kept short.
 const LONG: i32 = 1000;
-/// While several processes write without a pause the log is never found complete, and would grow for ever: what is left
-/// of such a one is written back with the writers shut out.
-const VERY_LONG: i32 = 2 * LONG;
 
 /// The log of one connection's database.
 pub(super) struct Log {
@@ -33,7 +30,9 @@ pub(super) struct Log {
 /// Writing a log back: waits for the disk, so it is not for a thread that serves tasks.
 pub(super) struct WriteBack {
     path: PathBuf,
-    way: &'static str,
+    /// The log's length as this connection knows it, and as it was at first.
+    pages: Arc<AtomicI32>,
+    long: i32,
     under_way: Arc<AtomicBool>,
 }
 
@@ -49,6 +48,11 @@ impl Log {
         Ok(Self { path, pages, until: LONG, under_way: Arc::default() })
     }
 
+    #[cfg(test)]
+    pub(super) fn pages(&self) -> i32 {
+        self.pages.load(Relaxed)
+    }
+
     /// What is to be done about the log's length, if anything.
     pub(super) fn due(&mut self) -> Option<WriteBack> {
         let pages = self.pages.load(Relaxed);
@@ -61,7 +65,8 @@ impl Log {
         self.until = pages.saturating_add(LONG);
         Some(WriteBack {
             path: self.path.clone(),
-            way: if pages < VERY_LONG { "PASSIVE" } else { "RESTART" },
+            pages: self.pages.clone(),
+            long: pages,
             under_way: self.under_way.clone(),
         })
     }
@@ -82,10 +87,19 @@ impl WriteBack {
         let connection = Connection::open_with_flags(&self.path, flags)?;
         // Whoever ends as the last one here also ends in good order.
         connection.pragma_update(None, "synchronous", "NORMAL")?;
-        let statement = format!("PRAGMA wal_checkpoint({})", self.way);
-        Gate::of(&self.path)
-            .pass(if self.way == "PASSIVE" { Manners::Pushy } else { Manners::Patient }, || {
-                Ok(connection.query_row(&statement, [], |_| Ok(()))?)
-            })
+        write_back(&connection, "PASSIVE")?;
+        if self.pages.load(Relaxed) <= self.long {
+            // The next one to write begins the log anew.
+            return Ok(());
+        }
+        // Somebody writes without a pause: the log would never be found complete, and grow for ever. What was added
+        // meanwhile is written back with the writers shut out.
+        Gate::of(&self.path).pass(Manners::Patient, || write_back(&connection, "RESTART"))
     }
+}
+
+fn write_back(connection: &Connection, way: &str) -> Result<(), Fault> {
+    let statement = format!("PRAGMA wal_checkpoint({way})");
+    let busy: bool = connection.query_row(&statement, [], |row| row.get(0))?;
+    if busy { Err(Fault::other_turn()) } else { Ok(()) }
 }

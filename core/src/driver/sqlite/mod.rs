@@ -2,8 +2,9 @@
 //!
 //! The file may be a database of the user's own: fencelock keeps to its tables `fencelock_lock` and `fencelock_meta`. It
 //! is switched to the write-ahead log, which needs a local disk. A batch of steps is one short transaction that loads
-//! each lock's row into the model's [`Record`](super::record::Record), applies the steps and writes back what changed; it runs where it is
-//! awaited, for some 10 µs. A file that is busy is waited for by sleeping, not by SQLite's own blocking.
+//! each lock's row into the model's [`Record`](super::record::Record), applies the steps and writes back what changed;
+//! it runs where it is awaited, for some 10 µs. A file that is busy is waited for by turns and naps, never by SQLite's
+//! own blocking, and what waits for the disk is done beside the tasks.
 //!
 //! The store's clock is the machine's. `kill -9` at any moment leaves the file sound: SQLite's log is read again by
 //! whoever comes next. A power failure may undo the newest grants, whose processes ended with it; tokens go on by the

@@ -100,6 +100,31 @@ async fn a_full_disk_refuses_the_whole_transaction_and_the_next_one_works() {
 }
 
 #[tokio::test]
+async fn the_log_begins_anew_although_somebody_writes_without_a_pause() {
+    let directory = Directory::new("log");
+    let store = directory.store(Duration::ZERO).await;
+    let other = directory.store(Duration::ZERO).await;
+    let (mut longest, mut anew) = (0, 0);
+    // Each step adds a page: were the log not written back, it would only grow.
+    for _ in 0..200_000 {
+        for store in [&store, &other] {
+            let take = take(store, "hot", "");
+            let free = Step { action: Action::Free { open: false }, ..take.clone() };
+            store.step(&[take, free]).await;
+        }
+        let pages = store.with(|open| Ok(open.database.log_pages())).unwrap();
+        if pages < longest {
+            (longest, anew) = (0, anew + 1);
+        }
+        if anew == 2 {
+            return;
+        }
+        longest = longest.max(pages);
+    }
+    panic!("the log has {longest} pages and began anew {anew} times");
+}
+
+#[tokio::test]
 async fn names_nobody_uses_any_more_are_swept_out() {
     let directory = Directory::new("sweep");
     let store = directory.store(Duration::ZERO).await;
