@@ -28,7 +28,7 @@ async fn main() {
             }
             let (_, token) = peer.wait(name, ttl, place).await;
             println!("granted {token}");
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
         // churn FILE NAME: take and free without an end.
         "churn" => loop {
