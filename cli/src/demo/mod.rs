@@ -1,1 +1,159 @@
-//! to come
+//! `fencelock demo`: a shop that oversells without a lock, and does not with one.
+//!
+//! A conductor (this process) starts twelve workers (this program again) and plays three acts with them: the race, the
+//! sale under the lock with its misfortunes, and a counter. Nothing is acted: stock and orders are rows of a real SQLite
+//! database, and the verdict counts those.
+
+mod chance;
+mod conductor;
+mod count;
+mod crew;
+mod draw;
+mod event;
+mod folder;
+mod misfortune;
+mod order;
+mod race;
+mod sale;
+mod scene;
+mod shop;
+mod stage;
+mod stall;
+mod terminal;
+mod verdict;
+mod waits;
+mod wire;
+mod words;
+mod worker;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant, SystemTime};
+
+use self::conductor::{Conductor, End};
+use self::crew::Crew;
+use self::event::Event;
+use self::folder::Folder;
+use self::order::Setup;
+use self::shop::Shop;
+use self::stage::Stage;
+use self::stall::Stall;
+use self::verdict::Verdict;
+
+const PIECES: u32 = 1_000;
+const BUYERS: u32 = 1_400;
+const WORKERS: usize = 12;
+const TTL: Duration = Duration::from_secs(2);
+
+/// See what a lock is for: a shop that oversells without one, and does not with one.
+#[derive(clap::Args)]
+pub(crate) struct Demo {
+    /// The store of the locks, such as redis://127.0.0.1. By default a SQLite file that goes with the demo.
+    #[arg(long)]
+    url: Option<String>,
+    /// Print one JSON object per event, the verdict last.
+    #[arg(long, conflicts_with = "plain")]
+    json: bool,
+    /// Print plain lines, as is done anyway where there is no terminal.
+    #[arg(long)]
+    plain: bool,
+    /// Repeat a show: the order of the customers, how long they think, and which worker is struck.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Be one of the workers.
+    #[arg(long, hide = true)]
+    worker: bool,
+}
+
+impl Demo {
+    pub(crate) fn execute(self) -> ExitCode {
+        if self.worker {
+            return worker::work();
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let played =
+            runtime.map_err(End::from).and_then(|runtime| runtime.block_on(self.play()));
+        match played {
+            Ok(true) => ExitCode::SUCCESS,
+            Ok(false) => ExitCode::FAILURE,
+            Err(End::Quit) => ExitCode::from(130),
+            Err(End::Failed { exit, message }) => {
+                eprintln!("fencelock demo: {message}");
+                ExitCode::from(exit)
+            }
+        }
+    }
+
+    /// Plays the show; answers whether everything held.
+    async fn play(self) -> Result<bool, End> {
+        let folder = Folder::make()?;
+        let url = match &self.url {
+            Some(url) => url.clone(),
+            None => sqlite_url(&folder.path().join("locks.db")),
+        };
+        let store = store_name(&url).await?;
+        let seed = self.seed.unwrap_or_else(any_seed);
+        let shop = folder.path().join("shop.db");
+        let built = Shop::build(&shop)?;
+        let (stall, url) = Stall::of(&url)?;
+        let ttl_ms = TTL.as_millis() as u64;
+        // A name that no other demo on the same store has.
+        let lock = format!("fencelock-demo:{}:{}", std::process::id(), any_seed());
+        let crew = Crew::start(Setup { url, shop, lock, ttl_ms }, WORKERS).await?;
+        let stage = if self.json {
+            Stage::Json { began: Instant::now() }
+        } else if self.plain {
+            Stage::Plain
+        } else {
+            Stage::best()
+        };
+        let verdict = Verdict { seed, ttl_ms, pieces: PIECES, ..Verdict::default() };
+        let mut show = Conductor::new(crew, built, stall, stage, verdict)?;
+        let end = acts(&mut show, store).await;
+        show.finish(end).await
+    }
+}
+
+async fn acts(show: &mut Conductor, store: String) -> Result<(), End> {
+    show.muster().await?;
+    show.show(&Event::Opened {
+        pieces: PIECES,
+        buyers: BUYERS,
+        workers: WORKERS,
+        seed: show.verdict.seed,
+        ttl_ms: show.verdict.ttl_ms,
+        store: store.clone(),
+    })?;
+    race::race(show, BUYERS).await?;
+    sale::sell(show, BUYERS, store).await?;
+    count::count(show).await
+}
+
+/// Reaches the store once from here, where its error is told best.
+async fn store_name(url: &str) -> Result<String, End> {
+    if url.starts_with("memory:") {
+        return Err(End::of(
+            "invalid",
+            "`memory:` lives in one process, the demo's workers are twelve; use sqlite: or redis://",
+        ));
+    }
+    let client = fencelock::connect(url).await?;
+    let store = client.guarantees().store;
+    client.close().await;
+    Ok(match store {
+        "sqlite" => "SQLite",
+        "redis" => "Redis",
+        other => other,
+    }
+    .to_owned())
+}
+
+fn sqlite_url(path: &Path) -> String {
+    let path = path.to_string_lossy();
+    format!("sqlite:{}", percent_encoding::utf8_percent_encode(&path, percent_encoding::CONTROLS))
+}
+
+fn any_seed() -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    now.map_or(0, |now| now.as_micros() as u64 % 1_000_000)
+}
