@@ -132,9 +132,10 @@ impl Crew {
     /// Ends all workers: those that can, give back what they hold; the others are killed.
     pub(super) async fn dismiss(self) {
         let mut leaving = Vec::with_capacity(self.workers.len());
-        for Worker { child, input, .. } in self.workers {
-            // Its input ends here, which tells it to go.
+        for Worker { child, input, pid } in self.workers {
+            // Its input ends here, which tells it to go; a frozen one has to run for that.
             drop(input);
+            let _ = kill_process(pid, Signal::CONT);
             leaving.push(child);
         }
         let everybody = async {

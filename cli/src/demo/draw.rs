@@ -1,12 +1,13 @@
 //! The scene as lines of text in a window of any size.
 
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 
 use super::scene::{Lane, Scene, State};
-use super::words::{Tone, grouped, seconds};
+use super::words::{Tone, grouped};
 
 /// A wait long enough to be told.
 const LONG_WAIT: Duration = Duration::from_millis(400);
@@ -56,22 +57,32 @@ pub(super) fn lines(
     lines.extend(lanes.map(|(number, lane)| row(number + 1, lane, scene, width, now, palette)));
     lines.push(rule("what happens", width, palette));
     let room = height.saturating_sub(lines.len());
-    let mut said: Vec<_> = scene
-        .said
-        .iter()
-        .flat_map(|(tone, text)| {
-            let style = palette.tone(*tone);
-            wrap(text, width - 3).into_iter().map(move |line| Line::styled(format!(" {line}"), style))
-        })
-        .collect();
-    lines.extend(said.drain(said.len().saturating_sub(room)..));
+    lines.extend(newest(scene, width.saturating_sub(2), room, palette));
     lines
+}
+
+/// As much of what was said last as there is room for, nothing without its beginning.
+fn newest(scene: &Scene, width: usize, room: usize, palette: Palette) -> Vec<Line<'static>> {
+    let mut lines = VecDeque::new();
+    for (tone, text) in scene.said.iter().rev() {
+        let said = wrap(text, width);
+        if lines.len() + said.len() > room {
+            break;
+        }
+        for line in said.into_iter().rev() {
+            lines.push_front(Line::styled(format!(" {line}"), palette.tone(*tone)));
+        }
+    }
+    lines.into()
 }
 
 fn title(scene: &Scene, width: usize, palette: Palette) -> Line<'static> {
     let (left, right) = (format!(" fencelock demo · locks on {}", scene.store), "q quits ");
     let gap = width.saturating_sub(left.chars().count() + right.len());
-    Line::from(vec![Span::raw(left), Span::styled(format!("{}{right}", " ".repeat(gap)), palette.faint())])
+    Line::from(vec![
+        Span::raw(left),
+        Span::styled(format!("{}{right}", " ".repeat(gap)), palette.faint()),
+    ])
 }
 
 fn headline(act: u32) -> &'static str {
@@ -100,13 +111,13 @@ fn figures(scene: &Scene, palette: Palette) -> Line<'static> {
     let loud = |on: bool, tone| if on { palette.tone(tone) } else { Style::new() };
     Line::from(vec![
         Span::raw(format!(" sold {:>5} of {}", grouped(scene.sold), grouped(scene.pieces))),
-        Span::raw("   "),
+        Span::raw("  "),
         Span::styled(
             format!("too many {}", grouped(scene.oversold)),
             loud(scene.oversold > 0, Tone::Bad),
         ),
-        Span::raw(format!("   hand-overs {}", grouped(scene.hand_overs))),
-        Span::raw("   "),
+        Span::raw(format!("  hand-overs {}", grouped(scene.hand_overs))),
+        Span::raw("  "),
         Span::styled(
             format!("stale writes refused {}", scene.refused),
             loud(scene.refused > 0, Tone::Good),
@@ -129,21 +140,23 @@ fn row(
 ) -> Line<'static> {
     let (word, style) = state(lane.state, palette);
     let head = format!(" {number:>2} {:>4} sold  ", lane.served);
-    let mut spans = vec![Span::styled(head, palette.faint()), Span::styled(format!("{word:<9}"), style)];
+    let mut spans =
+        vec![Span::styled(head, palette.faint()), Span::styled(format!("{word:<9}"), style)];
     if let Some(end) = lane.lease_end {
         let left = end.saturating_duration_since(now);
         let share = left.as_secs_f64() / scene.ttl.as_secs_f64().max(0.001);
         let (full, empty) = bar(share.min(1.0), (width / 2).saturating_sub(24));
         spans.push(Span::styled(full, style));
         spans.push(Span::styled(empty, palette.faint()));
-        let left = if left.is_zero() { "over".to_owned() } else { format!("{:.1} s", left.as_secs_f64()) };
+        let left =
+            if left.is_zero() { "over".to_owned() } else { format!("{:.1} s", left.as_secs_f64()) };
         spans.push(Span::raw(format!(" {left:<5} token {}", lane.token)));
         return Line::from(spans);
     }
     let waited = now.saturating_duration_since(lane.since);
     let detail = match lane.state {
         State::Waiting if waited > LONG_WAIT => {
-            format!("for {}", seconds(waited.as_millis() as u64 / 100 * 100))
+            format!("for {:.1} s", waited.as_secs_f64())
         }
         State::Waiting => format!("customer {}", grouped(lane.buyer)),
         State::Raced { piece, again: false } => {
@@ -218,6 +231,7 @@ mod tests {
         for worker in 4..=12 {
             scene.apply(&Event::Waiting { worker, buyer: 1400 });
         }
+        (scene.sold, scene.oversold, scene.hand_overs, scene.refused) = (1400, 400, 1400, 9);
         scene
     }
 
@@ -239,7 +253,9 @@ mod tests {
     #[test]
     fn without_colours_there_are_none() {
         let lines = lines(&scene(), 80, 24, Instant::now(), Palette { colours: false });
-        let spans = lines.iter().flat_map(|line| line.spans.iter().map(|span| line.style.patch(span.style)));
+        let spans = lines
+            .iter()
+            .flat_map(|line| line.spans.iter().map(|span| line.style.patch(span.style)));
         assert!(spans.into_iter().all(|style| style.fg.is_none() && style.bg.is_none()));
     }
 

@@ -95,7 +95,8 @@ impl Misfortunes {
                 Report::Sold { .. } | Report::Refused { .. } | Report::GaveUp { .. },
             ) if worker == reporter => {
                 let held = matches!(report, Report::Sold { .. });
-                show.verdict.store_stall = if held { StoreStall::Survived } else { StoreStall::Lost };
+                show.verdict.store_stall =
+                    if held { StoreStall::Survived } else { StoreStall::Lost };
                 show.show(&Event::StallEnded { worker: worker + 1, held })?;
                 sale.waits().trouble(since);
                 self.phase = Phase::Calm;
@@ -135,12 +136,7 @@ impl Misfortunes {
     }
 }
 
-async fn strike(
-    show: &mut Conductor,
-    number: usize,
-    token: u64,
-    kind: Kind,
-) -> Result<Phase, End> {
+async fn strike(show: &mut Conductor, number: usize, token: u64, kind: Kind) -> Result<Phase, End> {
     let (worker, pid, since) = (number + 1, show.crew.pid(number), Instant::now());
     match kind {
         Kind::Kill => {

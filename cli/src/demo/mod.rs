@@ -71,8 +71,7 @@ impl Demo {
             return worker::work();
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let played =
-            runtime.map_err(End::from).and_then(|runtime| runtime.block_on(self.play()));
+        let played = runtime.map_err(End::from).and_then(|runtime| runtime.block_on(self.play()));
         match played {
             Ok(true) => ExitCode::SUCCESS,
             Ok(false) => ExitCode::FAILURE,

@@ -7,7 +7,7 @@ use super::event::Event;
 use super::order::{Order, Report, Way};
 
 /// How long a worker thinks between reading and writing, at first, and how much longer at each further attempt.
-const THINK_US: u64 = 300;
+const THINK_US: u64 = 100;
 const LONGER: u64 = 4;
 const ATTEMPTS: u32 = 5;
 /// How long a customer looks around before the sale begins.

@@ -44,7 +44,10 @@ pub(super) enum State {
     Holding,
     Writing,
     /// Sold without a lock; `again`: a piece that was somebody else's already.
-    Raced { piece: i64, again: bool },
+    Raced {
+        piece: i64,
+        again: bool,
+    },
     Killed,
     Frozen,
     Refused,
@@ -71,7 +74,8 @@ impl Scene {
 
     /// Changes what is seen as the event says.
     pub(super) fn apply(&mut self, event: &Event) {
-        if let Some(said) = words::line(event) {
+        // How far the sale has come is seen without words.
+        if let Some(said) = words::line(event).filter(|_| !matches!(event, Event::Sold { .. })) {
             self.said.push_back(said);
             self.said.drain(..self.said.len().saturating_sub(MEMORY));
         }

@@ -137,12 +137,7 @@ impl Shop {
     }
 
     /// Sells the piece that was seen on top, if the token is the newest.
-    pub(super) fn sell_fenced(
-        &mut self,
-        buyer: u32,
-        seen: i64,
-        token: u64,
-    ) -> Result<Fenced<()>> {
+    pub(super) fn sell_fenced(&mut self, buyer: u32, seen: i64, token: u64) -> Result<Fenced<()>> {
         self.connection.execute_batch("BEGIN IMMEDIATE")?;
         let sold = self.write_fenced(Number::Stock, seen - 1, token).and_then(|written| {
             if written == Fenced::Passed(()) {
@@ -172,9 +167,7 @@ impl Shop {
             "SELECT count(*), count(DISTINCT piece), count(*) FILTER (WHERE token < newest) FROM
                 (SELECT piece, token, max(token) OVER (ORDER BY id) AS newest FROM orders)",
             [],
-            |row| {
-                Ok(Books { sold: row.get(0)?, pieces: row.get(1)?, stale: row.get(2)?, stock })
-            },
+            |row| Ok(Books { sold: row.get(0)?, pieces: row.get(1)?, stale: row.get(2)?, stock }),
         )
     }
 }
@@ -224,7 +217,10 @@ mod tests {
         let shop = shop(3);
         for (piece, token) in [(3, 5), (2, 9), (1, 8)] {
             shop.connection
-                .execute("INSERT INTO orders (buyer, piece, token) VALUES (1, ?1, ?2)", [piece, token])
+                .execute(
+                    "INSERT INTO orders (buyer, piece, token) VALUES (1, ?1, ?2)",
+                    [piece, token],
+                )
                 .unwrap();
         }
         assert_eq!(shop.books().unwrap().stale, 1);

@@ -1,8 +1,9 @@
 //! Where the show is seen: on the full screen, as plain lines, or as JSON.
 
-use std::io::{Result, Write, stdout};
+use std::io::{IsTerminal, Result, Write, stdout};
 use std::time::Instant;
 
+use ratatui::crossterm::terminal::size;
 use ratatui::text::Text;
 
 use super::draw::{self, Palette};
@@ -18,7 +19,7 @@ pub(super) enum Stage {
     Json { began: Instant },
 }
 
-/// The widest plain text.
+/// The widest plain text, where the window does not say otherwise.
 const COLUMN: usize = 100;
 
 impl Stage {
@@ -86,8 +87,10 @@ impl Stage {
             Self::Plain => {}
         }
         writeln!(stdout())?;
-        for (_, line) in words::verdict(&verdict) {
-            writeln!(stdout(), "{line}")?;
+        for (_, text) in words::verdict(&verdict) {
+            for line in draw::wrap(&text, column()) {
+                writeln!(stdout(), "{line}")?;
+            }
         }
         Ok(())
     }
@@ -101,8 +104,13 @@ fn say(tone: Tone, text: &str) -> Result<()> {
     } else {
         "   "
     };
-    for line in draw::wrap(text, COLUMN) {
+    for line in draw::wrap(text, column() - margin.len()) {
         writeln!(out, "{margin}{line}")?;
     }
     out.flush()
+}
+
+fn column() -> usize {
+    let window = stdout().is_terminal().then(size).and_then(Result::ok);
+    window.map_or(COLUMN, |(width, _)| usize::from(width).clamp(20, COLUMN))
 }

@@ -14,7 +14,7 @@ use ratatui::crossterm::{cursor, execute};
 use tokio::sync::mpsc;
 
 /// The smallest window the show fits in.
-pub(super) const SMALLEST: (u16, u16) = (70, 22);
+pub(super) const SMALLEST: (u16, u16) = (78, 22);
 
 /// How long the keyboard is listened to before looking whether the show is over.
 const GLANCE: Duration = Duration::from_millis(50);

@@ -101,7 +101,9 @@ impl Verdict {
                 None => format!("no grant was seen after the {event} of a holder"),
             });
         }
-        expect(self.store_stall != StoreStall::Missing, &|| "the store was never stalled".to_owned());
+        expect(self.store_stall != StoreStall::Missing, &|| {
+            "the store was never stalled".to_owned()
+        });
         expect(self.store_stall != StoreStall::Lost, &|| {
             "the holder lost its lock to a stall shorter than its lease".to_owned()
         });

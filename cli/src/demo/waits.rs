@@ -27,7 +27,8 @@ impl Waits {
 
     /// Grants that followed, in the order of their tokens, one of another worker.
     pub(super) fn hand_overs(&self) -> u32 {
-        let mut order: Vec<_> = self.grants.iter().map(|grant| (grant.token, grant.worker)).collect();
+        let mut order: Vec<_> =
+            self.grants.iter().map(|grant| (grant.token, grant.worker)).collect();
         order.sort_unstable();
         order.windows(2).filter(|pair| pair[0].1 != pair[1].1).count() as u32
     }

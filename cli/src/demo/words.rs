@@ -45,7 +45,7 @@ pub(super) fn line(event: &Event) -> Option<(Tone, String)> {
         Event::RaceEnded { sold, pieces, oversold } => (
             Tone::Bad,
             format!(
-                "Without a lock: {} sold of {}: {} customers got nothing. Workers read the same stock and sold the same piece.",
+                "Without a lock: {} sold of {}: {} customers got nothing. Workers who read the stock at the same moment sold the same piece.",
                 grouped(*sold),
                 grouped(*pieces),
                 grouped(*oversold)
@@ -76,7 +76,9 @@ pub(super) fn line(event: &Event) -> Option<(Tone, String)> {
         ),
         Event::Replaced { worker, .. } => (
             Tone::Plain,
-            format!("A new worker {worker} starts, and the customer of the dead one is served again."),
+            format!(
+                "A new worker {worker} starts, and the customer of the dead one is served again."
+            ),
         ),
         Event::Stalled { worker, for_ms, how } => (
             Tone::Bad,
@@ -87,12 +89,16 @@ pub(super) fn line(event: &Event) -> Option<(Tone, String)> {
         ),
         Event::StallEnded { worker, held: true } => (
             Tone::Good,
-            format!("The store answers again. That was shorter than a hold: worker {worker} still has the lock, and sells."),
+            format!(
+                "The store answers again. That was shorter than a hold: worker {worker} still has the lock, and sells."
+            ),
         ),
         Event::StallEnded { worker, held: false } => {
             (Tone::Bad, format!("The store answers again, but worker {worker} has lost the lock."))
         }
-        Event::Skipped { what, why } => (Tone::Plain, format!("Not shown here: {what}. {why}")),
+        Event::Skipped { what, why } => {
+            (Tone::Plain, format!("Not shown here: {what}, for {why}."))
+        }
         Event::Frozen { worker, .. } => (
             Tone::Bad,
             format!(
@@ -149,7 +155,7 @@ pub(super) fn verdict(verdict: &Verdict) -> Vec<(Tone, String)> {
         (
             "with the lock",
             format!(
-                "{} sold of {}, {} too many, {} told that it is sold out",
+                "{} sold of {}, {} too many, {} turned away",
                 grouped(verdict.sold),
                 grouped(verdict.pieces),
                 grouped(verdict.oversold),
@@ -182,14 +188,8 @@ pub(super) fn verdict(verdict: &Verdict) -> Vec<(Tone, String)> {
                 millis(verdict.p99_calm_wait_ms)
             ),
         ),
-        (
-            "hand-overs",
-            format!("{} from one process to another", grouped(verdict.hand_overs)),
-        ),
-        (
-            "counter",
-            format!("{} of {}", grouped(verdict.counter), grouped(verdict.counter_target)),
-        ),
+        ("hand-overs", format!("{} from one process to another", grouped(verdict.hand_overs))),
+        ("counter", format!("{} of {}", grouped(verdict.counter), grouped(verdict.counter_target))),
     ];
     let head = if verdict.held {
         (Tone::Good, format!("Everything held ({:.1} s, seed {}).", verdict.seconds, verdict.seed))
@@ -242,7 +242,13 @@ mod tests {
     #[test]
     fn numbers_read_as_people_write_them() {
         assert_eq!(grouped(1_400_000), "1,400,000");
-        assert_eq!((grouped(-87), grouped(1000), grouped(0)), ("-87".into(), "1,000".into(), "0".into()));
-        assert_eq!((seconds(2000), seconds(1984), seconds(10)), ("2 s".into(), "1.98 s".into(), "0.01 s".into()));
+        assert_eq!(
+            (grouped(-87), grouped(1000), grouped(0)),
+            ("-87".into(), "1,000".into(), "0".into())
+        );
+        assert_eq!(
+            (seconds(2000), seconds(1984), seconds(10)),
+            ("2 s".into(), "1.98 s".into(), "0.01 s".into())
+        );
     }
 }
