@@ -154,7 +154,7 @@ fn a_store_of_one_process_is_refused() {
             .output()
             .unwrap();
         let said = String::from_utf8(ended.stderr).unwrap();
-        assert_eq!(ended.status.code(), Some(64), "{url}: {said}");
+        assert_eq!(ended.status.code(), Some(78), "{url}: {said}");
         assert!(said.contains(says) && ended.stdout.is_empty(), "{url}: {said}");
     }
 }

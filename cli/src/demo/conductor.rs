@@ -61,9 +61,10 @@ impl End {
     /// From an error of fencelock, by its code and message.
     pub(super) fn of(code: &str, message: impl Into<String>) -> Self {
         let exit = match code {
-            "invalid" | "unsupported" => 64,
-            "unavailable" | "auth" | "timeout" => 69,
-            _ => 1,
+            "unavailable" | "timeout" => 69,
+            "auth" => 77,
+            "invalid" | "unsupported" | "conflict" => 78,
+            _ => 70,
         };
         Self::Failed { exit, message: message.into() }
     }

@@ -192,17 +192,19 @@ fn bar(share: f64, room: usize) -> (String, String) {
     ("█".repeat(full), "░".repeat(room - full))
 }
 
-/// Breaks text at spaces; the lines after the first are set in a little.
+/// Breaks text at spaces, but not at those that hold a number and its unit together; the lines after the first are set in
+/// a little.
 pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut words = text.split(' ').map(|word| word.replace('\u{a0}', " "));
+    let mut line = words.next().unwrap_or_default();
     let mut lines = Vec::new();
-    let mut line = String::new();
-    for word in text.split(' ') {
-        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
+    for word in words {
+        if line.chars().count() + 1 + word.chars().count() > width {
             lines.push(std::mem::replace(&mut line, "  ".to_owned()));
-        } else if !line.is_empty() {
+        } else {
             line.push(' ');
         }
-        line.push_str(word);
+        line.push_str(&word);
     }
     lines.push(line);
     lines
@@ -262,6 +264,7 @@ mod tests {
     #[test]
     fn long_text_is_broken_at_spaces() {
         assert_eq!(wrap("one two three", 8), ["one two", "  three"]);
+        assert_eq!(wrap("  1  2\u{a0}s", 6), ["  1 ", "  2 s"]);
         assert_eq!(wrap("", 8), [""]);
     }
 }

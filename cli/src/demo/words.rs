@@ -30,7 +30,7 @@ pub(super) fn line(event: &Event) -> Option<(Tone, String)> {
         Event::WithoutLock { think_us } => (
             Tone::Head,
             format!(
-                "1. Without a lock: each worker reads the stock, thinks for about {} ms, and writes the stock less one.",
+                "1. Without a lock: each worker reads the stock, thinks for about {}\u{a0}ms, and writes the stock less one.",
                 *think_us as f64 / 1000.0
             ),
         ),
@@ -225,14 +225,14 @@ pub(super) fn grouped(number: impl Into<i64>) -> String {
     if number < 0 { format!("-{text}") } else { text }
 }
 
-/// 2 s, 1.98 s.
-pub(super) fn seconds(millis: u64) -> String {
+/// 2 s, 1.98 s; number and unit stay together.
+fn seconds(millis: u64) -> String {
     let text = format!("{:.2}", millis as f64 / 1000.0);
-    format!("{} s", text.trim_end_matches('0').trim_end_matches('.'))
+    format!("{}\u{a0}s", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
 fn millis(millis: f64) -> String {
-    if millis < 1000.0 { format!("{millis:.0} ms") } else { seconds(millis as u64) }
+    if millis < 1000.0 { format!("{millis:.0}\u{a0}ms") } else { seconds(millis as u64) }
 }
 
 #[cfg(test)]
@@ -248,7 +248,7 @@ mod tests {
         );
         assert_eq!(
             (seconds(2000), seconds(1984), seconds(10)),
-            ("2 s".into(), "1.98 s".into(), "0.01 s".into())
+            ("2\u{a0}s".into(), "1.98\u{a0}s".into(), "0.01\u{a0}s".into())
         );
     }
 }
