@@ -1,6 +1,6 @@
 //! Numbers that only look random: the same seed, the same numbers.
 
-/// The generator SplitMix64.
+/// The generator `SplitMix64`.
 pub(super) struct Chance(u64);
 
 impl Chance {

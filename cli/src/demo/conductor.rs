@@ -19,7 +19,7 @@ use super::verdict::Verdict;
 /// Time between two pictures.
 const FRAME: Duration = Duration::from_millis(33);
 /// A show that takes longer than this has gone wrong.
-const LONGEST_SHOW: Duration = Duration::from_secs(120);
+const LONGEST_SHOW: Duration = Duration::from_mins(2);
 
 pub(super) struct Conductor {
     pub crew: Crew,

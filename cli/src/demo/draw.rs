@@ -53,8 +53,8 @@ pub(super) fn lines(
         figures(scene, palette),
         rule("workers", width, palette),
     ];
-    let lanes = scene.lanes.iter().enumerate();
-    lines.extend(lanes.map(|(number, lane)| row(number + 1, lane, scene, width, now, palette)));
+    let workers = scene.lanes.iter().enumerate();
+    lines.extend(workers.map(|(number, lane)| row(number + 1, lane, scene, width, now, palette)));
     lines.push(rule("what happens", width, palette));
     let room = height.saturating_sub(lines.len());
     lines.extend(newest(scene, width.saturating_sub(2), room, palette));

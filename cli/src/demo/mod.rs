@@ -48,7 +48,7 @@ const TTL: Duration = Duration::from_secs(2);
 /// See what a lock is for: a shop that oversells without one, and does not with one.
 #[derive(clap::Args)]
 pub(crate) struct Demo {
-    /// The store of the locks, such as redis://127.0.0.1. By default a SQLite file that goes with the demo.
+    /// The store of the locks, such as `redis://127.0.0.1`. By default a SQLite file that goes with the demo.
     #[arg(long)]
     url: Option<String>,
     /// Print one JSON object per event, the verdict last.
@@ -92,13 +92,13 @@ impl Demo {
         };
         let store = store_name(&url).await?;
         let seed = self.seed.unwrap_or_else(any_seed);
-        let shop = folder.path().join("shop.db");
-        let built = Shop::build(&shop)?;
+        let path = folder.path().join("shop.db");
+        let shop = Shop::build(&path)?;
         let (stall, url) = Stall::of(&url)?;
         let ttl_ms = TTL.as_millis() as u64;
         // A name that no other demo on the same store has.
         let lock = format!("fencelock-demo:{}:{}", std::process::id(), any_seed());
-        let crew = Crew::start(Setup { url, shop, lock, ttl_ms }, WORKERS).await?;
+        let crew = Crew::start(Setup { url, shop: path, lock, ttl_ms }, WORKERS).await?;
         let stage = if self.json {
             Stage::Json { began: Instant::now() }
         } else if self.plain {
@@ -107,9 +107,9 @@ impl Demo {
             Stage::best()
         };
         let verdict = Verdict { seed, ttl_ms, pieces: PIECES, ..Verdict::default() };
-        let mut show = Conductor::new(crew, built, stall, stage, verdict)?;
-        let end = acts(&mut show, store).await;
-        show.finish(end).await
+        let mut conductor = Conductor::new(crew, shop, stall, stage, verdict)?;
+        let end = acts(&mut conductor, store).await;
+        conductor.finish(end).await
     }
 }
 

@@ -115,7 +115,9 @@ impl Scene {
                 lane.lease(left_ms);
             }
             Event::Holding { worker, left_ms } => self.lane(worker).lease(left_ms),
-            Event::Writing { worker } => self.lane(worker).state = State::Writing,
+            Event::Writing { worker } | Event::Thawed { worker, .. } => {
+                self.lane(worker).state = State::Writing;
+            }
             Event::Sold { worker, piece, sold, .. } => {
                 self.stock = piece - 1;
                 self.sold = sold;
@@ -123,7 +125,6 @@ impl Scene {
             }
             Event::Killed { worker, .. } => self.lane(worker).state = State::Killed,
             Event::Frozen { worker, .. } => self.lane(worker).state = State::Frozen,
-            Event::Thawed { worker, .. } => self.lane(worker).state = State::Writing,
             Event::Refused { worker, .. } => {
                 self.refused += 1;
                 self.lane(worker).state = State::Refused;

@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal, Result, Stdout, stdout};
 use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ratatui::Terminal;
@@ -34,13 +35,10 @@ impl Screen {
         }
         restore_on_panic();
         let canvas = enter().and_then(|()| Terminal::new(CrosstermBackend::new(stdout())));
-        match canvas {
-            Ok(canvas) => Some(Self { canvas }),
-            Err(_) => {
-                leave();
-                None
-            }
+        if canvas.is_err() {
+            leave();
         }
+        canvas.ok().map(|canvas| Self { canvas })
     }
 }
 
@@ -50,13 +48,20 @@ impl Drop for Screen {
     }
 }
 
+/// Whether the terminal has to be given back: leaving the full screen twice would move the cursor.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
 fn enter() -> Result<()> {
+    TAKEN.store(true, Ordering::SeqCst);
     enable_raw_mode()?;
     execute!(stdout(), EnterAlternateScreen, cursor::Hide)
 }
 
 /// Does what it can: there is nobody left to tell.
 fn leave() {
+    if !TAKEN.swap(false, Ordering::SeqCst) {
+        return;
+    }
     let _ = execute!(stdout(), LeaveAlternateScreen, cursor::Show);
     let _ = disable_raw_mode();
 }

@@ -41,8 +41,9 @@ impl Waits {
     /// The same of the waits into which no trouble fell.
     pub(super) fn calm_percentile(&self, share: f64) -> f64 {
         let calm = |grant: &&Grant| {
-            let began = grant.at - grant.waited;
-            !self.troubles.iter().any(|(from, to)| began <= *to && *from <= grant.at)
+            let began = grant.at.checked_sub(grant.waited);
+            let met = |(from, to): &_| began.is_none_or(|began| began <= *to) && *from <= grant.at;
+            !self.troubles.iter().any(met)
         };
         percentile(self.grants.iter().filter(calm).map(|grant| grant.waited).collect(), share)
     }
@@ -83,7 +84,7 @@ mod tests {
         waits.grant(1, 1, Duration::from_millis(3));
         std::thread::sleep(Duration::from_millis(2));
         waits.trouble(Instant::now());
-        waits.grant(1, 2, Duration::from_millis(2000));
+        waits.grant(1, 2, Duration::from_secs(2));
         assert_eq!(waits.percentile(1.0).to_bits(), 2000f64.to_bits());
         assert_eq!(waits.calm_percentile(1.0).to_bits(), 3f64.to_bits());
     }

@@ -61,6 +61,27 @@ pub(super) fn line(event: &Event) -> Option<(Tone, String)> {
         Event::Sold { sold, .. } if sold.is_multiple_of(MILESTONE) => {
             (Tone::Plain, format!("{} sold.", grouped(*sold)))
         }
+        Event::Counting { tasks, times, workers } => (
+            Tone::Head,
+            format!(
+                "3. A counter: {tasks} tasks in {workers} processes each add one, {times} times, by reading, letting the others run, and writing."
+            ),
+        ),
+        Event::Counted { counter, target } if counter == target => (
+            Tone::Good,
+            format!("The counter stands at {}: not one step was lost.", grouped(*counter)),
+        ),
+        Event::Counted { counter, target } => (
+            Tone::Bad,
+            format!("The counter stands at {} instead of {}.", grouped(*counter), grouped(*target)),
+        ),
+        _ => return misfortune(event),
+    };
+    Some(said)
+}
+
+fn misfortune(event: &Event) -> Option<(Tone, String)> {
+    let said = match event {
         Event::Killed { worker, .. } => (
             Tone::Bad,
             format!(
@@ -120,20 +141,6 @@ pub(super) fn line(event: &Event) -> Option<(Tone, String)> {
         Event::GaveUp { worker, .. } => (
             Tone::Plain,
             format!("Worker {worker} saw in time that it had lost the lock, and wrote nothing."),
-        ),
-        Event::Counting { tasks, times, workers } => (
-            Tone::Head,
-            format!(
-                "3. A counter: {tasks} tasks in {workers} processes each add one, {times} times, by reading, letting the others run, and writing."
-            ),
-        ),
-        Event::Counted { counter, target } if counter == target => (
-            Tone::Good,
-            format!("The counter stands at {}: not one step was lost.", grouped(*counter)),
-        ),
-        Event::Counted { counter, target } => (
-            Tone::Bad,
-            format!("The counter stands at {} instead of {}.", grouped(*counter), grouped(*target)),
         ),
         _ => return None,
     };

@@ -66,14 +66,14 @@ async fn serve() -> Result<(), Fault> {
     let shop = Arc::new(Mutex::new(Shop::enter(&setup.shop)?));
     let mut worker = Worker { lock, shop, lines };
     report(&Report::Ready);
-    let worked = tokio::select! {
+    let end = tokio::select! {
         biased;
         () = ended.notified() => Ok(()),
-        worked = worker.carry_out() => worked,
+        end = worker.carry_out() => end,
     };
     // An acquire that was given up above has left the queue when this returns.
     client.close().await;
-    worked
+    end
 }
 
 struct Worker {
