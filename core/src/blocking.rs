@@ -16,8 +16,9 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::error::Result;
-use crate::guard::{Claim, Released};
+use crate::guard::Claim;
 use crate::port::State;
+use crate::released::Released;
 use crate::runtime::{InlineRuntime, TokioRuntime};
 
 /// Connects to the store a URL names; see [`fencelock::connect`](crate::connect).

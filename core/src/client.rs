@@ -47,6 +47,11 @@ fn current_runtime() -> Result<RuntimeHandle> {
     })
 }
 
+#[cfg(not(feature = "tokio"))]
+fn current_runtime() -> Result<RuntimeHandle> {
+    Err(Error::invalid("runtime", "give the builder a runtime"))
+}
+
 /// How long [`Client::close`] waits for the store to confirm what was given up.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -208,10 +213,7 @@ impl ClientBuilder {
     pub async fn connect(mut self, url: &str) -> Result<Client> {
         let url = StoreUrl::parse(url)?;
         self.options.set_all(url.options(), true)?;
-        let runtime = match &self.runtime {
-            Some(runtime) => runtime.clone(),
-            None => current_runtime()?,
-        };
+        let runtime = self.runtime.take().map_or_else(current_runtime, Ok)?;
         let store = url.open(&self.options, runtime.clone()).await?;
         self.runtime = Some(runtime);
         self.store(store).await
@@ -223,13 +225,7 @@ impl ClientBuilder {
             return Err(mistake);
         }
         self.options.check()?;
-        let runtime = match self.runtime {
-            Some(runtime) => runtime,
-            #[cfg(feature = "tokio")]
-            None => current_runtime()?,
-            #[cfg(not(feature = "tokio"))]
-            None => return Err(Error::invalid("runtime", "give the builder a runtime")),
-        };
+        let runtime = self.runtime.map_or_else(current_runtime, Ok)?;
         let identity = Identity::of(self.app, self.language);
         let core = Core::start(LeaseHandle::new(store), runtime, self.events).await?;
         Ok(Client { core, options: Arc::new(self.options), identity: Arc::new(identity) })

@@ -13,9 +13,10 @@ use serde_json::{Map, Value, json};
 
 use crate::client::Client;
 use crate::error::{Code, Error, Result};
-use crate::guard::{Guard, Released};
+use crate::guard::Guard;
 use crate::lock::Lock;
 use crate::port::{BoxFuture, RuntimeHandle};
+use crate::released::Released;
 use crate::runtime::sync::Mutex;
 
 /// Something a binding asks for.

@@ -41,6 +41,7 @@ pub mod layer;
 mod lock;
 pub mod options;
 pub mod port;
+mod released;
 pub mod runtime;
 #[cfg(feature = "tokio")]
 mod url;
@@ -51,5 +52,6 @@ pub use client::{Client, ClientBuilder};
 pub use error::{Code, Error, Result};
 pub use event::{Event, EventKind};
 pub use fence::{Gate, Token};
-pub use guard::{Claim, Guard, Pending, Released};
+pub use guard::{Claim, Guard, Pending};
 pub use lock::Lock;
+pub use released::Released;

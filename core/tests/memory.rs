@@ -1,5 +1,5 @@
 //! The life of a lock over the memory store: the shortest way through every algorithm.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::disallowed_methods)] // A user of the core may use tokio as it likes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -11,11 +11,11 @@ use super::hold::{Hold, Terms};
 use super::renew::Turn;
 use super::undo::released;
 use crate::error::{Error, Result};
-use crate::guard::Released;
 use crate::port::limits::TOMBSTONE_LIFE;
 use crate::port::{
     Action, Answer, Applied, BoxFuture, Instant, LockKey, Outcome, OwnerId, Step, Take,
 };
+use crate::released::Released;
 
 const FIRST_REST: Duration = Duration::from_millis(10);
 const LONGEST_REST: Duration = Duration::from_secs(1);

@@ -11,9 +11,9 @@ use super::hold::Hold;
 use super::lease::{Attempt, Prelude};
 use super::undo::{Undo, released};
 use crate::error::{Code, Error, Result};
-use crate::guard::Released;
 use crate::port::limits::{GRANT_TTL, TICKET_LIFE};
 use crate::port::{Action, Instant, LockKey, Outcome, OwnerId, Step};
+use crate::released::Released;
 
 /// What became of a hold that was given up.
 pub(crate) enum GivenUp {

@@ -6,8 +6,8 @@ use futures_channel::{mpsc, oneshot};
 use futures_util::future::{Either, select};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
-use crate::guard::Released;
 use crate::port::{Action, Instant, LeaseHandle, LockKey, Outcome, OwnerId, RuntimeHandle, Step};
+use crate::released::Released;
 
 /// Something to take back on the store.
 pub(crate) struct Undo {

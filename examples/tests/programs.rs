@@ -1,0 +1,36 @@
+//! Every program here runs to its end and says what it should.
+#![allow(missing_docs)]
+
+use std::process::Command;
+
+fn run(program: &str, args: &[&str]) -> String {
+    let output = Command::new(program).args(args).output().expect("the program starts");
+    let words = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{words}{}", String::from_utf8_lossy(&output.stderr));
+    words
+}
+
+#[test]
+fn hello() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = format!("sqlite:{}", folder.path().join("locks.db").display());
+    let token = |words: String| -> u64 {
+        let number = words.trim().rsplit(' ').next().and_then(|number| number.parse().ok());
+        number.expect("hello ends with its token")
+    };
+    let first = token(run(env!("CARGO_BIN_EXE_hello"), &[&file]));
+    let second = token(run(env!("CARGO_BIN_EXE_hello"), &[&file]));
+    assert!(second > first, "{second} after {first}");
+}
+
+#[test]
+fn blocking() {
+    let words = run(env!("CARGO_BIN_EXE_blocking"), &[]);
+    assert!(words.ends_with("counted to 400\n"), "{words}");
+}
+
+#[test]
+fn fenced_write() {
+    let words = run(env!("CARGO_BIN_EXE_fenced_write"), &[]);
+    assert!(words.contains("sold false"), "{words}");
+}

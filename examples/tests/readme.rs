@@ -1,0 +1,69 @@
+//! The README's tables say what the code says.
+#![allow(missing_docs)]
+
+use fencelock::Code;
+use fencelock::options::TABLE;
+
+const README: &str = include_str!("../../README.md");
+
+/// What stands below a heading.
+fn section(heading: &str) -> &'static str {
+    let (_, rest) = README.split_once(&format!("\n## {heading}\n")).expect("the heading is there");
+    rest.split("\n## ").next().unwrap_or_default()
+}
+
+/// The cells of the tables' rows below a heading, without heads.
+fn rows(heading: &str) -> Vec<Vec<String>> {
+    let lines = section(heading).lines().filter(|line| line.starts_with("| "));
+    let cells = |line: &str| -> Vec<String> {
+        line.trim_matches('|').split('|').map(|cell| cell.trim().replace('`', "")).collect()
+    };
+    let is_head = |row: &Vec<String>| ["option", "code"].contains(&&*row[0]) || row[1] == "then";
+    lines.map(cells).filter(|row| !is_head(row)).collect()
+}
+
+#[test]
+fn options_are_those_of_the_table() {
+    let shown = rows("Options");
+    let known: Vec<Vec<String>> = TABLE
+        .iter()
+        .map(|row| [row.name, row.default, row.doc].map(|cell| cell.replace('`', "")).to_vec())
+        .collect();
+    assert_eq!(shown, known);
+}
+
+#[test]
+fn error_codes_are_those_of_the_code() {
+    let shown: Vec<String> = rows("Errors").into_iter().map(|mut row| row.swap_remove(0)).collect();
+    let known = [
+        Code::Timeout,
+        Code::Lost,
+        Code::NotHeld,
+        Code::Invalid,
+        Code::Unsupported,
+        Code::Unavailable,
+        Code::Auth,
+        Code::Conflict,
+        Code::Cancelled,
+        Code::Closed,
+        Code::Internal,
+    ];
+    assert_eq!(shown, known.map(|code| code.to_string()));
+}
+
+#[test]
+fn guarantees_are_those_of_the_drivers() {
+    let sources = [
+        include_str!("../../core/src/driver/redis/guarantees.rs"),
+        include_str!("../../core/src/driver/sqlite/guarantees.rs"),
+        include_str!("../../core/src/driver/memory.rs"),
+    ];
+    let told = |row: &'static str| row.split('"').skip(1).step_by(2).take(2);
+    let rows_of = |source: &'static str| source.split("Guarantee::new(").skip(1);
+    let known: Vec<Vec<String>> = sources
+        .into_iter()
+        .flat_map(rows_of)
+        .map(|row| told(row).map(|cell| cell.replace('`', "")).collect())
+        .collect();
+    assert_eq!(rows("Guarantees"), known);
+}

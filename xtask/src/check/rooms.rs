@@ -1,0 +1,200 @@
+//! The house rules that no compiler knows: which room may look into which, how long a file may be, that nothing but the
+//! runtime's room touches the platform, and that every test belongs to a part.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::{files, read, test_targets};
+use crate::part::{Site, Step, Targets};
+use crate::table::PARTS;
+
+/// The ceiling for a file.
+const LINES: usize = 400;
+
+/// What each room of the core may use, beside itself. `runtime::sync` is the core's mutex, `mutation` the test hook.
+/// Rooms that are not named here (client, lock, guard, ...) stand on top: they may use all but the facade.
+const ROOMS: &[(&str, &[&str])] = &[
+    ("error", &[]),
+    ("fence", &["error", "runtime::sync"]),
+    ("options", &["error"]),
+    ("released", &["error"]),
+    ("event", &["fence"]),
+    ("port", &["error", "fence"]),
+    ("runtime", &["port", "error"]),
+    ("driver", &["port", "error", "options", "fence", "runtime::sync"]),
+    ("algorithm", &["port", "error", "event", "fence", "released", "runtime::sync"]),
+    ("layer", &["port", "error", "event", "runtime::sync"]),
+];
+
+/// What only `runtime/` may say. Clippy bans the same by path (core/clippy.toml); this also sees code that the present
+/// features leave out.
+const PLATFORM: &[&str] = &[
+    "Instant::now(",
+    "SystemTime",
+    "tokio::time",
+    "tokio::spawn",
+    "spawn_blocking",
+    "thread::spawn",
+    "thread::sleep",
+    "getrandom::",
+    "rand::",
+    "new_v4",
+    "HashMap",
+    "HashSet",
+    "RandomState",
+    "select!",
+];
+
+pub(crate) fn check(site: &Site) -> Result<String, String> {
+    let mut complaints = Vec::new();
+    let all = files(&site.root, "rs");
+    for path in &all {
+        let name = path.strip_prefix(&site.root).unwrap_or(path);
+        let text = read(path)?;
+        let lines = text.lines().count();
+        if lines > LINES {
+            complaints.push(format!("{}: {lines} lines, the ceiling is {LINES}", name.display()));
+        }
+        if let Ok(inside) = name.strip_prefix("core/src")
+            && !is_test(path)
+        {
+            let found = edges(inside, &text).into_iter().chain(platform(inside, &text));
+            complaints.extend(found.map(|complaint| format!("{}: {complaint}", name.display())));
+        }
+    }
+    complaints.extend(homeless_tests(site));
+    if complaints.is_empty() {
+        Ok(format!("{} files", all.len()))
+    } else {
+        Err(complaints.join("\n"))
+    }
+}
+
+/// The code of a file, without comments and without its tests.
+fn code(text: &str) -> impl Iterator<Item = &str> {
+    let lines = text.lines().take_while(|line| line.trim() != "#[cfg(test)]");
+    lines.map(|line| line.split("//").next().unwrap_or_default())
+}
+
+/// Whether a file is a module that its parent declares for tests only.
+fn is_test(path: &Path) -> bool {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let declared = format!("mod {stem};");
+    let parent = read(&path.with_file_name("mod.rs")).unwrap_or_default();
+    let lines: Vec<&str> = parent.lines().collect();
+    lines.windows(2).any(|pair| {
+        pair[0].starts_with("#[cfg(") && pair[0].contains("test") && pair[1] == declared
+    })
+}
+
+/// Uses of other rooms that are not drawn.
+fn edges(file: &Path, text: &str) -> Vec<String> {
+    if file == Path::new("lib.rs") {
+        return Vec::new();
+    }
+    let room = file.iter().next().unwrap_or_default().to_string_lossy();
+    let room = room.trim_end_matches(".rs");
+    let drawn = ROOMS.iter().find(|(name, _)| *name == room).map(|(_, drawn)| *drawn);
+    let allowed = |used: &str| {
+        let first = used.split("::").next().unwrap_or_default();
+        first == room
+            || first == "mutation"
+            || drawn.map_or(first != "facade", |drawn| {
+                drawn.iter().any(|name| *name == first || used.starts_with(name))
+            })
+    };
+    let code = code(text).collect::<Vec<_>>().join("\n");
+    let used = used_rooms(&code).into_iter().filter(|used| !allowed(used));
+    used.map(|used| format!("`{room}` must not use `{used}`")).collect()
+}
+
+/// Every path behind a `crate::`, two segments deep, groups taken apart.
+fn used_rooms(code: &str) -> BTreeSet<String> {
+    let word = |text: &str| -> String {
+        text.chars().take_while(|c| c.is_alphanumeric() || *c == '_' || *c == ':').collect()
+    };
+    let mut used = BTreeSet::new();
+    for (at, _) in code.match_indices("crate::") {
+        if code[..at].ends_with(|c: char| c == '$' || c == '_' || c.is_alphanumeric()) {
+            continue;
+        }
+        let rest = &code[at + "crate::".len()..];
+        match rest.strip_prefix('{') {
+            None => used.extend([word(rest)]),
+            Some(group) => used.extend(members(group).map(word)),
+        }
+    }
+    used
+}
+
+/// The members of a `{..}` group that was just opened, at its own depth.
+fn members(group: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0;
+    let end = group.find(|c| {
+        depth += i32::from(c == '{') - i32::from(c == '}');
+        depth < 0
+    });
+    let mut depth = 0;
+    let comma = move |c| {
+        depth += i32::from(c == '{') - i32::from(c == '}');
+        c == ',' && depth == 0
+    };
+    group[..end.unwrap_or(group.len())].split(comma).map(str::trim).filter(|part| !part.is_empty())
+}
+
+/// Words of the platform outside the room that owns them.
+fn platform(file: &Path, text: &str) -> Vec<String> {
+    if file.starts_with("runtime") {
+        return Vec::new();
+    }
+    let numbered = code(text).enumerate();
+    let found = numbered.flat_map(|(index, line)| {
+        let said = PLATFORM.iter().filter(move |word| line.contains(**word));
+        said.map(move |word| format!("line {}: `{word}` belongs to runtime/", index + 1))
+    });
+    found.collect()
+}
+
+/// Integration tests that no part would run.
+fn homeless_tests(site: &Site) -> Vec<String> {
+    let steps = || PARTS.iter().flat_map(|part| part.steps);
+    let housed = |folder: &str, name: &str| {
+        steps().any(|step| match step {
+            Step::Tests(Targets::Folder(whole)) => *whole == folder,
+            Step::Tests(Targets::Named(names)) => names.contains(&name),
+            Step::Cargo { args, .. } => args.contains(&name),
+            _ => false,
+        })
+    };
+    let folders = ["core/tests", "cli/tests", "tests/tests", "bench/tests", "examples/tests"];
+    let targets = folders.iter().flat_map(|folder| {
+        test_targets(&site.root.join(folder)).into_iter().map(move |name| (*folder, name))
+    });
+    let homeless = targets.filter(|(folder, name)| !housed(folder, name));
+    homeless.map(|(folder, name)| format!("{folder}/{name}.rs: no part runs it")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{edges, platform};
+    use std::path::Path;
+
+    #[test]
+    fn a_driver_may_not_look_up() {
+        let text =
+            "use crate::{port::{Step, Take}, client::Client};\nuse crate::runtime::tokio::X;\n";
+        let found = edges(Path::new("driver/memory.rs"), text);
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found.iter().any(|complaint| complaint.contains("client::Client")));
+        assert!(edges(Path::new("guard.rs"), text).is_empty());
+        assert_eq!(edges(Path::new("guard.rs"), "use crate::facade::Pump;").len(), 1);
+    }
+
+    #[test]
+    fn the_platform_is_seen_in_code_only() {
+        let text =
+            "// SystemTime\nlet now = SystemTime::now();\n#[cfg(test)]\nmod tests { HashMap }";
+        assert_eq!(platform(Path::new("client.rs"), text).len(), 1);
+        assert!(platform(Path::new("runtime/tokio.rs"), text).is_empty());
+    }
+}

@@ -1,0 +1,106 @@
+//! What a part of `cargo test-all` is made of. The parts themselves stand in `table.rs`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// One row of the final table.
+pub(crate) struct Part {
+    /// What `--only` selects it by.
+    pub name: &'static str,
+    /// Other words `--only` selects it by: a store, a subject.
+    pub tags: &'static [&'static str],
+    /// What it shows, in a line.
+    pub shows: &'static str,
+    /// What has to be on the machine, beside the Rust toolchain.
+    pub needs: &'static [Need],
+    /// One after the other; the first that fails ends the part.
+    pub steps: &'static [Step],
+    /// In place of `steps` under `--full`; empty: the same.
+    pub full: &'static [Step],
+}
+
+/// Something a fresh machine may lack.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// The program `redis-server`.
+    RedisServer,
+}
+
+/// One command or check.
+pub(crate) enum Step {
+    /// `cargo` with these arguments; `cargo test` has to run a test, and the last line it prints has to contain each of the `expect`ed texts.
+    Cargo { args: &'static [&'static str], env: Env, expect: &'static [&'static str] },
+    /// `cargo test` over the workspace, so that all parts share one build; fails if it ran no test.
+    Tests(Targets),
+    /// A script of the project. Exit code 2 means that the machine lacks something: the part is skipped.
+    Script(&'static str),
+    /// A check written here. Returns what it saw.
+    Check(fn(&Site) -> Result<String, String>),
+}
+
+/// Environment variables of a step.
+pub(crate) type Env = &'static [(&'static str, &'static str)];
+
+/// Test targets of the workspace.
+pub(crate) enum Targets {
+    /// The unit tests inside all libraries and programs.
+    Unit,
+    /// Every file in a folder of integration tests.
+    Folder(&'static str),
+    /// These integration tests.
+    Named(&'static [&'static str]),
+    /// The examples in the documentation.
+    Docs,
+}
+
+/// Where and how a run takes place.
+pub(crate) struct Site {
+    /// The workspace.
+    pub root: PathBuf,
+    /// Where cargo builds.
+    pub target: PathBuf,
+    /// Faults and figures in full instead of a tenth.
+    pub full: bool,
+}
+
+/// How a part ended.
+pub(crate) enum Verdict {
+    /// With its last words.
+    Passed(String),
+    /// With the reason.
+    Failed(String),
+    /// With what is missing.
+    Skipped(String),
+}
+
+/// A part that was run, or was not.
+pub(crate) struct Report {
+    /// Which.
+    pub name: &'static str,
+    /// How it ended.
+    pub verdict: Verdict,
+    /// How long it took.
+    pub took: Duration,
+}
+
+impl Part {
+    /// Whether `--only word` means this part.
+    pub(crate) fn answers_to(&self, word: &str) -> bool {
+        self.name == word || self.tags.contains(&word)
+    }
+
+    /// The steps of this run.
+    pub(crate) fn steps(&self, full: bool) -> &'static [Step] {
+        if full && !self.full.is_empty() { self.full } else { self.steps }
+    }
+}
+
+impl Site {
+    /// The workspace this program was built from.
+    pub(crate) fn find(full: bool) -> Self {
+        let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
+        let root = root.canonicalize().unwrap_or(root);
+        let target = std::env::var_os("CARGO_TARGET_DIR").map_or("target".into(), PathBuf::from);
+        Self { target: root.join(target), root, full }
+    }
+}

@@ -1,0 +1,215 @@
+//! The parts of `cargo test-all`, in the order they run: what is quick to fail comes first.
+//!
+//! All of them build with the profile `quick`, and all tests over the whole workspace: one set of features, one build.
+
+use crate::check::{deny, readme, rooms};
+use crate::part::{Need, Part, Step, Targets};
+
+const QUICK: &str = "--profile=quick";
+
+/// Clippy over one crate feature, alone.
+macro_rules! clippy_feature {
+    ($($feature:literal),*) => {
+        Step::Cargo {
+            args: &["clippy", QUICK, "-p=fencelock", "--lib", "--no-default-features", $(concat!("--features=", $feature),)* "--", "-D", "warnings"],
+            env: &[],
+            expect: &[],
+        }
+    };
+}
+
+macro_rules! cargo {
+    ($($arg:expr),+ ; $($expect:literal),*) => {
+        Step::Cargo { args: &[$($arg),+], env: &[], expect: &[$($expect),*] }
+    };
+    ($($arg:expr),+) => { cargo!($($arg),+ ;) };
+}
+
+/// All parts.
+pub(crate) const PARTS: &[Part] = &[
+    Part {
+        name: "fmt",
+        tags: &["lint"],
+        shows: "rustfmt has nothing to change",
+        needs: &[],
+        steps: &[cargo!("fmt", "--all", "--check")],
+        full: &[],
+    },
+    Part {
+        name: "rooms",
+        tags: &["lint"],
+        shows: "rooms depend on each other as drawn, files stay short, every test is in a part",
+        needs: &[],
+        steps: &[Step::Check(rooms::check)],
+        full: &[],
+    },
+    Part {
+        name: "deny",
+        tags: &["lint"],
+        shows: "dependencies: licences, sources, bans",
+        needs: &[],
+        steps: &[Step::Check(deny::check)],
+        full: &[],
+    },
+    Part {
+        name: "clippy",
+        tags: &["lint"],
+        shows: "no warning, in the workspace and in the core with each feature alone",
+        needs: &[],
+        steps: &[
+            cargo!("clippy", QUICK, "--workspace", "--all-targets", "--", "-D", "warnings"),
+            clippy_feature!(),
+            clippy_feature!("tokio"),
+            clippy_feature!("redis"),
+            clippy_feature!("sqlite"),
+            clippy_feature!("sim", "mutants"),
+        ],
+        full: &[],
+    },
+    Part {
+        name: "core",
+        tags: &["memory"],
+        shows: "unit tests of all crates, and the core over the memory store",
+        needs: &[],
+        steps: &[Step::Tests(Targets::Unit), Step::Tests(Targets::Folder("core/tests"))],
+        full: &[],
+    },
+    Part {
+        name: "doc",
+        tags: &["docs"],
+        shows: "the documentation builds without a warning; its examples and the README's run",
+        needs: &[],
+        steps: &[
+            Step::Cargo {
+                args: &["doc", QUICK, "--workspace", "--lib", "--no-deps"],
+                env: &[("RUSTDOCFLAGS", "-D warnings")],
+                expect: &[],
+            },
+            Step::Tests(Targets::Docs),
+            Step::Tests(Targets::Folder("examples/tests")),
+        ],
+        full: &[],
+    },
+    Part {
+        name: "readme",
+        tags: &["docs"],
+        shows: "the README's shell blocks run as they stand",
+        needs: &[],
+        steps: &[Step::Check(readme::check)],
+        full: &[],
+    },
+    Part {
+        name: "wasm",
+        tags: &[],
+        shows: "the core without tokio compiles for wasm32-unknown-unknown",
+        needs: &[],
+        steps: &[Step::Script("scripts/wasm.sh")],
+        full: &[],
+    },
+    Part {
+        name: "stateright",
+        tags: &["model"],
+        shows: "the protocol of mutex and hand-over, every order of events up to a bound",
+        needs: &[],
+        steps: &[Step::Tests(Targets::Named(&["stateright"]))],
+        full: &[],
+    },
+    Part {
+        name: "shuttle",
+        tags: &["model"],
+        shows: "cohort and wheel under many orders of threads",
+        needs: &[],
+        steps: &[cargo!(
+            "test",
+            QUICK,
+            "-p=fencelock",
+            "--lib",
+            "--features=shuttle,mutants",
+            "shuttle"
+        )],
+        full: &[],
+    },
+    Part {
+        name: "sim",
+        tags: &["model"],
+        shows: "simulated worlds, without a violation",
+        needs: &[],
+        steps: &[cargo!("sim", "--seeds", "10000")],
+        full: &[cargo!("sim", "--seeds", "100000")],
+    },
+    Part {
+        name: "mutants",
+        tags: &["model"],
+        shows: "every deliberate breakage is seen by the simulator",
+        needs: &[],
+        steps: &[Step::Tests(Targets::Named(&["mutants"]))],
+        full: &[],
+    },
+    Part {
+        name: "sqlite",
+        tags: &["faults"],
+        shows: "SQLite: bad input, faults on real files, killed processes",
+        needs: &[],
+        steps: &[Step::Tests(Targets::Named(&["sqlite_faults"]))],
+        full: &[],
+    },
+    Part {
+        name: "redis",
+        tags: &["faults"],
+        shows: "Redis: bad input, faults on a real server, cut connections",
+        needs: &[Need::RedisServer],
+        steps: &[Step::Tests(Targets::Named(&["redis_faults", "redis_layout"]))],
+        full: &[],
+    },
+    Part {
+        name: "equivalence",
+        tags: &["redis", "sqlite"],
+        shows: "random steps, the model against SQLite and Redis, outcome by outcome",
+        needs: &[Need::RedisServer],
+        steps: &[Step::Tests(Targets::Named(&["equivalence"]))],
+        full: &[],
+    },
+    Part {
+        name: "conformance",
+        tags: &["memory", "redis", "sqlite"],
+        shows: "the cases on every store and actor, as a grid without a gap",
+        needs: &[Need::RedisServer],
+        steps: &[Step::Tests(Targets::Named(&["conformance"]))],
+        full: &[],
+    },
+    Part {
+        name: "faults",
+        tags: &["redis", "sqlite"],
+        shows: "cancelled acquires and killed holders leave nothing behind",
+        needs: &[Need::RedisServer],
+        steps: &[Step::Tests(Targets::Named(&["cancels", "kills"]))],
+        full: &[],
+    },
+    Part {
+        name: "cli",
+        tags: &[],
+        shows: "the command line: run, inspect, ls, exit codes, signals",
+        needs: &[Need::RedisServer],
+        steps: &[Step::Tests(Targets::Folder("cli/tests"))],
+        full: &[],
+    },
+    Part {
+        name: "demo",
+        tags: &[],
+        shows: "the shop sells what it has, with the lock; the verdict holds",
+        needs: &[],
+        steps: &[cargo!(
+            "demo", "--", "--json" ;
+            r#""sold":1000"#, r#""oversold":0"#, r#""counter":1000"#
+        )],
+        full: &[],
+    },
+    Part {
+        name: "bench",
+        tags: &[],
+        shows: "the workloads run; figures are shown, no ratio is asserted",
+        needs: &[Need::RedisServer],
+        steps: &[cargo!("run", QUICK, "-p=fencelock-bench", "--", "--quick")],
+        full: &[cargo!("run", QUICK, "-p=fencelock-bench")],
+    },
+];

@@ -1,0 +1,70 @@
+//! Reading logs: their ends, and what the test harness counted.
+
+use std::path::Path;
+
+fn read(log: &Path) -> String {
+    String::from_utf8_lossy(&std::fs::read(log).unwrap_or_default()).into_owned()
+}
+
+/// How long the log is by now.
+pub(crate) fn length(log: &Path) -> usize {
+    std::fs::metadata(log).map_or(0, |data| data.len() as usize)
+}
+
+/// The last so many lines, indented.
+pub(crate) fn lines(log: &Path, most: usize) -> String {
+    let text = read(log);
+    let lines: Vec<&str> = text.lines().collect();
+    let last = &lines[lines.len().saturating_sub(most)..];
+    last.iter().map(|line| format!("        | {line}")).collect::<Vec<_>>().join("\n")
+}
+
+/// The last line that says something.
+pub(crate) fn last_line(log: &Path) -> String {
+    let text = read(log);
+    let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    line.chars().take(160).collect()
+}
+
+/// The line of a failed step that says most: the first error or failed test, else the last line.
+pub(crate) fn complaint(log: &Path) -> String {
+    let text = read(log);
+    let tells = |line: &&str| line.starts_with("error") || line.ends_with("... FAILED");
+    text.lines().find(tells).map_or_else(|| last_line(log), |line| line.chars().take(160).collect())
+}
+
+/// Tests that ran, passed or not, in what the log gained since it had this length.
+pub(crate) fn tests_run(log: &Path, since: usize) -> u32 {
+    let text = read(log);
+    let (passed, failed, _) = count(text.get(since..).unwrap_or_default());
+    passed + failed
+}
+
+/// All the tests of a log in words; `None` if there were none.
+pub(crate) fn tests(log: &Path) -> Option<String> {
+    let (passed, failed, ignored) = count(&read(log));
+    let ignored = if ignored > 0 { format!(", {ignored} ignored") } else { String::new() };
+    (passed + failed > 0).then(|| format!("{passed} tests{ignored}"))
+}
+
+fn count(text: &str) -> (u32, u32, u32) {
+    let results = text.lines().filter_map(|line| line.trim().strip_prefix("test result: "));
+    let number = |line: &str, word: &str| {
+        let before = line.split(word).next().unwrap_or_default();
+        before.rsplit([' ', ';']).find_map(|part| part.parse::<u32>().ok()).unwrap_or(0)
+    };
+    results.fold((0, 0, 0), |(passed, failed, ignored), line| {
+        let now = [" passed", " failed", " ignored"].map(|word| number(line, word));
+        (passed + now[0], failed + now[1], ignored + now[2])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn results_are_summed() {
+        let log = "noise\ntest result: ok. 3 passed; 0 failed; 2 ignored; 0 measured; 0 filtered out\n\
+                   test result: FAILED. 1 passed; 4 failed; 0 ignored; 0 measured";
+        assert_eq!(super::count(log), (4, 4, 2));
+    }
+}
