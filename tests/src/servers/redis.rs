@@ -36,7 +36,9 @@ impl RedisServer {
                 return Self { process, port, arguments, folder };
             }
         }
-        panic!("redis-server ended five times right after its start; see its log in the test's output");
+        panic!(
+            "redis-server ended five times right after its start; see its log in the test's output"
+        );
     }
 
     /// Ends the server at once, as `kill -9` does.
@@ -48,7 +50,8 @@ impl RedisServer {
     /// Ends the server at once and starts it again on its port, empty.
     pub fn restart(&mut self) {
         self.kill_hard();
-        self.process = launch(self.port, &self.arguments, &self.folder).expect("redis-server starts again");
+        self.process =
+            launch(self.port, &self.arguments, &self.folder).expect("redis-server starts again");
     }
 
     /// Freezes the server (SIGSTOP).
@@ -123,7 +126,9 @@ fn launch(port: u16, arguments: &[String], folder: &TempDir) -> Option<Child> {
             match redis::cmd("PING").query::<String>(&mut connection) {
                 Ok(_) => return Some(process),
                 // It answers: what it wants is the test's affair.
-                Err(error) if matches!(error.code(), Some("NOAUTH" | "NOPERM")) => return Some(process),
+                Err(error) if matches!(error.code(), Some("NOAUTH" | "NOPERM")) => {
+                    return Some(process);
+                }
                 Err(_) => {}
             }
         }

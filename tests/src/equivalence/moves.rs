@@ -1,0 +1,177 @@
+//! What may happen to a store in a run, and how it is drawn.
+
+use std::time::Duration;
+
+use fencelock::Token;
+use fencelock::port::{Action, LockKey, OwnerId, Step, Take};
+use proptest::prelude::*;
+
+use super::world::World;
+
+/// Clients in a run.
+pub const CLIENTS: usize = 2;
+/// Locks in a run.
+pub const LOCKS: u8 = 2;
+/// Owners each client acts for.
+const OWNERS: u8 = 2;
+
+/// The times of a run.
+#[derive(Clone, Debug)]
+pub struct Scale {
+    /// The leases asked for.
+    pub ttls: [Duration; 3],
+    /// The step in which time passes.
+    pub unit: Duration,
+    /// The most units at once.
+    pub leap: u32,
+    /// The life of tombstones.
+    pub tombstone: Duration,
+    /// How long the moves between two passes may really take.
+    pub patience: Duration,
+}
+
+impl Scale {
+    /// For a clock that the test moves. No sum of units comes near the end of a lease, so that what really passes in
+    /// the meantime decides nothing; the other limits are met exactly.
+    pub fn moved() -> Self {
+        Self {
+            ttls: [3_850, 20_350, 600_050].map(Duration::from_millis),
+            unit: Duration::from_millis(1_100),
+            leap: 60,
+            tombstone: Duration::from_millis(66_000),
+            patience: Duration::from_millis(400),
+        }
+    }
+
+    /// For a clock that runs.
+    pub fn running() -> Self {
+        Self {
+            ttls: [Duration::from_millis(300), Duration::from_secs(600), Duration::from_secs(700)],
+            unit: Duration::from_millis(700),
+            leap: 1,
+            tombstone: Duration::from_secs(60),
+            patience: Duration::from_millis(200),
+        }
+    }
+}
+
+/// One thing that happens.
+#[derive(Clone, Debug)]
+pub enum Move {
+    /// A client sends steps.
+    Batch {
+        /// Which client.
+        client: usize,
+        /// What it sends.
+        steps: Vec<StepPlan>,
+    },
+    /// So many units of time pass.
+    Pass(u32),
+    /// A lock is deleted by somebody who is not fencelock.
+    Vanish {
+        /// Which lock.
+        lock: u8,
+    },
+    /// A client goes away without a word.
+    HangUp {
+        /// Which client.
+        client: usize,
+    },
+}
+
+/// A step, before it is known which tokens there are.
+#[derive(Clone, Debug)]
+pub struct StepPlan {
+    lock: u8,
+    owner: u8,
+    action: ActionPlan,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum ActionPlan {
+    Take { ttl: usize, wait: bool, block: u32, floor: Floor },
+    Refresh { ttl: usize },
+    Renew { ttl: usize },
+    Free { open: bool },
+    Leave { tombstone: bool },
+    Read,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Floor {
+    None,
+    Seen,
+    Above,
+    FarAbove,
+}
+
+/// The lock's key.
+pub(super) fn lock(number: u8) -> LockKey {
+    LockKey::new(["orders:42", "shelf {7}:}*"][usize::from(number)])
+}
+
+impl StepPlan {
+    pub(super) fn step(&self, client: usize, scale: &Scale, world: &World) -> Step {
+        let lock = lock(self.lock);
+        let action = match self.action {
+            ActionPlan::Take { ttl, wait, block, floor } => {
+                let floor = match floor {
+                    Floor::None => 0,
+                    Floor::Seen => world.last(&lock),
+                    Floor::Above => world.last(&lock) + 1_000_000,
+                    Floor::FarAbove => world.now + 3_600_000_000,
+                };
+                let info = format!("{{\"owner\":\"{client} {}\"}}", self.owner).into();
+                let floor = Token::new(floor);
+                Action::Take(Take { ttl: scale.ttls[ttl], wait, block, floor, info })
+            }
+            ActionPlan::Refresh { ttl } => Action::Refresh { ttl: scale.ttls[ttl] },
+            ActionPlan::Renew { ttl } => Action::Renew { ttl: scale.ttls[ttl] },
+            ActionPlan::Free { open } => Action::Free { open },
+            ActionPlan::Leave { tombstone } => {
+                Action::Leave { tombstone: tombstone.then_some(scale.tombstone) }
+            }
+            ActionPlan::Read => Action::Read,
+        };
+        // Owner ids are alike on purpose: whoever looks for one within others must not mistake them.
+        let owner = format!("{:032x}", 0x1111_0000 + 16 * client as u32 + u32::from(self.owner));
+        Step { lock, owner: OwnerId::parse(&owner).expect("32 hexadecimal digits"), action }
+    }
+}
+
+/// Random moves, fit for any store.
+pub fn moves(scale: &Scale) -> impl Strategy<Value = Vec<Move>> + use<> {
+    let leap = scale.leap;
+    let floor = prop_oneof![
+        6 => Just(Floor::None),
+        1 => Just(Floor::Seen),
+        1 => Just(Floor::Above),
+        1 => Just(Floor::FarAbove),
+    ];
+    let ttl = 0..3usize;
+    let take = (ttl.clone(), prop::bool::weighted(0.8), prop_oneof![Just(1u32), Just(16)], floor);
+    let action = prop_oneof![
+        8 => take.prop_map(|(ttl, wait, block, floor)| ActionPlan::Take { ttl, wait, block, floor }),
+        4 => ttl.clone().prop_map(|ttl| ActionPlan::Refresh { ttl }),
+        3 => ttl.prop_map(|ttl| ActionPlan::Renew { ttl }),
+        5 => any::<bool>().prop_map(|open| ActionPlan::Free { open }),
+        2 => any::<bool>().prop_map(|tombstone| ActionPlan::Leave { tombstone }),
+        2 => Just(ActionPlan::Read),
+    ];
+    let lock = prop_oneof![3 => Just(0), 1 => 0..LOCKS];
+    let step = (lock.clone(), 0..OWNERS, action).prop_map(|(lock, owner, action)| StepPlan {
+        lock,
+        owner,
+        action,
+    });
+    let batch = prop_oneof![3 => prop::collection::vec(step.clone(), 1), 1 => prop::collection::vec(step, 2..5)];
+    let one = prop_oneof![
+        24 => (0..CLIENTS, batch).prop_map(|(client, steps)| Move::Batch { client, steps }),
+        5 => (1..=leap.min(4)).prop_map(Move::Pass),
+        1 => (1..=leap).prop_map(Move::Pass),
+        1 => lock.prop_map(|lock| Move::Vanish { lock }),
+        // Rare: it leaves one client, and half the run with it.
+        1 => Just(Move::HangUp { client: 1 }),
+    ];
+    prop::collection::vec(one, 1..40)
+}
