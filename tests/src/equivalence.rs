@@ -58,10 +58,10 @@ pub async fn run<S: Subject>(subject: &S, scale: &Scale, moves: &[Move]) -> Verd
         Run { subject, scale, clients, world: World::new(subject.now()), tokens: Vec::new() };
     let mut started = Instant::now();
     for (number, one) in moves.iter().enumerate() {
+        let difference = run.make(one, started).await;
         if subject.runs() && matches!(one, Move::Pass(_)) {
             started = Instant::now();
         }
-        let difference = run.make(one, started).await;
         if started.elapsed() > scale.patience {
             return Verdict::TooSlow;
         }

@@ -3,20 +3,21 @@
 use std::cell::Cell;
 
 use fencelock_tests::equivalence::{
-    MemorySubject, Move, RedisSubject, Scale, Subject, Verdict, moves, run,
+    MemorySubject, Move, RedisSubject, RunningRedis, Scale, Subject, Verdict, moves, run,
 };
 use fencelock_tests::servers::RedisServer;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
 /// Runs so many random cases; panics with the shortest one that differs.
-fn check<S: Subject>(cases: u32, scale: &Scale, subject: impl Fn() -> S) {
-    if let Some((moves, difference)) = search(cases, u32::MAX, scale, subject) {
+fn check<S: Subject>(seed: u8, cases: u32, scale: &Scale, subject: impl Fn() -> S) {
+    if let Some((moves, difference)) = search(seed, cases, 500, scale, subject) {
         panic!("{difference}\nin {moves:#?}");
     }
 }
 
 /// A case that differs, if there is one among so many, shortened in at most so many tries.
 fn search<S: Subject>(
+    seed: u8,
     cases: u32,
     shorten: u32,
     scale: &Scale,
@@ -27,7 +28,7 @@ fn search<S: Subject>(
         Config { cases, failure_persistence: None, max_shrink_iters: shorten, ..Config::default() };
     // The same cases every time: a failure is found again.
     let mut runner =
-        TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]));
+        TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]));
     let (all, slow) = (Cell::new(0), Cell::new(0));
     let result = runner.run(&moves(scale), |moves| {
         all.set(all.get() + 1);
@@ -53,13 +54,26 @@ fn search<S: Subject>(
 
 #[test]
 fn memory() {
-    check(1_000, &Scale::moved(), MemorySubject::new);
+    check(7, 1_000, &Scale::moved(), MemorySubject::new);
 }
 
 #[test]
 fn redis() {
     let server = RedisServer::start();
-    check(300, &Scale::moved(), || RedisSubject::new(server.url()));
+    check(7, 300, &Scale::moved(), || RedisSubject::new(server.url()));
+}
+
+/// The same with the server's own clock and the real end of leases.
+#[test]
+fn redis_in_real_time() {
+    std::thread::scope(|scope| {
+        for seed in 0..8 {
+            scope.spawn(move || {
+                let server = RedisServer::start();
+                check(seed, 4, &Scale::running(), || RunningRedis::new(server.url()));
+            });
+        }
+    });
 }
 
 /// The suite is not blind: a model that is broken in any clause differs from the scripts.
@@ -86,7 +100,7 @@ fn every_broken_clause_is_seen() {
         Mutant::ExpiryIgnored,
     ] {
         activate(Some(mutant));
-        let found = search(300, 0, &Scale::moved(), || RedisSubject::new(server.url()));
+        let found = search(7, 300, 0, &Scale::moved(), || RedisSubject::new(server.url()));
         activate(None);
         assert!(found.is_some(), "300 cases do not see this: {}", mutant.describe());
     }

@@ -47,7 +47,7 @@ impl Scale {
     pub fn running() -> Self {
         Self {
             ttls: [Duration::from_millis(300), Duration::from_secs(600), Duration::from_secs(700)],
-            unit: Duration::from_millis(700),
+            unit: Duration::from_millis(750),
             leap: 1,
             tombstone: Duration::from_secs(60),
             patience: Duration::from_millis(200),
