@@ -90,7 +90,7 @@ impl<S: Subject> Run<'_, S> {
             Move::Batch { client, steps } => {
                 let Some(Some(asks)) = self.clients.get(*client) else { return Ok(()) };
                 let batch: Vec<Step> =
-                    steps.iter().map(|plan| plan.step(*client, self.scale, &self.world)).collect();
+                    steps.iter().map(|plan| plan.step(self.scale, &self.world)).collect();
                 self.world.now = self.subject.now();
                 let expected = self.world.carry_out(*client, &batch);
                 let answers = asks.store.step(&batch).await;
@@ -124,9 +124,12 @@ impl<S: Subject> Run<'_, S> {
     }
 
     fn tolerance(&self, started: Instant) -> Tolerance {
-        let time = started.elapsed() + Duration::from_millis(2);
-        let token = if self.subject.runs() { time.as_micros() as u64 } else { 0 };
-        Tolerance { time, token }
+        if self.subject.runs() {
+            let time = self.scale.patience;
+            Tolerance { time, token: time.as_micros() as u64 }
+        } else {
+            Tolerance { time: started.elapsed() + Duration::from_millis(2), token: 0 }
+        }
     }
 
     fn compare(

@@ -67,10 +67,10 @@ fn redis() {
 #[test]
 fn redis_in_real_time() {
     std::thread::scope(|scope| {
-        for seed in 0..8 {
+        for seed in 0..12 {
             scope.spawn(move || {
                 let server = RedisServer::start();
-                check(seed, 4, &Scale::running(), || RunningRedis::new(server.url()));
+                check(seed, 2, &Scale::running(), || RunningRedis::new(server.url()));
             });
         }
     });

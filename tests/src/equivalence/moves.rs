@@ -12,8 +12,8 @@ use super::world::World;
 pub const CLIENTS: usize = 2;
 /// Locks in a run.
 pub const LOCKS: u8 = 2;
-/// Owners each client acts for.
-const OWNERS: u8 = 2;
+/// Owner ids in a run.
+const OWNERS: u8 = 5;
 
 /// The times of a run.
 #[derive(Clone, Debug)]
@@ -83,8 +83,16 @@ pub enum Move {
 #[derive(Clone, Debug)]
 pub struct StepPlan {
     lock: u8,
-    owner: u8,
+    who: Who,
     action: ActionPlan,
+}
+
+/// Whose step it is; most steps are by somebody whom they concern.
+#[derive(Clone, Copy, Debug)]
+enum Who {
+    Owner(u8),
+    Holder,
+    Head,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -110,9 +118,20 @@ pub(super) fn lock(number: u8) -> LockKey {
     LockKey::new(["orders:42", "shelf {7}:}*"][usize::from(number)])
 }
 
+/// Owner ids are alike on purpose: whoever looks for one within others must not mistake them.
+fn owner(number: u8) -> OwnerId {
+    let text = format!("{:032x}", 0x1111_1110 + u32::from(number));
+    OwnerId::parse(&text).expect("32 hexadecimal digits")
+}
+
 impl StepPlan {
-    pub(super) fn step(&self, client: usize, scale: &Scale, world: &World) -> Step {
+    pub(super) fn step(&self, scale: &Scale, world: &World) -> Step {
         let lock = lock(self.lock);
+        let owner = match self.who {
+            Who::Owner(number) => owner(number),
+            Who::Holder => world.holder(&lock).unwrap_or_else(|| owner(0)),
+            Who::Head => world.head(&lock).unwrap_or_else(|| owner(1)),
+        };
         let action = match self.action {
             ActionPlan::Take { ttl, wait, block, floor } => {
                 let floor = match floor {
@@ -121,7 +140,7 @@ impl StepPlan {
                     Floor::Above => world.last(&lock) + 1_000_000,
                     Floor::FarAbove => world.now + 3_600_000_000,
                 };
-                let info = format!("{{\"owner\":\"{client} {}\"}}", self.owner).into();
+                let info = format!("{{\"owner\":\"{owner}\"}}").into();
                 let floor = Token::new(floor);
                 Action::Take(Take { ttl: scale.ttls[ttl], wait, block, floor, info })
             }
@@ -133,9 +152,7 @@ impl StepPlan {
             }
             ActionPlan::Read => Action::Read,
         };
-        // Owner ids are alike on purpose: whoever looks for one within others must not mistake them.
-        let owner = format!("{:032x}", 0x1111_0000 + 16 * client as u32 + u32::from(self.owner));
-        Step { lock, owner: OwnerId::parse(&owner).expect("32 hexadecimal digits"), action }
+        Step { lock, owner, action }
     }
 }
 
@@ -149,29 +166,35 @@ pub fn moves(scale: &Scale) -> impl Strategy<Value = Vec<Move>> + use<> {
         1 => Just(Floor::FarAbove),
     ];
     let ttl = 0..3usize;
-    let take = (ttl.clone(), prop::bool::weighted(0.8), prop_oneof![Just(1u32), Just(16)], floor);
-    let action = prop_oneof![
-        8 => take.prop_map(|(ttl, wait, block, floor)| ActionPlan::Take { ttl, wait, block, floor }),
-        4 => ttl.clone().prop_map(|ttl| ActionPlan::Refresh { ttl }),
-        3 => ttl.prop_map(|ttl| ActionPlan::Renew { ttl }),
-        5 => any::<bool>().prop_map(|open| ActionPlan::Free { open }),
-        2 => any::<bool>().prop_map(|tombstone| ActionPlan::Leave { tombstone }),
-        2 => Just(ActionPlan::Read),
+    let number = (0..OWNERS).prop_map(Who::Owner);
+    let anyone = prop_oneof![2 => number.clone(), 2 => Just(Who::Holder), 2 => Just(Who::Head)];
+    let take = (ttl.clone(), prop::bool::weighted(0.8), prop_oneof![Just(1u32), Just(16)], floor)
+        .prop_map(|(ttl, wait, block, floor)| ActionPlan::Take { ttl, wait, block, floor });
+    let refresh = ttl.clone().prop_map(|ttl| ActionPlan::Refresh { ttl });
+    let renew = ttl.prop_map(|ttl| ActionPlan::Renew { ttl });
+    let free = any::<bool>().prop_map(|open| ActionPlan::Free { open });
+    let leave = any::<bool>().prop_map(|tombstone| ActionPlan::Leave { tombstone });
+    let step = prop_oneof![
+        10 => (number, take),
+        3 => (anyone.clone(), refresh),
+        2 => (anyone.clone(), renew),
+        2 => (anyone.clone(), free.clone()),
+        4 => (Just(Who::Holder), free),
+        3 => (anyone.clone(), leave),
+        2 => (anyone, Just(ActionPlan::Read)),
     ];
-    let lock = prop_oneof![3 => Just(0), 1 => 0..LOCKS];
-    let step = (lock.clone(), 0..OWNERS, action).prop_map(|(lock, owner, action)| StepPlan {
-        lock,
-        owner,
-        action,
-    });
-    let batch = prop_oneof![3 => prop::collection::vec(step.clone(), 1), 1 => prop::collection::vec(step, 2..5)];
+    let lock = prop_oneof![5 => Just(0), 1 => 0..LOCKS];
+    let step =
+        (lock.clone(), step).prop_map(|(lock, (who, action))| StepPlan { lock, who, action });
+    let several = prop::collection::vec(step.clone(), 2..5);
+    let batch = prop_oneof![3 => prop::collection::vec(step, 1), 1 => several];
     let one = prop_oneof![
         24 => (0..CLIENTS, batch).prop_map(|(client, steps)| Move::Batch { client, steps }),
-        5 => (1..=leap.min(4)).prop_map(Move::Pass),
+        4 => (1..=leap.min(4)).prop_map(Move::Pass),
         1 => (1..=leap).prop_map(Move::Pass),
         1 => lock.prop_map(|lock| Move::Vanish { lock }),
         // Rare: it leaves one client, and half the run with it.
         1 => Just(Move::HangUp { client: 1 }),
     ];
-    prop::collection::vec(one, 1..40)
+    prop::collection::vec(one, 1..50)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fencelock::driver::record::{Record, Scene};
-use fencelock::port::{LockKey, Notice, Outcome, Step};
+use fencelock::port::{LockKey, Notice, Outcome, OwnerId, Step};
 
 use super::moves::CLIENTS;
 
@@ -26,6 +26,16 @@ impl World {
     /// The highest token drawn so far.
     pub(super) fn last(&self, lock: &LockKey) -> u64 {
         self.records.get(lock).map_or(0, |record| record.last)
+    }
+
+    /// Who held it when it was last looked at.
+    pub(super) fn holder(&self, lock: &LockKey) -> Option<OwnerId> {
+        Some(self.records.get(lock)?.holder.as_ref()?.owner)
+    }
+
+    /// Who waits first.
+    pub(super) fn head(&self, lock: &LockKey) -> Option<OwnerId> {
+        Some(self.records.get(lock)?.tickets.front()?.owner)
     }
 
     pub(super) fn carry_out(&mut self, client: usize, batch: &[Step]) -> Vec<Outcome> {

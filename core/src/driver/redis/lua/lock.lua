@@ -101,7 +101,6 @@ local function grant(lock, owner, ttl, block, info)
   local first = math.max(lock.last + 1, now)
   lock.last = first + block - 1
   lock.value, lock.owner, lock.first, lock.left = owner, owner, first, ttl
-  call('SET', lock.key, owner, 'PX', text(ttl))
   set(lock, 'o', owner)
   set(lock, 'f', text(first))
   set(lock, 's', text(now))
@@ -148,7 +147,13 @@ local function sweep(lock)
   if earliest then set(lock, 'b', text(earliest)) else erase(lock, 'b') end
 end
 
--- Writes what has changed.
+-- Takes the hold away; the key itself goes when all is written.
+local function release(lock)
+  lock.value = false
+  lock.released = true
+end
+
+-- Writes what has changed: the record, then the lock. Where the record may not be written, no lock is left behind.
 local function store(lock)
   if lock.moved then set(lock, 'q', sub(lock.queue, lock.from)) end
   if lock.extend then
@@ -158,9 +163,14 @@ local function store(lock)
   forget(lock)
   if #lock.set > 0 then call('HSET', lock.record, unpack(lock.set)) end
   if lock.extend then call('PEXPIRE', lock.record, text(math.ceil((lock.kept - now) / 1000))) end
+  if lock.left and lock.value then
+    call('SET', lock.key, lock.value, 'PX', text(lock.left))
+  elseif lock.released then
+    call('DEL', lock.key)
+  end
 end
 
--- Milliseconds left of the hold; -1 if it has no end.
+-- Milliseconds left of the hold, granted here or before; -1 if it has no end.
 local function left_of(lock)
   if not lock.value then return 0 end
   return lock.left or call('PTTL', lock.key)

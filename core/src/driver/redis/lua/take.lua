@@ -12,8 +12,12 @@ if (not fields[3] or fields[3] == '') and not fields[4] then
   if (tonumber(fields[2]) or 0) >= top + ttl * 1000 * COUNTER_TTLS
     and redis.call('SET', KEYS[1], me, 'NX', 'PX', ARGV[2]) then
     local shown = string.format('%.0f', first)
-    redis.call('HSET', KEYS[2], 'o', me, 'f', shown, 's', string.format('%.0f', now), 'i', ARGV[7],
+    local stored = redis.pcall('HSET', KEYS[2], 'o', me, 'f', shown, 's', string.format('%.0f', now), 'i', ARGV[7],
       'l', block == 1 and shown or string.format('%.0f', top))
+    if type(stored) == 'table' then
+      redis.call('DEL', KEYS[1])
+      return stored
+    end
     return { GRANTED, first, ttl }
   end
 end

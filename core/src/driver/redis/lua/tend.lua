@@ -3,12 +3,14 @@ local function tend(key, record, me, ttl, refresh)
   local lock = lock_of(key, record, call('GET', key), read(record, me))
   settle(lock, me)
   if holds(lock, me) then
-    local left = left_of(lock)
+    local granted, left = lock.left, left_of(lock)
     -- Never nearer. A hold whose end somebody took away gets one again.
-    if left < ttl then
-      left = ttl
+    if granted then
+      lock.left = math.max(granted, ttl)
+    elseif left < ttl then
       call('PEXPIRE', key, text(ttl))
     end
+    left = math.max(left, ttl)
     keep(lock, now + (left + ttl * COUNTER_TTLS) * 1000)
     store(lock)
     return { GRANTED, lock.first, left, 0, 0 }
