@@ -89,14 +89,13 @@ impl<S: Subject> Run<'_, S> {
         match one {
             Move::Batch { client, steps } => {
                 let Some(Some(asks)) = self.clients.get(*client) else { return Ok(()) };
-                let batch: Vec<Step> =
-                    steps.iter().map(|plan| plan.step(self.scale, &self.world)).collect();
                 self.world.now = self.subject.now();
-                let expected = self.world.carry_out(*client, &batch);
+                let expected = self.world.carry_out(*client, steps, self.scale);
+                let batch: Vec<Step> = expected.iter().map(|(step, _)| step.clone()).collect();
                 let answers = asks.store.step(&batch).await;
                 let tolerance = self.tolerance(started);
-                for ((step, expected), answer) in batch.iter().zip(expected).zip(answers) {
-                    self.compare(step, expected, answer, tolerance)
+                for ((step, expected), answer) in expected.into_iter().zip(answers) {
+                    self.compare(&step, expected, answer, tolerance)
                         .map_err(|difference| format!("{step:?}: {difference}"))?;
                 }
                 self.compare_notices(tolerance).await

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fencelock::driver::record::{Record, Scene};
 use fencelock::port::{LockKey, Notice, Outcome, OwnerId, Step};
 
-use super::moves::CLIENTS;
+use super::moves::{CLIENTS, Scale, StepPlan};
 
 /// Every lock's record, by the model.
 pub(super) struct World {
@@ -38,21 +38,30 @@ impl World {
         Some(self.records.get(lock)?.tickets.front()?.owner)
     }
 
-    pub(super) fn carry_out(&mut self, client: usize, batch: &[Step]) -> Vec<Outcome> {
+    /// Carries out a batch, each step drawn up when it is its turn; answers the steps and their outcomes.
+    pub(super) fn carry_out(
+        &mut self,
+        client: usize,
+        plans: &[StepPlan],
+        scale: &Scale,
+    ) -> Vec<(Step, Outcome)> {
         let channel: Arc<str> = client.to_string().into();
         let number = |channel: &str| channel.parse::<usize>().expect("channels are numbers here");
         let connected = self.connected;
         let reachable = |channel: &str| connected[number(channel)];
         let mut scene =
             Scene { now: self.now, channel: &channel, reachable: &reachable, notices: Vec::new() };
-        let outcomes = batch
-            .iter()
-            .map(|step| self.records.entry(step.lock.clone()).or_default().apply(step, &mut scene))
-            .collect();
+        let mut done = Vec::new();
+        for plan in plans {
+            let step = plan.step(scale, self);
+            let record = self.records.entry(step.lock.clone()).or_default();
+            let outcome = record.apply(&step, &mut scene);
+            done.push((step, outcome));
+        }
         for (channel, notice) in scene.notices {
             self.told[number(&channel)].push(notice);
         }
-        outcomes
+        done
     }
 
     /// Somebody deletes the lock behind everybody's back.

@@ -3,8 +3,8 @@ if (tonumber(fields[4]) or 0) > now then return { GONE } end
 if last > lock.last then
   lock.last = last
   set(lock, 'l', text(last))
-  keep(lock, math.max(last, now) + ttl * 1000 * COUNTER_TTLS)
 end
+if floor > 0 then keep(lock, math.max(last, now) + ttl * 1000 * COUNTER_TTLS) end
 settle(lock, me)
 if holds(lock, me) then
   store(lock)
