@@ -95,7 +95,7 @@ impl<S: Subject> Run<'_, S> {
                 let answers = asks.store.step(&batch).await;
                 let tolerance = self.tolerance(started);
                 for ((step, expected), answer) in expected.into_iter().zip(answers) {
-                    self.compare(&step, expected, answer, tolerance)
+                    self.compare(&step, &expected, answer, tolerance)
                         .map_err(|difference| format!("{step:?}: {difference}"))?;
                 }
                 self.compare_notices(tolerance).await
@@ -134,13 +134,13 @@ impl<S: Subject> Run<'_, S> {
     fn compare(
         &mut self,
         step: &Step,
-        expected: Outcome,
+        expected: &Outcome,
         answer: Answer,
         by: Tolerance,
     ) -> Result<(), String> {
         let found =
             answer.map_err(|failure| format!("{expected:?} expected, {failure:?} found"))?;
-        let alike = match (&expected, &found) {
+        let alike = match (expected, &found) {
             (Outcome::Granted { token, left }, Outcome::Granted { token: t, left: l }) => {
                 self.same_token(step, *token, *t, by)? && near(Some(*left), Some(*l), by.time)
             }
@@ -157,7 +157,7 @@ impl<S: Subject> Run<'_, S> {
                 self.same_token(step, state.last, s.last, by)?
                     && self.same_state(step, state, s, by)?
             }
-            _ => expected == found,
+            _ => *expected == found,
         };
         if alike { Ok(()) } else { Err(format!("{expected:?} expected, {found:?} found")) }
     }

@@ -93,7 +93,7 @@ async fn carry(client: TcpStream, server: SocketAddr, weather: watch::Receiver<W
     let (mut from_server, mut to_server) = server.into_split();
     let mut out = weather.clone();
     let requests = tokio::spawn(async move {
-        let mut buffer = [0; 65536];
+        let mut buffer = [0; 8192];
         while let Ok(count @ 1..) = from_client.read(&mut buffer).await {
             if out.wait_for(|weather| *weather != Weather::HoldRequests).await.is_err()
                 || to_server.write_all(&buffer[..count]).await.is_err()
@@ -103,7 +103,7 @@ async fn carry(client: TcpStream, server: SocketAddr, weather: watch::Receiver<W
         }
     });
     let mut back = weather;
-    let mut buffer = [0; 65536];
+    let mut buffer = [0; 8192];
     while let Ok(count @ 1..) = from_server.read(&mut buffer).await {
         let weather = match back.wait_for(|weather| *weather != Weather::HoldReplies).await {
             Ok(weather) => *weather,

@@ -141,8 +141,7 @@ async fn a_full_server_still_releases_and_renews() {
     let (mut client, mut admin) = (connect(&server.url()).await, server.admin());
     let owner = client.hold("orders").await;
     let waiter = client.queue("orders").await;
-    let () =
-        redis::cmd("CONFIG").arg(&["SET", "maxmemory", "1"]).exec(&mut admin).map(|()| ()).unwrap();
+    let () = redis::cmd("CONFIG").arg(&["SET", "maxmemory", "1"]).exec(&mut admin).unwrap();
     let failure = client.fail("shelf", take(true)).await;
     assert_failure(&failure, Applied::No, Code::Unavailable);
     assert!(failure.error.message().contains("memory"), "{}", failure.error);
@@ -175,8 +174,8 @@ async fn a_user_without_rights_is_told_so() {
     let owner = client.hold("orders").await;
     let waiter = client.queue("orders").await;
     assert_eq!(client.ask("orders", owner, Action::Free { open: false }).await, Outcome::Freed);
-    let served = client.ask("orders", waiter, Action::Refresh { ttl: TTL }).await;
-    assert!(matches!(served, Outcome::Granted { .. }));
+    let granted = client.ask("orders", waiter, Action::Refresh { ttl: TTL }).await;
+    assert!(matches!(granted, Outcome::Granted { .. }));
     let rules = ["SETUSER", "clerk", "resetchannels"];
     let () = redis::cmd("ACL").arg(&rules).exec(&mut admin).unwrap();
     let error = refusal(url.as_str()).await;

@@ -40,7 +40,7 @@ impl Scale {
             ttls: [3_850, 20_350, 600_050].map(Duration::from_millis),
             unit: Duration::from_millis(1_100),
             leap: 500,
-            tombstone: Duration::from_millis(66_000),
+            tombstone: Duration::from_secs(66),
             high_floors: true,
             patience: Duration::from_millis(400),
         }
@@ -49,10 +49,10 @@ impl Scale {
     /// For a clock that runs.
     pub fn running() -> Self {
         Self {
-            ttls: [Duration::from_millis(300), Duration::from_secs(600), Duration::from_secs(700)],
+            ttls: [Duration::from_millis(300), Duration::from_mins(10), Duration::from_mins(12)],
             unit: Duration::from_millis(750),
             leap: 1,
-            tombstone: Duration::from_secs(60),
+            tombstone: Duration::from_mins(1),
             high_floors: false,
             patience: Duration::from_millis(200),
         }
