@@ -14,7 +14,7 @@ use fencelock::Token;
 use fencelock::port::{Answer, LeaseStore, LockKey, Notice, Outcome, State, Step};
 
 pub use self::moves::{CLIENTS, LOCKS, Move, Scale, moves};
-pub use self::subject::{MemorySubject, RedisSubject, RunningRedis, Subject};
+pub use self::subject::{MemorySubject, RedisSubject, RunningRedis, SqliteSubject, Subject};
 use self::world::World;
 
 /// How a run of moves ended.
@@ -210,7 +210,8 @@ impl<S: Subject> Run<'_, S> {
         for number in 0..CLIENTS {
             let expected = std::mem::take(&mut self.world.told[number]);
             let Some(client) = &self.clients[number] else { continue };
-            self.subject.await_notices(&client.store).await;
+            let arrived = || client.heard.lock().unwrap().len() >= expected.len();
+            self.subject.await_notices(&client.store, arrived).await;
             let heard = std::mem::take(&mut *client.heard.lock().unwrap());
             let alike = expected.len() == heard.len()
                 && expected.iter().zip(&heard).all(|pair| match pair {

@@ -3,7 +3,8 @@
 use std::cell::Cell;
 
 use fencelock_tests::equivalence::{
-    MemorySubject, Move, RedisSubject, RunningRedis, Scale, Subject, Verdict, moves, run,
+    MemorySubject, Move, RedisSubject, RunningRedis, Scale, SqliteSubject, Subject, Verdict, moves,
+    run,
 };
 use fencelock_tests::servers::RedisServer;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
@@ -55,6 +56,11 @@ fn search<S: Subject>(
 #[test]
 fn memory() {
     check(7, 1_000, &Scale::moved(), MemorySubject::new);
+}
+
+#[test]
+fn sqlite() {
+    check(7, 200, &Scale::moved(), SqliteSubject::new);
 }
 
 #[test]

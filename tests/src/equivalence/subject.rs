@@ -6,11 +6,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fencelock::driver::memory::{Memory, MemoryStore};
 use fencelock::driver::redis::RedisStore;
+use fencelock::driver::sqlite::SqliteStore;
 use fencelock::options::Options;
 use fencelock::port::{
     Action, BoxFuture, Instant, LeaseStore, LockKey, OwnerId, Runtime, RuntimeHandle, Step,
 };
 use fencelock::runtime::TokioRuntime;
+use tempfile::TempDir;
 use url::Url;
 
 /// Something that claims to be a lease store.
@@ -43,8 +45,8 @@ pub trait Subject {
         store.close().await;
     }
 
-    /// Afterwards everything that was sent to the client has arrived.
-    async fn await_notices(&self, _store: &Self::Store) {}
+    /// Afterwards everything that was sent to the client has arrived; `arrived` says whether what should come has.
+    async fn await_notices(&self, _store: &Self::Store, _arrived: impl Fn() -> bool) {}
 }
 
 /// Where a clock that the test moves begins.
@@ -120,6 +122,52 @@ impl Subject for MemorySubject {
     }
 }
 
+/// A new SQLite file.
+pub struct SqliteSubject {
+    folder: TempDir,
+    runtime: Arc<Stopped>,
+}
+
+impl SqliteSubject {
+    /// An empty store.
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        Self { folder, runtime: Stopped::new() }
+    }
+}
+
+impl Default for SqliteSubject {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Subject for SqliteSubject {
+    type Store = SqliteStore;
+
+    async fn client(&self) -> SqliteStore {
+        let path = self.folder.path().join("locks.db");
+        let store = SqliteStore::open(&path, &Options::default(), self.runtime.clone()).await;
+        store.expect("a new file can be made")
+    }
+
+    fn now(&self) -> u64 {
+        self.runtime.wall()
+    }
+
+    async fn pass<'a>(&'a self, _: impl Iterator<Item = &'a SqliteStore>, time: Duration) {
+        self.runtime.pass(time);
+    }
+
+    async fn await_notices(&self, _: &SqliteStore, arrived: impl Fn() -> bool) {
+        // What should not come shows at the next look.
+        let give_up = std::time::Instant::now() + Duration::from_secs(10);
+        while !arrived() && std::time::Instant::now() < give_up {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+}
+
 /// A Redis server whose scripts read a clock that the test moves, and whose keys' ends move with it.
 pub struct RedisSubject {
     rest: RunningRedis,
@@ -162,8 +210,8 @@ impl Subject for RedisSubject {
         self.rest.hang_up(store).await;
     }
 
-    async fn await_notices(&self, store: &RedisStore) {
-        self.rest.await_notices(store).await;
+    async fn await_notices(&self, store: &RedisStore, arrived: impl Fn() -> bool) {
+        self.rest.await_notices(store, arrived).await;
     }
 }
 
@@ -241,7 +289,7 @@ impl Subject for RunningRedis {
         }
     }
 
-    async fn await_notices(&self, store: &RedisStore) {
+    async fn await_notices(&self, store: &RedisStore, _: impl Fn() -> bool) {
         // A connection's pushes and replies come in order.
         let nothing = Step {
             lock: LockKey::new("nothing"),
