@@ -1,4 +1,7 @@
 //! How fencelock is known to work: the simulator's worlds, the conformance engine, and the real servers they run on.
 
+pub mod bare;
+pub mod equivalence;
 pub mod peer;
+pub mod proxy;
 pub mod servers;

@@ -211,7 +211,9 @@ impl Record {
             let floor = take.floor.get().min(now + micros(FLOOR_AHEAD));
             self.raise(floor, micros(take.ttl), now);
         }
-        self.settle_unless_mutant(owner, scene);
+        if !mutant!(TakePassesWaiters) {
+            self.settle_unless_mutant(owner, scene);
+        }
         if let Some(holder) = self.holder.as_ref().filter(|holder| holder.owner == owner) {
             return Outcome::Granted {
                 token: Token::new(holder.token),

@@ -59,6 +59,11 @@ const PHRASES: &[(&str, Code, &str)] = &[
         "the server has as many clients as it takes; raise its `maxclients`",
     ),
     (
+        "The user executing the script can't",
+        Code::Auth,
+        "the user may not do this on the server; grant it the command, key or channel named below",
+    ),
+    (
         "without any password configured",
         Code::Auth,
         "the server knows no password; leave it out of the URL",

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `o` `f` `s` `i` | the holder: owner id, first token, since when, what it says of itself. Valid while `K` is `o` |
 //! | `l` | the counter: the newest token drawn, or the highest floor seen |
-//! | `u` | until when the record is kept at least |
+//! | `u` | until when the record is kept at least; negative while somebody waits or is buried, which sends every step the long way |
 //! | `q` | the queue: owner ids in order, a comma after each |
 //! | `w<owner>` | a ticket: channel, ttl, block, since, refreshed, passed over, info |
 //! | `m` | since when the lock is open (`fair: false`) |
@@ -20,12 +20,16 @@
 //!
 //! | script | commands |
 //! |---|---|
-//! | Take, nobody waits | 5: EVALSHA TIME HMGET SET HSET. Once in ten ttls 7 more or less: GET HMGET PEXPIRE |
-//! | Free, nobody waits | 4: EVALSHA GET HMGET DEL |
-//! | Take that queues | 8: EVALSHA TIME HMGET SET (fails) GET PTTL HSET, PEXPIRE at times |
-//! | Free that hands over | 10: EVALSHA GET HMGET TIME HGET HDEL PUBLISH SET HSET, PEXPIRE at times |
-//! | Renew | 4 per lock: GET HMGET PTTL PEXPIRE; and EVALSHA TIME per 500 locks |
-//! | Refresh | 6 per lock: GET HMGET HGET HGET PTTL HSET; and EVALSHA TIME per 500 locks |
+//! | Take, nobody waits | 5: EVALSHA TIME HMGET SET HSET; once in ten ttls GET HMGET PEXPIRE more |
+//! | Free, nobody waits | 4: EVALSHA GET HGET DEL |
+//! | Take that queues | 8: EVALSHA TIME HMGET SET (fails) GET HMGET PTTL HSET; the second to wait HGET for SET |
+//! | Free that hands over | 10: EVALSHA GET HGET TIME HMGET HGET HDEL PUBLISH HSET SET |
+//! | Renew | 4 for each lock: GET HMGET PTTL PEXPIRE; EVALSHA TIME for each 500 locks |
+//! | Refresh | 6 for each lock: GET HMGET HGET HGET PTTL HSET; EVALSHA TIME for each 500 locks |
+//!
+//! An answer that is an error has changed nothing: scripts read, and so find what is no lock, before they write; their
+//! first write is one that a server which takes none refuses. While memory is short, locks are released, handed over
+//! and renewed, but neither taken nor queued for.
 
 mod address;
 mod fault;

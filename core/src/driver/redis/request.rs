@@ -61,6 +61,11 @@ impl<'a> Request<'a> {
             |text: &str, lock| Err(Failure::refused(fault::refusal(address, text, Some(lock))));
         let words = match reply {
             Value::Array(words) => words,
+            // The plain cases are answered by one number.
+            Value::Int(number) => {
+                let outcome = self.short_outcome(number);
+                return answers.push(outcome.ok_or_else(|| garbled(&self.steps[0].lock)));
+            }
             Value::ServerError(error) => {
                 let text = format!("{} {}", error.code(), error.details().unwrap_or_default());
                 return answers.extend(self.steps.iter().map(|step| refused(&text, &step.lock)));
@@ -80,6 +85,19 @@ impl<'a> Request<'a> {
         } else {
             let outcome = if self.script == Script::Look { state(&words) } else { outcome(&words) };
             answers.push(outcome.ok_or_else(|| garbled(&self.steps[0].lock)));
+        }
+    }
+}
+
+impl Request<'_> {
+    /// What a number alone says: of a Take the token, if it is one.
+    fn short_outcome(&self, number: i64) -> Option<Outcome> {
+        match &self.steps[0].action {
+            Action::Take(take) if number > word::LAST => {
+                let token = Token::new(u64::try_from(number).ok()?);
+                Some(Outcome::Granted { token, left: take.ttl })
+            }
+            _ => outcome(&[Value::Int(number)]),
         }
     }
 }

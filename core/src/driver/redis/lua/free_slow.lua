@@ -1,18 +1,16 @@
-local lock = lock_of(KEYS[1], KEYS[2], value, fields)
-local mine = value == me
-local deleted = not mine
+local lock = read(KEYS[1], KEYS[2], holder, me)
+local mine = holder == me
 if mine then
-  lock.value = false
-  local ticket = head(lock)
-  if ARGV[2] == '1' and ticket and ticket.passed < PASSES then
+  lock.holder, lock.released = false, true
+  local ticket = ARGV[2] == '1' and head(lock)
+  if ticket and ticket.passed < PASSES then
     call('DEL', lock.key)
-    deleted = true
+    lock.released = false
     lock.open = now
-    set(lock, 'm', text(now))
+    put(lock, 'm', text(now))
     tell(ticket, 'o' .. ticket.owner)
   end
 end
 settle(lock, me)
-if not lock.value and not deleted then call('DEL', lock.key) end
 store(lock)
-return { mine and FREED or GONE }
+return mine and FREED or GONE

@@ -1,16 +1,19 @@
 -- KEYS: lock, record. ARGV: owner, life of the tombstone in µs or 0.
-local me, life = ARGV[1], tonumber(ARGV[2])
-local lock = lock_of(KEYS[1], KEYS[2], call('GET', KEYS[1]), read(KEYS[2], me))
-local mine = lock.value == me
-local place = find(lock.queue, me, 1, true)
-if mine then lock.value = false end
+local me, life = ARGV[1], ARGV[2] + 0
+local lock = read(KEYS[1], KEYS[2], call('GET', KEYS[1]), me)
+local mine = lock.holder == me
+local place = string.find(lock.queue, me, 1, true)
+if mine then lock.holder, lock.released = false, true end
 if place then drop(lock, place, me) end
 if life > 0 and not mine and not place then
-  set(lock, 'x' .. me, text(now + life))
-  if not lock.sweep or now + life < lock.sweep then set(lock, 'b', text(now + life)) end
+  put(lock, 'x' .. me, text(now + life))
+  if not lock.due or now + life < lock.due then
+    lock.due = now + life
+    put(lock, 'b', text(lock.due))
+  end
+  lock.turned = true
   keep(lock, now + life)
 end
 settle(lock, me)
-if mine and not lock.value then call('DEL', lock.key) end
 store(lock)
-return { (mine or place) and FREED or GONE }
+return (mine or place) and FREED or GONE

@@ -1,36 +1,42 @@
 -- The lock in hand. Reads come first and fail on a key of the wrong type; a script that has written does not fail.
-local call, find, sub = redis.call, string.find, string.sub
+-- Names in capitals stand for numbers, which are put in their place before the text is sent.
+local call, sub = redis.call, string.sub
 
 -- Numbers beyond 10^14 lose digits in Lua's own conversion.
 local function text(number)
   return string.format('%.0f', number)
 end
 
-local function lock_of(key, record, value, fields)
+-- Reads a lock: its holder (false: free); of the record the counter, until when it is kept, the queue, the holder's
+-- owner id and first token, since when the lock is open, when tombstones are due, and the end of this owner's own.
+local function read(key, record, holder, me)
+  local fields = call('HMGET', record, 'l', 'u', 'q', 'o', 'f', 'm', 'b', 'x' .. me)
   return {
-    key = key, record = record, value = value,
-    last = tonumber(fields[1]) or 0, kept = tonumber(fields[2]) or 0, queue = fields[3] or '', from = 1,
-    owner = fields[5], first = tonumber(fields[6]), open = tonumber(fields[7]), sweep = tonumber(fields[8]),
-    set = {}, gone = {},
+    key = key, record = record, holder = holder,
+    last = tonumber(fields[1]) or 0, kept = math.abs(fields[2] or 0), queue = fields[3] or '',
+    owner = fields[4], first = tonumber(fields[5]), open = tonumber(fields[6]), due = tonumber(fields[7]),
+    buried = tonumber(fields[8]),
+    -- What changes: pairs to set, fields to remove; whether the queue, the record's end, or what `u` says; the lock.
+    set = {}, gone = {}, moved = false, extended = false, turned = false, granted = false, released = false,
   }
 end
 
-local function set(lock, field, value)
-  local list = lock.set
-  list[#list + 1] = field
-  list[#list + 1] = value
+local function put(lock, field, content)
+  local set = lock.set
+  local count = #set
+  set[count + 1], set[count + 2] = field, content
 end
 
 -- The record must not be forgotten before this moment. It is kept for twice as long, so that most steps need no EXPIRE.
 local function keep(lock, moment)
   if moment > lock.kept then
     lock.kept = 2 * moment - now
-    lock.extend = true
+    lock.extended, lock.turned = true, true
   end
 end
 
 local function forget(lock)
-  if #lock.gone > 0 then
+  if lock.gone[1] then
     call('HDEL', lock.record, unpack(lock.gone))
     lock.gone = {}
   end
@@ -44,40 +50,40 @@ end
 
 -- Takes the ticket at this place out of the queue.
 local function drop(lock, place, owner)
-  if place == lock.from then
-    lock.from = lock.from + 33
-  else
-    lock.queue = sub(lock.queue, 1, place - 1) .. sub(lock.queue, place + 33)
-  end
-  lock.moved = true
+  lock.queue = sub(lock.queue, 1, place - 1) .. sub(lock.queue, place + 33)
+  lock.moved, lock.turned = true, true
   erase(lock, 'w' .. owner)
 end
 
 local function ticket_of(lock, owner)
   local packed = call('HGET', lock.record, 'w' .. owner)
   if not packed then return nil end
-  local channel, ttl, block, since, refreshed, passed, info =
-    string.match(packed, '^(%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (.*)$')
+  local refreshed, passed, ttl, block, since, channel, info =
+    string.match(packed, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%S+) (.*)$')
   return {
-    owner = owner, channel = channel, ttl = tonumber(ttl), block = tonumber(block), since = since,
-    refreshed = tonumber(refreshed), passed = tonumber(passed), info = info,
+    owner = owner, refreshed = refreshed + 0, passed = passed + 0, ttl = ttl + 0, block = block + 0, since = since,
+    channel = channel, info = info,
   }
 end
 
-local function write(lock, ticket)
-  set(lock, 'w' .. ticket.owner, ticket.channel .. ' ' .. ticket.ttl .. ' ' .. ticket.block .. ' ' .. ticket.since
-    .. ' ' .. text(ticket.refreshed) .. ' ' .. ticket.passed .. ' ' .. ticket.info)
+local function write(lock, ticket, refreshed)
+  put(lock, 'w' .. ticket.owner, refreshed .. ' ' .. ticket.passed .. ' ' .. ticket.ttl .. ' '
+    .. ticket.block .. ' ' .. ticket.since .. ' ' .. ticket.channel .. ' ' .. ticket.info)
   keep(lock, now + TICKET_LIFE)
 end
 
 -- The first live ticket; dead ones before it are dropped.
 local function head(lock)
-  while lock.from <= #lock.queue do
-    local owner = sub(lock.queue, lock.from, lock.from + 31)
+  while lock.queue ~= '' do
+    local owner = sub(lock.queue, 1, 32)
     local ticket = ticket_of(lock, owner)
     if ticket and now < ticket.refreshed + TICKET_LIFE then return ticket end
-    drop(lock, lock.from, owner)
+    drop(lock, 1, owner)
   end
+end
+
+local function next_token(lock)
+  return math.max(lock.last + 1, now)
 end
 
 local function is_open(lock, ticket)
@@ -97,80 +103,78 @@ local function tell(ticket, message)
   return type(heard) == 'number' and heard or 1
 end
 
-local function grant(lock, owner, ttl, block, info)
-  local first = math.max(lock.last + 1, now)
+local function grant(lock, owner, ttl, block, info, first)
+  local shown = text(first)
   lock.last = first + block - 1
-  lock.value, lock.owner, lock.first, lock.left = owner, owner, first, ttl
-  call('SET', lock.key, owner, 'PX', text(ttl))
-  set(lock, 'o', owner)
-  set(lock, 'f', text(first))
-  set(lock, 's', text(now))
-  set(lock, 'i', info)
-  set(lock, 'l', text(lock.last))
+  lock.holder, lock.owner, lock.first, lock.granted = owner, owner, first, ttl
+  put(lock, 'o', owner)
+  put(lock, 'f', shown)
+  put(lock, 's', first == now and shown or text(now))
+  put(lock, 'i', info)
+  put(lock, 'l', block == 1 and shown or text(lock.last))
   close(lock)
   keep(lock, lock.last + ttl * 1000 * COUNTER_TTLS)
 end
 
--- If the lock is free and a live ticket waits, hands the lock over and tells.
+-- Drops the dead from the head of the queue; if the lock is free and a live ticket waits, hands it over and tells.
 local function settle(lock, me)
   local ticket = head(lock)
-  while ticket and not lock.value do
+  while ticket and not lock.holder do
     if is_open(lock, ticket) then return end
-    drop(lock, lock.from, ticket.owner)
+    drop(lock, 1, ticket.owner)
     -- A server that takes no writes says so here, before anybody is told of a grant; and after a first write that
     -- needs no memory, Redis lets the others pass though its memory is full.
     forget(lock)
     local ttl = math.min(ticket.ttl, GRANT_TTL)
-    local first = math.max(lock.last + 1, now)
-    local heard = tell(ticket, 'g' .. ticket.owner .. ' ' .. text(first) .. ' ' .. text(ttl))
+    local first = next_token(lock)
+    local heard = tell(ticket, 'g' .. ticket.owner .. ' ' .. text(first) .. ' ' .. ttl)
     if heard > 0 or ticket.owner == me or now < ticket.refreshed + UNREACHABLE_AFTER then
-      return grant(lock, ticket.owner, ttl, ticket.block, ticket.info)
+      return grant(lock, ticket.owner, ttl, ticket.block, ticket.info, first)
     end
     ticket = head(lock)
   end
-  if not ticket and not lock.value then close(lock) end
+  if not ticket and not lock.holder then close(lock) end
 end
 
 -- Tombstones that have ended are dropped when the record's end is pushed, which happens once in ten ttls.
 local function sweep(lock)
-  if not lock.sweep or lock.sweep > now then return end
-  local all, earliest = call('HGETALL', lock.record), nil
+  if not lock.due or lock.due > now then return end
+  local all = call('HGETALL', lock.record)
+  lock.due = nil
   for at = 1, #all, 2 do
     if sub(all[at], 1, 1) == 'x' then
-      local ends = tonumber(all[at + 1])
+      local ends = all[at + 1] + 0
       if ends <= now then
         erase(lock, all[at])
-      elseif not earliest or ends < earliest then
-        earliest = ends
+      elseif not lock.due or ends < lock.due then
+        lock.due = ends
       end
     end
   end
-  if earliest then set(lock, 'b', text(earliest)) else erase(lock, 'b') end
+  if lock.due then put(lock, 'b', text(lock.due)) else erase(lock, 'b') end
 end
 
--- Writes what has changed.
+-- Writes what has changed: the record, then the lock. Where the record may not be written, no lock is left behind.
 local function store(lock)
-  if lock.moved then set(lock, 'q', sub(lock.queue, lock.from)) end
-  if lock.extend then
-    sweep(lock)
-    set(lock, 'u', text(lock.kept))
-  end
+  if lock.extended then sweep(lock) end
+  if lock.moved then put(lock, 'q', lock.queue) end
+  if lock.turned then put(lock, 'u', text((lock.queue ~= '' or lock.due) and -lock.kept or lock.kept)) end
   forget(lock)
-  if #lock.set > 0 then call('HSET', lock.record, unpack(lock.set)) end
-  if lock.extend then call('PEXPIRE', lock.record, text(math.ceil((lock.kept - now) / 1000))) end
+  if lock.set[1] then call('HSET', lock.record, unpack(lock.set)) end
+  if lock.extended then call('PEXPIRE', lock.record, text(math.ceil((lock.kept - now) / 1000))) end
+  if lock.granted then
+    call('SET', lock.key, lock.holder, 'PX', lock.granted)
+  elseif lock.released then
+    call('DEL', lock.key)
+  end
 end
 
--- Milliseconds left of the hold; -1 if it has no end.
-local function left_of(lock)
-  if not lock.value then return 0 end
-  return lock.left or call('PTTL', lock.key)
-end
-
-local function holds(lock, me)
-  return lock.value == me and lock.owner == me
+-- Milliseconds left of the hold, granted here or before; -1 if it has no end.
+local function left(lock)
+  return lock.granted or lock.holder and call('PTTL', lock.key) or 0
 end
 
 local function queued(lock, place)
-  local foreign = lock.value and lock.value ~= lock.owner
-  return { QUEUED, lock.last, left_of(lock), (place - lock.from) / 33, foreign and 1 or 0 }
+  local foreign = lock.holder and lock.holder ~= lock.owner
+  return { QUEUED, lock.last, left(lock), (place - 1) / 33, foreign and 1 or 0 }
 end

@@ -1,40 +1,40 @@
-local lock = lock_of(KEYS[1], KEYS[2], call('GET', KEYS[1]), fields)
-if (tonumber(fields[4]) or 0) > now then return { GONE } end
-if last > lock.last then
-  lock.last = last
-  set(lock, 'l', text(last))
-  keep(lock, math.max(last, now) + ttl * 1000 * COUNTER_TTLS)
+local lock = read(KEYS[1], KEYS[2], call('GET', KEYS[1]), me)
+if lock.buried and lock.buried > now then return GONE end
+if reached > lock.last then
+  lock.last = reached
+  put(lock, 'l', text(reached))
 end
+if floor > 0 then keep(lock, math.max(reached, now) + ttl * 1000 * COUNTER_TTLS) end
 settle(lock, me)
-if holds(lock, me) then
+if lock.holder == me and lock.owner == me then
   store(lock)
-  return { GRANTED, lock.first, left_of(lock) }
+  return { GRANTED, lock.first, left(lock) }
 end
-local place = find(lock.queue, me, lock.from, true)
-if not lock.value then
+local place = string.find(lock.queue, me, 1, true)
+if not lock.holder then
   -- Nobody waits, or the lock is open: this owner passes the head over, unless it is the head.
   local ticket = head(lock)
   if place then drop(lock, place, me) end
   if ticket and ticket.owner ~= me then
     ticket.passed = ticket.passed + 1
-    write(lock, ticket)
+    write(lock, ticket, text(ticket.refreshed))
   end
-  grant(lock, me, ttl, block, ARGV[7])
+  grant(lock, me, ttl, block, ARGV[7], next_token(lock))
   store(lock)
-  return { GRANTED, lock.first, ttl }
+  return lock.first
 end
 if ARGV[3] == '0' then
   store(lock)
-  return { HELD, left_of(lock) }
+  return { HELD, left(lock) }
 end
 if not place then
   place = #lock.queue + 1
   lock.queue = lock.queue .. me .. ','
-  lock.moved = true
-  write(lock, {
-    owner = me, channel = ARGV[6], ttl = ARGV[2], block = ARGV[4], since = text(now), refreshed = now, passed = 0,
-    info = ARGV[7],
-  })
+  lock.moved, lock.turned = true, true
+  local joined = text(now)
+  local ticket =
+    { owner = me, passed = 0, ttl = ARGV[2], block = ARGV[4], since = joined, channel = ARGV[6], info = ARGV[7] }
+  write(lock, ticket, joined)
 end
 store(lock)
 return queued(lock, place)

@@ -1,32 +1,34 @@
 -- Renew and Refresh of many locks. KEYS: lock, record, and so on. ARGV: owner, ttl in ms, 1 for a Refresh, and so on.
 local function tend(key, record, me, ttl, refresh)
-  local lock = lock_of(key, record, call('GET', key), read(record, me))
+  local lock = read(key, record, call('GET', key), me)
   settle(lock, me)
-  if holds(lock, me) then
-    local left = left_of(lock)
+  if lock.holder == me and lock.owner == me then
+    local rest = left(lock)
     -- Never nearer. A hold whose end somebody took away gets one again.
-    if left < ttl then
-      left = ttl
-      call('PEXPIRE', key, text(ttl))
+    if lock.granted then
+      lock.granted = math.max(rest, ttl)
+    elseif rest < ttl then
+      call('PEXPIRE', key, ttl)
     end
-    keep(lock, now + (left + ttl * COUNTER_TTLS) * 1000)
+    rest = math.max(rest, ttl)
+    keep(lock, now + (rest + ttl * COUNTER_TTLS) * 1000)
     store(lock)
-    return { GRANTED, lock.first, left, 0, 0 }
+    return { GRANTED, lock.first, rest, 0, 0 }
   end
-  local place = refresh and find(lock.queue, me, lock.from, true)
+  local place = refresh and string.find(lock.queue, me, 1, true)
   if not place then
     store(lock)
     return { GONE, 0, 0, 0, 0 }
   end
   local ticket = ticket_of(lock, me)
-  if place == lock.from and not lock.value and is_open(lock, ticket) then
+  if place == 1 and not lock.holder and is_open(lock, ticket) then
     drop(lock, place, me)
-    grant(lock, me, ttl, ticket.block, ticket.info)
+    grant(lock, me, ttl, ticket.block, ticket.info, next_token(lock))
     store(lock)
     return { GRANTED, lock.first, ttl, 0, 0 }
   end
-  ticket.refreshed, ticket.ttl = now, ttl
-  write(lock, ticket)
+  ticket.ttl = ttl
+  write(lock, ticket, text(now))
   store(lock)
   return queued(lock, place)
 end
@@ -35,7 +37,7 @@ local replies = {}
 for at = 1, #KEYS / 2 do
   local argument = 3 * at - 2
   -- One lock that is none must not fail the others.
-  local ok, reply = pcall(tend, KEYS[2 * at - 1], KEYS[2 * at], ARGV[argument], tonumber(ARGV[argument + 1]),
+  local ok, reply = pcall(tend, KEYS[2 * at - 1], KEYS[2 * at], ARGV[argument], ARGV[argument + 1] + 0,
     ARGV[argument + 2] == '1')
   if not ok then reply = { FAILED, type(reply) == 'table' and reply.err or tostring(reply), 0, 0, 0 } end
   for word = 1, 5 do

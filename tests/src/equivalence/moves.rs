@@ -1,0 +1,210 @@
+//! What may happen to a store in a run, and how it is drawn.
+
+use std::time::Duration;
+
+use fencelock::Token;
+use fencelock::port::{Action, LockKey, OwnerId, Step, Take};
+use proptest::prelude::*;
+
+use super::world::World;
+
+/// Clients in a run.
+pub const CLIENTS: usize = 2;
+/// Locks in a run.
+pub const LOCKS: u8 = 2;
+/// Owner ids in a run.
+const OWNERS: u8 = 5;
+
+/// The times of a run.
+#[derive(Clone, Debug)]
+pub struct Scale {
+    /// The leases asked for.
+    pub ttls: [Duration; 3],
+    /// The step in which time passes.
+    pub unit: Duration,
+    /// The most units at once.
+    pub leap: u32,
+    /// The life of tombstones.
+    pub tombstone: Duration,
+    /// Whether Takes carry floors above the counter.
+    pub high_floors: bool,
+    /// How long the moves between two passes may really take.
+    pub patience: Duration,
+}
+
+impl Scale {
+    /// For a clock that the test moves. No sum of units comes near the end of a lease, so that what really passes in
+    /// the meantime decides nothing; the other limits are met exactly.
+    pub fn moved() -> Self {
+        Self {
+            ttls: [3_850, 20_350, 600_050].map(Duration::from_millis),
+            unit: Duration::from_millis(1_100),
+            leap: 500,
+            tombstone: Duration::from_secs(66),
+            high_floors: true,
+            patience: Duration::from_millis(400),
+        }
+    }
+
+    /// For a clock that runs.
+    pub fn running() -> Self {
+        Self {
+            ttls: [Duration::from_millis(300), Duration::from_mins(10), Duration::from_mins(12)],
+            unit: Duration::from_millis(750),
+            leap: 1,
+            tombstone: Duration::from_mins(1),
+            high_floors: false,
+            patience: Duration::from_millis(200),
+        }
+    }
+}
+
+/// One thing that happens.
+#[derive(Clone, Debug)]
+pub enum Move {
+    /// A client sends steps.
+    Batch {
+        /// Which client.
+        client: usize,
+        /// What it sends.
+        steps: Vec<StepPlan>,
+    },
+    /// So many units of time pass.
+    Pass(u32),
+    /// A lock is deleted by somebody who is not fencelock.
+    Vanish {
+        /// Which lock.
+        lock: u8,
+    },
+    /// A client goes away without a word.
+    HangUp {
+        /// Which client.
+        client: usize,
+    },
+}
+
+/// A step, before it is known which tokens there are.
+#[derive(Clone, Debug)]
+pub struct StepPlan {
+    lock: u8,
+    who: Who,
+    action: ActionPlan,
+}
+
+/// Whose step it is; most steps are by somebody whom they concern.
+#[derive(Clone, Copy, Debug)]
+enum Who {
+    Owner(u8),
+    Holder,
+    Head,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum ActionPlan {
+    Take { ttl: usize, wait: bool, block: u32, floor: Floor },
+    Refresh { ttl: usize },
+    Renew { ttl: usize },
+    Free { open: bool },
+    Leave { tombstone: bool },
+    Read,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Floor {
+    None,
+    Seen,
+    Above,
+    FarAbove,
+}
+
+/// The lock's key.
+pub(super) fn lock(number: u8) -> LockKey {
+    LockKey::new(["orders:42", "shelf {7}:}*"][usize::from(number)])
+}
+
+/// Owner ids are alike on purpose: whoever looks for one within others must not mistake them.
+fn owner(number: u8) -> OwnerId {
+    let text = format!("{:032x}", 0x1111_1110 + u32::from(number));
+    OwnerId::parse(&text).expect("32 hexadecimal digits")
+}
+
+impl StepPlan {
+    pub(super) fn step(&self, scale: &Scale, world: &World) -> Step {
+        let lock = lock(self.lock);
+        let owner = match self.who {
+            Who::Owner(number) => owner(number),
+            Who::Holder => world.holder(&lock).unwrap_or_else(|| owner(0)),
+            Who::Head => world.head(&lock).unwrap_or_else(|| owner(1)),
+        };
+        let action = match self.action {
+            ActionPlan::Take { ttl, wait, block, floor } => {
+                let floor = match floor {
+                    // Where both clocks run, a floor that either clamps to its own is not the same one.
+                    Floor::Above | Floor::FarAbove if !scale.high_floors => 0,
+                    Floor::None => 0,
+                    Floor::Seen => world.last(&lock),
+                    Floor::Above => world.last(&lock) + 1_000_000,
+                    Floor::FarAbove => world.now + 3_600_000_000,
+                };
+                let info = format!("{{\"owner\":\"{owner}\"}}").into();
+                let floor = Token::new(floor);
+                Action::Take(Take { ttl: scale.ttls[ttl], wait, block, floor, info })
+            }
+            ActionPlan::Refresh { ttl } => Action::Refresh { ttl: scale.ttls[ttl] },
+            ActionPlan::Renew { ttl } => Action::Renew { ttl: scale.ttls[ttl] },
+            ActionPlan::Free { open } => Action::Free { open },
+            ActionPlan::Leave { tombstone } => {
+                Action::Leave { tombstone: tombstone.then_some(scale.tombstone) }
+            }
+            ActionPlan::Read => Action::Read,
+        };
+        Step { lock, owner, action }
+    }
+}
+
+/// Random moves, fit for any store.
+pub fn moves(scale: &Scale) -> impl Strategy<Value = Vec<Move>> + use<> {
+    let leap = scale.leap;
+    // Some runs are nearly all `fair: false`: only there a head is passed over again and again.
+    let open = prop_oneof![2 => Just(0.3), 1 => Just(0.95)];
+    open.prop_flat_map(move |open| prop::collection::vec(one(leap, open), 1..50))
+}
+
+fn one(leap: u32, open: f64) -> impl Strategy<Value = Move> {
+    let floor = prop_oneof![
+        6 => Just(Floor::None),
+        1 => Just(Floor::Seen),
+        1 => Just(Floor::Above),
+        1 => Just(Floor::FarAbove),
+    ];
+    let ttl = 0..3usize;
+    let number = (0..OWNERS).prop_map(Who::Owner);
+    let anyone = prop_oneof![2 => number.clone(), 2 => Just(Who::Holder), 2 => Just(Who::Head)];
+    let take = (ttl.clone(), prop::bool::weighted(0.8), prop_oneof![Just(1u32), Just(16)], floor)
+        .prop_map(|(ttl, wait, block, floor)| ActionPlan::Take { ttl, wait, block, floor });
+    let refresh = ttl.clone().prop_map(|ttl| ActionPlan::Refresh { ttl });
+    let renew = ttl.prop_map(|ttl| ActionPlan::Renew { ttl });
+    let free = prop::bool::weighted(open).prop_map(|open| ActionPlan::Free { open });
+    let leave = any::<bool>().prop_map(|tombstone| ActionPlan::Leave { tombstone });
+    let step = prop_oneof![
+        10 => (number, take),
+        3 => (anyone.clone(), refresh),
+        2 => (anyone.clone(), renew),
+        2 => (anyone.clone(), free.clone()),
+        6 => (Just(Who::Holder), free),
+        3 => (anyone.clone(), leave),
+        2 => (anyone, Just(ActionPlan::Read)),
+    ];
+    let lock = prop_oneof![5 => Just(0), 1 => 0..LOCKS];
+    let step =
+        (lock.clone(), step).prop_map(|(lock, (who, action))| StepPlan { lock, who, action });
+    let several = prop::collection::vec(step.clone(), 2..5);
+    let batch = prop_oneof![3 => prop::collection::vec(step, 1), 1 => several];
+    prop_oneof![
+        24 => (0..CLIENTS, batch).prop_map(|(client, steps)| Move::Batch { client, steps }),
+        4 => (1..=leap.min(4)).prop_map(Move::Pass),
+        1 => (1..=leap).prop_map(Move::Pass),
+        1 => lock.prop_map(|lock| Move::Vanish { lock }),
+        1 => Just(Move::HangUp { client: 1 }),
+    ]
+}

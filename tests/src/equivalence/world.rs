@@ -1,0 +1,75 @@
+//! The model's side of a run.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use fencelock::driver::record::{Record, Scene};
+use fencelock::port::{LockKey, Notice, Outcome, OwnerId, Step};
+
+use super::moves::{CLIENTS, Scale, StepPlan};
+
+/// Every lock's record, by the model.
+pub(super) struct World {
+    pub(super) now: u64,
+    /// Who still listens.
+    pub(super) connected: [bool; CLIENTS],
+    /// What each client should have been told and has not been asked about.
+    pub(super) told: [Vec<Notice>; CLIENTS],
+    records: BTreeMap<LockKey, Record>,
+}
+
+impl World {
+    pub(super) fn new(now: u64) -> Self {
+        Self { now, connected: [true; CLIENTS], told: Default::default(), records: BTreeMap::new() }
+    }
+
+    /// The highest token drawn so far.
+    pub(super) fn last(&self, lock: &LockKey) -> u64 {
+        self.records.get(lock).map_or(0, |record| record.last)
+    }
+
+    /// Who held it when it was last looked at.
+    pub(super) fn holder(&self, lock: &LockKey) -> Option<OwnerId> {
+        Some(self.records.get(lock)?.holder.as_ref()?.owner)
+    }
+
+    /// Who waits first.
+    pub(super) fn head(&self, lock: &LockKey) -> Option<OwnerId> {
+        Some(self.records.get(lock)?.tickets.front()?.owner)
+    }
+
+    /// Carries out a batch, each step drawn up when it is its turn; answers the steps and their outcomes.
+    pub(super) fn carry_out(
+        &mut self,
+        client: usize,
+        plans: &[StepPlan],
+        scale: &Scale,
+    ) -> Vec<(Step, Outcome)> {
+        let channel: Arc<str> = client.to_string().into();
+        let number = |channel: &str| channel.parse::<usize>().expect("channels are numbers here");
+        let connected = self.connected;
+        let reachable = |channel: &str| connected[number(channel)];
+        let mut scene =
+            Scene { now: self.now, channel: &channel, reachable: &reachable, notices: Vec::new() };
+        let mut done = Vec::new();
+        for plan in plans {
+            let step = plan.step(scale, self);
+            let record = self.records.entry(step.lock.clone()).or_default();
+            let outcome = record.apply(&step, &mut scene);
+            done.push((step, outcome));
+        }
+        for (channel, notice) in scene.notices {
+            self.told[number(&channel)].push(notice);
+        }
+        done
+    }
+
+    /// Somebody deletes the lock behind everybody's back.
+    pub(super) fn vanish(&mut self, lock: &LockKey) {
+        if let Some(record) = self.records.get_mut(lock)
+            && record.holder.take().is_some()
+        {
+            record.open_since = None;
+        }
+    }
+}

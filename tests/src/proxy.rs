@@ -1,0 +1,123 @@
+//! A network that fails on purpose: a TCP proxy on loopback that cuts and holds back.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use url::Url;
+
+/// What befalls the connections of a proxy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Weather {
+    Fair,
+    /// Of the next reply only so many bytes arrive, then the connection is cut.
+    CutAfter(usize),
+    /// What clients send stays on the way.
+    HoldRequests,
+    /// What the server answers stays on the way.
+    HoldReplies,
+}
+
+/// A proxy before one server. Its connections end when it is dropped.
+pub struct Proxy {
+    url: Url,
+    /// The weather of the connections made last, and of those to come.
+    weather: watch::Sender<Arc<watch::Sender<Weather>>>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Proxy {
+    /// A proxy before the server on this port of the machine.
+    pub async fn before(port: u16) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a loopback port can be had");
+        let address = listener.local_addr().expect("a bound socket has an address");
+        let (weather, now) = watch::channel(Arc::new(watch::channel(Weather::Fair).0));
+        let task = tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let weather = now.borrow().subscribe();
+                tokio::spawn(carry(client, SocketAddr::from(([127, 0, 0, 1], port)), weather));
+            }
+        });
+        let url = format!("redis://{address}").parse().expect("this is a URL");
+        Self { url, weather, task }
+    }
+
+    /// Where clients connect to.
+    pub fn url(&self) -> Url {
+        self.url.clone()
+    }
+
+    /// Cuts the present connections after so many bytes of their next reply.
+    pub fn cut_after(&self, bytes: usize) {
+        self.change(Weather::CutAfter(bytes));
+    }
+
+    /// Holds back what the present connections send, until the result is dropped; even if the client has gone by then.
+    pub fn hold_requests(&self) -> Held {
+        Held(self.change(Weather::HoldRequests))
+    }
+
+    /// Holds back what the present connections are answered, until the result is dropped.
+    pub fn hold_replies(&self) -> Held {
+        Held(self.change(Weather::HoldReplies))
+    }
+
+    /// Those connected now meet this weather; those who come later meet a fair one.
+    fn change(&self, weather: Weather) -> Arc<watch::Sender<Weather>> {
+        let present = self.weather.send_replace(Arc::new(watch::channel(Weather::Fair).0));
+        present.send_replace(weather);
+        present
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Connections whose data is held back; it flows again when this is dropped.
+pub struct Held(Arc<watch::Sender<Weather>>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.send_replace(Weather::Fair);
+    }
+}
+
+async fn carry(client: TcpStream, server: SocketAddr, weather: watch::Receiver<Weather>) {
+    let Ok(server) = TcpStream::connect(server).await else { return };
+    let (mut from_client, mut to_client) = client.into_split();
+    let (mut from_server, mut to_server) = server.into_split();
+    let mut out = weather.clone();
+    let requests = tokio::spawn(async move {
+        let mut buffer = [0; 8192];
+        while let Ok(count @ 1..) = from_client.read(&mut buffer).await {
+            if out.wait_for(|weather| *weather != Weather::HoldRequests).await.is_err()
+                || to_server.write_all(&buffer[..count]).await.is_err()
+            {
+                return;
+            }
+        }
+    });
+    let mut back = weather;
+    let mut buffer = [0; 8192];
+    while let Ok(count @ 1..) = from_server.read(&mut buffer).await {
+        let weather = match back.wait_for(|weather| *weather != Weather::HoldReplies).await {
+            Ok(weather) => *weather,
+            Err(_) => return,
+        };
+        let cut = match weather {
+            Weather::CutAfter(bytes) => Some(bytes.min(count)),
+            _ => None,
+        };
+        // A client that has gone hears nothing; what it sent is carried on all the same.
+        let _ = to_client.write_all(&buffer[..cut.unwrap_or(count)]).await;
+        if cut.is_some() {
+            requests.abort();
+            return;
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Every store against the model.
+
+use std::cell::Cell;
+
+use fencelock_tests::equivalence::{
+    MemorySubject, Move, RedisSubject, RunningRedis, Scale, SqliteSubject, Subject, Verdict, moves,
+    run,
+};
+use fencelock_tests::servers::RedisServer;
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
+
+/// Runs so many random cases; panics with the shortest one that differs.
+fn check<S: Subject>(seed: u8, cases: u32, scale: &Scale, subject: impl Fn() -> S) {
+    if let Some((moves, difference)) = search(seed, cases, 500, scale, subject) {
+        panic!("{difference}\nin {moves:#?}");
+    }
+}
+
+/// A case that differs, if there is one among so many, shortened in at most so many tries.
+fn search<S: Subject>(
+    seed: u8,
+    cases: u32,
+    shorten: u32,
+    scale: &Scale,
+    subject: impl Fn() -> S,
+) -> Option<(Vec<Move>, String)> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let config =
+        Config { cases, failure_persistence: None, max_shrink_iters: shorten, ..Config::default() };
+    // The same cases every time: a failure is found again.
+    let mut runner =
+        TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]));
+    let (all, slow) = (Cell::new(0), Cell::new(0));
+    let result = runner.run(&moves(scale), |moves| {
+        all.set(all.get() + 1);
+        match runtime.block_on(async { run(&subject(), scale, &moves).await }) {
+            Verdict::Alike => Ok(()),
+            Verdict::TooSlow => {
+                slow.set(slow.get() + 1);
+                Ok(())
+            }
+            Verdict::Different(difference) => Err(TestCaseError::fail(difference)),
+        }
+    });
+    assert!(
+        slow.get() * 4 <= all.get(),
+        "the machine is too slow: {slow:?} of {all:?} prove nothing"
+    );
+    match result {
+        Ok(()) => None,
+        Err(TestError::Fail(difference, moves)) => Some((moves, difference.to_string())),
+        Err(TestError::Abort(reason)) => panic!("{reason}"),
+    }
+}
+
+#[test]
+fn memory() {
+    check(7, 1_000, &Scale::moved(), MemorySubject::new);
+}
+
+#[test]
+fn sqlite() {
+    check(7, 200, &Scale::moved(), SqliteSubject::new);
+}
+
+#[test]
+fn redis() {
+    let server = RedisServer::start();
+    check(7, 300, &Scale::moved(), || RedisSubject::new(server.url()));
+}
+
+/// The same with the server's own clock and the real end of leases.
+#[test]
+fn redis_in_real_time() {
+    std::thread::scope(|scope| {
+        for seed in 0..12 {
+            scope.spawn(move || {
+                let server = RedisServer::start();
+                check(seed, 2, &Scale::running(), || RunningRedis::new(server.url()));
+            });
+        }
+    });
+}
+
+/// The suite is not blind: a model that is broken in any clause differs from the scripts.
+#[test]
+fn every_broken_clause_is_seen() {
+    use fencelock::mutation::{Mutant, activate};
+    let server = RedisServer::start();
+    for mutant in [
+        Mutant::NoTombstone,
+        Mutant::FreeWithoutOwnerCheck,
+        Mutant::RenewWithoutOwnerCheck,
+        Mutant::RenewShortens,
+        Mutant::BareCounterToken,
+        Mutant::TokenRepeats,
+        Mutant::FloorIgnored,
+        Mutant::HandOverToDeadWaiter,
+        Mutant::RefreshCreatesTicket,
+        Mutant::TakePassesWaiters,
+        Mutant::FreeDoesNotSettle,
+        Mutant::OnlyFreeSettles,
+        Mutant::LeaveForgetsHold,
+        Mutant::TombstoneIgnored,
+        Mutant::QueueServedFromTheBack,
+        Mutant::ExpiryIgnored,
+    ] {
+        activate(Some(mutant));
+        let found = search(7, 300, 0, &Scale::moved(), || RedisSubject::new(server.url()));
+        activate(None);
+        assert!(found.is_some(), "300 cases do not see this: {}", mutant.describe());
+    }
+}

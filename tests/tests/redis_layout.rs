@@ -1,0 +1,254 @@
+//! What lies on a Redis server, who else may lie there, and what a step costs.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use fencelock::driver::redis::RedisStore;
+use fencelock::options::Options;
+use fencelock::port::{Action, LeaseStore, LockKey, Notice, Outcome, OwnerId, Step};
+use fencelock_tests::bare::{Bare, TTL, take};
+use fencelock_tests::servers::RedisServer;
+use redis::Commands;
+
+const ODD_NAMES: &[&str] = &[
+    "orders:42",
+    "{}",
+    "{}a{b}",
+    "a{b}c",
+    "}{",
+    "{",
+    "}",
+    "a}b",
+    "{{a}}",
+    "{a",
+    "ä{ö}ü",
+    "鎖",
+    "{}:lock:{x}",
+    "a b",
+    "*",
+    "{a}}",
+];
+
+async fn connect(server: &RedisServer) -> Bare {
+    Bare::connect(&server.url(), &Options::default()).await.expect("the server takes clients")
+}
+
+fn commands(admin: &mut redis::Connection) -> BTreeMap<String, u64> {
+    let info: String = redis::cmd("INFO").arg("commandstats").query(admin).unwrap();
+    let counts = info.lines().filter_map(|line| {
+        let (name, rest) = line.strip_prefix("cmdstat_")?.split_once(":calls=")?;
+        Some((name.to_owned(), rest.split(',').next()?.parse().ok()?))
+    });
+    counts.filter(|(name, _)| name != "info" && !name.starts_with("config")).collect()
+}
+
+/// The commands the server counts while `work` runs, and what that comes to.
+async fn cost<T>(
+    admin: &mut redis::Connection,
+    work: impl Future<Output = T>,
+) -> (BTreeMap<String, u64>, T) {
+    let () = redis::cmd("CONFIG").arg("RESETSTAT").exec(admin).unwrap();
+    let done = work.await;
+    (commands(admin), done)
+}
+
+#[tokio::test]
+async fn an_uncontended_pair_costs_nine_commands() {
+    let server = RedisServer::start();
+    let (client, mut admin) = (connect(&server).await, server.admin());
+    let pair = || async {
+        let owner = client.hold("orders").await;
+        assert_eq!(client.ask("orders", owner, Action::Free { open: false }).await, Outcome::Freed);
+    };
+    let (first, ()) = cost(&mut admin, pair()).await;
+    assert!(first.values().sum::<u64>() <= 14, "{first:?}");
+    let (next, ()) = cost(&mut admin, pair()).await;
+    assert_eq!(next["evalsha"], 2);
+    assert_eq!(next.values().sum::<u64>(), 9, "{next:?}");
+}
+
+#[tokio::test]
+async fn a_contended_pair_costs_two_scripts() {
+    let server = RedisServer::start();
+    let (mut client, mut admin) = (connect(&server).await, server.admin());
+    let mut owner = client.hold("orders").await;
+    let mut costs = Vec::new();
+    for _ in 0..3 {
+        let (counted, waiter) = cost(&mut admin, async {
+            let waiter = client.queue("orders").await;
+            client.ask("orders", owner, Action::Free { open: false }).await;
+            waiter
+        })
+        .await;
+        costs.push(counted);
+        owner = waiter;
+        assert!(
+            matches!(client.hear().await, Notice::Granted { owner: told, .. } if told == owner)
+        );
+    }
+    assert_eq!(costs[2]["evalsha"], 2, "{costs:?}");
+    assert!(costs[2].values().sum::<u64>() <= 18, "{costs:?}");
+}
+
+#[tokio::test]
+async fn many_leases_are_renewed_by_few_scripts() {
+    let server = RedisServer::start();
+    let (client, mut admin) = (connect(&server).await, server.admin());
+    let steps = |action: &Action| -> Vec<Step> {
+        let owners = (0..1200u128).map(|n| OwnerId::parse(&format!("{n:032x}")).unwrap());
+        let step = |(number, owner)| Step {
+            lock: LockKey::new(format!("orders:{number}")),
+            owner,
+            action: action.clone(),
+        };
+        owners.enumerate().map(step).collect()
+    };
+    for answer in client.store.step(&steps(&take(false))).await {
+        assert!(matches!(answer, Ok(Outcome::Granted { .. })), "{answer:?}");
+    }
+    let renewals = steps(&Action::Renew { ttl: 2 * TTL });
+    let (counted, ()) = cost(&mut admin, async {
+        for answer in client.store.step(&renewals).await {
+            let Ok(Outcome::Granted { left, .. }) = answer else { panic!("{answer:?}") };
+            assert!(left > TTL);
+        }
+    })
+    .await;
+    assert_eq!(counted["evalsha"], 3);
+}
+
+#[tokio::test]
+async fn everything_has_an_end_and_the_record_outlives_the_lock() {
+    let server = RedisServer::start();
+    let (client, mut admin) = (connect(&server).await, server.admin());
+    let owner = client.hold("orders").await;
+    let waiter = client.queue("orders").await;
+    client.ask("shelf", owner, Action::Leave { tombstone: Some(2 * TTL) }).await;
+    client.ask("orders", waiter, Action::Refresh { ttl: 4 * TTL }).await;
+    client.ask("orders", owner, Action::Renew { ttl: 4 * TTL }).await;
+    let keys: Vec<String> = admin.keys("*").unwrap();
+    assert_eq!(keys.len(), 3, "{keys:?}");
+    let mut left = |key: &str| admin.pttl::<_, i64>(key).unwrap();
+    assert!(keys.iter().all(|key| left(key) > 0));
+    let record = RedisStore::record_key(&LockKey::new("orders"));
+    assert!(left(&record) >= 10 * left("orders"));
+    assert!(left(&RedisStore::record_key(&LockKey::new("shelf"))) >= 59_000);
+}
+
+#[tokio::test]
+async fn a_tombstone_is_swept_when_it_has_ended_and_not_before() {
+    let server = RedisServer::start();
+    let (client, mut admin) = (connect(&server).await, server.admin());
+    let (soon, late) = (client.owner(), client.owner());
+    let short = Duration::from_millis(20);
+    client.ask("orders", soon, Action::Leave { tombstone: Some(short) }).await;
+    client.ask("orders", late, Action::Leave { tombstone: Some(2 * TTL) }).await;
+    assert_eq!(client.ask("orders", late, take(true)).await, Outcome::Gone);
+    tokio::time::sleep(2 * short).await;
+    client.hold("orders").await;
+    let record = RedisStore::record_key(&LockKey::new("orders"));
+    let mut is_buried = |owner| admin.hexists::<_, _, bool>(&record, format!("x{owner}")).unwrap();
+    assert_eq!((is_buried(soon), is_buried(late)), (false, true));
+    assert_eq!(client.ask("orders", late, take(true)).await, Outcome::Gone);
+    assert!(matches!(client.ask("orders", soon, take(true)).await, Outcome::Queued { .. }));
+}
+
+#[tokio::test]
+async fn a_foreign_holder_is_respected_and_polled_for() {
+    let server = RedisServer::start();
+    let (client, mut admin) = (connect(&server).await, server.admin());
+    // As redis-py does it.
+    let () =
+        redis::cmd("SET").arg(&["orders", "theirs", "NX", "PX", "60000"]).exec(&mut admin).unwrap();
+    let owner = client.owner();
+    let Outcome::Held { left: Some(left) } = client.ask("orders", owner, take(false)).await else {
+        panic!()
+    };
+    assert!(left > Duration::from_secs(50) && left <= Duration::from_mins(1));
+    let queued = client.ask("orders", owner, take(true)).await;
+    assert!(
+        matches!(queued, Outcome::Queued { left: Some(_), ahead: 0, foreign: true, .. }),
+        "{queued:?}"
+    );
+    let () = admin.persist("orders").unwrap();
+    let queued = client.ask("orders", owner, Action::Refresh { ttl: TTL }).await;
+    assert!(matches!(queued, Outcome::Queued { left: None, foreign: true, .. }), "{queued:?}");
+    let Outcome::State(state) = client.ask("orders", owner, Action::Read).await else { panic!() };
+    assert_eq!(state.holder.map(|holder| (holder.token, holder.left)), Some((None, None)));
+    for action in [Action::Free { open: false }, Action::Renew { ttl: TTL }] {
+        assert_eq!(client.ask("orders", client.owner(), action).await, Outcome::Gone);
+    }
+    let theirs: String = admin.get("orders").unwrap();
+    assert_eq!(theirs, "theirs");
+    let () = admin.del("orders").unwrap();
+    let granted = client.ask("orders", owner, Action::Refresh { ttl: TTL }).await;
+    assert!(matches!(granted, Outcome::Granted { left, .. } if left == TTL), "{granted:?}");
+    // They see ours as theirs: a string of its own with an expiry.
+    let (ours, left): (String, i64) = (admin.get("orders").unwrap(), admin.pttl("orders").unwrap());
+    assert_eq!(ours, owner.to_string());
+    assert!(left > 29_000 && left <= 30_000);
+}
+
+#[tokio::test]
+async fn a_flushed_server_forgets_the_hold_but_not_the_order_of_tokens() {
+    let server = RedisServer::start();
+    let (client, mut admin) = (connect(&server).await, server.admin());
+    let before = client.owner();
+    let Outcome::Granted { token, .. } = client.ask("orders", before, take(true)).await else {
+        panic!()
+    };
+    let () = redis::cmd("FLUSHALL").exec(&mut admin).unwrap();
+    assert_eq!(client.ask("orders", before, Action::Renew { ttl: TTL }).await, Outcome::Gone);
+    let granted = client.ask("orders", client.owner(), take(true)).await;
+    assert!(matches!(granted, Outcome::Granted { token: next, .. } if next > token));
+}
+
+#[tokio::test]
+async fn names_are_found_by_their_letters_not_by_patterns() {
+    let server = RedisServer::start();
+    let client = connect(&server).await;
+    for name in ODD_NAMES {
+        client.hold(name).await;
+    }
+    let mut all: Vec<_> = ODD_NAMES.iter().map(|name| LockKey::new(*name)).collect();
+    all.sort();
+    assert_eq!(client.store.names("").await.unwrap(), all);
+    assert_eq!(client.store.names("*").await.unwrap(), [LockKey::new("*")]);
+    let found = client.store.names("a").await.unwrap();
+    assert_eq!(found, ["a b", "a{b}c", "a}b"].map(LockKey::new));
+    assert!(client.store.names("order?").await.unwrap().is_empty());
+}
+
+/// The server itself says which slot a key is in.
+#[tokio::test]
+async fn a_record_shares_the_slot_of_its_lock() {
+    let server = RedisServer::start_with(&["--cluster-enabled", "yes"]);
+    let mut admin = server.admin();
+    let mut slot = |key: &str| -> u16 {
+        redis::cmd("CLUSTER").arg("KEYSLOT").arg(key).query(&mut admin).unwrap()
+    };
+    let long =
+        ["x".repeat(512), format!("{{{}}}", "é".repeat(250)), format!("}}{}", "{".repeat(511))];
+    let names = ODD_NAMES.iter().copied().chain(long.iter().map(String::as_str));
+    for name in names {
+        let record = RedisStore::record_key(&LockKey::new(name));
+        assert_eq!(slot(&record), slot(name), "{name} and {record}");
+    }
+}
+
+/// Owner ids of 32 digits are found in the queue only where one stands.
+#[tokio::test]
+async fn neighbours_in_the_queue_are_told_apart() {
+    let server = RedisServer::start();
+    let client = connect(&server).await;
+    client.hold("orders").await;
+    let [first, second] = ["12", "21"].map(|digits| OwnerId::parse(&digits.repeat(16)).unwrap());
+    for owner in [first, second] {
+        client.ask("orders", owner, take(true)).await;
+    }
+    let queued = client.ask("orders", second, Action::Refresh { ttl: TTL }).await;
+    assert!(matches!(queued, Outcome::Queued { ahead: 1, .. }), "{queued:?}");
+    // These digits stand across the two, but for the comma between them.
+    let across = OwnerId::parse("12121212121212121221212121212121").unwrap();
+    assert_eq!(client.ask("orders", across, Action::Refresh { ttl: TTL }).await, Outcome::Gone);
+}
