@@ -83,6 +83,8 @@ mod tests {
         assert_eq!(url, "redis://:x@h");
         let joined = "fencelock ls --url=redis://:x@h b";
         assert_eq!(without_secret_url(&arguments(joined)).unwrap().0, arguments("fencelock ls b"));
-        assert!(without_secret_url(&arguments("fencelock run -- tool --url redis://:y@h")).is_none());
+        assert!(
+            without_secret_url(&arguments("fencelock run -- tool --url redis://:y@h")).is_none()
+        );
     }
 }

@@ -77,7 +77,10 @@ impl LockView {
             state: if state.holder.is_some() { "held" } else { "free" },
             last_token: state.last,
             holder: state.holder.map(Holder::new),
-            waiters: (1..).zip(state.waiters).map(|(at, waiter)| Waiter::new(at, &waiter)).collect(),
+            waiters: (1..)
+                .zip(state.waiters)
+                .map(|(at, waiter)| Waiter::new(at, &waiter))
+                .collect(),
         }
     }
 

@@ -8,9 +8,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode};
 
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
-use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid,
-};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use super::itself;
 use super::signals::exit_code;
@@ -122,10 +120,10 @@ pub(super) fn launch(mut arguments: impl Iterator<Item = OsString>) -> ExitCode 
     let error = Command::new(&program).args(arguments).exec();
     let program = program.to_string_lossy();
     if error.kind() == io::ErrorKind::NotFound {
-        say(format_args!("there is no command `{program}`; the lock is released"));
+        say(format_args!("there is no command `{program}`; check its name and PATH"));
         return ExitCode::from(NOT_FOUND);
     }
-    say(format_args!("`{program}` cannot be executed: {error}; the lock is released"));
+    say(format_args!("`{program}` cannot be executed: {error}"));
     ExitCode::from(NOT_EXECUTABLE)
 }
 

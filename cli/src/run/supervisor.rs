@@ -12,7 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::clock;
 use super::group::{Group, State};
 use super::guardian::Guardian;
-use super::signals::Signals;
+use super::signals::{Signals, exit_code};
 use super::terminal::{Terminal, stop};
 use super::verdict::{Margins, Verdict};
 use crate::exit::{LOST, say};
@@ -84,25 +84,28 @@ impl Supervisor {
     fn say(&self, sentence: Signal) {
         let name = self.claim.name();
         if sentence == Signal::KILL {
-            say(format_args!("lost: the command did not end in time and was killed (name: {name})"));
+            say(format_args!(
+                "lost: the command did not end in time and was killed (name: {name})"
+            ));
         } else if self.verdict.sudden() {
-            say(format_args!("lost: the lock is gone from the store; the command is told to end (name: {name})"));
+            say(format_args!(
+                "lost: the lock is gone from the store; the command is told to end (name: {name})"
+            ));
         } else {
-            say(format_args!("lost: the lease ends and is not renewed; the command is told to end (name: {name})"));
+            say(format_args!(
+                "lost: the lease ends and is not renewed; the command is told to end (name: {name})"
+            ));
         }
     }
 
     fn forward(&mut self, signal: Signal) {
-        match signal {
-            // Ctrl-Z on a group that has no terminal of its own: the command stops, then `stopped` stops us.
-            Signal::CONT => {
-                if let Some(terminal) = &mut self.terminal {
-                    terminal.lend(self.group.id());
-                }
-                self.group.signal(Signal::CONT);
-            }
-            signal => self.group.signal(signal),
+        if signal == Signal::CONT
+            && let Some(terminal) = &mut self.terminal
+        {
+            // `fg`, perhaps.
+            terminal.lend(self.group.id());
         }
+        self.group.signal(signal);
     }
 
     /// The command was stopped. If by job control, the shell waits for us to stop, too.
@@ -118,11 +121,16 @@ impl Supervisor {
         stop();
     }
 
+    /// Whether the guardian was quicker than this process, which may have been frozen.
+    fn ended_by_guardian(&self, code: u8) -> bool {
+        code == exit_code(Signal::KILL.as_raw()) && clock::now() >= self.verdict.last_moment()
+    }
+
     fn ended(mut self, code: u8) -> u8 {
         if let Some(terminal) = &mut self.terminal {
             terminal.take_back();
         }
-        let lost = self.verdict.told() || !self.claim.is_held();
+        let lost = self.verdict.told() || !self.claim.is_held() || self.ended_by_guardian(code);
         drop(self.guardian);
         if !lost {
             self.group.let_go();

@@ -8,9 +8,7 @@
 use nix::sys::signal::{SigSet, Signal as Blocked};
 use rustix::process::{Pid, Signal, getpgrp, getpid, kill_process};
 use rustix::stdio::stdin;
-use rustix::termios::{
-    OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr, tcsetpgrp,
-};
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr, tcsetpgrp};
 
 /// The terminal on standard input, if that is the one that controls us.
 pub(crate) struct Terminal {
