@@ -10,6 +10,7 @@ mod secret;
 mod store;
 mod view;
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -57,7 +58,7 @@ fn main() -> ExitCode {
 /// Shows clap's help or complaint.
 fn explain(complaint: &clap::Error) -> ExitCode {
     if complaint.use_stderr() {
-        eprint!("{}", secret::blot_out(complaint.render().to_string()));
+        let _ = write!(std::io::stderr(), "{}", secret::blot_out(complaint.render().to_string()));
         return ExitCode::from(exit::USAGE);
     }
     let _ = complaint.print();

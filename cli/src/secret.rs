@@ -11,6 +11,9 @@ use crate::run::itself;
 /// How the program hands itself a URL that must not stand in its arguments. Never passed on to a command.
 pub(crate) const VARIABLE: &str = "FENCELOCK_URL_FROM_FLAG";
 
+/// The subcommands that look into that variable.
+const USERS: [&str; 3] = ["run", "inspect", "ls"];
+
 /// The password of a URL.
 fn password(url: &str) -> Option<&str> {
     let (_, rest) = url.split_once("://")?;
@@ -34,6 +37,9 @@ pub(crate) fn leave_the_arguments() {
 
 /// The arguments without a `--url` that holds a password, and that URL.
 fn without_secret_url(arguments: &[OsString]) -> Option<(Vec<OsString>, OsString)> {
+    if !USERS.iter().any(|user| arguments.get(1).is_some_and(|name| name == user)) {
+        return None;
+    }
     let end = arguments.iter().position(|argument| argument == "--").unwrap_or(arguments.len());
     for at in 0..end {
         let argument = arguments[at].to_str()?;

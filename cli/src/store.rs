@@ -14,6 +14,9 @@ use crate::exit::Failure;
 
 const VARIABLE: &str = "FENCELOCK_URL";
 
+const HELP: &str = "The store: sqlite:FILE, redis://HOST:PORT or rediss://HOST:PORT; options stand in its query, \
+                    ?timeout=2s. Without it, FENCELOCK_URL is read; without that, it is a SQLite file of this user's";
+
 /// What of a path is written into a URL as it is.
 const PLAIN: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'-').remove(b'_').remove(b'~');
@@ -21,9 +24,7 @@ const PLAIN: &AsciiSet =
 /// The store to use.
 #[derive(Args)]
 pub(crate) struct Store {
-    /// The store: `sqlite:FILE`, `redis://HOST:PORT`, `rediss://...`. Options stand in its query: `?timeout=2s`.
-    /// Without it FENCELOCK_URL is read; without that, a SQLite file of this user's.
-    #[arg(long, value_name = "URL", hide_short_help = false)]
+    #[arg(long, value_name = "URL", help = HELP)]
     url: Option<String>,
 }
 

@@ -76,7 +76,7 @@ impl LockView {
             name,
             state: if state.holder.is_some() { "held" } else { "free" },
             last_token: state.last,
-            holder: state.holder.map(Holder::new),
+            holder: state.holder.as_ref().map(Holder::new),
             waiters: (1..)
                 .zip(state.waiters)
                 .map(|(at, waiter)| Waiter::new(at, &waiter))
@@ -140,7 +140,7 @@ impl LockView {
 }
 
 impl Holder {
-    fn new(holder: HolderView) -> Self {
+    fn new(holder: &HolderView) -> Self {
         let since = holder.held_for.and_then(|held| SystemTime::now().checked_sub(held));
         Self {
             token: holder.token,
@@ -173,13 +173,13 @@ impl Who {
         let Some(app) = &self.app else { return "somebody who is not fencelock's".to_owned() };
         let mut text = clean(app);
         if let Some(host) = &self.host {
-            text += &format!(" on {}", clean(host));
+            text.extend([" on ", &clean(host)]);
         }
         if let Some(pid) = self.pid {
-            text += &format!(", pid {pid}");
+            text.extend([", pid ", &pid.to_string()]);
         }
         if let Some(language) = &self.language {
-            text += &format!(" ({})", clean(language));
+            text.extend([" (", &clean(language), ")"]);
         }
         text
     }

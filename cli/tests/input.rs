@@ -2,8 +2,11 @@
 
 mod scene;
 
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
+use std::thread;
 
 use scene::{Finished, Running, Scene};
 
@@ -107,6 +110,30 @@ fn a_store_that_cannot_be_reached_is_69() {
     assert_eq!(refused(&run).0, 69, "{}", run.err);
 }
 
+#[test]
+fn a_server_that_is_absent_is_69_and_one_that_refuses_is_77() {
+    let scene = Scene::new();
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("redis://:hunter2@{}?connect_timeout=2s", server.local_addr().unwrap());
+    let wait = ["run", "--lock", "it", "--wait", "5s", "--url", &url, "--", "echo", "ran"];
+    thread::spawn(move || {
+        // Refuses whatever one client asks, then is gone.
+        let (client, _) = server.accept().unwrap();
+        let mut answers = client.try_clone().unwrap();
+        let asked = BufReader::new(client).lines().map_while(Result::ok);
+        for _ in asked.filter(|line| line.starts_with('*')) {
+            let refusal = b"-WRONGPASS invalid username-password pair or user is disabled.\r\n";
+            let _ = answers.write_all(refusal);
+        }
+    });
+    for expected in [77, 69] {
+        let run = scene.run(&wait);
+        let (code, line) = refused(&run);
+        assert_eq!(code, expected, "{line}");
+        assert!(!line.contains("hunter2"), "{line}");
+    }
+}
+
 /// A password in `--url` is in nobody's arguments and in the environment of no command.
 #[test]
 #[cfg(target_os = "linux")]
@@ -137,4 +164,22 @@ fn without_a_url_the_locks_are_this_users() {
     assert_eq!(mode("fencelock"), 0o700);
     let flag = fencelock(&["inspect", "it", "-o", "json", "--url", &scene.url()]);
     assert!(flag.out.contains("\"last_token\":0"), "{}", flag.out);
+}
+
+#[test]
+fn without_a_home_the_temporary_directory_does_if_it_is_safe() {
+    let scene = Scene::new();
+    let fencelock = || {
+        let mut command = scene.fencelock(&["ls"]);
+        command.env_remove("FENCELOCK_URL").env("XDG_STATE_HOME", "/dev/null/nowhere");
+        Running::start(command.env("TMPDIR", scene.path(""))).finish()
+    };
+    assert_eq!(fencelock().code, Some(0));
+    let directory = scene.path(&format!("fencelock-{}", rustix::process::geteuid().as_raw()));
+    assert!(directory.join("locks.db").is_file());
+    std::fs::set_permissions(&directory, PermissionsExt::from_mode(0o777)).unwrap();
+    let run = fencelock();
+    let (code, line) = refused(&run);
+    assert_eq!(code, 78, "{line}");
+    assert!(line.contains("is not a directory of yours alone"), "{line}");
 }

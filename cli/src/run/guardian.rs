@@ -5,8 +5,7 @@
 //! supervisor's end. It is in a process group of its own, blocks all signals and holds nothing of what it inherited.
 
 use std::fs::read_dir;
-use std::io::{self, Write as _};
-use std::os::fd::OwnedFd;
+use std::io::{self, PipeReader, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
 use std::time::Duration;
@@ -15,7 +14,6 @@ use nix::sys::signal::SigSet;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::Errno;
-use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::{clock, itself};
@@ -34,9 +32,9 @@ pub(crate) struct Guardian {
 }
 
 impl Guardian {
-    /// Starts one. Through the descriptor comes a byte when it guards what it was first ordered to.
-    pub(crate) fn start() -> io::Result<(Self, OwnedFd)> {
-        let (gate, opener) = pipe_with(PipeFlags::CLOEXEC)?;
+    /// Starts one. Through the pipe comes a byte when it guards what it was first ordered to.
+    pub(crate) fn start() -> io::Result<(Self, PipeReader)> {
+        let (gate, opener) = io::pipe()?;
         let mut process = Command::new(itself())
             .arg0("fencelock")
             .arg(GUARD)
@@ -141,7 +139,8 @@ impl Orders {
             Some((_, until)) => until.saturating_sub(clock::now()).min(LONGEST_REST),
             None => LONGEST_REST,
         };
-        let rest = Timespec { tv_sec: rest.as_secs() as _, tv_nsec: rest.subsec_nanos().into() };
+        let rest =
+            Timespec { tv_sec: rest.as_secs().cast_signed(), tv_nsec: rest.subsec_nanos().into() };
         match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&rest)) {
             Ok(0) | Err(Errno::INTR) => return true,
             Ok(_) => {}
@@ -179,9 +178,9 @@ mod tests {
     #[test]
     fn the_newest_whole_order_counts() {
         let mut orders = Orders { text: Vec::new(), newest: None };
-        orders.take(b"4711 1000\n47");
-        assert_eq!(orders.newest, Some((Pid::from_raw(4711).unwrap(), Duration::from_nanos(1000))));
-        orders.take(b"11 2000\nrubbish\n");
-        assert_eq!(orders.newest, Some((Pid::from_raw(4711).unwrap(), Duration::from_nanos(2000))));
+        orders.take(b"4711 15\n47");
+        assert_eq!(orders.newest, Some((Pid::from_raw(4711).unwrap(), Duration::from_nanos(15))));
+        orders.take(b"11 25\nrubbish\n");
+        assert_eq!(orders.newest, Some((Pid::from_raw(4711).unwrap(), Duration::from_nanos(25))));
     }
 }

@@ -32,7 +32,8 @@ const PATIENCE: Duration = Duration::from_secs(3);
 const NOTES: &str = "\
 The command finds the lock's name in FENCELOCK_LOCK and the fencing token in FENCELOCK_TOKEN: hand it to whatever it
 writes to. It runs in a process group of its own and hears TERM, INT, HUP, QUIT, USR1, USR2, WINCH, CONT and TSTP sent to
-fencelock. Processes it leaves in the background go on without the lock.
+fencelock; on a terminal it has the foreground, so that Ctrl-C and Ctrl-Z are its own. Processes it leaves in the background
+go on without the lock. FENCELOCK_URL reaches it as it was; a --url does not, and its password is shown to nobody.
 
 If the lease cannot be renewed, the group gets TERM 5 s (or a quarter of the lease) and KILL 200 ms before it ends; if the
 lock is gone all at once, TERM now and KILL a second later. If fencelock is killed with -9, the group is killed at once.";

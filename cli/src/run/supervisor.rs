@@ -36,7 +36,7 @@ impl Supervisor {
         let mut terminal = Terminal::open();
         let verdict = Verdict::new(margins, clock::now(), guard.remaining());
         let (mut guardian, gate) = Guardian::start()?;
-        let group = Group::start(command, variables, gate)?;
+        let group = Group::start(command, variables, &gate)?;
         if let Some(terminal) = &mut terminal {
             terminal.lend(group.id());
         }

@@ -50,7 +50,7 @@ impl Verdict {
             Some(left) => self.deadline = now + left,
             None => self.lost = true,
         }
-        if self.told.is_none() && (self.lost || now >= self.deadline - self.margins.terminate) {
+        if self.told.is_none() && (self.lost || now >= self.terminate_at()) {
             self.told = Some(now);
             return Some(Signal::TERM);
         }
@@ -66,22 +66,26 @@ impl Verdict {
         let next = match self.kill_at() {
             _ if self.killed => now + LOOK,
             Some(kill) => kill,
-            None => self.deadline - self.margins.terminate,
+            None => self.terminate_at(),
         };
         next.saturating_sub(now).min(LOOK)
+    }
+
+    fn terminate_at(&self) -> Duration {
+        self.deadline.saturating_sub(self.margins.terminate)
     }
 
     /// When the command is killed as things stand; known once it was told to end.
     fn kill_at(&self) -> Option<Duration> {
         let told = self.told?;
-        let end = self.deadline - self.margins.kill;
+        let end = self.deadline.saturating_sub(self.margins.kill);
         // Somebody else may hold the lock already: the lease's own end is no promise any more.
         Some(if self.lost { end.min(told + GRACE) } else { end })
     }
 
     /// Until when the command may run if nothing more is heard: the guardian enforces it.
     pub(crate) fn last_moment(&self) -> Duration {
-        self.deadline - self.margins.kill / 2
+        self.deadline.saturating_sub(self.margins.kill / 2)
     }
 
     /// Whether the command was told to end.
@@ -91,7 +95,7 @@ impl Verdict {
 
     /// Whether the lock was gone before its lease had nearly ended.
     pub(crate) fn sudden(&self) -> bool {
-        self.lost && self.told.is_some_and(|told| told < self.deadline - self.margins.terminate)
+        self.lost && self.told.is_some_and(|told| told < self.terminate_at())
     }
 }
 

@@ -18,7 +18,7 @@ use tempfile::TempDir;
 /// What has not happened by then will not happen.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A directory with a SQLite store.
+/// A directory with a store in a file.
 pub(crate) struct Scene {
     directory: TempDir,
 }
