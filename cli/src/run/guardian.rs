@@ -1,9 +1,10 @@
 //! The guardian: a process of its own that kills the command's group when its supervisor is killed with `kill -9`, or is
 //! frozen beyond the end of the lease.
 //!
-//! It hears orders through a pipe, one line each: the group and the last moment of the lease. The pipe's end is the
-//! supervisor's end. It is in a process group of its own, blocks all signals and holds nothing of what it inherited.
+//! It hears orders through a pipe, one line each: the group and the last moment of the lease. One that replaces another
+//! has its first order as an argument. The pipe's end is the supervisor's end. It is in a process group of its own, blocks all signals and holds nothing of what it inherited.
 
+use std::ffi::OsString;
 use std::fs::read_dir;
 use std::io::{self, PipeReader, Write as _};
 use std::os::unix::process::CommandExt as _;
@@ -34,10 +35,15 @@ pub(crate) struct Guardian {
 impl Guardian {
     /// Starts one. Through the pipe comes a byte when it guards what it was first ordered to.
     pub(crate) fn start() -> io::Result<(Self, PipeReader)> {
+        Self::start_with(String::new())
+    }
+
+    fn start_with(order: String) -> io::Result<(Self, PipeReader)> {
         let (gate, opener) = io::pipe()?;
         let mut process = Command::new(itself())
             .arg0("fencelock")
             .arg(GUARD)
+            .arg(order.trim())
             .env_clear()
             .current_dir("/")
             .stdin(Stdio::piped())
@@ -48,7 +54,7 @@ impl Guardian {
         let orders = process.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
         // A guardian that does not read must not hold its supervisor up.
         fcntl_setfl(&orders, OFlags::NONBLOCK)?;
-        Ok((Self { process, orders, order: String::new() }, gate))
+        Ok((Self { process, orders, order }, gate))
     }
 
     /// The group may live until this moment of [`clock::now`].
@@ -64,9 +70,7 @@ impl Guardian {
     /// Somebody may have killed it.
     pub(crate) fn replace_if_dead(&mut self) -> io::Result<()> {
         if self.process.try_wait()?.is_some() {
-            let (mut next, _gate) = Self::start()?;
-            next.orders.write_all(self.order.as_bytes())?;
-            next.order.clone_from(&self.order);
+            let (next, _gate) = Self::start_with(self.order.clone())?;
             *self = next;
         }
         Ok(())
@@ -82,11 +86,12 @@ impl Drop for Guardian {
 }
 
 /// The guardian's side.
-pub(super) fn guard() -> ExitCode {
+pub(super) fn guard(order: Option<OsString>) -> ExitCode {
     // Whoever ends or stops this would unguard the command.
     let _ = SigSet::all().thread_block();
     close_inherited();
-    let mut orders = Orders { text: Vec::new(), newest: None };
+    let order = order.and_then(|order| parse(order.as_encoded_bytes()));
+    let mut orders = Orders { text: Vec::new(), newest: order };
     let mut opened = false;
     while orders.hear() {
         let Some((group, until)) = orders.newest else { continue };

@@ -85,7 +85,7 @@ pub(crate) fn itself() -> PathBuf {
 pub(crate) fn play_part() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     match arguments.next()?.to_str()? {
-        guardian::GUARD => Some(guardian::guard()),
+        guardian::GUARD => Some(guardian::guard(arguments.next())),
         group::LAUNCH => Some(group::launch(arguments)),
         _ => None,
     }
