@@ -1,1 +1,47 @@
-//! to come
+//! `fencelock inspect`: one lock.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use fencelock::Client;
+use fencelock::options::check_name;
+
+use crate::exit::{Failure, finish, print};
+use crate::store::Store;
+use crate::view::{JSON, LockView, Output};
+
+/// Show one lock: holder, token, time left, waiters in order. A lock that is free is shown as free, with exit code 0.
+#[derive(Args)]
+#[command(after_long_help = JSON)]
+pub(crate) struct Inspect {
+    /// The lock's name.
+    name: String,
+    /// How to write it.
+    #[arg(short, long, value_enum, default_value = "human")]
+    output: Output,
+    #[command(flatten)]
+    store: Store,
+}
+
+impl Inspect {
+    pub(crate) fn execute(self) -> ExitCode {
+        finish(async move { self.show().await.map(|()| 0) })
+    }
+
+    async fn show(&self) -> Result<(), Failure> {
+        check_name(&self.name)?;
+        let client = self.store.connect(Client::builder()).await?;
+        let state = client.lock(&self.name).inspect().await?;
+        let view = LockView::new(self.name.clone(), state);
+        let text = match self.output {
+            Output::Human => view.describe(),
+            Output::Json => json(&view),
+        };
+        print(&text)
+    }
+}
+
+/// One line of JSON.
+pub(crate) fn json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).expect("views have text keys only") + "\n"
+}

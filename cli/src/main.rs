@@ -1,16 +1,23 @@
 //! `fencelock`: run a command under a lock, look at locks, see the demo.
 
+mod completions;
 mod demo;
+mod exit;
 mod inspect;
+mod list;
 mod run;
+mod secret;
+mod store;
+mod view;
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
 /// Locks between processes and machines, with a fencing token on every grant.
 #[derive(Parser)]
-#[command(name = "fencelock", version, about, propagate_version = true)]
+#[command(name = "fencelock", version, about, propagate_version = true, after_help = exit::HELP)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -23,16 +30,37 @@ enum Command {
     /// Show one lock: holder, token, time left, waiters in order.
     Inspect(inspect::Inspect),
     /// List the locks the store knows.
-    Ls(inspect::List),
+    Ls(list::List),
     /// See what a lock is for: a shop that oversells without it, and does not with it.
     Demo(demo::Demo),
+    /// Write the completions of a shell to standard output.
+    Completions(completions::Completions),
 }
 
 fn main() -> ExitCode {
-    match Cli::parse().command {
+    if let Some(code) = run::play_part() {
+        return code;
+    }
+    secret::leave_the_arguments();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(complaint) => return explain(&complaint),
+    };
+    match cli.command {
         Command::Run(run) => run.execute(),
         Command::Inspect(inspect) => inspect.execute(),
         Command::Ls(list) => list.execute(),
         Command::Demo(demo) => demo.execute(),
+        Command::Completions(completions) => completions.execute(),
     }
+}
+
+/// Shows clap's help or complaint.
+fn explain(complaint: &clap::Error) -> ExitCode {
+    if complaint.use_stderr() {
+        let _ = write!(std::io::stderr(), "{}", secret::blot_out(complaint.render().to_string()));
+        return ExitCode::from(exit::USAGE);
+    }
+    let _ = complaint.print();
+    ExitCode::SUCCESS
 }

@@ -1,0 +1,71 @@
+//! `fencelock ls`: the locks a store knows.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use fencelock::Client;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+
+use crate::exit::{Failure, finish, print};
+use crate::inspect::json;
+use crate::store::Store;
+use crate::view::{JSON, LockView, Output};
+
+/// How many locks are read from the store at a time.
+const AT_A_TIME: usize = 64;
+
+/// List the locks the store knows: those held or waited for, and free ones it still remembers the last token of.
+#[derive(Args)]
+#[command(after_long_help = JSON)]
+pub(crate) struct List {
+    /// Only locks whose name begins with this.
+    prefix: Option<String>,
+    /// How to write it; `json` is an array of locks.
+    #[arg(short, long, value_enum, default_value = "human")]
+    output: Output,
+    #[command(flatten)]
+    store: Store,
+}
+
+impl List {
+    pub(crate) fn execute(self) -> ExitCode {
+        finish(async move { self.show().await.map(|()| 0) })
+    }
+
+    async fn show(&self) -> Result<(), Failure> {
+        let client = self.store.connect(Client::builder()).await?;
+        let names = client.names(self.prefix.as_deref().unwrap_or_default()).await?;
+        let views: Vec<LockView> = stream::iter(names)
+            .map(|name| async {
+                let state = client.lock(&name).inspect().await?;
+                Ok::<_, Failure>(LockView::new(name, state))
+            })
+            .buffered(AT_A_TIME)
+            .try_collect()
+            .await?;
+        print(&match self.output {
+            Output::Json => json(&views),
+            Output::Human if views.is_empty() => "no locks\n".to_owned(),
+            Output::Human => table(&views),
+        })
+    }
+}
+
+/// Columns as wide as their widest cell; the last one is not filled up.
+fn table(views: &[LockView]) -> String {
+    let rows: Vec<[String; 6]> = [LockView::COLUMNS.map(str::to_owned)]
+        .into_iter()
+        .chain(views.iter().map(LockView::row))
+        .collect();
+    let mut widths = [0; 6];
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let line = |row: &[String; 6]| {
+        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
+    };
+    rows.iter().map(line).collect()
+}

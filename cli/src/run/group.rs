@@ -1,0 +1,136 @@
+//! The command and whatever it starts: one process group.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, PipeReader, Read as _};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, ExitCode};
+
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+
+use super::itself;
+use super::signals::exit_code;
+use crate::exit::say;
+use crate::secret;
+
+/// The argument that makes the program a launcher.
+pub(super) const LAUNCH: &str = "__launch";
+const NOT_EXECUTABLE: u8 = 126;
+const NOT_FOUND: u8 = 127;
+const NOT_GUARDED: u8 = 71;
+
+/// A running command, leader of a process group of its own. Dropping it kills the group.
+///
+/// The leader is reaped when this is dropped: until then nobody else can have its pid, so that a signal to the group
+/// never goes astray.
+pub(crate) struct Group {
+    leader: Pid,
+}
+
+/// What the command does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Running,
+    /// Stopped by this signal since the last look.
+    Stopped(i32),
+    /// Ended, with this exit code as shells have it.
+    Ended(u8),
+}
+
+impl Group {
+    /// Starts the command with these variables. It does not run before a byte comes through `gate`, and not at all if
+    /// that is closed: then there is no guardian.
+    pub(crate) fn start(
+        command: &[OsString],
+        variables: [(&str, String); 2],
+        gate: &PipeReader,
+    ) -> io::Result<Self> {
+        // The only descriptor that is to be inherited by the only process that is started from here on.
+        fcntl_setfd(gate, FdFlags::empty())?;
+        let launcher = Command::new(itself())
+            .arg0("fencelock")
+            .arg(LAUNCH)
+            .arg(gate.as_raw_fd().to_string())
+            .args(command)
+            .envs(variables)
+            .env_remove(secret::VARIABLE)
+            .process_group(0)
+            .spawn()?;
+        Ok(Self { leader: Pid::from_child(&launcher) })
+    }
+
+    /// The group's number.
+    pub(crate) fn id(&self) -> Pid {
+        self.leader
+    }
+
+    /// Sends a signal to every process of the group. That there may be none left to hear it is no error.
+    pub(crate) fn signal(&self, signal: Signal) {
+        let _ = kill_process_group(self.leader, signal);
+    }
+
+    /// Looks what the command does.
+    pub(crate) fn look(&self) -> io::Result<State> {
+        let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        if let Some(status) = self.wait(ended)? {
+            let code = status.terminating_signal().map(exit_code);
+            let code = code.or_else(|| status.exit_status().map(|code| code as u8));
+            return Ok(State::Ended(code.unwrap_or(u8::MAX)));
+        }
+        let stopped = self.wait(WaitIdOptions::STOPPED | WaitIdOptions::NOHANG)?;
+        let signal = stopped.and_then(|status| status.stopping_signal());
+        Ok(signal.map_or(State::Running, State::Stopped))
+    }
+
+    fn wait(&self, options: WaitIdOptions) -> io::Result<Option<rustix::process::WaitIdStatus>> {
+        loop {
+            match waitid(WaitId::Pid(self.leader), options) {
+                Err(Errno::INTR) => {}
+                other => return Ok(other?),
+            }
+        }
+    }
+
+    /// Takes note of the command's end; processes it left in the background go on.
+    pub(crate) fn let_go(self) {
+        let _ = self.wait(WaitIdOptions::EXITED);
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.signal(Signal::KILL);
+        let _ = self.wait(WaitIdOptions::EXITED);
+    }
+}
+
+/// The launcher: waits at the gate, then becomes the command.
+pub(super) fn launch(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    let gate = arguments.next().and_then(|number| number.to_str()?.parse().ok());
+    let (Some(gate), Some(program)) = (gate, arguments.next()) else {
+        return ExitCode::from(NOT_GUARDED);
+    };
+    if let Err(error) = pass(gate) {
+        say(format_args!("the command was not started, for it has no guardian: {error}"));
+        return ExitCode::from(NOT_GUARDED);
+    }
+    let error = Command::new(&program).args(arguments).exec();
+    let program = program.to_string_lossy();
+    if error.kind() == io::ErrorKind::NotFound {
+        say(format_args!("there is no command `{program}`; check its name and PATH"));
+        return ExitCode::from(NOT_FOUND);
+    }
+    say(format_args!("`{program}` cannot be executed: {error}"));
+    ExitCode::from(NOT_EXECUTABLE)
+}
+
+/// Waits for the byte. The gate is an inherited descriptor: it is opened anew by its name, so that the command does not
+/// inherit it.
+fn pass(gate: i32) -> io::Result<()> {
+    let mut opened = File::open(format!("/dev/fd/{gate}"))?;
+    nix::unistd::close(gate)?;
+    opened.read_exact(&mut [0])
+}

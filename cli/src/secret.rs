@@ -1,0 +1,96 @@
+//! A password in a URL is shown to nobody: not by `ps`, not in a message.
+
+use std::env;
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+
+use crate::exit::say;
+use crate::run::itself;
+
+/// How the program hands itself a URL that must not stand in its arguments. Never passed on to a command.
+pub(crate) const VARIABLE: &str = "FENCELOCK_URL_FROM_FLAG";
+
+/// The subcommands that look into that variable.
+const USERS: [&str; 3] = ["run", "inspect", "ls"];
+
+/// The password of a URL.
+fn password(url: &str) -> Option<&str> {
+    let (_, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let (user, _) = authority.rsplit_once('@')?;
+    user.split_once(':').map(|(_, password)| password).filter(|password| !password.is_empty())
+}
+
+/// Arguments can be read by every user of the machine. If `--url` holds a password, the program starts itself anew, in
+/// the same process, with the URL in its environment instead.
+pub(crate) fn leave_the_arguments() {
+    let arguments: Vec<OsString> = env::args_os().collect();
+    let Some((others, url)) = without_secret_url(&arguments) else { return };
+    let error = Command::new(itself())
+        .arg0(others.first().map_or("fencelock".as_ref(), OsString::as_os_str))
+        .args(others.iter().skip(1))
+        .env(VARIABLE, url)
+        .exec();
+    say(format_args!("the password in --url stays visible to `ps` ({error}); use FENCELOCK_URL"));
+}
+
+/// The arguments without a `--url` that holds a password, and that URL.
+fn without_secret_url(arguments: &[OsString]) -> Option<(Vec<OsString>, OsString)> {
+    if !USERS.iter().any(|user| arguments.get(1).is_some_and(|name| name == user)) {
+        return None;
+    }
+    let end = arguments.iter().position(|argument| argument == "--").unwrap_or(arguments.len());
+    for at in 0..end {
+        let argument = arguments[at].to_str()?;
+        let (url, length) = match argument.strip_prefix("--url") {
+            Some("") => (arguments.get(at + 1)?.to_str()?, 2),
+            Some(rest) if rest.starts_with('=') => (&rest[1..], 1),
+            _ => continue,
+        };
+        if password(url).is_some() {
+            let others = [&arguments[..at], &arguments[at + length..]].concat();
+            return Some((others, url.into()));
+        }
+    }
+    None
+}
+
+/// The text with every password that stands in an argument blotted out: a complaint about arguments quotes them.
+pub(crate) fn blot_out(text: String) -> String {
+    env::args().fold(text, |text, argument| match password(&argument) {
+        Some(password) => text.replace(&format!(":{password}@"), ":***@"),
+        None => text,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arguments(line: &str) -> Vec<OsString> {
+        line.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn only_a_password_is_a_secret() {
+        assert_eq!(password("redis://:s3cret@host/0"), Some("s3cret"));
+        assert_eq!(password("redis://user:p@ss@host"), Some("p@ss"));
+        for plain in ["redis://host:6379", "redis://user@host", "redis://h/a:b@c", "sqlite:a:b@c"] {
+            assert_eq!(password(plain), None, "{plain}");
+        }
+    }
+
+    #[test]
+    fn the_url_leaves_the_arguments_and_the_command_keeps_its_own() {
+        let line = "fencelock run --url redis://:x@h --lock a -- tool --url redis://:y@h";
+        let (others, url) = without_secret_url(&arguments(line)).unwrap();
+        assert_eq!(others, arguments("fencelock run --lock a -- tool --url redis://:y@h"));
+        assert_eq!(url, "redis://:x@h");
+        let joined = "fencelock ls --url=redis://:x@h b";
+        assert_eq!(without_secret_url(&arguments(joined)).unwrap().0, arguments("fencelock ls b"));
+        assert!(
+            without_secret_url(&arguments("fencelock run -- tool --url redis://:y@h")).is_none()
+        );
+    }
+}

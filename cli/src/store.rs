@@ -1,0 +1,97 @@
+//! Which store: `--url`, `FENCELOCK_URL`, or a file of this user.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs::{DirBuilder, symlink_metadata};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use fencelock::{Client, ClientBuilder};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use crate::exit::Failure;
+
+const VARIABLE: &str = "FENCELOCK_URL";
+
+const HELP: &str = "The store: sqlite:FILE, redis://HOST:PORT or rediss://HOST:PORT; options stand in its query, \
+                    ?timeout=2s. Without it, FENCELOCK_URL is read; without that, it is a SQLite file of this user's";
+
+/// What of a path is written into a URL as it is.
+const PLAIN: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'-').remove(b'_').remove(b'~');
+
+/// The store to use.
+#[derive(Args)]
+pub(crate) struct Store {
+    #[arg(long, value_name = "URL", help = HELP)]
+    url: Option<String>,
+}
+
+impl Store {
+    /// Connects, with what the builder already knows.
+    pub(crate) async fn connect(&self, builder: ClientBuilder) -> Result<Client, Failure> {
+        Ok(builder.connect(&self.url()?).await?)
+    }
+
+    fn url(&self) -> Result<String, Failure> {
+        if let Some(url) = &self.url {
+            return Ok(url.clone());
+        }
+        for variable in [super::secret::VARIABLE, VARIABLE] {
+            match env::var_os(variable).map(OsString::into_string) {
+                Some(Ok(url)) if !url.is_empty() => return Ok(url),
+                Some(Err(_)) => {
+                    return Err(Failure::configuration(format!("{variable} is not UTF-8")));
+                }
+                _ => {}
+            }
+        }
+        let directory = directory()?;
+        let Some(file) = directory.to_str() else {
+            return Err(Failure::configuration(format!(
+                "{} is not UTF-8; name the store with --url",
+                directory.display()
+            )));
+        };
+        Ok(format!("sqlite:{}/locks.db", utf8_percent_encode(file, PLAIN)))
+    }
+}
+
+/// The directory of this user's locks, made if there is none: `$XDG_STATE_HOME/fencelock`, by default below
+/// `~/.local/state`; without a home that can be written to, a directory below the temporary one.
+fn directory() -> Result<PathBuf, Failure> {
+    let state = env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = state.or_else(|| {
+        let home = env::home_dir().filter(|home| home.is_absolute());
+        home.map(|home| home.join(".local/state"))
+    });
+    if let Some(directory) = state.map(|state| state.join("fencelock"))
+        && make(&directory).is_ok()
+    {
+        return Ok(directory);
+    }
+    let user = rustix::process::geteuid().as_raw();
+    let directory = env::temp_dir().join(format!("fencelock-{user}"));
+    make(&directory).map_err(|error| Failure::system(directory.display(), &error))?;
+    // Others may write there too: what they prepared is not to be trusted.
+    let found = symlink_metadata(&directory)
+        .map_err(|error| Failure::system(directory.display(), &error))?;
+    if !found.is_dir() || found.uid() != user || found.mode() & 0o077 != 0 {
+        return Err(Failure::configuration(format!(
+            "{} is not a directory of yours alone; name the store with --url",
+            directory.display()
+        )));
+    }
+    Ok(directory)
+}
+
+fn make(directory: &Path) -> std::io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(directory)
+}
+
+/// The last part of a program's path: what `inspect` shows as the application.
+pub(crate) fn program(command: &OsStr) -> String {
+    let name = Path::new(command).file_name().unwrap_or(command);
+    name.to_string_lossy().chars().filter(|c| !c.is_control()).take(64).collect()
+}

@@ -1,0 +1,225 @@
+//! A lock for people and programs that look: what `inspect` and `ls` show.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
+
+use clap::ValueEnum;
+use fencelock::Token;
+use fencelock::port::{HolderView, State, WaiterView};
+use serde::{Deserialize, Serialize};
+
+/// How a result is written.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    /// For people.
+    Human,
+    /// For programs.
+    Json,
+}
+
+/// The JSON of a lock, for `--help`.
+pub(crate) const JSON: &str = "\
+JSON of a lock (times are whole milliseconds; fields may be added, none is renamed or removed):
+  name        the lock
+  state       \"held\" or \"free\"
+  last_token  the newest fencing token drawn, 0 if none is known
+  holder      null, or
+    token       its fencing token; null if the holder is not fencelock's
+    left_ms     what is left of its lease; null if it has no end
+    held_ms     how long it has held, null if not known;  since: the same as a UTC time
+    host, pid, app, language, label, metadata
+                who it is, as it says itself; null where it says nothing
+  waiters     in their order, each with position (from 1), waiting_ms and who it is";
+
+/// Who a holder or waiter says it is. What is missing or of another type counts as not said.
+#[derive(Default, Deserialize, Serialize)]
+#[serde(default)]
+pub(crate) struct Who {
+    host: Option<String>,
+    pid: Option<u64>,
+    app: Option<String>,
+    language: Option<String>,
+    label: Option<String>,
+    metadata: BTreeMap<String, String>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct LockView {
+    name: String,
+    state: &'static str,
+    last_token: Token,
+    holder: Option<Holder>,
+    waiters: Vec<Waiter>,
+}
+
+#[derive(Serialize)]
+struct Holder {
+    token: Option<Token>,
+    left_ms: Option<u64>,
+    held_ms: Option<u64>,
+    since: Option<String>,
+    #[serde(flatten)]
+    who: Who,
+}
+
+#[derive(Serialize)]
+struct Waiter {
+    position: usize,
+    waiting_ms: u64,
+    #[serde(flatten)]
+    who: Who,
+}
+
+impl LockView {
+    pub(crate) fn new(name: String, state: State) -> Self {
+        Self {
+            name,
+            state: if state.holder.is_some() { "held" } else { "free" },
+            last_token: state.last,
+            holder: state.holder.as_ref().map(Holder::new),
+            waiters: (1..)
+                .zip(state.waiters)
+                .map(|(at, waiter)| Waiter::new(at, &waiter))
+                .collect(),
+        }
+    }
+
+    /// Some lines about one lock.
+    pub(crate) fn describe(&self) -> String {
+        let name = clean(&self.name);
+        let mut lines = Vec::new();
+        match &self.holder {
+            None if self.last_token.get() == 0 && self.waiters.is_empty() => {
+                lines.push(format!("{name} is free; the store knows nothing of it"));
+            }
+            None => lines.push(format!("{name} is free; its last token was {}", self.last_token)),
+            Some(holder) => {
+                lines.push(format!("{name} is held"));
+                let mut fact = |what: &str, text: &str| lines.push(format!("  {what:<8} {text}"));
+                fact("holder", &holder.who.describe());
+                if let Some(label) = &holder.who.label {
+                    fact("label", &clean(label));
+                }
+                for (key, value) in &holder.who.metadata {
+                    fact("", &format!("{}: {}", clean(key), clean(value)));
+                }
+                if let (Some(since), Some(held)) = (&holder.since, holder.held_ms) {
+                    fact("since", &format!("{since} ({} ago)", time(held)));
+                }
+                fact("token", &holder.token.map_or("none".to_owned(), |token| token.to_string()));
+                fact("lease", &holder.lease());
+            }
+        }
+        if !self.waiters.is_empty() {
+            lines.push(format!("  {:<8} {}", "waiters", self.waiters.len()));
+        }
+        let width = self.waiters.len().to_string().len();
+        for Waiter { position, waiting_ms, who } in &self.waiters {
+            let waiting = time(*waiting_ms);
+            lines.push(format!("  {:<8} {position:>width$}. {waiting:>7}  {}", "", who.describe()));
+        }
+        lines.push(String::new());
+        lines.join("\n")
+    }
+
+    /// The cells of this lock in the table of `ls`, under [`LockView::COLUMNS`].
+    pub(crate) fn row(&self) -> [String; 6] {
+        let holder = self.holder.as_ref();
+        let token = holder.and_then(|holder| holder.token);
+        [
+            clean(&self.name),
+            self.state.to_owned(),
+            holder.map_or_else(|| "-".to_owned(), |holder| holder.who.describe()),
+            token.map_or_else(|| "-".to_owned(), |token| token.to_string()),
+            holder.map_or_else(|| "-".to_owned(), Holder::lease),
+            self.waiters.len().to_string(),
+        ]
+    }
+
+    pub(crate) const COLUMNS: [&str; 6] = ["NAME", "STATE", "HOLDER", "TOKEN", "LEASE", "WAITERS"];
+}
+
+impl Holder {
+    fn new(holder: &HolderView) -> Self {
+        let since = holder.held_for.and_then(|held| SystemTime::now().checked_sub(held));
+        Self {
+            token: holder.token,
+            left_ms: holder.left.map(millis),
+            held_ms: holder.held_for.map(millis),
+            since: since.map(|since| humantime::format_rfc3339_millis(since).to_string()),
+            who: Who::read(&holder.info),
+        }
+    }
+
+    fn lease(&self) -> String {
+        self.left_ms.map_or_else(|| "no end".to_owned(), |left| format!("{} left", time(left)))
+    }
+}
+
+impl Waiter {
+    fn new(position: usize, waiter: &WaiterView) -> Self {
+        let who = Who::read(&waiter.info);
+        Self { position, waiting_ms: millis(waiter.waiting_for), who }
+    }
+}
+
+impl Who {
+    fn read(info: &str) -> Self {
+        serde_json::from_str(info).unwrap_or_default()
+    }
+
+    /// `backup.sh on web-1, pid 4242 (shell)`, as far as it is known.
+    fn describe(&self) -> String {
+        let Some(app) = &self.app else { return "somebody who is not fencelock's".to_owned() };
+        let mut text = clean(app);
+        if let Some(host) = &self.host {
+            text.extend([" on ", &clean(host)]);
+        }
+        if let Some(pid) = self.pid {
+            text.extend([", pid ", &pid.to_string()]);
+        }
+        if let Some(language) = &self.language {
+            text.extend([" (", &clean(language), ")"]);
+        }
+        text
+    }
+}
+
+/// Others wrote this text: it must not steer the reader's terminal.
+fn clean(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A time as precise as people want it: `870ms`, `12.3s`, `4m 5s`, `2d 3h`.
+fn time(millis: u64) -> String {
+    let seconds = millis / 1000;
+    match seconds {
+        0 => format!("{millis}ms"),
+        1..60 => format!("{}.{}s", seconds, millis % 1000 / 100),
+        60..3600 => format!("{}m {}s", seconds / 60, seconds % 60),
+        3600..86_400 => format!("{}h {}m", seconds / 3600, seconds % 3600 / 60),
+        _ => format!("{}d {}h", seconds / 86_400, seconds % 86_400 / 3600),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_as_precise_as_people_want_them() {
+        let shown = [870, 12_340, 245_000, 7_260_000, 183_600_000].map(time);
+        assert_eq!(shown, ["870ms", "12.3s", "4m 5s", "2h 1m", "2d 3h"]);
+    }
+
+    #[test]
+    fn a_stranger_cannot_steer_the_terminal() {
+        let who = Who::read(r#"{"app":"\u001b[2Jevil","host":"h","pid":7,"language":"c"}"#);
+        assert_eq!(who.describe(), "\u{fffd}[2Jevil on h, pid 7 (c)");
+        assert_eq!(Who::read("not json").describe(), "somebody who is not fencelock's");
+    }
+}

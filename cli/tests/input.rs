@@ -1,0 +1,185 @@
+//! Bad input: a code of its own, one line that says what to do, never a password.
+
+mod scene;
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+use std::thread;
+
+use scene::{Finished, Running, Scene};
+
+/// The line after `fencelock: `, with its exit code.
+fn refused(run: &Finished) -> (i32, &str) {
+    assert_eq!(run.out, "");
+    let line = run.err.strip_prefix("fencelock: ").unwrap_or_else(|| panic!("{}", run.err));
+    assert_eq!(line.lines().count(), 1, "{line}");
+    (run.code.unwrap(), line.trim_end())
+}
+
+#[test]
+fn wrong_usage_is_64() {
+    let scene = Scene::new();
+    for arguments in [
+        &[][..],
+        &["hold"],
+        &["run", "--lock", "it"],
+        &["run", "--", "true"],
+        &["run", "--lock", "it", "true"],
+        &["run", "--lock", "it", "--wait", "1s", "--no-wait", "--", "true"],
+        &["run", "--lock", "it", "--tll", "1s", "--", "true"],
+        &["inspect"],
+        &["ls", "-o", "yaml"],
+    ] {
+        let run = scene.run(arguments);
+        assert_eq!((run.code, run.out.as_str()), (Some(64), ""), "{arguments:?}");
+        assert!(run.err.contains("Usage: ") || run.err.contains("--help"), "{}", run.err);
+    }
+    assert_eq!(scene.run(&["--help"]).code, Some(0));
+    assert_eq!(
+        scene.run(&["--version"]).out,
+        concat!("fencelock ", env!("CARGO_PKG_VERSION"), "\n")
+    );
+}
+
+#[test]
+fn names_and_options_that_cannot_be_are_78() {
+    let scene = Scene::new();
+    let long = "x".repeat(513);
+    for (options, complaint) in [
+        (&["--lock", ""][..], "must not be empty"),
+        (&["--lock", &long], "longer than 512 bytes"),
+        (&["--lock", "a\nb"], "control characters"),
+        (&["--lock", "it", "--ttl", "0s"], "`ttl` must be between 10 ms and 30 days"),
+        (&["--lock", "it", "--ttl", "31days"], "`ttl` must be between 10 ms and 30 days"),
+        (&["--lock", "it", "--ttl", "soon"], "`ttl` must be a time such as `30s`"),
+        (&["--lock", "it", "--wait=-1s"], "`wait` must be a time such as `30s`"),
+        (&["--lock", "it", "--max-hold", "0s"], "`max_hold` must be longer than zero"),
+        (&["--lock", "it", "-o", "tll=3s"], "the nearest is `ttl`"),
+        (&["--lock", "it", "-o", "ttl"], "write `--option name=value`"),
+        (&["--lock", "it", "-o", "dialect=plain:"], "does not speak the dialect `plain`"),
+    ] {
+        let run = scene.run(&[&["run"], options, &["--", "echo", "ran"]].concat());
+        let (code, line) = refused(&run);
+        assert_eq!(code, 78, "{options:?}: {line}");
+        assert!(line.contains(complaint), "{line}");
+    }
+    assert_eq!(refused(&scene.run(&["inspect", ""])).0, 78);
+    assert_eq!(refused(&scene.run(&["ls", "a\nb"])).0, 78);
+}
+
+#[test]
+fn urls_that_cannot_be_are_78_and_show_no_password() {
+    let scene = Scene::new();
+    for url in [
+        "",
+        "locks.db",
+        "redis://:hunter2@host:port",
+        "mongodb://me:hunter2@host",
+        "sqlite:",
+        "sqlite:x?tll=3s",
+        "sqlite:absent/locks.db",
+        "sqlite://me:hunter2@x/y?ttl=0s",
+    ] {
+        for arguments in [
+            &["run", "--lock", "it", "--url", url, "--", "echo", "ran"][..],
+            &["inspect", "it", "--url", url],
+            &["ls", &format!("--url={url}")],
+        ] {
+            let run = scene.run(arguments);
+            let (code, line) = refused(&run);
+            assert_eq!(code, 78, "{url}: {line}");
+            assert!(!line.contains("hunter2"), "{line}");
+        }
+    }
+    let typo = scene.run(&["ls", "--ulr=redis://:hunter2@host", "redis://:hunter2@host"]);
+    assert_eq!(typo.code, Some(64));
+    assert!(!typo.err.contains("hunter2"), "{}", typo.err);
+}
+
+#[test]
+fn a_store_that_cannot_be_reached_is_69() {
+    let scene = Scene::new();
+    let database = scene.database();
+    scene.run(&["ls"]);
+    database.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let stalled = format!("{}?timeout=200ms", scene.url());
+    let run =
+        scene.run(&["run", "--lock", "it", "--url", &stalled, "--wait", "1s", "--", "echo", "ran"]);
+    assert_eq!(refused(&run).0, 69, "{}", run.err);
+}
+
+#[test]
+fn a_server_that_is_absent_is_69_and_one_that_refuses_is_77() {
+    let scene = Scene::new();
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("redis://:hunter2@{}?connect_timeout=2s", server.local_addr().unwrap());
+    let wait = ["run", "--lock", "it", "--wait", "5s", "--url", &url, "--", "echo", "ran"];
+    thread::spawn(move || {
+        // Refuses whatever one client asks, then is gone.
+        let (client, _) = server.accept().unwrap();
+        let mut answers = client.try_clone().unwrap();
+        let asked = BufReader::new(client).lines().map_while(Result::ok);
+        for _ in asked.filter(|line| line.starts_with('*')) {
+            let refusal = b"-WRONGPASS invalid username-password pair or user is disabled.\r\n";
+            let _ = answers.write_all(refusal);
+        }
+    });
+    for expected in [77, 69] {
+        let run = scene.run(&wait);
+        let (code, line) = refused(&run);
+        assert_eq!(code, expected, "{line}");
+        assert!(!line.contains("hunter2"), "{line}");
+    }
+}
+
+/// A password in `--url` is in nobody's arguments and in the environment of no command.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_password_is_shown_by_no_process() {
+    let scene = Scene::new();
+    let url = format!("sqlite://me:hunter2@here{}", scene.path("locks.db").display());
+    let script = "env; cat /proc/$PPID/cmdline | tr '\\0' ' '; echo; echo $PPID";
+    let run = scene.run(&["run", "--url", &url, "--lock", "it", "--", "sh", "-c", script]);
+    assert_eq!((run.code, run.err.as_str()), (Some(0), ""));
+    assert!(run.out.contains("run --lock it -- sh -c"), "{}", run.out);
+    assert!(!run.out.contains("hunter2"), "{}", run.out);
+    assert_eq!(scene.inspect("it")["state"], "free");
+}
+
+#[test]
+fn without_a_url_the_locks_are_this_users() {
+    let scene = Scene::new();
+    let state = scene.path("a state");
+    let fencelock = |arguments: &[&str]| {
+        let mut command: Command = scene.fencelock(arguments);
+        command.env_remove("FENCELOCK_URL").env("XDG_STATE_HOME", &state);
+        Running::start(&mut command).finish()
+    };
+    assert_eq!(fencelock(&["run", "--lock", "it", "--", "true"]).code, Some(0));
+    assert!(fencelock(&["ls"]).out.contains("\nit "));
+    let mode = |name: &str| state.join(name).metadata().unwrap().permissions().mode() & 0o777;
+    assert!(state.join("fencelock/locks.db").is_file());
+    assert_eq!(mode("fencelock"), 0o700);
+    let flag = fencelock(&["inspect", "it", "-o", "json", "--url", &scene.url()]);
+    assert!(flag.out.contains("\"last_token\":0"), "{}", flag.out);
+}
+
+#[test]
+fn without_a_home_the_temporary_directory_does_if_it_is_safe() {
+    let scene = Scene::new();
+    let fencelock = || {
+        let mut command = scene.fencelock(&["ls"]);
+        command.env_remove("FENCELOCK_URL").env("XDG_STATE_HOME", "/dev/null/nowhere");
+        Running::start(command.env("TMPDIR", scene.path(""))).finish()
+    };
+    assert_eq!(fencelock().code, Some(0));
+    let directory = scene.path(&format!("fencelock-{}", rustix::process::geteuid().as_raw()));
+    assert!(directory.join("locks.db").is_file());
+    std::fs::set_permissions(&directory, PermissionsExt::from_mode(0o777)).unwrap();
+    let run = fencelock();
+    let (code, line) = refused(&run);
+    assert_eq!(code, 78, "{line}");
+    assert!(line.contains("is not a directory of yours alone"), "{line}");
+}

@@ -1,0 +1,106 @@
+//! `inspect` and `ls`, for people and for programs.
+
+mod scene;
+
+use scene::Scene;
+use serde_json::{Value, json};
+
+fn keys(value: &Value) -> Vec<&str> {
+    value.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+#[test]
+fn a_lock_nobody_knows_is_free() {
+    let scene = Scene::new();
+    let shown = scene.run(&["inspect", "it"]);
+    assert_eq!(
+        (shown.code, shown.out.as_str()),
+        (Some(0), "it is free; the store knows nothing of it\n")
+    );
+    let free =
+        json!({"name": "it", "state": "free", "last_token": 0, "holder": null, "waiters": []});
+    assert_eq!(scene.inspect("it"), free);
+    assert_eq!(scene.run(&["ls"]).out, "no locks\n");
+    assert_eq!(scene.run(&["ls", "-o", "json"]).out, "[]\n");
+}
+
+#[test]
+fn a_held_lock_with_waiters() {
+    let scene = Scene::new();
+    let options = ["--label", "nightly", "-o", "metadata=job=7,team=ops"];
+    let (holder, token) = scene.hold(&options, "echo $FENCELOCK_TOKEN; cat");
+    let waiter = scene.start(&["run", "--lock", "it", "--", "true"]);
+    scene.until_waiters(1);
+
+    let view = scene.inspect("it");
+    assert_eq!(keys(&view), ["holder", "last_token", "name", "state", "waiters"]);
+    let shown = &view["holder"];
+    let who = ["app", "host", "label", "language", "metadata", "pid"];
+    let mut expected = [&["held_ms", "left_ms", "since", "token"][..], &who].concat();
+    expected.sort_unstable();
+    assert_eq!(keys(shown), expected);
+    assert_eq!(shown["token"].to_string(), token);
+    assert_eq!((&shown["app"], &shown["language"]), (&json!("sh"), &json!("shell")));
+    assert_eq!((&shown["pid"], &shown["label"]), (&json!(holder.pid()), &json!("nightly")));
+    assert_eq!(shown["metadata"], json!({"job": "7", "team": "ops"}));
+    assert!((1..=30_000).contains(&shown["left_ms"].as_u64().unwrap()));
+    let mut expected = [&["position", "waiting_ms"][..], &who].concat();
+    expected.sort_unstable();
+    assert_eq!(keys(&view["waiters"][0]), expected);
+    assert_eq!(view["waiters"][0]["position"], 1);
+    assert_eq!(view["waiters"][0]["pid"], waiter.pid());
+
+    let human = scene.run(&["inspect", "it"]).out;
+    let lines: Vec<&str> = human.lines().collect();
+    let host = shown["host"].as_str().unwrap();
+    assert_eq!(lines[0], "it is held");
+    assert_eq!(lines[1], format!("  holder   sh on {host}, pid {} (shell)", holder.pid()));
+    assert_eq!(lines[2], "  label    nightly");
+    assert_eq!(lines[3..5], ["           job: 7", "           team: ops"]);
+    assert!(lines[5].starts_with("  since    20") && lines[5].ends_with(" ago)"), "{}", lines[5]);
+    assert_eq!(lines[6], format!("  token    {token}"));
+    assert!(lines[7].starts_with("  lease    ") && lines[7].ends_with("s left"), "{}", lines[7]);
+    assert_eq!(lines[8], "  waiters  1");
+    assert!(lines[9].starts_with("           1. "), "{}", lines[9]);
+    assert!(lines[9].ends_with(&format!("true on {host}, pid {} (shell)", waiter.pid())));
+    assert_eq!(lines.len(), 10);
+}
+
+#[test]
+fn the_list_has_every_lock_that_begins_so() {
+    let scene = Scene::new();
+    scene.run(&["run", "--lock", "orders:1", "--", "true"]);
+    scene.run(&["run", "--lock", "other", "--", "true"]);
+    let held = ["run", "--lock", "orders:22", "--", "sh", "-c", "echo $FENCELOCK_TOKEN; cat"];
+    let held = scene.start(&held);
+    let token = held.line();
+
+    let all: Value = serde_json::from_str(&scene.run(&["ls", "-o", "json"]).out).unwrap();
+    let names: Vec<&Value> = all.as_array().unwrap().iter().map(|lock| &lock["name"]).collect();
+    assert_eq!(names, ["orders:1", "orders:22", "other"]);
+
+    let table = scene.run(&["ls", "orders"]).out;
+    let lines: Vec<&str> = table.lines().collect();
+    assert_eq!(lines.len(), 3, "{table}");
+    assert!(lines[0].starts_with("NAME       STATE  HOLDER"), "{table}");
+    assert!(lines[1].starts_with("orders:1   free   -"), "{table}");
+    assert!(lines[2].starts_with("orders:22  held   sh on "), "{table}");
+    let column = |name: &str| lines[0].find(name).unwrap();
+    assert_eq!(lines[2][column("TOKEN")..].split(' ').next(), Some(token.as_str()));
+    assert_eq!(lines[2].len(), column("WAITERS") + 1);
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_error() {
+    use std::process::Command;
+    let scene = Scene::new();
+    let script = "\"$FENCELOCK\" completions bash | head -n 1 > /dev/null; echo ${PIPESTATUS[0]}";
+    let shell = Command::new("bash")
+        .args(["-c", script])
+        .env("FENCELOCK", env!("CARGO_BIN_EXE_fencelock"))
+        .env("FENCELOCK_URL", scene.url())
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&shell.stdout), "0\n");
+    assert_eq!(String::from_utf8_lossy(&shell.stderr), "");
+}

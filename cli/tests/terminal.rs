@@ -1,0 +1,141 @@
+//! A command on a terminal: it reads, Ctrl-C and Ctrl-Z are its own, and the shell's job control works.
+
+#![cfg(target_os = "linux")] // `setsid --ctty` is util-linux's.
+
+mod scene;
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+use scene::Scene;
+
+/// An interactive shell on a terminal of its own.
+struct Shell {
+    process: Child,
+    keys: File,
+    screen: Receiver<Vec<u8>>,
+    seen: String,
+}
+
+impl Shell {
+    fn new(scene: &Scene) -> Self {
+        let terminal = nix::pty::openpty(None, None).unwrap();
+        let side = || Stdio::from(terminal.slave.try_clone().unwrap());
+        let mut command = Command::new("setsid");
+        command.args(["--ctty", "--wait", "bash", "--norc", "--noprofile", "--noediting", "-i"]);
+        command.env("FENCELOCK_URL", scene.url()).env("FENCELOCK", env!("CARGO_BIN_EXE_fencelock"));
+        command.env("PS1", "").stdin(side()).stdout(side()).stderr(side());
+        let process = command.spawn().unwrap();
+        let keys = File::from(terminal.master);
+        let mut screen_side = keys.try_clone().unwrap();
+        let (sender, screen) = channel();
+        thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(length @ 1..) = screen_side.read(&mut buffer) {
+                if sender.send(buffer[..length].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        let mut shell = Self { process, keys, screen, seen: String::new() };
+        shell.press("stty -echo; echo shell is' 'ready\n");
+        shell.see("shell is ready");
+        shell
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Waits until this text was written, after what was waited for before.
+    fn see(&mut self, text: &str) {
+        loop {
+            if let Some(at) = self.seen.find(text) {
+                self.seen.drain(..at + text.len());
+                return;
+            }
+            let more = self.screen.recv_timeout(Duration::from_secs(30));
+            let more = more.unwrap_or_else(|_| panic!("no `{text}` in {:?}", self.seen));
+            self.seen += &String::from_utf8_lossy(&more);
+        }
+    }
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[test]
+fn the_command_reads_and_the_shell_has_its_job_control() {
+    let scene = Scene::new();
+    let mut shell = Shell::new(&scene);
+    shell
+        .press("\"$FENCELOCK\" run --lock it -- sh -c 'grep SigBlk /proc/self/status; exec cat'\n");
+    // What lends the terminal is not inherited.
+    shell.see("SigBlk:\t0000000000000000");
+    shell.press("one\n");
+    shell.see("one");
+    shell.press("\x1a");
+    shell.see("Stopped");
+    shell.press("echo the prompt' 'is back\n");
+    shell.see("the prompt is back");
+    assert_eq!(scene.inspect("it")["state"], "held");
+    shell.press("fg\n");
+    shell.press("two\n");
+    shell.see("two");
+    shell.press("\x04");
+    shell.press("echo code' '$?\n");
+    shell.see("code 0");
+    assert_eq!(scene.inspect("it")["state"], "free");
+}
+
+#[test]
+fn ctrl_c_ends_the_command_and_not_the_script() {
+    let scene = Scene::new();
+    let mut shell = Shell::new(&scene);
+    shell.press(
+        "\"$FENCELOCK\" run --lock it -- sh -c 'echo begun; exec sleep 1000'; echo code' '$?\n",
+    );
+    shell.see("begun");
+    shell.press("\x03");
+    shell.see("code 130");
+    assert_eq!(scene.inspect("it")["state"], "free");
+}
+
+#[test]
+fn a_waiter_leaves_the_queue_at_ctrl_c() {
+    let scene = Scene::new();
+    let (_holder, _) = scene.hold(&[], "echo held; cat");
+    let mut shell = Shell::new(&scene);
+    shell.press("\"$FENCELOCK\" run --lock it -- echo ran; echo code' '$?\n");
+    scene.until_waiters(1);
+    shell.press("\x03");
+    shell.see("code 130");
+    scene.until_waiters(0);
+}
+
+/// A background job that reads is stopped, as every other, and goes on in the foreground.
+#[test]
+fn a_background_job_does_not_take_the_terminal() {
+    let scene = Scene::new();
+    let mut shell = Shell::new(&scene);
+    shell
+        .press("\"$FENCELOCK\" run --lock it -- sh -c 'echo begun; read line; echo got $line' &\n");
+    shell.see("begun");
+    shell.press("echo still' 'the shell\n");
+    shell.see("still the shell");
+    scene::until(|| {
+        let job = scene.inspect("it")["holder"]["pid"].as_u64();
+        job.is_some_and(|pid| scene::process_state(u32::try_from(pid).unwrap()) == Some('T'))
+    });
+    shell.press("fg\n");
+    shell.press("hello\n");
+    shell.see("got hello");
+}
