@@ -66,7 +66,7 @@ fn sqlite() {
 #[test]
 fn redis() {
     let server = RedisServer::start();
-    check(7, 300, &Scale::moved(), || RedisSubject::new(server.url()));
+    check(7, 600, &Scale::moved(), || RedisSubject::new(server.url()));
 }
 
 /// The same with the server's own clock and the real end of leases.

@@ -154,6 +154,25 @@ async fn a_tombstone_is_swept_when_it_has_ended_and_not_before() {
 }
 
 #[tokio::test]
+async fn an_open_mark_goes_with_the_last_who_waits() {
+    let server = RedisServer::start();
+    let mut client = connect(&server).await;
+    let free = |open| Action::Free { open };
+    let first = client.hold("orders").await;
+    let waiter = client.queue("orders").await;
+    assert_eq!(client.ask("orders", first, free(true)).await, Outcome::Freed);
+    assert_eq!(client.hear().await, Notice::Open { owner: waiter });
+    assert_eq!(
+        client.ask("orders", waiter, Action::Leave { tombstone: None }).await,
+        Outcome::Freed
+    );
+    let second = client.hold("orders").await;
+    let next = client.queue("orders").await;
+    assert_eq!(client.ask("orders", second, free(false)).await, Outcome::Freed);
+    assert!(matches!(client.hear().await, Notice::Granted { owner, .. } if owner == next));
+}
+
+#[tokio::test]
 async fn a_foreign_holder_is_respected_and_polled_for() {
     let server = RedisServer::start();
     let (client, mut admin) = (connect(&server).await, server.admin());
@@ -170,6 +189,8 @@ async fn a_foreign_holder_is_respected_and_polled_for() {
         matches!(queued, Outcome::Queued { left: Some(_), ahead: 0, foreign: true, .. }),
         "{queued:?}"
     );
+    let record = RedisStore::record_key(&LockKey::new("orders"));
+    assert!(admin.pttl::<_, i64>(&record).unwrap() >= 5_000);
     let () = admin.persist("orders").unwrap();
     let queued = client.ask("orders", owner, Action::Refresh { ttl: TTL }).await;
     assert!(matches!(queued, Outcome::Queued { left: None, foreign: true, .. }), "{queued:?}");
