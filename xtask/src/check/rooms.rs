@@ -33,7 +33,7 @@ const PLATFORM: &[&str] = &[
     "SystemTime",
     "tokio::time",
     "tokio::spawn",
-    "spawn_blocking",
+    "tokio::task",
     "thread::spawn",
     "thread::sleep",
     "getrandom::",
