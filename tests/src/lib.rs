@@ -3,5 +3,6 @@
 pub mod bare;
 pub mod equivalence;
 pub mod peer;
+pub mod place;
 pub mod proxy;
 pub mod servers;

@@ -1,93 +1,21 @@
 //! What goes wrong around a SQLite file: other writers, dead processes, damaged rows, rights that are missing.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use fencelock::options::Options;
 use fencelock::port::{Action, Answer, Applied, LeaseStore, LockKey, Notice, Outcome, Step};
 use fencelock::{Code, Error, Token};
 use fencelock_tests::peer::Peer;
-use rusqlite::Connection;
-use tempfile::TempDir;
+use fencelock_tests::place::{Actor, Place};
 
 const TTL: Duration = Duration::from_secs(30);
 /// Nothing here takes nearly so long: what does not come by then does not come.
 const PATIENCE: Duration = Duration::from_secs(20);
-
-struct Place {
-    directory: TempDir,
-    file: PathBuf,
-}
-
-impl Place {
-    fn new() -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let file = directory.path().join("shop.db");
-        Self { directory, file }
-    }
-
-    async fn peer(&self) -> Peer<fencelock::driver::sqlite::SqliteStore> {
-        Peer::open(&self.file, &Options::default()).await.unwrap()
-    }
-
-    fn plain(&self) -> Connection {
-        Connection::open(&self.file).unwrap()
-    }
-
-    fn check_integrity(&self) {
-        let said: String =
-            self.plain().query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
-        assert_eq!(said, "ok");
-    }
-
-    fn sockets(&self) -> Vec<fs::Metadata> {
-        let found = fs::read_dir(self.directory.path()).unwrap();
-        found
-            .map(|entry| entry.unwrap().metadata().unwrap())
-            .filter(|m| m.file_type().is_socket())
-            .collect()
-    }
-}
-
-/// A process of its own; killed with -9 when dropped.
-struct Actor {
-    child: Child,
-    lines: BufReader<ChildStdout>,
-}
-
-impl Actor {
-    fn start(command: &mut Command) -> Self {
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap());
-        Self { child, lines }
-    }
-
-    fn line(&mut self) -> String {
-        let mut line = String::new();
-        self.lines.read_line(&mut line).unwrap();
-        line.trim_end().to_owned()
-    }
-
-    fn kill(mut self) {
-        self.end();
-    }
-
-    fn end(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-impl Drop for Actor {
-    fn drop(&mut self) {
-        self.end();
-    }
-}
 
 fn actor(does: &str, file: &Path, more: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sqlite_actor"));
