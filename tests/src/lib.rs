@@ -1,7 +1,10 @@
 //! How fencelock is known to work: the simulator's worlds, the conformance engine, and the real servers they run on.
 
+pub mod actor;
 pub mod bare;
+pub mod conformance;
 pub mod equivalence;
 pub mod peer;
+pub mod protocol;
 pub mod proxy;
 pub mod servers;
