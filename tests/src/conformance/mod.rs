@@ -13,4 +13,4 @@ mod scope;
 pub mod step;
 mod world;
 
-pub use grid::{Column, Grid, columns};
+pub use grid::{Column, Grid, columns, first_failure};
