@@ -144,6 +144,10 @@ impl Error {
         Self::new(Code::Unsupported, message).with("feature", feature)
     }
 
+    pub(crate) fn not_held() -> Self {
+        Self::new(Code::NotHeld, "this guard was given back before; acquire the lock again")
+    }
+
     pub(crate) fn closed() -> Self {
         Self::new(Code::Closed, "this client was closed; connect again")
     }

@@ -52,7 +52,7 @@ pub enum Operation {
         /// The lease from now on, in milliseconds.
         ttl: f64,
     },
-    /// Completes with null when the guard is lost.
+    /// Completes with null when the guard is lost, with the error `not_held` when it was given back before that.
     Lost {
         /// The guard's number.
         guard: u64,
@@ -247,7 +247,8 @@ impl Facade {
                 })
             }
             Operation::Release { guard } => {
-                let guard = self.shared.state.lock().guards.remove(&guard).ok_or_else(not_held);
+                let guard =
+                    self.shared.state.lock().guards.remove(&guard).ok_or_else(Error::not_held);
                 Box::pin(async move {
                     let released: Released = guard?.release().await;
                     Ok(json!(released))
@@ -261,7 +262,7 @@ impl Facade {
                     .guards
                     .get(&guard)
                     .map(Guard::claim)
-                    .ok_or_else(not_held);
+                    .ok_or_else(Error::not_held);
                 Box::pin(async move {
                     let ttl = Duration::try_from_secs_f64(ttl / 1000.0).unwrap_or_default();
                     claim?.extend(ttl).await?;
@@ -276,10 +277,9 @@ impl Facade {
                     .guards
                     .get(&guard)
                     .map(Guard::claim)
-                    .ok_or_else(not_held);
+                    .ok_or_else(Error::not_held);
                 Box::pin(async move {
-                    claim?.lost().await;
-                    Ok(Value::Null)
+                    if claim?.ended().await { Ok(Value::Null) } else { Err(Error::not_held()) }
                 })
             }
             Operation::Inspect { name, options } => {
@@ -295,10 +295,6 @@ impl Facade {
             }),
         }
     }
-}
-
-fn not_held() -> Error {
-    Error::new(Code::NotHeld, "this guard was given back before")
 }
 
 impl Shared {

@@ -86,19 +86,23 @@ impl Claim {
     /// Whether the lock may be relied on at this very moment. Compares the clock at every call, so it is right also after
     /// the process was frozen.
     pub fn is_held(&self) -> bool {
-        self.local.hold.is_held()
+        self.local.hold.is_held() && self.local.hold.serves(self.local.number)
     }
 
     /// How long the lock may still be relied on if it were not renewed any more; zero once it is lost.
     pub fn remaining(&self) -> Duration {
         let hold = &self.local.hold;
-        if hold.is_held() { hold.deadline().since(hold.runtime().now()) } else { Duration::ZERO }
+        if self.is_held() { hold.deadline().since(hold.runtime().now()) } else { Duration::ZERO }
     }
 
-    /// `Ok` while the lock may be relied on, an error with code `lost` afterwards: for `?` before a write.
+    /// `Ok` while the lock may be relied on, an error afterwards: `lost`, or `not_held` once the guard was given back. For
+    /// `?` before a write.
     pub fn check(&self) -> Result<()> {
         if self.is_held() {
             return Ok(());
+        }
+        if !self.local.hold.serves(self.local.number) {
+            return Err(Error::not_held().with("name", self.name()));
         }
         let message =
             "the lock is no longer held; stop writing, and acquire it again if the work must go on";
@@ -107,17 +111,28 @@ impl Claim {
             .with("token", self.token().to_string()))
     }
 
-    /// Completes when the lock is lost.
+    /// Completes when the lock is lost; never, if the guard is given back before that.
     pub fn lost(&self) -> impl Future<Output = ()> + use<> {
         let claim = self.clone();
-        async move { claim.core.lost(&claim.local.hold).await }
+        async move {
+            if !claim.ended().await {
+                // Nothing of the client stays alive for it.
+                drop(claim);
+                std::future::pending::<()>().await;
+            }
+        }
     }
 }
 
 impl Claim {
     pub(crate) async fn extend(&self, ttl: Duration) -> Result<()> {
         check_ttl("ttl", ttl)?;
-        self.core.extend(&self.local.hold, ttl).await
+        self.core.extend(&self.local, ttl).await
+    }
+
+    /// Completes when there is nothing left to lose: true if the lock was lost, false if the guard was given back before.
+    pub(crate) async fn ended(&self) -> bool {
+        self.core.ended(&self.local).await
     }
 }
 

@@ -186,8 +186,9 @@ pub fn check_name(name: &str) -> Result<()> {
 }
 
 fn unknown(name: &str) -> Error {
+    let meant = name.to_lowercase().replace(['-', ' '], "_");
     let nearest = TABLE.iter().max_by(|a, b| {
-        strsim::jaro_winkler(name, a.name).total_cmp(&strsim::jaro_winkler(name, b.name))
+        strsim::jaro_winkler(&meant, a.name).total_cmp(&strsim::jaro_winkler(&meant, b.name))
     });
     let nearest = nearest.map_or("ttl", |row| row.name);
     let shown: String = name.chars().filter(|c| !c.is_control()).take(40).collect();

@@ -138,3 +138,18 @@ async fn close_leaves_nothing_and_nobody_waiting() {
     assert!(b.lock("y").try_acquire().await.unwrap().is_some());
     assert_eq!(a.load(), (0, 0));
 }
+
+#[tokio::test]
+async fn a_claim_ends_with_its_guard() {
+    let memory = Memory::new();
+    let a = client(&memory).await;
+    let guard = a.lock("x").ttl(50 * MS).acquire().await.unwrap();
+    let claim = guard.claim();
+    assert!(claim.is_held());
+    assert_eq!(guard.release().await, Released::Released);
+    assert!(!claim.is_held());
+    assert_eq!(claim.remaining(), Duration::ZERO);
+    assert_eq!(claim.check().unwrap_err().code(), Code::NotHeld);
+    let told = tokio::time::timeout(100 * MS, claim.lost()).await;
+    assert!(told.is_err(), "what was given back cannot be lost");
+}

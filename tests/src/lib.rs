@@ -1,8 +1,11 @@
 //! How fencelock is known to work: the simulator's worlds, the conformance engine, and the real servers they run on.
 
+pub mod actor;
 pub mod bare;
+pub mod conformance;
 pub mod equivalence;
 pub mod peer;
 pub mod place;
+pub mod protocol;
 pub mod proxy;
 pub mod servers;

@@ -134,6 +134,7 @@ impl Cohorts {
     /// The leader won.
     pub(crate) fn seat(&mut self, hold: Arc<Hold>, now: Instant) -> Local {
         let number = self.number();
+        hold.serve(number);
         let cohort = self.by_key.entry(hold.key.clone()).or_default();
         cohort.seat = Seat::Held(Tenure { hold: hold.clone(), number, passes: 0, since: now });
         Local { token: hold.token, hold, number }
@@ -184,11 +185,13 @@ impl Cohorts {
         while let Some(waiting) = cohort.line.pop_front() {
             if !tenure.may_pass(&waiting.terms, now) {
                 let hold = tenure.hold.clone();
+                hold.serve(0);
                 cohort.seat = Seat::Leading;
                 return Next::HandOver(hold, waiting);
             }
             *numbers += 1;
             tenure.hold.set_terms(&waiting.terms, now);
+            tenure.hold.serve(*numbers);
             let step = if mutant!(LocalTokenRepeats) { 0 } else { u64::from(tenure.passes) + 1 };
             let token = Token::new(tenure.hold.token.get() + step);
             let passed = Local { hold: tenure.hold.clone(), number: *numbers, token };
@@ -199,6 +202,7 @@ impl Cohorts {
             }
         }
         let hold = tenure.hold.clone();
+        hold.serve(0);
         self.by_key.remove(key);
         Next::Free(hold)
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::select;
 
-use super::cohort::Cohorts;
+use super::cohort::{Cohorts, Local};
 use super::floors::Floors;
 use super::hold::Hold;
 use super::renew::Wheel;
@@ -112,12 +112,16 @@ impl Core {
         }
     }
 
-    /// Completes when the claim of `hold` has ended.
-    pub(crate) async fn lost(&self, hold: &Hold) {
+    /// Completes when the claim of a local hold has ended: true if it was lost, false if it was given up before.
+    pub(crate) async fn ended(&self, local: &Local) -> bool {
+        let hold = &local.hold;
         loop {
             let signal = hold.on_lost();
+            if !hold.serves(local.number) {
+                return false;
+            }
             if !hold.is_held() {
-                return;
+                return true;
             }
             // Both, so that the signal needs neither the network nor the wheel.
             select(signal, self.runtime.sleep_until(hold.deadline())).await;

@@ -50,6 +50,8 @@ pub(crate) struct Hold {
     /// The moment beyond which it is not renewed.
     cap: AtomicU64,
     lost: AtomicBool,
+    /// The local hold of the day; 0 when the last one was given up.
+    present: AtomicU64,
     /// Whether the store said that it is gone, so that there is nothing left to free.
     gone: AtomicBool,
     signal: Event,
@@ -89,6 +91,7 @@ impl Hold {
             ttl: AtomicU64::new(0),
             cap: AtomicU64::new(u64::MAX),
             lost: AtomicBool::new(false),
+            present: AtomicU64::new(0),
             gone: AtomicBool::new(false),
             signal: Event::new(),
         };
@@ -143,12 +146,27 @@ impl Hold {
     pub(crate) fn lose(&self, gone: bool) -> bool {
         self.gone.fetch_or(gone, Ordering::AcqRel);
         let first = !self.lost.swap(true, Ordering::AcqRel);
-        self.signal.notify(usize::MAX);
+        self.tell();
         first
     }
 
     pub(crate) fn is_lost(&self) -> bool {
         self.lost.load(Ordering::Acquire)
+    }
+
+    /// The hold serves another local hold from now on; 0: none any more.
+    pub(crate) fn serve(&self, number: u64) {
+        self.present.store(number, Ordering::Release);
+    }
+
+    /// Whether this local hold has not been given up. One that was lost keeps its hold.
+    pub(crate) fn serves(&self, number: u64) -> bool {
+        self.present.load(Ordering::Acquire) == number
+    }
+
+    /// Has everybody who waits for the end of a local hold look again.
+    pub(crate) fn tell(&self) {
+        self.signal.notify(usize::MAX);
     }
 
     /// Whether the store itself said that nothing is left.

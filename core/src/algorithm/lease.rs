@@ -103,9 +103,15 @@ impl Attempt {
                     let owner = *owner;
                     let wheel = &self.core.wheel;
                     match poll_fn(|context| wheel.poll_turn(owner, context)).await {
-                        Turn::Won(hold) => {
+                        Turn::Won(hold) if hold.is_held() => {
                             self.stage = Stage::Done;
                             return Ok(Some(hold));
+                        }
+                        Turn::Won(_) => {
+                            // Pushed in time, but looked at only after its end: that is no grant.
+                            self.core.wheel.remove(owner);
+                            self.undo(owner, None);
+                            self.stage = Stage::Ready;
                         }
                         Turn::Gone => self.stage = Stage::Ready,
                     }

@@ -35,6 +35,9 @@ impl Core {
             self.lose(&local.hold, false);
         }
         let next = self.cohorts.lock().give_up(local, now);
+        if !local.hold.serves(local.number) {
+            local.hold.tell();
+        }
         match next {
             Next::Passed => {
                 if local.hold.cap() != Instant::FAR {
@@ -116,7 +119,11 @@ impl Core {
     }
 
     /// Pushes the end of a hold to at least now + `ttl`, which is its lease from now on.
-    pub(crate) async fn extend(self: &Arc<Self>, hold: &Arc<Hold>, ttl: Duration) -> Result<()> {
+    pub(crate) async fn extend(self: &Arc<Self>, local: &Local, ttl: Duration) -> Result<()> {
+        let hold = &local.hold;
+        if !hold.serves(local.number) {
+            return Err(Error::not_held());
+        }
         let lost = || {
             Error::new(Code::Lost, "the lock was lost before it could be extended")
                 .with("name", hold.key.as_str())

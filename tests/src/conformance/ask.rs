@@ -1,0 +1,98 @@
+//! Acquires: begun, awaited, and what is noted of their ends.
+
+use std::sync::atomic::Ordering;
+
+use fencelock::Code;
+use serde_json::Value;
+
+use super::check;
+use super::engine::{HANG, Run, locked, millis};
+use super::scope::{Entry, Fate, Scope};
+use super::step::{Ask, Await, Expect};
+use crate::protocol::{Call, End};
+
+impl Run<'_> {
+    /// Sets an acquire off and gives it its name.
+    pub(super) fn start(&self, scope: &mut Scope, ask: &Ask, once: bool) -> Result<String, String> {
+        let lock = scope.lock_name(&self.prefix, &ask.lock);
+        let dialect = ask.options.get("dialect").and_then(Value::as_str).map(str::to_owned);
+        let key = (lock.clone(), dialect);
+        locked(&self.notes.locks).insert(key.clone());
+        let by = match ask.by.as_str() {
+            "any" => {
+                let turn = self.notes.turns.fetch_add(1, Ordering::Relaxed);
+                self.case.actors[turn % self.case.actors.len()].clone()
+            }
+            by => by.to_owned(),
+        };
+        let mut options = ask.options.clone();
+        if let Some(Value::String(label)) = options.get_mut("label") {
+            *label = scope.fill_in(label);
+        }
+        let call = match ask.work {
+            Some(work) => Call::With { lock, options, work: work as f64 },
+            None if once => Call::Try { lock, options },
+            None => Call::Acquire { lock, options },
+        };
+        let reply = self.player(&by)?.ask(call);
+        scope.insert(
+            ask.r#as.as_ref(),
+            Entry { by, lock: key, reply, grant: None, fate: Fate::Asked },
+        )
+    }
+
+    pub(super) async fn acquire(
+        &self,
+        scope: &mut Scope,
+        ask: &Ask,
+        normally: Expect,
+        once: bool,
+    ) -> Result<(), String> {
+        let what = self.start(scope, ask, once)?;
+        let expect = ask.expect.clone().or((ask.work.is_none()).then_some(normally));
+        self.wait(scope, &Await { what, expect, within: None, took: ask.took }).await
+    }
+
+    /// Waits for an end, compares it, and takes note of its guard.
+    pub(super) async fn wait(&self, scope: &mut Scope, step: &Await) -> Result<(), String> {
+        let slack = self.slack;
+        let within = step.within.map_or(HANG, millis);
+        let entry = scope.entry(&step.what)?;
+        let ended = self.end(&entry.reply, within).await?;
+        entry.grant = check::grant(&ended.end);
+        entry.fate = if entry.grant.is_some() { Fate::Granted } else { Fate::Over };
+        let (by, asked, grant) = (entry.by.clone(), entry.reply.asked, entry.grant);
+        let lock = entry.lock.clone();
+        let normally = match ended.end {
+            End::Ok(ref value) if value.get("guard").is_none() && value.is_object() => Expect::Done,
+            _ => Expect::Granted,
+        };
+        check::end(step.expect.as_ref().unwrap_or(&normally), &ended.end)?;
+        if let End::Error(refusal) = &ended.end
+            && matches!(refusal.code, Code::Invalid | Code::Unsupported)
+        {
+            // With such options there is no lock to look at.
+            locked(&self.notes.locks).remove(&entry.lock);
+        }
+        if let Some(range) = step.took {
+            check::took(range, (asked, ended.at), slack)?;
+        }
+        let Some(grant) = grant else { return Ok(()) };
+        if matches!(step.expect, Some(Expect::GivenUp)) {
+            // The host gave up what was granted at the same moment: nobody else will give it back.
+            entry.fate = Fate::Gone;
+            self.call(&by, Call::Drop { guard: grant.guard }, &Expect::Done).await?;
+            return Ok(());
+        }
+        self.call(&by, Call::Lost { guard: grant.guard }, &Expect::Done).await?;
+        let token = self.ask_now(&by, Call::Token { guard: grant.guard }).await?;
+        if token != grant.token {
+            return Err(format!("the guard's token is {token}, granted was {}", grant.token));
+        }
+        let (lock, dialect) = lock;
+        if !locked(&self.notes.tokens).insert((lock, dialect, grant.token)) {
+            return Err(format!("the token {token} was granted twice"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,101 @@
+//! A case as it stands in `tests/cases/*.yaml`. The README of the tests tells what every step does.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::step::Step;
+use crate::protocol::Options;
+
+/// One promise, as steps and what they must show.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Case {
+    /// What it shows, as a sentence.
+    pub name: String,
+    /// Scenarios and invariants it stands for, `B05` or `H2` for instance.
+    #[serde(default)]
+    pub why: Vec<String>,
+    /// What a cell must offer beyond locks.
+    #[serde(default)]
+    pub needs: BTreeSet<Need>,
+    /// Every actor is one client.
+    pub actors: Vec<String>,
+    /// Options every actor connects with.
+    #[serde(default)]
+    pub options: Options,
+    /// Whether the actors are connected when the steps begin.
+    #[serde(default = "yes")]
+    pub connected: bool,
+    /// What happens, in order.
+    pub steps: Vec<Step>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// What not every backend or transport offers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+pub enum Need {
+    /// Others than fencelock hold locks on the store, and the engine can write to it as one of them.
+    #[serde(rename = "foreign_holders")]
+    ForeignHolders,
+    /// The dialect `plain:<prefix>`.
+    #[serde(rename = "dialect:plain")]
+    DialectPlain,
+    /// Actors can be killed and stopped one by one.
+    #[serde(rename = "kill")]
+    Kill,
+    /// A server of the case's own, to be emptied and restarted.
+    #[serde(rename = "server_control")]
+    ServerControl,
+    /// A store without dialects.
+    #[serde(rename = "no_dialects")]
+    NoDialects,
+    /// A store in a file.
+    #[serde(rename = "files")]
+    Files,
+    /// Bounds that a machine which stalls would rightly miss.
+    #[serde(rename = "virtual_time")]
+    VirtualTime,
+    /// Clients in several places see the same store. Every case with two actors needs it.
+    #[serde(rename = "shared_store")]
+    SharedStore,
+}
+
+impl Case {
+    /// All that a cell must offer, also what follows from the number of actors.
+    pub fn needs(&self) -> BTreeSet<Need> {
+        let mut needs = self.needs.clone();
+        if self.actors.len() > 1 {
+            needs.insert(Need::SharedStore);
+        }
+        needs
+    }
+}
+
+/// Reads all cases of a folder, in the order of the files and of the cases in them.
+pub fn read(folder: &Path) -> Vec<Case> {
+    let files = std::fs::read_dir(folder).expect("the folder of the cases can be read");
+    let mut files: Vec<_> = files.map(|file| file.expect("it can be listed").path()).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "yaml"));
+    files.sort();
+    let cases: Vec<Case> = files
+        .iter()
+        .flat_map(|file| {
+            let text = std::fs::read_to_string(file).expect("a file of cases can be read");
+            // `y`, `n`, `on` and `off` are names here, as in YAML 1.2.
+            let options = serde_saphyr::options! { strict_booleans: true };
+            let cases: Vec<Case> = serde_saphyr::from_str_with_options(&text, options)
+                .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+            cases
+        })
+        .collect();
+    let mut names = BTreeSet::new();
+    for case in &cases {
+        assert!(names.insert(&case.name), "two cases are called `{}`", case.name);
+    }
+    cases
+}

@@ -1,0 +1,83 @@
+//! Steps on guards: given back, made longer, looked at, lost.
+
+use std::time::Duration;
+
+use futures_util::future::select;
+
+use super::engine::{INSTANT, LOOK, Run, locked, millis};
+use super::scope::{Fate, Scope};
+use super::step::{Expect, Step};
+use crate::protocol::{Call, Grant};
+
+impl Run<'_> {
+    pub(super) async fn on_guards(&self, scope: &mut Scope, step: &Step) -> Result<(), String> {
+        match step {
+            Step::Release(step) => {
+                let (by, grant) = scope.grant(&step.guard)?;
+                let expect = step.expect.as_ref().unwrap_or(&Expect::Released);
+                self.call(&by, Call::Release { guard: grant.guard }, expect).await?;
+                let released = matches!(expect, Expect::Released);
+                if released {
+                    locked(&self.notes.released).push((by, grant.guard));
+                }
+                scope.entry(&step.guard)?.fate = if released { Fate::Released } else { Fate::Gone };
+            }
+            Step::Drop(name) => {
+                let (by, grant) = scope.grant(name)?;
+                self.call(&by, Call::Drop { guard: grant.guard }, &Expect::Done).await?;
+                scope.entry(name)?.fate = Fate::Gone;
+            }
+            Step::Extend(step) => {
+                let (by, grant) = scope.grant(&step.guard)?;
+                let call = Call::Extend { guard: grant.guard, ttl: step.ttl };
+                self.call(&by, call, step.expect.as_ref().unwrap_or(&Expect::Done)).await?;
+            }
+            Step::Held(step) => {
+                let (by, grant) = scope.grant(&step.guard)?;
+                let held = self.ask_now(&by, Call::IsHeld { guard: grant.guard }).await?;
+                if held != step.is {
+                    return Err(format!("`is_held` is {held}"));
+                }
+            }
+            Step::Remaining(step) => {
+                let (by, grant) = scope.grant(&step.guard)?;
+                let left = self.ask_now(&by, Call::Remaining { guard: grant.guard }).await?;
+                if !left.as_f64().is_some_and(|left| (step.from..=step.to).contains(&left)) {
+                    return Err(format!("`remaining` is {left}"));
+                }
+            }
+            Step::Lost(step) => {
+                let (by, grant) = scope.grant(&step.guard)?;
+                self.lost(&by, grant, millis(step.within + self.slack)).await?;
+            }
+            Step::Rising(names) => {
+                let mut last = 0;
+                for name in names {
+                    let token = scope.grant(name)?.1.token;
+                    if token <= last {
+                        return Err(format!("the token of `{name}` is {token}, after {last}"));
+                    }
+                    last = token;
+                }
+            }
+            _ => unreachable!("the engine takes the others"),
+        }
+        Ok(())
+    }
+
+    async fn lost(&self, by: &str, grant: Grant, within: Duration) -> Result<(), String> {
+        let player = self.player(by)?;
+        let end = self.clock.now() + within;
+        loop {
+            let news = Box::pin(player.news());
+            if !player.lost(grant.guard).is_empty() {
+                return Ok(());
+            }
+            if self.clock.now() > end {
+                return Err(format!("not told to be lost within {within:?}"));
+            }
+            select(news, self.clock.sleep_until((self.clock.now() + LOOK).min(end + INSTANT)))
+                .await;
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Every case on every backend with every kind of actor: a cell is played, or says why it cannot be.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use fencelock::port::RuntimeHandle;
+use fencelock::runtime::TokioRuntime;
+use fencelock::runtime::sim::Sim;
+use futures_util::StreamExt;
+use futures_util::stream::iter;
+
+use super::case::{Case, Need};
+use super::engine::{Notes, Run, number};
+use super::ground::{Backend, Ground, Grounds};
+use super::player::{Player, Stage};
+
+/// Cells played at once.
+const AT_ONCE: usize = 32;
+/// In virtual time every case is played in so many orders of events.
+const SEEDS: u64 = 16;
+/// What a loaded machine may add to a bound in real time. The exact bounds are held in virtual time.
+const SLACK: Duration = Duration::from_secs(3);
+
+/// A column of the grid: where locks lie, and what the actors are.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Column {
+    /// The store.
+    pub backend: Backend,
+    /// The language, as the table calls it.
+    pub language: &'static str,
+    /// The actors' program; in this process if there is none.
+    pub program: Option<PathBuf>,
+}
+
+/// The columns: every backend with every language. A language with a new actor is one more line here.
+pub fn columns(rust: &Path) -> Vec<Column> {
+    let languages = [("rust", None), ("rust program", Some(rust.to_owned()))];
+    let with = |backend| {
+        languages.clone().map(|(language, program)| Column { backend, language, program })
+    };
+    Backend::ALL.into_iter().flat_map(with).collect()
+}
+
+impl Column {
+    /// Why a case cannot be played here.
+    fn lacks(&self, case: &Case) -> Option<&'static str> {
+        let program = self.program.is_some();
+        if program && self.backend == Backend::Sim {
+            return Some("virtual time does not reach into another program");
+        }
+        case.needs().into_iter().find_map(|need| match need {
+            Need::Kill if !program && self.backend != Backend::Sim => {
+                Some("actors in one process cannot be killed or stopped one by one")
+            }
+            Need::SharedStore if program && self.backend == Backend::Memory => {
+                Some("two programs have no memory in common")
+            }
+            need => self.backend.lacks(need),
+        })
+    }
+
+    fn name(&self) -> String {
+        format!("{} / {}", self.backend.name(), self.language)
+    }
+}
+
+/// What came of a cell.
+enum Cell {
+    Passed(Duration),
+    Failed(String),
+    Cannot(&'static str),
+}
+
+/// All cells.
+pub struct Grid {
+    columns: Vec<Column>,
+    rows: Vec<String>,
+    cells: BTreeMap<(usize, usize), Cell>,
+}
+
+impl Grid {
+    /// Plays all cases in all columns.
+    pub async fn play(cases: Vec<Case>, columns: Vec<Column>) -> Self {
+        let (cases, grounds) = (Arc::new(cases), Arc::new(Grounds::default()));
+        let places = (0..cases.len()).flat_map(|row| (0..columns.len()).map(move |at| (row, at)));
+        let cells = iter(places.map(|(row, at)| {
+            let (cases, grounds, column) = (cases.clone(), grounds.clone(), columns[at].clone());
+            async move {
+                // A task of its own: cells share the machine, not a thread.
+                let cell = tokio::spawn(async move { cell(&column, &cases[row], &grounds).await });
+                let failed = |error| Cell::Failed(format!("the engine itself failed: {error}"));
+                ((row, at), cell.await.unwrap_or_else(failed))
+            }
+        }));
+        let cells = cells.buffer_unordered(AT_ONCE).collect().await;
+        let rows = cases.iter().map(|case| case.name.clone()).collect();
+        Self { columns, rows, cells }
+    }
+
+    /// The table, the failures in full, the reasons of cells that cannot be, and the sums. True if all is well.
+    pub fn report(&self) -> (String, bool) {
+        let mut text = String::new();
+        let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+        let (mut passed, mut failed, mut missing) = (0, 0, 0);
+        let width = self.rows.iter().map(|row| row.chars().count()).max().unwrap_or(0);
+        let mut failures = String::new();
+        for (at, column) in self.columns.iter().enumerate() {
+            let _ = writeln!(text, "  {at}: {}", column.name());
+        }
+        let _ = write!(text, "{:width$}", "");
+        for at in 0..self.columns.len() {
+            let _ = write!(text, " {at:>6}");
+        }
+        text.push('\n');
+        for (row, name) in self.rows.iter().enumerate() {
+            let _ = write!(text, "{name:width$}");
+            let mut played = false;
+            for at in 0..self.columns.len() {
+                let shown = match self.cells.get(&(row, at)) {
+                    Some(Cell::Passed(time)) => {
+                        (passed, played) = (passed + 1, true);
+                        format!("{:.1}s", time.as_secs_f64())
+                    }
+                    Some(Cell::Failed(why)) => {
+                        (failed, played) = (failed + 1, true);
+                        let _ = writeln!(
+                            failures,
+                            "FAILED: {name} [{}]\n    {why}",
+                            self.columns[at].name()
+                        );
+                        "FAILED".to_owned()
+                    }
+                    Some(Cell::Cannot(why)) => {
+                        *reasons.entry(why).or_default() += 1;
+                        "-".to_owned()
+                    }
+                    None => {
+                        missing += 1;
+                        "MISSING".to_owned()
+                    }
+                };
+                let _ = write!(text, " {shown:>6}");
+            }
+            if !played {
+                failed += 1;
+                let _ = writeln!(failures, "FAILED: {name} is played nowhere");
+            }
+            text.push('\n');
+        }
+        let cannot: usize = reasons.values().sum();
+        for (why, count) in reasons {
+            let _ = writeln!(text, "- {count:>4} cells: {why}");
+        }
+        let _ = write!(
+            text,
+            "{failures}conformance: {} cases, {passed} passed, {failed} failed, {missing} missing, {cannot} cannot be",
+            self.rows.len()
+        );
+        (text, failed == 0 && missing == 0)
+    }
+}
+
+async fn cell(column: &Column, case: &Case, grounds: &Grounds) -> Cell {
+    if let Some(why) = column.lacks(case) {
+        return Cell::Cannot(why);
+    }
+    let begin = Instant::now();
+    let played = if column.backend == Backend::Sim {
+        tokio::task::block_in_place(|| (0..SEEDS).try_for_each(|seed| in_virtual_time(case, seed)))
+    } else {
+        in_real_time(column, case, grounds).await
+    };
+    match played {
+        Ok(()) => Cell::Passed(begin.elapsed()),
+        Err(why) => Cell::Failed(why),
+    }
+}
+
+/// Plays the cases in virtual time, in this thread, until one fails: its name and why. For those who break something to
+/// see whether the cases notice.
+pub fn first_failure(cases: &[Case], seeds: u64) -> Option<(String, String)> {
+    let column = Column { backend: Backend::Sim, language: "rust", program: None };
+    let playable = cases.iter().filter(|case| column.lacks(case).is_none());
+    playable.into_iter().find_map(|case| {
+        let played = (0..seeds).try_for_each(|seed| in_virtual_time(case, seed));
+        played.err().map(|why| (case.name.clone(), why))
+    })
+}
+
+/// Every actor is a machine of its own, and the bounds are exact.
+fn in_virtual_time(case: &Case, seed: u64) -> Result<(), String> {
+    let sim = Sim::new(seed);
+    let number = number();
+    let ground = Grounds::default().store(Backend::Sim, &format!("sim-{number}"), &case.needs());
+    let clock: RuntimeHandle = sim.world().clone();
+    let stage = || Stage::Node(sim.node(0));
+    let played = sim.block_on(run(case, ground, clock, Duration::ZERO, number, stage).play());
+    played
+        .unwrap_or_else(|stuck| Err(stuck.to_string()))
+        .map_err(|why| format!("seed {seed}: {why}"))
+}
+
+async fn in_real_time(column: &Column, case: &Case, grounds: &Grounds) -> Result<(), String> {
+    let number = number();
+    let ground = grounds.store(column.backend, &format!("conformance-{number}"), &case.needs());
+    let clock: RuntimeHandle = Arc::new(TokioRuntime::current().ok_or("the engine runs on tokio")?);
+    let stage = || match &column.program {
+        Some(program) => Stage::Program(program),
+        None => Stage::Here(clock.clone()),
+    };
+    run(case, ground, clock.clone(), SLACK, number, stage).play().await
+}
+
+fn run<'a>(
+    case: &'a Case,
+    ground: Ground,
+    clock: RuntimeHandle,
+    slack: Duration,
+    number: u64,
+    stage: impl Fn() -> Stage<'a>,
+) -> Run<'a> {
+    let actors = case.actors.iter();
+    let players =
+        actors.map(|name| (name.clone(), Player::launch(&stage(), clock.clone()))).collect();
+    let (slack, notes) = (slack.as_millis() as u64, Notes::default());
+    Run { case, ground, clock, slack, prefix: format!("c{number}/"), players, notes }
+}

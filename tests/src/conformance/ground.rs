@@ -1,0 +1,157 @@
+//! The backends of the grid, and the store one case stands on.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use tempfile::TempDir;
+
+use super::case::Need;
+use super::step::Server;
+use crate::servers::RedisServer;
+
+/// A store, and whose time it lives in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Backend {
+    /// `memory:`, in real time.
+    Memory,
+    /// `memory:`, in virtual time: every actor is a machine, and the bounds are exact.
+    Sim,
+    /// One SQLite file.
+    Sqlite,
+    /// A Redis server.
+    Redis,
+}
+
+impl Backend {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Memory, Self::Sim, Self::Sqlite, Self::Redis];
+
+    /// Its name in the table.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Sim => "sim",
+            Self::Sqlite => "sqlite",
+            Self::Redis => "redis",
+        }
+    }
+
+    /// Why this backend cannot play a case that needs this, whoever the actors are; `None` if it can.
+    pub(super) fn lacks(self, need: Need) -> Option<&'static str> {
+        match (need, self) {
+            (Need::ForeignHolders | Need::DialectPlain | Need::ServerControl, Self::Redis)
+            | (Need::NoDialects, Self::Memory | Self::Sim | Self::Sqlite)
+            | (Need::Files, Self::Sqlite)
+            | (Need::VirtualTime, Self::Sim)
+            | (Need::Kill | Need::SharedStore, _) => None,
+            (Need::ForeignHolders, _) => Some("the store keeps no locks but fencelock's own"),
+            (Need::DialectPlain, _) => Some("the store speaks no dialect"),
+            (Need::NoDialects, _) => Some("the store speaks dialects"),
+            (Need::ServerControl, _) => Some("the store has no server"),
+            (Need::Files, _) => Some("the store lies in no file"),
+            (Need::VirtualTime, _) => {
+                Some("in real time a stall of the machine would rightly change the outcome")
+            }
+        }
+    }
+}
+
+/// The stores the cases share.
+#[derive(Default)]
+pub(super) struct Grounds {
+    folder: OnceLock<TempDir>,
+    redis: OnceLock<Arc<Mutex<RedisServer>>>,
+}
+
+/// The store of one case.
+pub(super) struct Ground {
+    pub url: String,
+    redis: Option<Arc<Mutex<RedisServer>>>,
+}
+
+impl Grounds {
+    /// A store for a case: shared with others, unless it needs a server of its own.
+    pub(super) fn store(&self, backend: Backend, case: &str, needs: &BTreeSet<Need>) -> Ground {
+        match backend {
+            Backend::Memory | Backend::Sim => Ground { url: format!("memory:{case}"), redis: None },
+            Backend::Sqlite => {
+                let make = || tempfile::tempdir().expect("a temporary folder can be made");
+                let file = self.folder.get_or_init(make).path().join("locks.db");
+                Ground { url: format!("sqlite:{}", file.display()), redis: None }
+            }
+            Backend::Redis => {
+                let start = || Arc::new(Mutex::new(RedisServer::start()));
+                let own = needs.contains(&Need::ServerControl);
+                let server = if own { start() } else { self.redis.get_or_init(start).clone() };
+                let url = lock(&server).url().to_string();
+                Ground { url, redis: Some(server) }
+            }
+        }
+    }
+}
+
+fn lock(server: &Mutex<RedisServer>) -> std::sync::MutexGuard<'_, RedisServer> {
+    server.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Ground {
+    /// A raw command, as somebody else; what the server answers, as text.
+    pub(super) fn command(&self, words: &[String]) -> Result<String, String> {
+        let server = self.redis.as_ref().ok_or("this store takes no raw commands")?;
+        tokio::task::block_in_place(|| {
+            let mut connection = lock(server).admin();
+            let (name, arguments) = words.split_first().ok_or("a command has a name")?;
+            let value: redis::Value = redis::cmd(name)
+                .arg(arguments)
+                .query(&mut connection)
+                .map_err(|error| error.to_string())?;
+            Ok(text(&value))
+        })
+    }
+
+    /// Has something happen to the server.
+    pub(super) fn control(&self, what: Server) -> Result<(), String> {
+        let server = self.redis.as_ref().ok_or("this store has no server")?;
+        tokio::task::block_in_place(|| {
+            let mut server = lock(server);
+            match what {
+                Server::Restart => server.restart(),
+                Server::Stop => server.stop(),
+                Server::Resume => server.cont(),
+                Server::Kill => server.kill_hard(),
+            }
+        });
+        Ok(())
+    }
+
+    /// Every key of the case that has no end, and every lock key that is still there: there must be none.
+    pub(super) fn leftovers(&self, prefix: &str) -> Result<Vec<String>, String> {
+        if self.redis.is_none() {
+            return Ok(Vec::new());
+        }
+        let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+        let keys = self.command(&words(&["KEYS", &format!("*{prefix}*")]))?;
+        let mut left = Vec::new();
+        for key in keys.lines().filter(|key| !key.is_empty()) {
+            let record = key.starts_with("fencelock:");
+            if !record {
+                left.push(format!("the key {key}"));
+            } else if self.command(&words(&["PTTL", key]))? == "-1" {
+                left.push(format!("the key {key}, which has no end"));
+            }
+        }
+        Ok(left)
+    }
+}
+
+fn text(value: &redis::Value) -> String {
+    match value {
+        redis::Value::Nil => "nil".to_owned(),
+        redis::Value::Int(number) => number.to_string(),
+        redis::Value::BulkString(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        redis::Value::SimpleString(text) => text.clone(),
+        redis::Value::Okay => "OK".to_owned(),
+        redis::Value::Array(values) => values.iter().map(text).collect::<Vec<_>>().join("\n"),
+        other => format!("{other:?}"),
+    }
+}

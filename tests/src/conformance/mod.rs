@@ -1,0 +1,16 @@
+//! Conformance as data: cases in YAML, played by one engine over actors of any language on any backend.
+
+mod ask;
+pub mod case;
+mod check;
+mod claim;
+mod engine;
+mod grid;
+mod ground;
+pub mod player;
+mod rest;
+mod scope;
+pub mod step;
+mod world;
+
+pub use grid::{Column, Grid, columns, first_failure};

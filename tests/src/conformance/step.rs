@@ -1,0 +1,358 @@
+//! The steps of a case, as they stand in YAML.
+
+use std::collections::BTreeMap;
+
+use fencelock::Code;
+use serde::{Deserialize, Serialize};
+
+use crate::protocol::Options;
+
+/// One step.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// Acquires and waits for the end; `granted` is expected.
+    Acquire(Ask),
+    /// Tries once; `granted` is expected.
+    Try(Ask),
+    /// Begins an acquire, or with `work` a `with`, and goes on.
+    Start(Ask),
+    /// Waits for the end of what was started; `granted` is expected.
+    Await(Await),
+    /// These have not ended yet.
+    Pending(Vec<String>),
+    /// Gives up what was started.
+    Abort(String),
+    /// Gives a guard back; `released` is expected.
+    Release(GuardStep),
+    /// Forgets a guard.
+    Drop(String),
+    /// Pushes the end of a lease; `done` is expected.
+    Extend(Extend),
+    /// Whether a guard may be relied on at this moment.
+    Held(Held),
+    /// For how long a guard may be relied on, in milliseconds from .. to.
+    Remaining(Remaining),
+    /// The guard is told to be lost within so many milliseconds from now.
+    Lost(Lost),
+    /// How the lock looks from outside.
+    State(State),
+    /// The names of the locks, without the case's own prefix.
+    Names(Names),
+    /// Connects an actor; `done` is expected.
+    Connect(Connect),
+    /// Disconnects an actor in good order.
+    Close(String),
+    /// An actor's host is busy: it neither reads nor drains for so long. The engine does not wait for it.
+    Busy(Busy),
+    /// Ends an actor's input: it gives everything back and leaves.
+    Leave(String),
+    /// Ends an actor as `kill -9` does.
+    Kill(String),
+    /// Has an actor end itself with nothing cleaned up.
+    Crash(String),
+    /// Freezes an actor.
+    Stop(String),
+    /// Lets a frozen actor go on.
+    Resume(String),
+    /// Waits so many milliseconds.
+    Sleep(u64),
+    /// The tokens of these guards rise in this order.
+    Rising(Vec<String>),
+    /// A raw command to the store as somebody else; `$x` at the end of a word is the name of lock `x`.
+    Redis(Redis),
+    /// Something happens to the server.
+    Server(Server),
+    /// So many branches run these steps at once, each with names of its own; `{n}` is the branch's number and `any` the
+    /// next actor.
+    Parallel(Times),
+    /// These steps, again and again.
+    Repeat(Times),
+    /// Reads a shared number, takes its time, and writes one more: exact only under exclusion.
+    Add(String),
+    /// A shared number is exactly this.
+    Tally(Tally),
+}
+
+/// A lock's name in a case.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Name {
+    /// Behind the prefix that makes it the case's own.
+    Own(String),
+    /// Exactly this.
+    Exact {
+        /// The name.
+        exact: String,
+    },
+    /// Behind the prefix, and filled up to so many bytes.
+    Filled {
+        /// The length of the whole.
+        bytes: usize,
+        /// With what.
+        of: String,
+    },
+}
+
+impl Default for Name {
+    fn default() -> Self {
+        Self::Own("x".to_owned())
+    }
+}
+
+/// What a step must come to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Expect {
+    /// With a guard.
+    Granted,
+    /// Without one: the lock is somebody else's.
+    None,
+    /// The release found the lock held.
+    Released,
+    /// The release found it lost.
+    AlreadyLost,
+    /// The release was not answered.
+    Unconfirmed,
+    /// Well, whatever the value.
+    Done,
+    /// With an error.
+    Error(Trouble),
+    /// Given up: `cancelled`, or, if the grant was on its way already, a guard that is then dropped.
+    GivenUp,
+}
+
+/// An error that is expected.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Trouble {
+    /// Its code.
+    pub code: Code,
+    /// Part of its message.
+    pub says: Option<String>,
+    /// Its fields, each with a part of its value.
+    #[serde(default)]
+    pub fields: BTreeMap<String, String>,
+    /// Whether the same may succeed later.
+    pub retryable: Option<bool>,
+}
+
+/// An acquire of any kind.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ask {
+    /// The actor.
+    pub by: String,
+    /// What later steps call it.
+    pub r#as: Option<String>,
+    /// The lock; `x` by default.
+    #[serde(default)]
+    pub lock: Name,
+    /// Its options.
+    #[serde(default)]
+    pub options: Options,
+    /// Run a body of so many milliseconds under it.
+    pub work: Option<u64>,
+    /// What it must come to.
+    pub expect: Option<Expect>,
+    /// Milliseconds from the asking to the end, at least and at most.
+    pub took: Option<(u64, u64)>,
+}
+
+/// The end of what was started.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Await {
+    /// What.
+    pub what: String,
+    /// What it must come to.
+    pub expect: Option<Expect>,
+    /// Milliseconds from the beginning of this step.
+    pub within: Option<u64>,
+    /// Milliseconds from the asking to the end, at least and at most.
+    pub took: Option<(u64, u64)>,
+}
+
+/// A step on a guard.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GuardStep {
+    /// The guard.
+    pub guard: String,
+    /// What it must come to.
+    pub expect: Option<Expect>,
+}
+
+/// See [`Step::Extend`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Extend {
+    /// The guard.
+    pub guard: String,
+    /// The lease from now on, in milliseconds.
+    pub ttl: f64,
+    /// What it must come to.
+    pub expect: Option<Expect>,
+}
+
+/// See [`Step::Held`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Held {
+    /// The guard.
+    pub guard: String,
+    /// Whether.
+    pub is: bool,
+}
+
+/// See [`Step::Remaining`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Remaining {
+    /// The guard.
+    pub guard: String,
+    /// At least.
+    pub from: f64,
+    /// At most.
+    pub to: f64,
+}
+
+/// See [`Step::Lost`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lost {
+    /// The guard.
+    pub guard: String,
+    /// Milliseconds.
+    pub within: u64,
+}
+
+/// See [`Step::State`]. What is not given is not looked at.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct State {
+    /// Who looks; the first actor that lives by default.
+    pub by: Option<String>,
+    /// The lock; `x` by default.
+    #[serde(default)]
+    pub lock: Name,
+    /// The lock's options, its dialect above all.
+    #[serde(default)]
+    pub options: Options,
+    /// `nobody`, `somebody`, `foreign`, or a guard.
+    pub holder: Option<String>,
+    /// How many wait.
+    pub waiters: Option<usize>,
+    /// The labels of those who wait, head first.
+    pub labels: Option<Vec<String>>,
+    /// What the holder says of itself, by name.
+    #[serde(default)]
+    pub info: BTreeMap<String, String>,
+    /// Milliseconds left of the lease, at least and at most.
+    pub left: Option<(u64, u64)>,
+    /// Whether the lease has no end.
+    #[serde(default)]
+    pub endless: bool,
+    /// It need not be so at once, but within so many milliseconds.
+    pub within: Option<u64>,
+}
+
+/// See [`Step::Names`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Names {
+    /// Who looks.
+    pub by: String,
+    /// How they begin, behind the case's prefix.
+    #[serde(default)]
+    pub prefix: String,
+    /// All of them, in order.
+    pub are: Vec<String>,
+}
+
+/// See [`Step::Connect`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Connect {
+    /// The actor.
+    pub actor: String,
+    /// Where to; `$url` is the cell's own store, and stands there by default; `$address` is its server's.
+    pub url: Option<String>,
+    /// Its options.
+    #[serde(default)]
+    pub options: Options,
+    /// What it must come to.
+    pub expect: Option<Expect>,
+}
+
+/// See [`Step::Busy`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Busy {
+    /// The actor.
+    pub actor: String,
+    /// Milliseconds.
+    pub time: f64,
+}
+
+/// See [`Step::Redis`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Redis {
+    /// The command and its arguments.
+    pub command: Vec<String>,
+    /// What the store answers, as text.
+    pub answer: Option<String>,
+}
+
+/// What can happen to a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Server {
+    /// It ends as by `kill -9` and starts again, empty.
+    Restart,
+    /// It is frozen.
+    Stop,
+    /// It goes on.
+    Resume,
+    /// It ends as by `kill -9`.
+    Kill,
+}
+
+/// See [`Step::Parallel`] and [`Step::Repeat`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Times {
+    /// How often.
+    pub times: usize,
+    /// What.
+    pub steps: Vec<Step>,
+}
+
+/// See [`Step::Tally`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tally {
+    /// Which.
+    pub name: String,
+    /// How much.
+    pub is: u64,
+}
+
+impl Step {
+    /// The step as text, for people who look for a failure.
+    pub(super) fn shown(&self) -> String {
+        fn prune(value: &mut serde_json::Value) {
+            if let Some(object) = value.as_object_mut() {
+                object.retain(|key, value| {
+                    let empty = value.as_object().is_some_and(serde_json::Map::is_empty);
+                    !value.is_null() && !empty && key != "steps"
+                });
+                object.values_mut().for_each(prune);
+            }
+        }
+        let mut value = serde_json::to_value(self).unwrap_or_default();
+        prune(&mut value);
+        value.to_string()
+    }
+}

@@ -1,0 +1,71 @@
+//! Steps on actors and servers: connected, busy, frozen, killed.
+
+use std::sync::atomic::Ordering;
+
+use super::engine::Run;
+use super::scope::{Fate, Scope};
+use super::step::{Connect, Expect, Name, Step};
+use crate::protocol::Call;
+
+impl Run<'_> {
+    pub(super) async fn on_world(&self, scope: &mut Scope, step: &Step) -> Result<(), String> {
+        match step {
+            Step::Connect(connect) => {
+                self.connect(connect).await?;
+                // Its guards went with its old client.
+                for entry in scope.entries.values_mut().filter(|entry| entry.by == connect.actor) {
+                    entry.fate = if entry.fate == Fate::Granted { Fate::Gone } else { entry.fate };
+                }
+            }
+            Step::Close(actor) => {
+                self.call(actor, Call::Close, &Expect::Done).await?;
+                self.player(actor)?.closed.store(true, Ordering::Release);
+            }
+            Step::Busy(step) => drop(self.player(&step.actor)?.ask(Call::Busy { time: step.time })),
+            Step::Leave(actor) => self.leave(actor).await?,
+            Step::Kill(actor) => {
+                self.notes.killed.store(true, Ordering::Release);
+                self.player(actor)?.kill();
+            }
+            Step::Crash(actor) => {
+                self.notes.killed.store(true, Ordering::Release);
+                self.player(actor)?.crash();
+            }
+            Step::Stop(actor) => self.player(actor)?.freeze(true),
+            Step::Resume(actor) => self.player(actor)?.freeze(false),
+            Step::Redis(step) => {
+                let words: Vec<_> = step
+                    .command
+                    .iter()
+                    .map(|word| match word.split_once('$') {
+                        Some((before, lock)) => {
+                            let lock = Name::Own(lock.to_owned());
+                            format!("{before}{}", scope.lock_name(&self.prefix, &lock))
+                        }
+                        None => word.clone(),
+                    })
+                    .collect();
+                let answer = self.ground.command(&words)?;
+                if step.answer.as_ref().is_some_and(|expected| *expected != answer) {
+                    return Err(format!("the store answered {answer}"));
+                }
+            }
+            Step::Server(what) => self.ground.control(*what)?,
+            _ => unreachable!("the engine takes the others"),
+        }
+        Ok(())
+    }
+
+    pub(super) async fn connect(&self, step: &Connect) -> Result<(), String> {
+        let address = self.ground.url.strip_prefix("redis://").unwrap_or_default();
+        let url = step.url.as_deref().unwrap_or("$url");
+        let url = url.replace("$url", &self.ground.url).replace("$address", address);
+        let mut options = self.case.options.clone();
+        options.extend(step.options.clone());
+        let expect = step.expect.as_ref().unwrap_or(&Expect::Done);
+        self.call(&step.actor, Call::Connect { url, options }, expect).await?;
+        let closed = matches!(expect, Expect::Error(_));
+        self.player(&step.actor)?.closed.store(closed, Ordering::Release);
+        Ok(())
+    }
+}

@@ -1,0 +1,213 @@
+//! The words between the conformance engine and its actors: JSON lines, as `tests/README.md` tells.
+
+use std::collections::BTreeMap;
+
+use fencelock::{Code, Error};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// Options by name; times in milliseconds.
+pub type Options = Map<String, Value>;
+
+/// One line to an actor.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Request {
+    /// What the answer will carry.
+    pub id: u64,
+    /// What is asked for.
+    #[serde(flatten)]
+    pub call: Call,
+}
+
+/// What an actor can be asked for. The README says what each answers.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Call {
+    /// Say who you are.
+    Ping,
+    /// Connect to a store; a client there was before is dropped.
+    Connect {
+        /// The store.
+        url: String,
+        /// Options of the client and defaults of its locks.
+        #[serde(default)]
+        options: Options,
+    },
+    /// Wait for a lock.
+    Acquire {
+        /// The lock.
+        lock: String,
+        /// Its options.
+        #[serde(default)]
+        options: Options,
+    },
+    /// Ask for a lock once.
+    Try {
+        /// The lock.
+        lock: String,
+        /// Its options.
+        #[serde(default)]
+        options: Options,
+    },
+    /// Run a body under a lock: it does nothing for `work` milliseconds.
+    With {
+        /// The lock.
+        lock: String,
+        /// Its options.
+        #[serde(default)]
+        options: Options,
+        /// How long the body takes.
+        work: f64,
+    },
+    /// Give up the request of this id.
+    Abort {
+        /// An `acquire`, `try` or `with` that may or may not be answered yet.
+        target: u64,
+    },
+    /// Give a guard back and wait for the answer.
+    Release {
+        /// The guard.
+        guard: u64,
+    },
+    /// Forget a guard, as a collector of garbage would.
+    Drop {
+        /// The guard.
+        guard: u64,
+    },
+    /// Push the end of a guard's lease.
+    Extend {
+        /// The guard.
+        guard: u64,
+        /// The lease from now on.
+        ttl: f64,
+    },
+    /// Whether a guard may be relied on.
+    IsHeld {
+        /// The guard.
+        guard: u64,
+    },
+    /// For how long a guard may be relied on.
+    Remaining {
+        /// The guard.
+        guard: u64,
+    },
+    /// A guard's fencing token.
+    Token {
+        /// The guard.
+        guard: u64,
+    },
+    /// Send an event when the guard is lost.
+    Lost {
+        /// The guard.
+        guard: u64,
+    },
+    /// Who holds a lock and who waits.
+    Inspect {
+        /// The lock.
+        lock: String,
+        /// Its options, the dialect above all.
+        #[serde(default)]
+        options: Options,
+    },
+    /// The names of the locks the store knows.
+    Names {
+        /// How they begin.
+        prefix: String,
+    },
+    /// What the client carries.
+    Load,
+    /// Disconnect.
+    Close,
+    /// Neither read requests nor look at what is complete for so many milliseconds.
+    Busy {
+        /// How long.
+        time: f64,
+    },
+    /// Exit at once, with nothing cleaned up.
+    Crash,
+}
+
+/// One line from an actor.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Message {
+    /// To a request.
+    Answer(Answer),
+    /// On its own account.
+    Event(Event),
+}
+
+/// The one answer to a request.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Answer {
+    /// The request's.
+    pub id: u64,
+    /// How it ended.
+    #[serde(flatten)]
+    pub end: End,
+}
+
+/// How a request ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// Well.
+    Ok(Value),
+    /// With an error.
+    Error(Refusal),
+}
+
+/// An error as every language tells it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// The stable code.
+    pub code: Code,
+    /// What happened and what to do.
+    pub message: String,
+    /// Whether the same may succeed later.
+    pub retryable: bool,
+    /// The facts.
+    #[serde(default)]
+    pub fields: BTreeMap<String, String>,
+}
+
+/// What an actor tells without being asked again.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// A guard was lost.
+    Lost {
+        /// The guard.
+        guard: u64,
+    },
+}
+
+/// What `acquire` and a successful `try` answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// The guard.
+    pub guard: u64,
+    /// Its fencing token.
+    pub token: u64,
+}
+
+impl From<&Error> for Refusal {
+    fn from(error: &Error) -> Self {
+        let fields = error.fields().iter();
+        Self {
+            code: error.code(),
+            message: error.message().to_owned(),
+            retryable: error.retryable(),
+            fields: fields.map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
+        }
+    }
+}
+
+impl From<fencelock::Result<Value>> for End {
+    fn from(result: fencelock::Result<Value>) -> Self {
+        match result {
+            Ok(value) => Self::Ok(value),
+            Err(error) => Self::Error(Refusal::from(&error)),
+        }
+    }
+}

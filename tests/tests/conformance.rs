@@ -1,0 +1,23 @@
+//! Plays `tests/cases` and prints the grid. An argument plays only the cases whose name or file contains it.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use fencelock_tests::conformance::{Grid, case, columns};
+
+/// Fewer would mean that cases were lost on the way.
+const LEAST: usize = 60;
+
+#[tokio::main(worker_threads = 4)]
+async fn main() -> ExitCode {
+    let only = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
+    let mut cases = case::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("cases"));
+    assert!(cases.len() >= LEAST, "there are only {} cases", cases.len());
+    if let Some(only) = only {
+        cases.retain(|case| case.name.contains(&only));
+    }
+    let columns = columns(Path::new(env!("CARGO_BIN_EXE_actor")));
+    let (report, well) = Grid::play(cases, columns).await.report();
+    println!("{report}");
+    if well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

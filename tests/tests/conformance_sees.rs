@@ -1,0 +1,43 @@
+//! The cases themselves put to the test: a deliberate breakage has to fail one of them.
+//!
+//! Cases are played in a calm world. Breakages that show only where messages are late or lost, or where waiting a little
+//! longer is within the promise, are the simulator's to catch: it has a test of this kind for all of them.
+
+use std::path::Path;
+
+use fencelock::mutation::{Mutant, activate};
+use fencelock_tests::conformance::{case, first_failure};
+
+const SEEN: &[Mutant] = &[
+    Mutant::DeadlineWithoutDrift,
+    Mutant::CancelForgets,
+    Mutant::SameOwnerForEveryAttempt,
+    Mutant::RenewAfterRelease,
+    Mutant::TicketsNotRefreshed,
+    Mutant::LateLocalDropFreesNext,
+    Mutant::LocalTokenRepeats,
+    Mutant::LeaderForgetsFollowers,
+    Mutant::MaxHoldIgnored,
+    Mutant::FreeWithoutOwnerCheck,
+    Mutant::RenewWithoutOwnerCheck,
+    Mutant::RenewShortens,
+    Mutant::BareCounterToken,
+    Mutant::TokenRepeats,
+    Mutant::TakePassesWaiters,
+    Mutant::OnlyFreeSettles,
+    Mutant::QueueServedFromTheBack,
+    Mutant::ExpiryIgnored,
+];
+
+#[test]
+fn a_broken_clause_fails_a_case() {
+    let cases = case::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("cases"));
+    assert_eq!(first_failure(&cases, 2), None, "with nothing broken");
+    for mutant in SEEN {
+        activate(Some(*mutant));
+        let failure = first_failure(&cases, 2);
+        activate(None);
+        let (case, _) = failure.unwrap_or_else(|| panic!("no case sees {mutant:?}"));
+        println!("{mutant:?}: `{case}`");
+    }
+}
