@@ -11,6 +11,8 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::mpsc;
 
 use super::order::{Order, Report, Setup};
+use crate::run::itself;
+use crate::secret;
 
 /// How long workers may take to give back what they hold when the show ends early.
 const FAREWELL: Duration = Duration::from_millis(1500);
@@ -54,8 +56,10 @@ impl Crew {
     }
 
     async fn engage(&self, number: usize) -> Result<Worker> {
-        let mut child = Command::new(std::env::current_exe()?)
+        let mut child = Command::new(itself())
+            .arg0("fencelock")
             .args(["demo", "--worker"])
+            .env_remove(secret::VARIABLE)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
