@@ -161,6 +161,8 @@ impl fmt::Debug for Client {
 pub struct ClientBuilder {
     runtime: Option<RuntimeHandle>,
     options: Options,
+    /// The options set by hand, in order.
+    given: Vec<(String, Value)>,
     app: Option<String>,
     language: Option<String>,
     events: Events,
@@ -176,9 +178,11 @@ impl ClientBuilder {
 
     /// Sets an option by its name in the [table](crate::options::TABLE), as a default of this client's locks.
     pub fn option(mut self, name: &str, value: impl Into<Value>) -> Self {
-        if let Err(mistake) = self.options.set_all([(name, value.into())], true) {
+        let value = value.into();
+        if let Err(mistake) = self.options.set_all([(name, value.clone())], true) {
             self.mistake.get_or_insert(mistake);
         }
+        self.given.push((name.to_owned(), value));
         self
     }
 
@@ -212,7 +216,12 @@ impl ClientBuilder {
     #[cfg(feature = "tokio")]
     pub async fn connect(mut self, url: &str) -> Result<Client> {
         let url = StoreUrl::parse(url)?;
+        // What the program says outweighs what the URL says.
         self.options.set_all(url.options(), true)?;
+        let given = self.given.iter().map(|(name, value)| (name.as_str(), value.clone()));
+        if self.mistake.is_none() {
+            self.options.set_all(given, true)?;
+        }
         let runtime = self.runtime.take().map_or_else(current_runtime, Ok)?;
         let store = url.open(&self.options, runtime.clone()).await?;
         self.runtime = Some(runtime);

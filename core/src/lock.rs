@@ -129,19 +129,26 @@ impl Lock {
     /// assert!(token.get() > 0);
     /// # Ok::<(), fencelock::Error>(()) }).unwrap();
     /// ```
-    pub async fn with<T, F: Future<Output = T>>(&self, body: impl FnOnce(Claim) -> F) -> Result<T> {
-        let guard = self.acquire().await?;
-        let claim = guard.claim();
-        let body = std::pin::pin!(body(claim.clone()));
-        let lost = std::pin::pin!(claim.lost());
-        match select(body, lost).await {
-            Either::Left((value, _)) => {
-                let held = claim.check();
-                let _ = guard.release().await;
-                held.map(|()| value)
-            }
-            Either::Right(((), _)) => {
-                Err(claim.check().err().unwrap_or_else(|| Error::internal("lost, yet held")))
+    pub fn with<T, F, B>(&self, body: B) -> impl Future<Output = Result<T>> + use<T, F, B>
+    where
+        F: Future<Output = T>,
+        B: FnOnce(Claim) -> F,
+    {
+        let acquire = self.acquire();
+        async move {
+            let guard = acquire.await?;
+            let claim = guard.claim();
+            let body = std::pin::pin!(body(claim.clone()));
+            let lost = std::pin::pin!(claim.lost());
+            match select(body, lost).await {
+                Either::Left((value, _)) => {
+                    let held = claim.check();
+                    let _ = guard.release().await;
+                    held.map(|()| value)
+                }
+                Either::Right(((), _)) => {
+                    Err(claim.check().err().unwrap_or_else(|| Error::internal("lost, yet held")))
+                }
             }
         }
     }
