@@ -100,6 +100,11 @@ impl Hold {
         hold
     }
 
+    /// The last of the tokens drawn with it: what the store's counter stood at.
+    pub(crate) fn newest_token(&self) -> Token {
+        Token::new(self.token.get() + u64::from(self.block) - 1)
+    }
+
     /// From now on the hold serves a holder with these terms.
     pub(crate) fn set_terms(&self, terms: &Terms, now: Instant) {
         self.ttl.store(nanos(terms.ttl), Ordering::Relaxed);
