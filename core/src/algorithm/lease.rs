@@ -71,10 +71,13 @@ impl Attempt {
         }
     }
 
-    /// The attempt goes on for a waiter with these terms.
+    /// The attempt goes on for a waiter with these terms: with what it won or queued already, if that fits them.
     pub(crate) fn pass_to(&mut self, terms: Terms) {
-        if let Stage::Asked { owner, .. } | Stage::Waiting { owner } = self.stage {
-            self.core.wheel.set_terms(owner, &terms);
+        if let Stage::Asked { owner, .. } | Stage::Waiting { owner } = self.stage
+            && !self.core.wheel.set_terms(owner, &terms)
+        {
+            self.retract();
+            self.stage = Stage::Ready;
         }
         self.terms = terms;
     }
@@ -227,6 +230,19 @@ impl Attempt {
         self.rest = (self.rest * 2).min(LONGEST_REST);
     }
 
+    /// Forgets the request or the ticket, and has it undone.
+    fn retract(&self) {
+        let (owner, tombstone) = match self.stage {
+            Stage::Asked { owner, .. } => (owner, Some(self.terms.ttl.max(TOMBSTONE_LIFE))),
+            Stage::Waiting { owner } => (owner, None),
+            Stage::Ready | Stage::Resting { .. } | Stage::Done => return,
+        };
+        self.core.wheel.remove(owner);
+        if !mutant!(CancelForgets) {
+            self.undo(owner, tombstone);
+        }
+    }
+
     /// Takes back whatever the attempt won or queued.
     fn undo(&self, owner: OwnerId, tombstone: Option<Duration>) {
         self.core.leave_later(&self.key, owner, tombstone);
@@ -238,14 +254,6 @@ impl Drop for Attempt {
         if let Some(prelude) = self.prelude.take() {
             self.core.free_later(&self.key, prelude);
         }
-        let (owner, tombstone) = match self.stage {
-            Stage::Asked { owner, .. } => (owner, Some(self.terms.ttl.max(TOMBSTONE_LIFE))),
-            Stage::Waiting { owner } => (owner, None),
-            Stage::Ready | Stage::Resting { .. } | Stage::Done => return,
-        };
-        self.core.wheel.remove(owner);
-        if !mutant!(CancelForgets) {
-            self.undo(owner, tombstone);
-        }
+        self.retract();
     }
 }
