@@ -48,6 +48,10 @@ pub(crate) struct Prelude {
     pub owner: OwnerId,
     pub open: bool,
     pub until: Instant,
+    /// Until when the lease lasts if nothing ends it.
+    pub lasts: Instant,
+    /// Whether it was sent and has no answer.
+    pub doubtful: bool,
     pub reply: Option<oneshot::Sender<Released>>,
 }
 
@@ -136,7 +140,8 @@ impl Attempt {
             OwnerId::draw(&*self.core.runtime)
         };
         self.core.wheel.ask(owner, self.key.clone(), self.terms.clone());
-        let step = |owner, action| Step { lock: self.key.clone(), owner, action };
+        let key = self.key.clone();
+        let step = |owner, action| Step { lock: key.clone(), owner, action };
         let take = Take {
             ttl: self.terms.ttl,
             wait: self.waits,
@@ -144,10 +149,10 @@ impl Attempt {
             floor: self.core.floors.of(&self.key),
             info: self.terms.info.clone(),
         };
-        let free = self
-            .prelude
-            .as_ref()
-            .map(|prelude| step(prelude.owner, Action::Free { open: prelude.open }));
+        let free = self.prelude.as_mut().map(|prelude| {
+            prelude.doubtful = true;
+            step(prelude.owner, Action::Free { open: prelude.open })
+        });
         let batch = free.into_iter().chain([step(owner, Action::Take(take))]).collect();
         let sent = self.core.runtime.now();
         self.stage = Stage::Asked { owner, sent, answers: self.core.store.step(batch) };
@@ -230,8 +235,11 @@ impl Attempt {
         self.rest = (self.rest * 2).min(LONGEST_REST);
     }
 
-    /// Forgets the request or the ticket, and has it undone.
-    fn retract(&self) {
+    /// Forgets the request or the ticket, and has it undone; what was to go with it goes by itself.
+    fn retract(&mut self) {
+        if let Some(prelude) = self.prelude.take() {
+            self.core.free_later(&self.key, prelude);
+        }
         let (owner, tombstone) = match self.stage {
             Stage::Asked { owner, .. } => (owner, Some(self.terms.ttl.max(TOMBSTONE_LIFE))),
             Stage::Waiting { owner } => (owner, None),
@@ -251,9 +259,6 @@ impl Attempt {
 
 impl Drop for Attempt {
     fn drop(&mut self) {
-        if let Some(prelude) = self.prelude.take() {
-            self.core.free_later(&self.key, prelude);
-        }
         self.retract();
     }
 }
