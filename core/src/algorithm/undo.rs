@@ -6,6 +6,7 @@ use futures_channel::{mpsc, oneshot};
 use futures_util::future::{Either, select};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
+use crate::error::Code;
 use crate::port::{
     Action, Applied, Instant, LeaseHandle, LockKey, Outcome, OwnerId, RuntimeHandle, Step,
 };
@@ -133,6 +134,8 @@ async fn settle(mut batch: Vec<Undo>, store: LeaseHandle, runtime: RuntimeHandle
         for (mut undo, answer) in batch.into_iter().zip(answers) {
             let known = match answer {
                 Ok(outcome) => Some(undo.reads(&outcome, now)),
+                // Nothing reaches the store any more.
+                Err(failure) if failure.error.code() == Code::Closed => Some(Released::Unconfirmed),
                 Err(failure) => {
                     undo.doubtful |= failure.applied == Applied::Unknown;
                     None
