@@ -87,6 +87,7 @@ impl Core {
         match hold {
             Ok(Some(hold)) => {
                 lead.seated = true;
+                self.floors.saw(key, hold.newest_token());
                 let local = self.cohorts.lock().seat(hold.clone(), self.runtime.now());
                 // Lost before it was seated: nobody would vacate the seat later.
                 if hold.is_lost() {

@@ -75,6 +75,7 @@ impl Hold {
         key: LockKey,
         owner: OwnerId,
         token: Token,
+        block: u32,
         terms: &Terms,
         deadline: Instant,
         runtime: &RuntimeHandle,
@@ -83,7 +84,7 @@ impl Hold {
             key,
             owner,
             token,
-            block: terms.block(),
+            block,
             renew: terms.renew,
             open: terms.open,
             runtime: runtime.clone(),
@@ -98,6 +99,11 @@ impl Hold {
         hold.set_terms(terms, runtime.now());
         hold.deadline.store(deadline.as_nanos(), Ordering::Release);
         hold
+    }
+
+    /// The last of the tokens drawn with it: what the store's counter stood at.
+    pub(crate) fn newest_token(&self) -> Token {
+        Token::new(self.token.get() + u64::from(self.block) - 1)
     }
 
     /// From now on the hold serves a holder with these terms.

@@ -48,6 +48,10 @@ pub(crate) struct Prelude {
     pub owner: OwnerId,
     pub open: bool,
     pub until: Instant,
+    /// Until when the lease lasts if nothing ends it.
+    pub lasts: Instant,
+    /// Whether it was sent and has no answer.
+    pub doubtful: bool,
     pub reply: Option<oneshot::Sender<Released>>,
 }
 
@@ -71,10 +75,13 @@ impl Attempt {
         }
     }
 
-    /// The attempt goes on for a waiter with these terms.
+    /// The attempt goes on for a waiter with these terms: with what it won or queued already, if that fits them.
     pub(crate) fn pass_to(&mut self, terms: Terms) {
-        if let Stage::Asked { owner, .. } | Stage::Waiting { owner } = self.stage {
-            self.core.wheel.set_terms(owner, &terms);
+        if let Stage::Asked { owner, .. } | Stage::Waiting { owner } = self.stage
+            && !self.core.wheel.set_terms(owner, &terms)
+        {
+            self.retract();
+            self.stage = Stage::Ready;
         }
         self.terms = terms;
     }
@@ -133,7 +140,8 @@ impl Attempt {
             OwnerId::draw(&*self.core.runtime)
         };
         self.core.wheel.ask(owner, self.key.clone(), self.terms.clone());
-        let step = |owner, action| Step { lock: self.key.clone(), owner, action };
+        let key = self.key.clone();
+        let step = |owner, action| Step { lock: key.clone(), owner, action };
         let take = Take {
             ttl: self.terms.ttl,
             wait: self.waits,
@@ -141,10 +149,10 @@ impl Attempt {
             floor: self.core.floors.of(&self.key),
             info: self.terms.info.clone(),
         };
-        let free = self
-            .prelude
-            .as_ref()
-            .map(|prelude| step(prelude.owner, Action::Free { open: prelude.open }));
+        let free = self.prelude.as_mut().map(|prelude| {
+            prelude.doubtful = true;
+            step(prelude.owner, Action::Free { open: prelude.open })
+        });
         let batch = free.into_iter().chain([step(owner, Action::Take(take))]).collect();
         let sent = self.core.runtime.now();
         self.stage = Stage::Asked { owner, sent, answers: self.core.store.step(batch) };
@@ -227,14 +235,8 @@ impl Attempt {
         self.rest = (self.rest * 2).min(LONGEST_REST);
     }
 
-    /// Takes back whatever the attempt won or queued.
-    fn undo(&self, owner: OwnerId, tombstone: Option<Duration>) {
-        self.core.leave_later(&self.key, owner, tombstone);
-    }
-}
-
-impl Drop for Attempt {
-    fn drop(&mut self) {
+    /// Forgets the request or the ticket, and has it undone; what was to go with it goes by itself.
+    fn retract(&mut self) {
         if let Some(prelude) = self.prelude.take() {
             self.core.free_later(&self.key, prelude);
         }
@@ -247,5 +249,16 @@ impl Drop for Attempt {
         if !mutant!(CancelForgets) {
             self.undo(owner, tombstone);
         }
+    }
+
+    /// Takes back whatever the attempt won or queued.
+    fn undo(&self, owner: OwnerId, tombstone: Option<Duration>) {
+        self.core.leave_later(&self.key, owner, tombstone);
+    }
+}
+
+impl Drop for Attempt {
+    fn drop(&mut self) {
+        self.retract();
     }
 }

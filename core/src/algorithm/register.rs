@@ -29,6 +29,8 @@ pub(super) struct Register {
 pub(super) struct Entry {
     pub(super) key: LockKey,
     pub(super) terms: Terms,
+    /// Tokens asked for: the terms may change with the waiter, this does not.
+    pub(super) block: u32,
     pub(super) due: Instant,
     pub(super) stage: Stage,
     /// Whoever waits for the ticket to become something else.
@@ -115,7 +117,8 @@ impl Register {
             return None;
         }
         let entry = self.entries.get_mut(&owner)?;
-        let hold = Hold::new(entry.key.clone(), owner, token, &entry.terms, deadline, runtime);
+        let (key, block) = (entry.key.clone(), entry.block);
+        let hold = Hold::new(key, owner, token, block, &entry.terms, deadline, runtime);
         let hold = Arc::new(hold);
         entry.stage = Stage::Held(hold.clone());
         entry.wake();

@@ -80,19 +80,15 @@ impl Core {
 
     pub(super) fn prelude(&self, hold: &Hold, reply: Option<oneshot::Sender<Released>>) -> Prelude {
         let until = self.runtime.now() + hold.ttl();
-        Prelude { owner: hold.owner, open: hold.open, until, reply }
+        let lasts = hold.deadline();
+        Prelude { owner: hold.owner, open: hold.open, until, lasts, doubtful: false, reply }
     }
 
     /// Frees a hold by the housekeeping.
     pub(crate) fn free_later(&self, key: &LockKey, free: Prelude) {
-        let Prelude { owner, open, until, reply } = free;
-        self.undo.send(Undo {
-            lock: key.clone(),
-            owner,
-            action: Action::Free { open },
-            until,
-            reply,
-        });
+        let Prelude { owner, open, until, lasts, doubtful, reply } = free;
+        let action = Action::Free { open };
+        self.undo.send(Undo { lock: key.clone(), owner, action, until, doubtful, lasts, reply });
     }
 
     /// Takes an attempt back by the housekeeping, whatever became of it: a ticket, a grant, or a Take still under way.
@@ -100,7 +96,8 @@ impl Core {
         // A ticket nobody refreshes, and the grant it may yet get, end by themselves.
         let until = self.runtime.now() + tombstone.unwrap_or(TICKET_LIFE + GRANT_TTL);
         let action = Action::Leave { tombstone };
-        self.undo.send(Undo { lock: key.clone(), owner, action, until, reply: None });
+        let (lock, doubtful, lasts) = (key.clone(), false, until);
+        self.undo.send(Undo { lock, owner, action, until, doubtful, lasts, reply: None });
     }
 
     /// Frees a hold now; if the caller does not stay for the answer, the housekeeping sees to it.

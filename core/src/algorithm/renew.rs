@@ -46,7 +46,8 @@ impl Wheel {
     /// An attempt is about to ask: from now on a push for it is kept.
     pub(crate) fn ask(&self, owner: OwnerId, key: LockKey, terms: Terms) {
         let stage = Stage::Asked { early: None };
-        let entry = Entry { key, terms, due: Instant::FAR, stage, waiter: None };
+        let block = terms.block();
+        let entry = Entry { key, terms, block, due: Instant::FAR, stage, waiter: None };
         self.state.lock().entries.insert(owner, entry);
     }
 
@@ -55,14 +56,24 @@ impl Wheel {
         self.state.lock().remove(owner);
     }
 
-    /// The attempt passes to a waiter with other terms.
-    pub(crate) fn set_terms(&self, owner: OwnerId, terms: &Terms) {
-        if let Some(entry) = self.state.lock().entries.get_mut(&owner) {
-            entry.terms = terms.clone();
-            if let Stage::Held(hold) = &entry.stage {
-                hold.set_terms(terms, self.runtime.now());
-            }
+    /// The attempt passes to a waiter with other terms. False if what it has won or asked for does not fit them.
+    pub(crate) fn set_terms(&self, owner: OwnerId, terms: &Terms) -> bool {
+        let mut state = self.state.lock();
+        let Some(entry) = state.entries.get_mut(&owner) else { return true };
+        let fits = match &entry.stage {
+            // A fixed lease has to begin whole.
+            Stage::Asked { .. } => terms.renew || terms.ttl <= entry.terms.ttl,
+            Stage::Held(hold) => terms.renew && hold.renew && hold.open == terms.open,
+            Stage::Waiting(_) | Stage::Gone => true,
+        };
+        if !fits {
+            return false;
         }
+        entry.terms = terms.clone();
+        if let Stage::Held(hold) = &entry.stage {
+            hold.set_terms(terms, self.runtime.now());
+        }
+        true
     }
 
     /// A Take sent at `sent` was granted with `left` left. `None`: the answer came after the deadline, it is no grant.

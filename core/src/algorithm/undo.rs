@@ -6,7 +6,10 @@ use futures_channel::{mpsc, oneshot};
 use futures_util::future::{Either, select};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
-use crate::port::{Action, Instant, LeaseHandle, LockKey, Outcome, OwnerId, RuntimeHandle, Step};
+use crate::error::Code;
+use crate::port::{
+    Action, Applied, Instant, LeaseHandle, LockKey, Outcome, OwnerId, RuntimeHandle, Step,
+};
 use crate::released::Released;
 
 /// Something to take back on the store.
@@ -17,8 +20,23 @@ pub(crate) struct Undo {
     pub action: Action,
     /// When it has settled itself and need not be repeated any more.
     pub until: Instant,
+    /// Whether a request before it may have done it already.
+    pub doubtful: bool,
+    /// Until when the lease lasts if nothing ends it: what is gone before was ended by the request in doubt.
+    pub lasts: Instant,
     /// Who wants to know.
     pub reply: Option<oneshot::Sender<Released>>,
+}
+
+impl Undo {
+    /// How its answer reads to the one who released.
+    fn reads(&self, outcome: &Outcome, now: Instant) -> Released {
+        match released(outcome) {
+            Released::AlreadyLost if self.doubtful && now < self.lasts => Released::Released,
+            Released::AlreadyLost if self.doubtful => Released::Unconfirmed,
+            known => known,
+        }
+    }
 }
 
 enum Message {
@@ -113,8 +131,16 @@ async fn settle(mut batch: Vec<Undo>, store: LeaseHandle, runtime: RuntimeHandle
         let answers = store.step(batch.iter().map(step).collect()).await;
         let now = runtime.now();
         let mut open = Vec::new();
-        for (undo, answer) in batch.into_iter().zip(answers) {
-            let known = answer.ok().map(|outcome| released(&outcome));
+        for (mut undo, answer) in batch.into_iter().zip(answers) {
+            let known = match answer {
+                Ok(outcome) => Some(undo.reads(&outcome, now)),
+                // Nothing reaches the store any more.
+                Err(failure) if failure.error.code() == Code::Closed => Some(Released::Unconfirmed),
+                Err(failure) => {
+                    undo.doubtful |= failure.applied == Applied::Unknown;
+                    None
+                }
+            };
             if known.is_none() && now < undo.until && !mutant!(UndoNotRepeated) {
                 open.push(undo);
             } else if let Some(reply) = undo.reply {

@@ -1,0 +1,86 @@
+//! `cargo sim --seeds N [--from S] [--mutant NAME] [--family NAME] [--threads N] [--trace SEED]`: worlds in virtual time.
+
+use std::fmt::Debug;
+use std::process::ExitCode;
+
+use fencelock::mutation::{Mutant, activate};
+use fencelock_tests::sim::campaign::Campaign;
+use fencelock_tests::sim::plan::{Family, Plan};
+use fencelock_tests::sim::shrink::shrink;
+use fencelock_tests::sim::world;
+
+const USAGE: &str = "usage: cargo sim --seeds N [--from S] [--mutant NAME] [--family NAME] \
+                     [--threads N] [--trace SEED]";
+
+/// What was asked for.
+struct Wish {
+    campaign: Campaign,
+    trace: Option<u64>,
+}
+
+fn main() -> ExitCode {
+    match read(std::env::args().skip(1)) {
+        Ok(Wish { campaign, trace: Some(seed) }) => {
+            activate(campaign.mutant);
+            show(&campaign.plan(seed))
+        }
+        Ok(Wish { campaign, trace: None }) => run(&campaign),
+        Err(complaint) => {
+            eprintln!("{complaint}\n{USAGE}");
+            ExitCode::from(64)
+        }
+    }
+}
+
+fn read(mut words: impl Iterator<Item = String>) -> Result<Wish, String> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut campaign = Campaign { from: 0, seeds: 1000, mutant: None, family: None, threads };
+    let mut trace = None;
+    while let Some(word) = words.next() {
+        let value = words.next().ok_or_else(|| format!("`{word}` needs a value"))?;
+        let number = || value.parse::<u64>().map_err(|_| format!("`{value}` is not a number"));
+        match word.as_str() {
+            "--seeds" => campaign.seeds = number()?,
+            "--from" => campaign.from = number()?,
+            "--threads" => campaign.threads = number()? as usize,
+            "--trace" => trace = Some(number()?),
+            "--mutant" => campaign.mutant = Some(named("mutant", Mutant::ALL, &value)?),
+            "--family" => campaign.family = Some(named("family", &Family::ALL, &value)?),
+            _ => return Err(format!("`{word}` is not known")),
+        }
+    }
+    Ok(Wish { campaign, trace })
+}
+
+fn named<T: Copy + Debug>(what: &str, all: &[T], name: &str) -> Result<T, String> {
+    let found = all.iter().find(|one| format!("{one:?}") == name).copied();
+    found.ok_or_else(|| format!("there is no {what} `{name}`; there are {all:?}"))
+}
+
+fn run(campaign: &Campaign) -> ExitCode {
+    let outcome = campaign.run();
+    for seed in &outcome.unsteady {
+        println!("seed {seed} did not give the same twice");
+    }
+    if let Some((seed, violation)) = &outcome.found {
+        activate(campaign.mutant);
+        println!("seed {seed}, mutant {:?}: {violation}", campaign.mutant);
+        show(&shrink(&campaign.plan(*seed), violation.rule));
+    }
+    println!("{outcome}");
+    if outcome.failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+/// Prints a world's plan and history.
+fn show(plan: &Plan) -> ExitCode {
+    println!("{plan:#?}");
+    let ending = world::run(plan, true);
+    for (at, line) in &ending.history {
+        println!("{:>12.6} {line}", at.as_secs_f64());
+    }
+    for violation in &ending.violations {
+        println!("{violation}");
+    }
+    println!("trace {:016x}", ending.trace);
+    if ending.violations.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

@@ -1,0 +1,252 @@
+//! One task of a world: it asks for locks, works under them, and gives them back, as its plan says.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fencelock::port::{Instant, Runtime};
+use fencelock::runtime::sim::SimNode;
+use fencelock::{Claim, Client, Code, Error, Gate, Guard, Lock, Released};
+use futures_util::future::{Either, select};
+
+use super::cancel::Cancelled;
+use super::checker::{Checker, Note, Rule, lock_key};
+use super::plan::{Act, Doing, End, How, Task};
+
+/// Where a task runs.
+#[derive(Clone)]
+pub struct Place {
+    /// The world itself, which wakes machines that stand still.
+    pub world: Arc<SimNode>,
+    /// The task's machine.
+    pub node: Arc<SimNode>,
+    /// The number of its client.
+    pub number: usize,
+    /// Who watches.
+    pub checker: Arc<Checker>,
+    /// Guards the resources.
+    pub gate: Arc<Gate>,
+}
+
+impl Place {
+    /// Does what the plan says, to the end.
+    pub async fn run(self, client: Client, task: Task) {
+        for act in &task.acts {
+            self.sleep(act.rest).await;
+            self.act(&client, act).await;
+        }
+    }
+
+    async fn sleep(&self, time: Duration) {
+        self.node.sleep_until(self.node.now() + time).await;
+    }
+
+    /// The whole machine stands still.
+    async fn freeze(&self, time: Duration) {
+        freeze(&self.world, &self.node, &self.checker, self.number, time);
+        // The machine is polled no more after this await begins, until it goes on.
+        self.sleep(Duration::from_nanos(1)).await;
+    }
+
+    async fn act(&self, client: &Client, act: &Act) {
+        let lock = client
+            .lock(lock_key(act.lock).as_str())
+            .ttl(act.ttl)
+            .renew(act.renew)
+            .fair(act.fair)
+            .local(act.local);
+        let lock = match act.max_hold {
+            Some(most) => lock.max_hold(most),
+            None => lock,
+        };
+        if act.how == How::With {
+            return self.act_within_with(&lock, act).await;
+        }
+        let asking = Asking::begin(self, act);
+        let asked = async {
+            match act.how {
+                How::Try => lock.try_acquire().await,
+                How::Within(wait) => lock.acquire_within(wait).await.map(Some),
+                How::Acquire | How::With => lock.acquire().await.map(Some),
+            }
+        };
+        let asked = Cancelled::new(&self.node, act.cancel, asked).await;
+        let was_paused = asking.end(asked.as_ref().map(|asked| asked.as_ref().err()));
+        let Some(Ok(Some(guard))) = asked else { return };
+        let held = Held { note: self.checker.holds(self.number, act, &guard, was_paused), guard };
+        self.section(&held.guard, Some(&held.guard), &held.note, act).await;
+        self.give_back(held, act).await;
+    }
+
+    async fn act_within_with(&self, lock: &Lock, act: &Act) {
+        let mut asking = Some(Asking::begin(self, act));
+        let result = {
+            let body = |claim: Claim| {
+                let was_paused = asking.take().is_some_and(|asking| asking.end(Some(None)));
+                let note = self.checker.holds(self.number, act, &claim, was_paused);
+                async move { self.section(&claim, None, &note, act).await }
+            };
+            Cancelled::new(&self.node, act.cancel, lock.with(body)).await
+        };
+        match (asking, result) {
+            (Some(asking), result) => {
+                let error = result.map(Result::err);
+                asking.end(error.as_ref().map(Option::as_ref));
+            }
+            (None, Some(Err(error))) if !matches!(error.code(), Code::Lost | Code::Closed) => {
+                self.checker.violated(Rule::WrongError, error.to_string());
+            }
+            (None, None) => self.checker.count(|figures| figures.cancels += 1),
+            (None, Some(Err(_))) if self.checker.calm() => {
+                self.checker.violated(Rule::FalselyLost, "under `with`".to_owned());
+            }
+            _ => {}
+        }
+    }
+
+    async fn section(&self, claim: &Claim, guard: Option<&Guard>, note: &Note, act: &Act) {
+        for doing in &act.section {
+            match *doing {
+                Doing::Work(time) => self.work(claim, note, time).await,
+                Doing::Write(time) => self.write(claim, act.lock, self.sleep(time)).await,
+                Doing::Freeze(time) => self.write(claim, act.lock, self.freeze(time)).await,
+                Doing::Extend(ttl) => {
+                    let Some(guard) = guard else { continue };
+                    match guard.extend(ttl).await {
+                        Ok(()) if !self.checker.calm() || claim.is_held() => {}
+                        Err(error) if !self.checker.calm() => {
+                            self.judge(&error, &[Code::Lost, Code::Unavailable, Code::Closed]);
+                        }
+                        result => {
+                            let detail = format!("extending ended with {result:?}");
+                            self.checker.violated(Rule::FalselyLost, detail);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    async fn work(&self, claim: &Claim, note: &Note, time: Duration) {
+        self.checker.awaits_loss(note, true, false);
+        let lost = Box::pin(claim.lost());
+        match select(Box::pin(self.sleep(time)), lost).await {
+            Either::Left(_) => self.checker.awaits_loss(note, false, false),
+            Either::Right(_) => {
+                self.checker.awaits_loss(note, false, true);
+                if claim.is_held() {
+                    let detail = format!("{} is held, yet told to be lost", claim.token());
+                    self.checker.violated(Rule::FalselyLost, detail);
+                }
+            }
+        }
+    }
+
+    /// Reads the resource, dawdles, and writes what follows from the read: lost if anybody wrote in between.
+    async fn write(&self, claim: &Claim, lock: usize, dawdling: impl Future<Output = ()>) {
+        let Some(value) = self.checker.read(&self.gate, lock, claim.token()) else { return };
+        let held = claim.is_held();
+        dawdling.await;
+        if held {
+            self.checker.write(&self.gate, lock, claim.token(), value + 1);
+        }
+    }
+
+    async fn give_back(&self, held: Held, act: &Act) {
+        let claim = held.guard.claim();
+        let Held { note, guard } = held;
+        drop(note);
+        let End::Release(cancel) = act.end else { return drop(guard) };
+        let held = claim.is_held();
+        drop(claim);
+        match Cancelled::new(&self.node, cancel, guard.release()).await {
+            None => self.checker.count(|figures| figures.cancels += 1),
+            Some(Released::Released) => {}
+            Some(other) if self.checker.calm() => {
+                let detail = format!("a release ended with {other:?}, held: {held}");
+                self.checker.violated(Rule::FalselyLost, detail);
+            }
+            Some(_) => {}
+        }
+    }
+
+    fn judge(&self, error: &Error, expected: &[Code]) {
+        if !expected.contains(&error.code()) {
+            self.checker.violated(Rule::WrongError, format!("client {}: {error}", self.number));
+        }
+    }
+}
+
+/// Stops a machine, and has the world start it again.
+pub fn freeze(
+    world: &Arc<SimNode>,
+    node: &Arc<SimNode>,
+    checker: &Arc<Checker>,
+    client: usize,
+    time: Duration,
+) {
+    node.pause();
+    checker.paused(client);
+    let end = checker.now() + time;
+    checker.disturb(client, end, false);
+    checker.tell(|| format!("client {client} stands still for {time:?}"));
+    let (over, node) = (world.sleep_until(world.now() + time), Arc::clone(node));
+    let checker = Arc::clone(checker);
+    world.spawn(Box::pin(async move {
+        over.await;
+        checker.paused(client);
+        node.resume();
+    }));
+}
+
+/// A guard, and the note that says so; the note goes first.
+struct Held {
+    note: Note,
+    guard: Guard,
+}
+
+/// An acquire in flight, with what may be expected of its time.
+struct Asking<'a> {
+    place: &'a Place,
+    act: &'a Act,
+    note: Note,
+    since: Instant,
+    pauses: u64,
+}
+
+impl<'a> Asking<'a> {
+    fn begin(place: &'a Place, act: &'a Act) -> Self {
+        let Place { checker, node, number, .. } = place;
+        let note = checker.asks(*number, act.lock, act.how != How::Try);
+        Self { place, act, note, since: node.now(), pauses: checker.pauses(*number) }
+    }
+
+    /// Judges how it ended: cancelled (`None`), or with an error or none. Returns whether the machine stood still.
+    fn end(self, ended: Option<Option<&Error>>) -> bool {
+        let Self { place, act, note, since, pauses } = self;
+        drop(note);
+        let checker = &place.checker;
+        let paused = checker.pauses(place.number) != pauses;
+        let took = place.node.now().since(since);
+        let Some(error) = ended else {
+            checker.count(|figures| figures.cancels += 1);
+            return paused;
+        };
+        let code = error.map(Error::code);
+        if let Some(error) = error {
+            let calm: &[Code] = &[Code::Timeout];
+            let rough: &[Code] = &[Code::Timeout, Code::Unavailable, Code::Closed];
+            place.judge(error, if checker.calm() { calm } else { rough });
+        }
+        if let How::Within(wait) = act.how
+            && !paused
+            && !wait.is_zero()
+        {
+            let early = code == Some(Code::Timeout) && took < wait;
+            if early || took > wait + Duration::from_millis(1) {
+                let detail = format!("a wait of {wait:?} took {took:?} and ended with {code:?}");
+                checker.violated(Rule::WrongWait, detail);
+            }
+        }
+        paused
+    }
+}

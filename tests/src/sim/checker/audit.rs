@@ -1,0 +1,201 @@
+//! One look at everything at once.
+
+use std::time::Duration;
+
+use fencelock::Claim;
+use fencelock::driver::record::Record;
+use fencelock::port::Runtime;
+use fencelock::port::limits::GRANT_TTL;
+
+use super::{Book, Checker, Live, Rule, Watched};
+use crate::sim::server::{Server, lives};
+
+/// Room for the time that steps at one instant take in no time at all.
+const SLACK: Duration = Duration::from_millis(50);
+/// No ticket rests longer between two looks, and no attempt between two tries.
+const LONGEST_REST: Duration = Duration::from_millis(1020);
+
+/// How long a close may take.
+const CLOSING: Duration = Duration::from_millis(2100);
+
+impl Checker {
+    /// Looks at every guard, every waiter and everything on the store.
+    pub fn audit(&self) {
+        let now = self.now();
+        let mut book = self.book();
+        self.read_facts(&mut book);
+        self.look_at_guards(&mut book, now);
+        self.look_at_waiters(&mut book, now);
+        self.look_at_closed(&mut book, now);
+        self.look_for_ghosts(&mut book, now);
+    }
+
+    fn look_at_guards(&self, book: &mut Book, now: Duration) {
+        let mut found = Vec::new();
+        let mut holders = vec![None; book.locks.len()];
+        for live in book.live.values_mut() {
+            let client = &book.clients[live.client];
+            let name =
+                format!("client {}, lock {}, {}", live.client, live.lock, live.claim.token());
+            if !live.claim.is_held() {
+                let paused = client.disturbed > now;
+                let untold = live.awaits && !live.heard && !paused;
+                if untold && live.unheld.is_some_and(|since| now > since + SLACK) {
+                    found.push((Rule::LossUntold, name.clone()));
+                    live.heard = true;
+                }
+                let prompt = book.prompt && book.round_trip * 4 < live.act.ttl.min(GRANT_TTL);
+                let healthy =
+                    prompt && client.works() && client.unhealthy + live.act.longest_lease() < now;
+                let renewed = live.act.renew && live.act.max_hold.is_none() && !live.act.extends();
+                let innocent = self.rules.calm || (healthy && renewed && self.rules.faithful);
+                if live.unheld.is_none() && innocent {
+                    found.push((Rule::FalselyLost, name));
+                }
+                live.unheld.get_or_insert(now);
+                continue;
+            }
+            if live.unheld.is_some() {
+                found.push((Rule::Revived, name.clone()));
+            }
+            if live.doomed.is_some_and(|by| now > by) && client.disturbed < now {
+                found.push((Rule::LossUntold, format!("{name} was deleted by a stranger")));
+                live.doomed = None;
+            }
+            let held_for = client.node.now().since(live.since);
+            if live.act.max_hold.is_some_and(|most| held_for > most) {
+                found.push((Rule::HeldTooLong, name.clone()));
+            }
+            if !self.rules.faithful {
+                continue;
+            }
+            let key = book.locks[live.lock].key.as_ref().expect("every lock has a key");
+            let backed = self.network.store(|store| {
+                store.records().get(key).is_some_and(|record| backs(record, store, &live.claim))
+            });
+            if !backed {
+                found.push((Rule::Unbacked, name.clone()));
+            }
+            if let Some(other) = holders[live.lock].replace(name.clone()) {
+                found.push((Rule::Overlap, format!("{name} and {other}")));
+            }
+        }
+        for (rule, detail) in found {
+            book.violated(now, rule, detail);
+        }
+    }
+
+    /// A lock that is free may not stay so for long while somebody waits who can be reached.
+    fn look_at_waiters(&self, book: &mut Book, now: Duration) {
+        let bound = LONGEST_REST * 2 + book.round_trip * 2 + SLACK;
+        let mut found = Vec::new();
+        for (number, lock) in book.locks.iter_mut().enumerate() {
+            let key = lock.key.as_ref().expect("every lock has a key");
+            let free = self.network.store(|store| {
+                let held = |record: &Record| {
+                    record.holder.as_ref().is_some_and(|holder| holder.ends > store.now())
+                };
+                !store.records().get(key).is_some_and(held)
+            });
+            if !free {
+                lock.free = None;
+                continue;
+            }
+            let (since, grants) = *lock.free.get_or_insert((now, lock.grants));
+            if grants != lock.grants {
+                lock.free = Some((now, lock.grants));
+                continue;
+            }
+            let waiting = book.pending.values_mut().filter(|one| one.lock == number && one.waits);
+            for one in waiting {
+                // Behind a guard of its own client, which has yet to learn that the store gave it up.
+                let behind = |live: &Live| (live.client, live.lock) == (one.client, number);
+                if book.live.values().any(|live| behind(live) && live.claim.is_held()) {
+                    one.since = now;
+                    continue;
+                }
+                let client = &book.clients[one.client];
+                let since = since.max(one.since).max(client.disturbed);
+                if book.prompt && client.works() && now > since + bound {
+                    found.push((Rule::Starved, format!("client {}, lock {number}", one.client)));
+                    lock.free = None;
+                }
+            }
+        }
+        for (rule, detail) in found {
+            book.violated(now, rule, detail);
+        }
+    }
+
+    /// Whoever waits in a client that is closed has to hear of it.
+    fn look_at_closed(&self, book: &mut Book, now: Duration) {
+        let mut found = Vec::new();
+        for one in book.pending.values_mut() {
+            let client = &book.clients[one.client];
+            let bound = CLOSING + client.timeout + LONGEST_REST;
+            let told = client.closed.map(|at| at.max(client.disturbed).max(one.since) + bound);
+            if told.is_some_and(|by| now > by) && !client.crashed {
+                found.push(format!(
+                    "client {} is closed, lock {} is waited for",
+                    one.client, one.lock
+                ));
+                one.since = Duration::MAX / 2;
+            }
+        }
+        for detail in found {
+            book.violated(now, Rule::Stuck, detail);
+        }
+    }
+
+    /// What a client has given up may not stay on the store for longer than a message takes.
+    fn look_for_ghosts(&self, book: &mut Book, now: Duration) {
+        if !book.prompt {
+            return;
+        }
+        let reach = book.round_trip / 2 + Duration::from_millis(1);
+        let mut found = Vec::new();
+        self.network.store(|store| {
+            for (key, record) in store.records() {
+                let Some(lock) = book.locks.iter().position(|lock| lock.key.as_ref() == Some(key))
+                else {
+                    continue;
+                };
+                let holder = record.holder.iter().filter(|holder| holder.ends > store.now());
+                let owners = holder.map(|holder| ("holds", holder.owner));
+                let waits = record.tickets.iter().filter(|ticket| lives(ticket, store.now()));
+                let waits = waits.map(|ticket| ("waits", ticket.owner));
+                for (what, owner) in owners.chain(waits) {
+                    let Some(channel) = store.client_of(owner) else { continue };
+                    let mut clients = book.clients.iter();
+                    let Some(client) = clients.position(|client| client.channel == *channel) else {
+                        continue;
+                    };
+                    let watched = &book.clients[client];
+                    let (busy, since) = watched.idle[lock];
+                    let since = since.max(watched.disturbed);
+                    if busy == 0 && watched.works() && now > since + reach {
+                        let detail = format!("{owner:?} of client {client} {what} lock {lock}");
+                        found.push(detail);
+                    }
+                }
+            }
+        });
+        if let Some(detail) = found.pop() {
+            book.violated(now, Rule::Ghost, detail);
+        }
+    }
+}
+
+impl Watched {
+    fn works(&self) -> bool {
+        !self.crashed && self.closed.is_none()
+    }
+}
+
+/// Whether the store keeps this lease at this very moment.
+fn backs(record: &Record, store: &Server, claim: &Claim) -> bool {
+    let token = claim.token().get();
+    record.holder.as_ref().is_some_and(|holder| {
+        holder.ends > store.now() && holder.token <= token && token < holder.token + 64
+    })
+}

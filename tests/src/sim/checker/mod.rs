@@ -1,0 +1,487 @@
+//! What must hold in every world, watched from outside while it runs: who claims to hold what, who waits, and what the
+//! store keeps at that very moment.
+
+mod audit;
+mod facts;
+mod resource;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use fencelock::port::limits::TICKET_LIFE;
+use fencelock::port::{Instant, LockKey, Runtime};
+use fencelock::runtime::sim::SimNode;
+use fencelock::{Claim, Event, EventKind, Token};
+
+use super::network::Network;
+use super::plan::{Act, Plan};
+
+/// A broken promise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// When, in true time.
+    pub at: Duration,
+    /// Which promise.
+    pub rule: Rule,
+    /// The facts.
+    pub detail: String,
+}
+
+/// The promises, by the codes of the project's list of invariants where they have one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Rule {
+    /// S1: two guards of one name claim to be held.
+    Overlap,
+    /// S3: a guard claims a lease that the store does not keep.
+    Unbacked,
+    /// S10: a guard that was lost claims to be held again.
+    Revived,
+    /// S3: a guard was given out that was lost already.
+    BornLost,
+    /// S2: a token is not above all earlier ones.
+    TokenFell,
+    /// S1: a resource behind a gate took a stale write, or lost an accepted one.
+    StaleWrite,
+    /// H3: a lock was lost in a world, or at a time, in which nothing could take it.
+    FalselyLost,
+    /// H3: a loss was not told when it could have been, or told twice.
+    LossUntold,
+    /// A guard outlived its `max_hold`.
+    HeldTooLong,
+    /// L1: a free lock with a live waiter was not granted in time.
+    Starved,
+    /// L1: a step left a lock free beside a live waiter.
+    Unserved,
+    /// L3: somebody was granted the lock past earlier waiters.
+    Unfair,
+    /// A waiter whose ticket had ended was granted the lock.
+    DeadGrantee,
+    /// L5: a wait took longer than was asked for, or shorter.
+    WrongWait,
+    /// H1: something of an attempt that was given up is still on the store.
+    Ghost,
+    /// H1: a client at rest carries attempts, tasks or timers.
+    Leak,
+    /// L2: a lock cannot be had although everything has healed.
+    Stuck,
+    /// H4: an error that nothing in the world explains.
+    WrongError,
+    /// Tasks run in circles.
+    BusyLoop,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} at {:?}: {}", self.rule, self.at, self.detail)
+    }
+}
+
+/// What a world came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// Guards given out.
+    pub grants: u64,
+    /// Hand-overs: grants to a ticket, and passes inside a client.
+    pub hand_overs: u64,
+    /// Acquires and releases that were dropped before their end.
+    pub cancels: u64,
+    /// Locks that were lost before they were given back.
+    pub losses: u64,
+    /// Stale writes that the gate refused.
+    pub refusals: u64,
+}
+
+impl std::ops::AddAssign for Figures {
+    fn add_assign(&mut self, other: Self) {
+        self.grants += other.grants;
+        self.hand_overs += other.hand_overs;
+        self.cancels += other.cancels;
+        self.losses += other.losses;
+        self.refusals += other.refusals;
+    }
+}
+
+/// Watches one world.
+#[derive(Debug)]
+pub struct Checker {
+    world: Arc<SimNode>,
+    network: Network,
+    rules: Rules,
+    book: Mutex<Book>,
+}
+
+/// What may be asked of this world.
+#[derive(Clone, Copy, Debug)]
+struct Rules {
+    faithful: bool,
+    calm: bool,
+    fair: bool,
+    forgets_tokens: bool,
+}
+
+#[derive(Debug, Default)]
+struct Book {
+    live: BTreeMap<u64, Live>,
+    pending: BTreeMap<u64, Pending>,
+    numbers: u64,
+    clients: Vec<Watched>,
+    locks: Vec<Shared>,
+    /// Local losses told: client, lock, token.
+    told: BTreeSet<(usize, LockKey, Token)>,
+    facts_read: usize,
+    /// Whether no message is lost or late, so that progress has bounds, and the longest way there and back.
+    prompt: bool,
+    round_trip: Duration,
+    figures: Figures,
+    violations: Vec<Violation>,
+    history: Option<Vec<(Duration, String)>>,
+}
+
+/// A client, seen from outside.
+#[derive(Debug)]
+struct Watched {
+    node: Arc<SimNode>,
+    channel: Arc<str>,
+    timeout: Duration,
+    crashed: bool,
+    closed: Option<Duration>,
+    /// Until when it is, or suffers from having been, kept from its work.
+    disturbed: Duration,
+    /// The same, but for single lost messages.
+    unhealthy: Duration,
+    /// How often it stopped and went on.
+    pauses: u64,
+    /// For each lock: how many of its tasks hold it or ask for it, and since when none.
+    idle: Vec<(u32, Duration)>,
+}
+
+/// A lock, seen from outside.
+#[derive(Debug, Default)]
+struct Shared {
+    key: Option<LockKey>,
+    /// The newest token seen on a guard, by anybody and by each client.
+    newest: Token,
+    newest_of: Vec<Token>,
+    /// The newest token granted on the store.
+    granted: Token,
+    grants: u64,
+    /// Since when it has been free, at which count of grants.
+    free: Option<(Duration, u64)>,
+    /// The protected resource: its value, the writes it took, the newest token that wrote.
+    value: u64,
+    accepted: u64,
+    wrote: Token,
+}
+
+/// A guard that was given out and not yet given back.
+#[derive(Debug)]
+struct Live {
+    client: usize,
+    lock: usize,
+    claim: Claim,
+    since: Instant,
+    act: Act,
+    /// When it was first seen not to be held.
+    unheld: Option<Duration>,
+    /// Whether a task awaits the loss, and has heard of it.
+    awaits: bool,
+    heard: bool,
+    /// By when it has to know that it is lost.
+    doomed: Option<Duration>,
+}
+
+#[derive(Debug)]
+struct Pending {
+    client: usize,
+    lock: usize,
+    waits: bool,
+    since: Duration,
+}
+
+impl Checker {
+    /// A checker for a world with these clients.
+    pub fn new(
+        plan: &Plan,
+        world: &Arc<SimNode>,
+        network: &Network,
+        nodes: &[(Arc<SimNode>, Arc<str>)],
+        traced: bool,
+    ) -> Arc<Self> {
+        let acts = || plan.tasks.iter().flat_map(|task| &task.acts);
+        let weather = &plan.weather;
+        let faults = [weather.lost, weather.late.0, weather.refused, weather.torn, weather.doubled];
+        // Far slower, and tickets end between two refreshes.
+        let patience = plan.clients.iter().map(|machine| machine.timeout).min();
+        let patience = patience.unwrap_or_default().min(TICKET_LIFE / 2);
+        let prompt = faults == [0; 5] && weather.round_trip() < patience;
+        let rules = Rules {
+            faithful: plan.faithful(),
+            calm: plan.calm(),
+            fair: acts().all(|act| act.fair),
+            forgets_tokens: plan.forgets_tokens(),
+        };
+        let clients = nodes.iter().zip(&plan.clients).map(|((node, channel), machine)| Watched {
+            node: Arc::clone(node),
+            channel: channel.clone(),
+            timeout: machine.timeout,
+            crashed: false,
+            closed: None,
+            disturbed: Duration::ZERO,
+            unhealthy: Duration::ZERO,
+            pauses: 0,
+            idle: vec![(0, Duration::ZERO); plan.locks()],
+        });
+        let shared = |number: usize| Shared {
+            key: Some(lock_key(number)),
+            newest_of: vec![Token::default(); nodes.len()],
+            ..Shared::default()
+        };
+        let book = Book {
+            clients: clients.collect(),
+            locks: (0..plan.locks()).map(shared).collect(),
+            prompt,
+            round_trip: weather.round_trip(),
+            history: traced.then(Vec::new),
+            ..Book::default()
+        };
+        let (world, network) = (Arc::clone(world), network.clone());
+        Arc::new(Self { world, network, rules, book: Mutex::new(book) })
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// True time.
+    pub fn now(&self) -> Duration {
+        self.world.now().since(Instant::default())
+    }
+
+    /// A promise was broken.
+    pub fn violated(&self, rule: Rule, detail: String) {
+        let at = self.now();
+        self.book().violated(at, rule, detail);
+    }
+
+    /// Writes a line into the history, if one is kept.
+    pub fn tell(&self, line: impl FnOnce() -> String) {
+        let at = self.now();
+        if let Some(history) = &mut self.book().history {
+            history.push((at, line()));
+        }
+    }
+
+    /// Counts.
+    pub fn count(&self, count: impl FnOnce(&mut Figures)) {
+        count(&mut self.book().figures);
+    }
+
+    /// How often a client's machine has stopped and gone on.
+    pub fn pauses(&self, client: usize) -> u64 {
+        self.book().clients[client].pauses
+    }
+
+    /// Whether a client has nothing to do: it holds nothing, asks for nothing.
+    pub fn rests(&self, client: usize) -> bool {
+        let book = self.book();
+        !book.clients[client].crashed && book.clients[client].idle.iter().all(|idle| idle.0 == 0)
+    }
+
+    /// Whether nothing may fail here.
+    pub fn calm(&self) -> bool {
+        self.rules.calm
+    }
+
+    /// A client is kept from its work until `until`, and needs some more to get over it.
+    pub fn disturb(&self, client: usize, until: Duration, healthy: bool) {
+        let mut book = self.book();
+        let round_trip = book.round_trip;
+        let watched = &mut book.clients[client];
+        // A request that never gets an answer, the rest after it, and the next one.
+        let until = until + watched.timeout * 2 + Duration::from_millis(1100) + round_trip;
+        watched.disturbed = watched.disturbed.max(until);
+        if !healthy {
+            watched.unhealthy = watched.unhealthy.max(until);
+        }
+    }
+
+    /// The same for all.
+    pub fn disturb_all(&self, until: Duration) {
+        let clients = self.book().clients.len();
+        (0..clients).for_each(|client| self.disturb(client, until, false));
+    }
+
+    /// A machine stands still from now on, or goes on.
+    pub fn paused(&self, client: usize) {
+        self.book().clients[client].pauses += 1;
+    }
+
+    /// A machine is no more.
+    pub fn crashed(&self, client: usize) {
+        self.book().clients[client].crashed = true;
+    }
+
+    /// A client is closed: whoever waits in it has to hear of it, and nobody gives back what it still holds.
+    pub fn closed(&self, client: usize) {
+        let now = self.now();
+        self.book().clients[client].closed.get_or_insert(now);
+    }
+
+    /// A task asks for a lock; until the note is dropped it does.
+    pub fn asks(self: &Arc<Self>, client: usize, lock: usize, waits: bool) -> Note {
+        let since = self.now();
+        let mut book = self.book();
+        book.numbers += 1;
+        let number = book.numbers;
+        book.pending.insert(number, Pending { client, lock, waits, since });
+        book.clients[client].idle[lock].0 += 1;
+        Note { checker: Arc::clone(self), client, lock, number }
+    }
+
+    /// A guard was given out; until the note is dropped it counts.
+    pub fn holds(
+        self: &Arc<Self>,
+        client: usize,
+        act: &Act,
+        claim: &Claim,
+        was_paused: bool,
+    ) -> Note {
+        let at = self.now();
+        let (held, token, lock) = (claim.is_held(), claim.token(), act.lock);
+        let mut book = self.book();
+        book.figures.grants += 1;
+        if let Some(history) = &mut book.history {
+            history.push((at, format!("client {client} holds lock {lock} with {token}: {held}")));
+        }
+        if !held && !was_paused {
+            book.violated(at, Rule::BornLost, format!("client {client}, token {token}"));
+        }
+        let shared = &mut book.locks[lock];
+        // A guard that says from the beginning that it is lost may come late.
+        if held {
+            let seen = &mut shared.newest_of[client];
+            let newest = if self.rules.faithful { &mut shared.newest } else { seen };
+            let before = std::mem::replace(newest, token);
+            if token <= before {
+                let detail = format!("client {client}: {token} after {before}");
+                book.violated(at, Rule::TokenFell, detail);
+            }
+        }
+        book.numbers += 1;
+        let number = book.numbers;
+        let live = Live {
+            client,
+            lock,
+            claim: claim.clone(),
+            since: book.clients[client].node.now(),
+            act: act.clone(),
+            unheld: None,
+            awaits: false,
+            heard: false,
+            doomed: None,
+        };
+        book.live.insert(number, live);
+        book.clients[client].idle[lock].0 += 1;
+        drop(book);
+        self.audit();
+        let mut book = self.book();
+        // Not the token of the store's grant: it was passed on inside.
+        book.figures.hand_overs += u64::from(token > book.locks[lock].granted);
+        drop(book);
+        Note { checker: Arc::clone(self), client, lock, number }
+    }
+
+    /// Whether a task awaits the loss of a guard, and whether it has heard of it.
+    pub fn awaits_loss(&self, note: &Note, awaits: bool, heard: bool) {
+        if let Some(live) = self.book().live.get_mut(&note.number) {
+            live.awaits = awaits;
+            live.heard |= heard;
+        }
+    }
+
+    /// An event of a client.
+    pub fn event(&self, client: usize, event: &Event) {
+        let (EventKind::Lost, Some(token)) = (event.kind, event.token) else { return };
+        let at = self.now();
+        let key = LockKey::new(event.name.clone());
+        let mut book = self.book();
+        book.figures.losses += 1;
+        if let Some(history) = &mut book.history {
+            history.push((at, format!("client {client} is told that {token} is lost")));
+        }
+        if !book.told.insert((client, key, token)) {
+            let detail = format!("client {client} was told twice that {token} is lost");
+            book.violated(at, Rule::LossUntold, detail);
+        }
+    }
+
+    /// A stranger deletes the key of a lock: whoever renews it has to notice.
+    pub fn deleted(&self, lock: usize) {
+        let now = self.now();
+        let mut book = self.book();
+        let Book { live, clients, round_trip, prompt, .. } = &mut *book;
+        let of_lock = live.values_mut().filter(|live| live.lock == lock && live.act.renew);
+        for live in of_lock.filter(|live| *prompt && live.claim.is_held()) {
+            let client = &clients[live.client];
+            if !client.crashed && client.disturbed < now {
+                // A third of the lease, what may be under way already, the answer.
+                let lease = live.claim.remaining().max(live.act.longest_lease());
+                let by = now + lease / 2 + *round_trip * 2 + Duration::from_millis(20);
+                live.doomed.get_or_insert(by);
+            }
+        }
+    }
+
+    /// From now on messages arrive, and take at most half of `round_trip`.
+    pub fn healed(&self, round_trip: Duration) {
+        let mut book = self.book();
+        book.round_trip = book.round_trip.max(round_trip);
+        book.prompt = true;
+    }
+
+    /// Takes what was found and written down.
+    pub fn close(&self) -> (Figures, Vec<Violation>, Vec<(Duration, String)>) {
+        let mut book = self.book();
+        let history = book.history.take().unwrap_or_default();
+        (book.figures, std::mem::take(&mut book.violations), history)
+    }
+}
+
+/// The key of the lock with this number.
+pub fn lock_key(number: usize) -> LockKey {
+    LockKey::new(format!("lock-{number}"))
+}
+
+impl Book {
+    fn violated(&mut self, at: Duration, rule: Rule, detail: String) {
+        if let Some(history) = &mut self.history {
+            history.push((at, format!("*** {rule:?}: {detail}")));
+        }
+        self.violations.push(Violation { at, rule, detail });
+    }
+}
+
+/// Something a task does or has; dropping it says that it does not any more.
+#[derive(Debug)]
+pub struct Note {
+    checker: Arc<Checker>,
+    client: usize,
+    lock: usize,
+    number: u64,
+}
+
+impl Drop for Note {
+    fn drop(&mut self) {
+        let now = self.checker.now();
+        let mut book = self.checker.book();
+        book.pending.remove(&self.number);
+        let live = book.live.remove(&self.number);
+        let idle = &mut book.clients[self.client].idle[self.lock];
+        *idle = (idle.0 - 1, now);
+        drop(book);
+        // With the book closed: the last claim of a client takes the client with it.
+        drop(live);
+    }
+}

@@ -1,0 +1,252 @@
+//! Plans drawn from seeds: one family of worlds after the other, everything else by the dice.
+
+use std::time::Duration;
+
+use fencelock::runtime::sim::Dice;
+
+use super::plan::{Act, Cancel, Doing, End, Family, Fault, How, Loss, Machine, Plan, Task};
+use super::weather::Weather;
+
+const MILLISECOND: Duration = Duration::from_millis(1);
+
+/// The scale of a world, and what its family allows.
+struct Scale {
+    family: Family,
+    /// The lease most acts ask for.
+    unit: Duration,
+    /// The longest one-way delay.
+    delay: Duration,
+    locks: u64,
+    /// Whether some acts leave the lock open.
+    unfair: bool,
+}
+
+impl Plan {
+    /// The plan of a seed.
+    pub fn draw(seed: u64) -> Self {
+        Self::of_family(seed, Family::ALL[(seed % Family::ALL.len() as u64) as usize])
+    }
+
+    /// The plan of a seed within a family.
+    pub fn of_family(seed: u64, family: Family) -> Self {
+        let mut dice = Dice::new(seed).fork();
+        let dice = &mut dice;
+        let scale = Scale::draw(dice, family);
+        let (server_drift, client_drift) = dice.pick(&[(0, 0), (5_000, 4_900), (0, 9_900)]);
+        let crowd = match family {
+            Family::Local => dice.between(1, 2),
+            Family::Queue => dice.between(3, 4),
+            _ => dice.between(2, 4),
+        };
+        let clients: Vec<Machine> = (0..crowd).map(|_| scale.machine(dice, client_drift)).collect();
+        let tasks = match family {
+            Family::Local => dice.between(4, 8),
+            Family::Queue => dice.between(5, 9),
+            _ => dice.between(crowd, crowd + 3),
+        };
+        let tasks = (0..tasks)
+            .map(|number| Task {
+                client: (number % crowd) as usize,
+                acts: (0..dice.between(1, 4)).map(|_| scale.act(dice)).collect(),
+            })
+            .collect();
+        let heals = scale.unit * dice.between(3, 12) as u32 + MILLISECOND * 20;
+        let mut faults = scale.faults(dice, clients.len(), heals);
+        faults.sort_by_key(|(at, _)| *at);
+        let server_drift = if dice.chance(500) { server_drift } else { -server_drift };
+        let weather = scale.weather(dice);
+        Self { seed, family, weather, server_drift, clients, tasks, faults, heals }
+    }
+}
+
+impl Scale {
+    fn draw(dice: &mut Dice, family: Family) -> Self {
+        let unit = match family {
+            Family::Queue => dice.pick(&[1000, 3000, 10_000]),
+            Family::Doubled => dice.pick(&[40, 100, 300, 7000]),
+            Family::Replay => dice.pick(&[100, 300, 1000]),
+            Family::Hiccup => dice.pick(&[300, 1000, 3000, 9000]),
+            Family::Deaf => dice.pick(&[100, 1000, 3000, 8000]),
+            _ => dice.pick(&[50, 50, 100, 300, 1000, 3000, 10_000]),
+        };
+        let unit = MILLISECOND * unit;
+        let delay = match family {
+            Family::Slow => unit * dice.between(10, 60) as u32 / 100,
+            Family::Lossy | Family::Storm => unit / dice.pick(&[5, 20, 100]),
+            Family::Calm => unit / dice.pick(&[50, 200, 1000]),
+            Family::Local => unit / dice.pick(&[50, 1000, 100_000]),
+            _ => unit / dice.pick(&[30, 100, 1000]),
+        };
+        let locks = if matches!(family, Family::Queue | Family::Replay) {
+            1
+        } else {
+            dice.pick(&[1, 1, 2, 3])
+        };
+        Self { family, unit, delay, locks, unfair: dice.chance(300) }
+    }
+
+    fn machine(&self, dice: &mut Dice, drift: u64) -> Machine {
+        let drift = dice.below(2 * drift + 1) as i32 - drift as i32;
+        let timeout = match self.family {
+            Family::Hiccup => self.unit / 12,
+            Family::Calm | Family::Deaf | Family::Local => Duration::from_secs(5),
+            _ => self.unit * dice.pick(&[1, 2, 6, 20]) / 6,
+        };
+        let timeout = timeout.max(self.delay * 3).max(MILLISECOND * 10).min(Duration::from_secs(6));
+        Machine { drift, timeout, closes: dice.chance(500) }
+    }
+
+    fn weather(&self, dice: &mut Dice) -> Weather {
+        let mut weather = Weather::calm(self.delay / 10, self.delay);
+        weather.reorders = dice.chance(600);
+        let deaf = |weather: &mut Weather, dice: &mut Dice| {
+            weather.notices_lost = dice.pick(&[0, 100, 500, 1000]);
+            weather.notices_doubled = dice.pick(&[0, 200]);
+        };
+        match self.family {
+            Family::Deaf => deaf(&mut weather, dice),
+            Family::Lossy | Family::Storm => {
+                deaf(&mut weather, dice);
+                weather.lost = dice.pick(&[10, 50, 200]);
+                weather.late = (dice.pick(&[0, 50, 150]), self.unit * dice.between(1, 4) as u32);
+                weather.torn = dice.pick(&[0, 30]);
+                weather.refused = dice.pick(&[0, 30]);
+            }
+            Family::Doubled => {
+                weather.doubled = dice.pick(&[200, 600]);
+                weather.late = (dice.pick(&[50, 300]), self.unit * dice.between(1, 3) as u32);
+                weather.notices_doubled = dice.pick(&[0, 500]);
+                weather.reorders = true;
+            }
+            Family::Replay => {
+                (weather.doubled, weather.notices_doubled) = (1000, 1000);
+                weather.late = (dice.pick(&[300, 500]), self.unit * dice.between(2, 5) as u32);
+                weather.reorders = true;
+            }
+            Family::Faults | Family::Queue if dice.chance(300) => deaf(&mut weather, dice),
+            _ => {}
+        }
+        weather
+    }
+
+    /// So many hundredths of the world's lease.
+    fn part(&self, hundredths: u64) -> Duration {
+        self.unit * hundredths as u32 / 100
+    }
+
+    fn act(&self, dice: &mut Dice) -> Act {
+        let calm = matches!(self.family, Family::Calm | Family::Deaf | Family::Local);
+        let renew = dice.chance(800);
+        let ttl = if dice.chance(800) { self.unit } else { self.part(dice.between(50, 300)) };
+        let ttl = ttl.max(MILLISECOND * 10);
+        let how = match dice.below(10) {
+            0 => How::Try,
+            1 | 2 => How::Within(self.part(dice.below(300))),
+            3 => How::With,
+            _ => How::Acquire,
+        };
+        let max_hold = (!calm && dice.chance(50)).then(|| self.part(dice.between(20, 300)));
+        // In a calm world whatever is lost is a defect, so nothing may end by itself.
+        let section = self.section(dice, calm && !renew, ttl);
+        Act {
+            rest: if dice.chance(500) { Duration::ZERO } else { self.part(dice.below(100)) },
+            lock: dice.below(self.locks) as usize,
+            how,
+            cancel: Cancel::draw(dice, 250, self.unit),
+            ttl,
+            renew,
+            fair: !(self.unfair && dice.chance(500)),
+            local: dice.pick(&[0, 1, 16, 16]),
+            max_hold,
+            section,
+            end: match dice.below(10) {
+                0..=6 => End::Release(Cancel::draw(dice, 200, self.unit)),
+                _ => End::Drop,
+            },
+        }
+    }
+
+    fn section(&self, dice: &mut Dice, short: bool, ttl: Duration) -> Vec<Doing> {
+        if short {
+            return vec![Doing::Write(ttl * dice.below(30) as u32 / 100)];
+        }
+        let doings = dice.pick(&[1, 1, 1, 2, 3]);
+        let calm = matches!(self.family, Family::Calm | Family::Deaf | Family::Local);
+        let doing = |dice: &mut Dice| match dice.below(12) {
+            0 if !calm => Doing::Freeze(self.part(dice.below(200))),
+            1 => Doing::Extend(self.part(dice.between(30, 400)).max(MILLISECOND * 10)),
+            2..5 => Doing::Write(self.part(dice.below(150))),
+            _ if self.family == Family::Local => Doing::Work(MILLISECOND * dice.below(4) as u32),
+            _ if self.family == Family::Queue => {
+                Doing::Work(Duration::from_secs(dice.below(6)).min(self.unit * 3))
+            }
+            _ => Doing::Work(self.part(dice.pick(&[0, 5, 40, 150, 300]))),
+        };
+        (0..doings).map(|_| doing(dice)).collect()
+    }
+
+    fn faults(&self, dice: &mut Dice, clients: usize, heals: Duration) -> Vec<(Duration, Fault)> {
+        let moment = |dice: &mut Dice| heals * dice.below(90) as u32 / 100;
+        let some = |dice: &mut Dice| self.part(dice.between(5, 250));
+        let someone = |dice: &mut Dice| dice.below(clients as u64) as usize;
+        let mishap = |dice: &mut Dice| match dice.below(8) {
+            0 | 1 => Fault::Pause(someone(dice), some(dice)),
+            2 | 3 => Fault::Crash(someone(dice)),
+            4 | 5 => Fault::Cut(someone(dice), some(dice)),
+            6 => Fault::Restart(some(dice) / 4, Loss::Nothing),
+            _ => Fault::Stall(some(dice) / 2),
+        };
+        let mut faults = Vec::new();
+        let many = dice.between(1, 4);
+        match self.family {
+            Family::Faults | Family::Storm => {
+                faults.extend((0..many).map(|_| (moment(dice), mishap(dice))));
+            }
+            Family::Closing => {
+                faults.extend((0..many).map(|_| (moment(dice), Fault::Close(someone(dice)))));
+                faults.extend((0..many / 2).map(|_| (moment(dice), mishap(dice))));
+            }
+            Family::Queue => {
+                faults.extend((0..many / 2).map(|_| (moment(dice), mishap(dice))));
+            }
+            Family::Replay => {
+                let pause = |dice: &mut Dice| Fault::Pause(someone(dice), some(dice));
+                faults.extend((0..many * 2).map(|_| (moment(dice), pause(dice))));
+            }
+            Family::Hiccup => {
+                let period = self.unit * 2;
+                let times = 1..(heals.as_nanos() / period.as_nanos()).max(2) as u32;
+                faults.extend(times.map(|time| {
+                    (period * time + self.part(dice.below(90)), Fault::Lose(someone(dice)))
+                }));
+            }
+            Family::Wiped => {
+                let wipe = Fault::Restart(some(dice) / 8, Loss::Everything);
+                faults.push((moment(dice), wipe));
+                if dice.chance(400) {
+                    let back = -(dice.between(1, 20_000_000) as i64);
+                    faults.push((moment(dice), Fault::Jump(back)));
+                }
+            }
+            Family::Restored => {
+                let (one, other) = (moment(dice), moment(dice));
+                let restore = Fault::Restart(some(dice) / 8, Loss::SinceSnapshot);
+                faults.extend([(one.min(other), Fault::Snapshot), (one.max(other), restore)]);
+            }
+            Family::Jumped => {
+                let far = (self.unit.as_micros() as u64 * 3).max(1_000_000);
+                for _ in 0..dice.between(1, 2) {
+                    let by = dice.between(1, 2 * far) as i64 - far as i64;
+                    faults.push((moment(dice), Fault::Jump(by)));
+                }
+            }
+            Family::Deleted => {
+                for _ in 0..many {
+                    faults.push((moment(dice), Fault::Delete(dice.below(self.locks) as usize)));
+                }
+            }
+            _ => {}
+        }
+        faults
+    }
+}

@@ -1,0 +1,301 @@
+//! What happens in a world, written down before it begins, so that it can be told, repeated and cut down.
+
+use std::time::Duration;
+
+use fencelock::runtime::sim::Dice;
+
+use super::weather::Weather;
+
+/// Everything a seed decides, but for the order of what happens at one instant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The seed of the world's order and dice.
+    pub seed: u64,
+    /// What kind of world it is.
+    pub family: Family,
+    /// The network until it heals.
+    pub weather: Weather,
+    /// What the store's clock gains, in parts per million.
+    pub server_drift: i32,
+    /// The clients, each on a machine of its own.
+    pub clients: Vec<Machine>,
+    /// What they do.
+    pub tasks: Vec<Task>,
+    /// What is done to them and to the store, in order.
+    pub faults: Vec<(Duration, Fault)>,
+    /// When everything heals.
+    pub heals: Duration,
+}
+
+/// Kinds of worlds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Family {
+    /// Nothing fails: whatever is lost is a defect.
+    Calm,
+    /// Only pushes are lost, late or doubled.
+    Deaf,
+    /// Messages take about as long as a lease.
+    Slow,
+    /// Messages are lost, late and torn.
+    Lossy,
+    /// Single requests are lost, far from each other.
+    Hiccup,
+    /// Requests arrive twice.
+    Doubled,
+    /// Everything arrives twice, much of it long after, and machines stand still meanwhile.
+    Replay,
+    /// Pauses, crashes, partitions, restarts with data.
+    Faults,
+    /// All of that at once.
+    Storm,
+    /// Clients are closed while they hold and wait.
+    Closing,
+    /// A long queue: waits beyond the life of a ticket.
+    Queue,
+    /// Many tasks in one client.
+    Local,
+    /// The store loses its data.
+    Wiped,
+    /// The store falls back to older data.
+    Restored,
+    /// The store's clock jumps.
+    Jumped,
+    /// The key is deleted by a stranger.
+    Deleted,
+}
+
+impl Family {
+    /// All of them.
+    pub const ALL: [Self; 16] = [
+        Self::Calm,
+        Self::Deaf,
+        Self::Slow,
+        Self::Lossy,
+        Self::Hiccup,
+        Self::Doubled,
+        Self::Replay,
+        Self::Faults,
+        Self::Storm,
+        Self::Closing,
+        Self::Queue,
+        Self::Local,
+        Self::Wiped,
+        Self::Restored,
+        Self::Jumped,
+        Self::Deleted,
+    ];
+}
+
+/// One client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Machine {
+    /// What its clock gains, in parts per million.
+    pub drift: i32,
+    /// How long it waits for an answer.
+    pub timeout: Duration,
+    /// Whether it is closed in the end, or just dropped.
+    pub closes: bool,
+}
+
+/// One task: acts, one after the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// The client it belongs to.
+    pub client: usize,
+    /// What it does.
+    pub acts: Vec<Act>,
+}
+
+/// One acquire and what follows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Act {
+    /// The time before.
+    pub rest: Duration,
+    /// The lock's number.
+    pub lock: usize,
+    /// How it is asked for.
+    pub how: How,
+    /// When the asker loses patience.
+    pub cancel: Cancel,
+    /// The lease.
+    pub ttl: Duration,
+    /// Whether it is renewed.
+    pub renew: bool,
+    /// Whether it is handed over in order.
+    pub fair: bool,
+    /// Passes inside the client.
+    pub local: u32,
+    /// The longest it may be held.
+    pub max_hold: Option<Duration>,
+    /// What is done under the lock.
+    pub section: Vec<Doing>,
+    /// How it is given back.
+    pub end: End,
+}
+
+/// How a lock is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// For as long as it takes.
+    Acquire,
+    /// For so long.
+    Within(Duration),
+    /// Once.
+    Try,
+    /// With the section as the body of `with`.
+    With,
+}
+
+/// When a future is dropped before its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cancel {
+    /// Never.
+    Never,
+    /// Instead of its next poll after so many: whatever woke it is not looked at.
+    Poll(u32),
+    /// At the end of its poll of this number.
+    Await(u32),
+    /// After so long.
+    Time(Duration),
+}
+
+/// What is done under a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doing {
+    /// Time passes; the loss of the lock ends it.
+    Work(Duration),
+    /// The resource is read; the holder looks at the guard, dawdles, and writes.
+    Write(Duration),
+    /// The same, and the whole machine stands still before it writes.
+    Freeze(Duration),
+    /// The lease is extended.
+    Extend(Duration),
+}
+
+/// How a lock is given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// By a release that is waited for, unless cancelled.
+    Release(Cancel),
+    /// By dropping the guard.
+    Drop,
+}
+
+/// What is done to a world. Clients are meant by their number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// A machine stands still for a while.
+    Pause(usize, Duration),
+    /// A machine is no more.
+    Crash(usize),
+    /// A client is closed.
+    Close(usize),
+    /// A machine is cut off for a while.
+    Cut(usize, Duration),
+    /// The next request of a client is lost.
+    Lose(usize),
+    /// The store restarts and is away for a while.
+    Restart(Duration, Loss),
+    /// The store stands still for a while.
+    Stall(Duration),
+    /// The data of this moment is what [`Loss::SinceSnapshot`] falls back to.
+    Snapshot,
+    /// The store's clock jumps by so many microseconds.
+    Jump(i64),
+    /// A stranger deletes the key of this lock.
+    Delete(usize),
+}
+
+/// What a store loses in a restart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// No data.
+    Nothing,
+    /// All data.
+    Everything,
+    /// What was written since the snapshot.
+    SinceSnapshot,
+}
+
+impl Plan {
+    /// Whether the store keeps its word in this world, so that holders never overlap.
+    pub fn faithful(&self) -> bool {
+        self.faults.iter().all(|(_, fault)| !fault.breaks_faith())
+    }
+
+    /// Whether nothing at all fails, so that no lock may be lost.
+    pub fn calm(&self) -> bool {
+        matches!(self.family, Family::Calm | Family::Deaf | Family::Local)
+    }
+
+    /// Whether even tokens may fall: the store loses data and its clock steps back.
+    pub fn forgets_tokens(&self) -> bool {
+        let back = |fault: &Fault| matches!(fault, Fault::Jump(by) if *by < 0);
+        let loses =
+            |fault: &Fault| matches!(fault, Fault::Restart(_, loss) if *loss != Loss::Nothing);
+        let mut faults = self.faults.iter().map(|(_, fault)| fault);
+        faults.clone().any(back) && faults.any(loses)
+    }
+
+    /// The longest lease of the world.
+    pub fn longest_lease(&self) -> Duration {
+        let acts = self.tasks.iter().flat_map(|task| &task.acts);
+        acts.map(Act::longest_lease).max().unwrap_or_default()
+    }
+
+    /// How many locks there are.
+    pub fn locks(&self) -> usize {
+        let acts = self.tasks.iter().flat_map(|task| &task.acts);
+        acts.map(|act| act.lock + 1).max().unwrap_or_default()
+    }
+}
+
+impl Act {
+    /// The longest lease it asks for.
+    pub fn longest_lease(&self) -> Duration {
+        let longer = self.section.iter().filter_map(|doing| match doing {
+            Doing::Extend(ttl) => Some(*ttl),
+            _ => None,
+        });
+        longer.max().unwrap_or_default().max(self.ttl)
+    }
+
+    /// The longest it may take once it has the lock.
+    pub fn longest(&self) -> Duration {
+        let each = self.section.iter().map(|doing| match doing {
+            Doing::Work(time) | Doing::Write(time) | Doing::Freeze(time) => *time,
+            Doing::Extend(_) => Duration::ZERO,
+        });
+        each.sum::<Duration>() + self.rest
+    }
+
+    /// Whether it asks for another lease under way.
+    pub fn extends(&self) -> bool {
+        self.section.iter().any(|doing| matches!(doing, Doing::Extend(_)))
+    }
+}
+
+impl Fault {
+    /// Whether a store to which this happens does not keep its word.
+    pub fn breaks_faith(self) -> bool {
+        match self {
+            Self::Restart(_, loss) => loss != Loss::Nothing,
+            Self::Jump(_) | Self::Delete(_) => true,
+            _ => false,
+        }
+    }
+}
+
+impl Cancel {
+    /// Never in most cases; otherwise at any await point or time.
+    pub fn draw(dice: &mut Dice, chance: u64, unit: Duration) -> Self {
+        if !dice.chance(chance) {
+            return Self::Never;
+        }
+        match dice.below(3) {
+            0 => Self::Poll(dice.below(8) as u32),
+            1 => Self::Await(dice.between(1, 6) as u32),
+            _ => Self::Time(unit * dice.below(200) as u32 / 100),
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! The simulated store: lock records behind a clock of their own, and a diary of what became of them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fencelock::Token;
+use fencelock::driver::record::{Record, Scene, Ticket};
+use fencelock::port::limits::TICKET_LIFE;
+use fencelock::port::{Action, Answer, Instant, LockKey, Notice, Outcome, OwnerId, Runtime, Step};
+use fencelock::runtime::sim::SimNode;
+
+/// Something that happened to a lock on the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fact {
+    /// When, in true time.
+    pub at: Duration,
+    /// To which lock.
+    pub lock: LockKey,
+    /// To whose attempt.
+    pub owner: OwnerId,
+    /// What.
+    pub change: Change,
+}
+
+/// What can happen to an attempt on the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It got a place in the queue.
+    Queued {
+        /// Its client.
+        channel: Arc<str>,
+    },
+    /// It was granted the lock.
+    Granted {
+        /// The first token drawn.
+        token: Token,
+        /// Whether it had waited in the queue.
+        queued: bool,
+        /// How many it went past: tickets that were there before it and still are.
+        passed: usize,
+        /// Whether its ticket had ended.
+        dead: bool,
+    },
+    /// Its hold is no more.
+    Ended,
+    /// Its place in the queue is no more, without a grant.
+    Dropped,
+    /// A step left the lock free beside this live waiter, the first in the queue.
+    Unserved,
+}
+
+/// The records and the clock they live by. What it lost in a restart it does not tell.
+#[derive(Debug)]
+pub struct Server {
+    node: Arc<SimNode>,
+    world: Arc<SimNode>,
+    records: BTreeMap<LockKey, Record>,
+    snapshot: BTreeMap<LockKey, Record>,
+    clients: BTreeMap<OwnerId, Arc<str>>,
+    facts: Vec<Fact>,
+    log: Option<Vec<(Duration, String)>>,
+    steps: u64,
+}
+
+/// What a server answers, and what it has others told.
+pub type Carried = (Vec<Answer>, Vec<(Arc<str>, Notice)>);
+
+impl Server {
+    /// An empty store whose clock is `node`'s wall clock.
+    pub fn new(node: Arc<SimNode>, world: Arc<SimNode>) -> Self {
+        Self {
+            node,
+            world,
+            records: BTreeMap::new(),
+            snapshot: BTreeMap::new(),
+            clients: BTreeMap::new(),
+            facts: Vec::new(),
+            log: None,
+            steps: 0,
+        }
+    }
+
+    /// Carries a batch out for the client listening on `channel`.
+    pub fn carry_out(
+        &mut self,
+        channel: &Arc<str>,
+        batch: &[Step],
+        reachable: &dyn Fn(&str) -> bool,
+    ) -> Carried {
+        let now = self.node.wall();
+        self.records.retain(|_, record| record.forget_after() > now);
+        let mut scene = Scene { now, channel, reachable, notices: Vec::new() };
+        let at = self.world.now().since(Instant::default());
+        let mut answers = Vec::with_capacity(batch.len());
+        for step in batch {
+            self.clients.entry(step.owner).or_insert_with(|| channel.clone());
+            let record = self.records.entry(step.lock.clone()).or_default();
+            let before = record.clone();
+            let outcome = record.apply(step, &mut scene);
+            if let Some(log) = &mut self.log {
+                log.push((at, format!("{channel} {step:?} -> {outcome:?}")));
+            }
+            let mut diary = Diary { facts: &mut self.facts, at, lock: &step.lock };
+            diary.compare(&before, record, step.owner, now);
+            // An owner id that was buried is refused before anything else is looked at.
+            let refused = matches!(step.action, Action::Take(_)) && outcome == Outcome::Gone;
+            if step.action != Action::Read && !refused {
+                diary.look_for_sleepers(record, now);
+            }
+            answers.push(Ok(outcome));
+        }
+        self.steps += batch.len() as u64;
+        (answers, scene.notices)
+    }
+
+    /// Remembers the present data for [`Server::restore`].
+    pub fn snapshot(&mut self) {
+        self.snapshot = self.records.clone();
+    }
+
+    /// Goes back to the data of the last snapshot, as a failover to a replica that lags does.
+    pub fn restore(&mut self) {
+        let past = self.snapshot.clone();
+        self.replace(past);
+    }
+
+    /// Loses all data.
+    pub fn wipe(&mut self) {
+        self.replace(BTreeMap::new());
+    }
+
+    /// Ends a hold without a word, as a foreign delete of the key does.
+    pub fn delete_hold(&mut self, lock: &LockKey) {
+        let mut records = self.records.clone();
+        if let Some(record) = records.get_mut(lock) {
+            record.holder = None;
+        }
+        self.replace(records);
+    }
+
+    fn replace(&mut self, records: BTreeMap<LockKey, Record>) {
+        let at = self.world.now().since(Instant::default());
+        for (lock, before) in &self.records {
+            let mut diary = Diary { facts: &mut self.facts, at, lock };
+            diary.endings(before, records.get(lock).unwrap_or(&Record::default()));
+        }
+        self.records = records;
+    }
+
+    /// Writes every step down from now on.
+    pub fn keep_log(&mut self) {
+        self.log = Some(Vec::new());
+    }
+
+    /// The steps written down, each with its time.
+    pub fn take_log(&mut self) -> Vec<(Duration, String)> {
+        self.log.take().unwrap_or_default()
+    }
+
+    /// The client that an attempt belongs to.
+    pub fn client_of(&self, owner: OwnerId) -> Option<&Arc<str>> {
+        self.clients.get(&owner)
+    }
+
+    /// The locks it knows whose key begins with `prefix`.
+    pub fn names(&self, prefix: &str) -> Vec<LockKey> {
+        self.records.keys().filter(|key| key.as_str().starts_with(prefix)).cloned().collect()
+    }
+
+    /// What it keeps, by lock.
+    pub fn records(&self) -> &BTreeMap<LockKey, Record> {
+        &self.records
+    }
+
+    /// Its clock.
+    pub fn now(&self) -> u64 {
+        self.node.wall()
+    }
+
+    /// Everything that happened, in order.
+    pub fn facts(&self) -> &[Fact] {
+        &self.facts
+    }
+
+    /// How many steps it has carried out.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+}
+
+/// Writes down how one lock's record changes.
+struct Diary<'a> {
+    facts: &'a mut Vec<Fact>,
+    at: Duration,
+    lock: &'a LockKey,
+}
+
+impl Diary<'_> {
+    fn note(&mut self, owner: OwnerId, change: Change) {
+        self.facts.push(Fact { at: self.at, lock: self.lock.clone(), owner, change });
+    }
+
+    fn endings(&mut self, before: &Record, after: &Record) {
+        let holder = |record: &Record| record.holder.as_ref().map(|holder| holder.owner);
+        if let Some(owner) = holder(before).filter(|owner| Some(*owner) != holder(after)) {
+            self.note(owner, Change::Ended);
+        }
+        for ticket in &before.tickets {
+            let granted = holder(after) == Some(ticket.owner);
+            if !granted && place(after, ticket.owner).is_none() {
+                self.note(ticket.owner, Change::Dropped);
+            }
+        }
+    }
+
+    fn compare(&mut self, before: &Record, after: &Record, caller: OwnerId, now: u64) {
+        self.endings(before, after);
+        for ticket in &after.tickets {
+            if place(before, ticket.owner).is_none() {
+                self.note(ticket.owner, Change::Queued { channel: ticket.channel.clone() });
+            }
+        }
+        let grants = |record: &Record| record.holder.as_ref().map(|held| (held.owner, held.token));
+        let Some((owner, token)) = grants(after).filter(|grant| grants(before) != Some(*grant))
+        else {
+            return;
+        };
+        let was = place(before, owner);
+        let ahead = was.unwrap_or(before.tickets.len());
+        let earlier = before.tickets.iter().take(ahead);
+        let passed = earlier.filter(|ticket| place(after, ticket.owner).is_some()).count();
+        // One that asks itself is alive, whatever its ticket says.
+        let dead = was.is_some_and(|place| owner != caller && !lives(&before.tickets[place], now));
+        let (token, queued) = (Token::new(token), was.is_some());
+        self.note(owner, Change::Granted { token, queued, passed, dead });
+    }
+
+    fn look_for_sleepers(&mut self, record: &Record, now: u64) {
+        if record.holder.is_none()
+            && record.open_since.is_none()
+            && let Some(waiter) = record.tickets.iter().find(|ticket| lives(ticket, now))
+        {
+            self.note(waiter.owner, Change::Unserved);
+        }
+    }
+}
+
+fn place(record: &Record, owner: OwnerId) -> Option<usize> {
+    record.tickets.iter().position(|ticket| ticket.owner == owner)
+}
+
+/// Whether a ticket counts: it was refreshed not too long ago.
+pub(super) fn lives(ticket: &Ticket, now: u64) -> bool {
+    now < ticket.refreshed + TICKET_LIFE.as_micros() as u64
+}

@@ -1,0 +1,339 @@
+//! One world, run from its plan to its end.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use fencelock::port::{Action, OwnerId, Runtime, Step, Take};
+use fencelock::runtime::sim::{Sim, SimNode, Stuck};
+use fencelock::{Client, Gate, Token};
+
+use super::actor::{Place, freeze};
+use super::checker::{Checker, Figures, Rule, Violation, lock_key};
+use super::network::Network;
+use super::plan::{Fault, Loss, Plan};
+
+/// How a world ended.
+#[derive(Clone, Debug)]
+pub struct Ending {
+    /// What it came to.
+    pub figures: Figures,
+    /// The promises it broke.
+    pub violations: Vec<Violation>,
+    /// Everything that happened, if it was traced.
+    pub history: Vec<(Duration, String)>,
+    /// The hash of all of it.
+    pub trace: u64,
+}
+
+/// After healing, one way takes at most this long.
+const HEALED: Duration = Duration::from_millis(1);
+
+struct World {
+    sim: Sim,
+    plan: Plan,
+    network: Network,
+    checker: Arc<Checker>,
+    nodes: Vec<(Arc<SimNode>, Arc<str>)>,
+    clients: Vec<Option<Client>>,
+    /// Tasks that have not come to their end.
+    running: Arc<AtomicUsize>,
+    /// How often everything is looked at.
+    period: Duration,
+}
+
+/// Runs a world; with `traced`, its history is written down.
+pub fn run(plan: &Plan, traced: bool) -> Ending {
+    let mut world = World::build(plan, traced);
+    if let Err(stuck) = world.live() {
+        let rule = if matches!(stuck, Stuck::Busy { .. }) { Rule::BusyLoop } else { Rule::Stuck };
+        world.checker.violated(rule, stuck.to_string());
+    }
+    let World { sim, checker, network, clients, .. } = world;
+    drop(clients);
+    let (figures, violations, mut history) = checker.close();
+    history.extend(network.store(super::server::Server::take_log));
+    history.sort_by_key(|(at, _)| *at);
+    Ending { figures, violations, history, trace: sim.trace() }
+}
+
+impl World {
+    fn build(plan: &Plan, traced: bool) -> Self {
+        let sim = Sim::new(plan.seed);
+        let server = sim.node(plan.server_drift);
+        let network = Network::new(sim.world(), &server, plan.weather.clone(), sim.dice());
+        if traced {
+            network.store(super::server::Server::keep_log);
+        }
+        let nodes: Vec<(Arc<SimNode>, Arc<str>)> = plan
+            .clients
+            .iter()
+            .enumerate()
+            .map(|(number, machine)| (sim.node(machine.drift), format!("client-{number}").into()))
+            .collect();
+        let checker = Checker::new(plan, sim.world(), &network, &nodes, traced);
+        let shortest = plan.tasks.iter().flat_map(|task| &task.acts).map(|act| act.ttl).min();
+        let period = shortest.unwrap_or_default() / 4;
+        let period = period.clamp(Duration::from_millis(7), Duration::from_millis(200));
+        let running = Arc::new(AtomicUsize::new(0));
+        let clients = Vec::new();
+        Self { sim, plan: plan.clone(), network, checker, nodes, clients, running, period }
+    }
+
+    fn live(&mut self) -> Result<(), Stuck> {
+        self.connect()?;
+        self.employ();
+        let faults = self.plan.faults.clone();
+        for (at, fault) in faults {
+            self.pass_until(at)?;
+            self.inflict(fault);
+        }
+        self.pass_until(self.plan.heals)?;
+        self.heal();
+        self.finish_work()?;
+        self.leave()
+    }
+
+    fn connect(&mut self) -> Result<(), Stuck> {
+        // Weather begins when everybody is connected.
+        self.network.calm_down(HEALED);
+        for (number, (node, channel)) in self.nodes.iter().enumerate() {
+            let timeout = self.plan.clients[number].timeout;
+            let store = self.network.connect(node, channel, timeout);
+            let checker = Arc::downgrade(&self.checker);
+            let builder = Client::builder()
+                .runtime(node.clone())
+                .option("label", channel.to_string())
+                .on_event(move |event| {
+                    if let Some(checker) = checker.upgrade() {
+                        checker.event(number, event);
+                    }
+                });
+            let client = self.sim.block_on(builder.store(store))?;
+            self.clients.push(Some(client.expect("a healthy store can be connected to")));
+        }
+        self.network.set_weather(self.plan.weather.clone());
+        Ok(())
+    }
+
+    fn employ(&self) {
+        let gate = Arc::new(Gate::new());
+        for task in &self.plan.tasks {
+            let number = task.client;
+            let place = Place {
+                world: Arc::clone(self.sim.world()),
+                node: Arc::clone(&self.nodes[number].0),
+                number,
+                checker: Arc::clone(&self.checker),
+                gate: Arc::clone(&gate),
+            };
+            let client = self.clients[number].clone().expect("nobody has left yet");
+            let running = Running::begin(&self.running);
+            let work = place.clone().run(client, task.clone());
+            place.node.spawn(Box::pin(async move {
+                let _running = running;
+                work.await;
+            }));
+        }
+    }
+
+    /// Runs until `end`, looking at everything now and then.
+    fn pass_until(&self, end: Duration) -> Result<(), Stuck> {
+        loop {
+            let left = end.saturating_sub(self.sim.elapsed());
+            if left.is_zero() {
+                return Ok(());
+            }
+            self.sim.run_for(left.min(self.period))?;
+            self.look();
+        }
+    }
+
+    fn look(&self) {
+        self.checker.audit();
+        for (number, client) in self.clients.iter().enumerate() {
+            let Some(client) = client else { continue };
+            if self.checker.rests(number) && client.load() != (0, 0) {
+                let detail = format!("client {number} at rest carries {:?}", client.load());
+                self.checker.violated(Rule::Leak, detail);
+            }
+        }
+    }
+
+    fn inflict(&self, fault: Fault) {
+        let now = self.sim.elapsed();
+        self.checker.tell(|| format!("--- {fault:?}"));
+        let (world, checker) = (self.sim.world(), &self.checker);
+        match fault {
+            Fault::Pause(client, time) => {
+                freeze(world, &self.nodes[client].0, checker, client, time);
+            }
+            Fault::Crash(client) => {
+                let (node, channel) = &self.nodes[client];
+                checker.crashed(client);
+                node.crash();
+                self.network.abandon(channel);
+            }
+            Fault::Close(number) => {
+                checker.closed(number);
+                let client = self.clients[number].clone().expect("nobody has left yet");
+                self.nodes[number].0.spawn(Box::pin(async move { client.close().await }));
+            }
+            Fault::Cut(client, time) => {
+                checker.disturb(client, now + time, false);
+                self.network.cut(&self.nodes[client].1);
+                let (network, channel) = (self.network.clone(), self.nodes[client].1.clone());
+                self.after(time, move || network.heal(&channel));
+            }
+            Fault::Lose(client) => {
+                // Whatever it asks next, some time from now.
+                checker.disturb(client, self.plan.heals, true);
+                self.network.lose_one(&self.nodes[client].1);
+            }
+            Fault::Restart(time, loss) => {
+                checker.disturb_all(now + time + self.aftermath(fault));
+                self.network.take_down();
+                let network = self.network.clone();
+                self.after(time, move || {
+                    match loss {
+                        Loss::Nothing => {}
+                        Loss::Everything => network.store(super::server::Server::wipe),
+                        Loss::SinceSnapshot => network.store(super::server::Server::restore),
+                    }
+                    network.bring_up();
+                });
+            }
+            Fault::Stall(time) => {
+                checker.disturb_all(now + time);
+                let server = self.network.server();
+                server.pause();
+                self.after(time, move || server.resume());
+            }
+            Fault::Snapshot => self.network.store(super::server::Server::snapshot),
+            Fault::Jump(by) => {
+                let back = Duration::from_micros(by.min(0).unsigned_abs());
+                checker.disturb_all(now + back + self.aftermath(fault));
+                self.network.server().set_wall(by);
+            }
+            Fault::Delete(lock) => {
+                checker.deleted(lock);
+                self.network.store(|store| store.delete_hold(&lock_key(lock)));
+            }
+        }
+    }
+
+    /// How long a store that broke its word keeps clients from what they could rely on otherwise.
+    fn aftermath(&self, fault: Fault) -> Duration {
+        let lasts = self.plan.longest_lease() + Duration::from_secs(6);
+        if fault.breaks_faith() { lasts } else { Duration::ZERO }
+    }
+
+    fn after(&self, time: Duration, act: impl FnOnce() + Send + 'static) {
+        let world = self.sim.world();
+        let over = world.sleep_until(world.now() + time);
+        world.spawn(Box::pin(async move {
+            over.await;
+            act();
+        }));
+    }
+
+    /// From now on nothing new goes wrong. What was cut off or stands still comes back by itself.
+    fn heal(&self) {
+        self.checker.tell(|| "--- everything heals".to_owned());
+        self.network.calm_down(HEALED);
+        self.checker.healed(HEALED * 2);
+        if !self.plan.calm() {
+            // What is late may still arrive; a request that arrives twice may queue for nobody, and be granted.
+            let mut late = self.plan.weather.round_trip();
+            if self.plan.weather.doubled > 0 {
+                late += self.plan.longest_lease() + Duration::from_secs(6);
+            }
+            self.checker.disturb_all(self.sim.elapsed() + late);
+        }
+    }
+
+    /// Lets every task come to its end; none may take longer than all of them one after the other.
+    fn finish_work(&self) -> Result<(), Stuck> {
+        let acts = self.plan.tasks.iter().flat_map(|task| &task.acts);
+        let each = Duration::from_secs(8) + self.plan.longest_lease() * 2;
+        let all: Duration = acts.map(|act| act.longest() + each).sum();
+        let end = self.sim.elapsed() + all;
+        while self.running.load(Ordering::Relaxed) > 0 {
+            if self.sim.elapsed() > end {
+                let left = self.running.load(Ordering::Relaxed);
+                self.checker.violated(Rule::Stuck, format!("{left} tasks do not end"));
+                break;
+            }
+            self.pass_until(self.sim.elapsed() + self.period)?;
+        }
+        Ok(())
+    }
+
+    /// Everybody leaves; nothing may be left.
+    fn leave(&mut self) -> Result<(), Stuck> {
+        // Undos of what was lost may be repeated for a while.
+        let patience = self.plan.clients.iter().map(|machine| machine.timeout).max();
+        let patience = patience.unwrap_or_default() * 2 + Duration::from_secs(3);
+        self.pass_until(self.sim.elapsed() + patience)?;
+        for (number, client) in self.clients.iter_mut().enumerate() {
+            let Some(client) = client.take() else { continue };
+            if self.plan.clients[number].closes {
+                self.nodes[number].0.spawn(Box::pin(async move { client.close().await }));
+            }
+        }
+        let last = self.plan.longest_lease() + Duration::from_secs(6) + patience;
+        self.pass_until(self.sim.elapsed() + last)?;
+        for (number, (node, _)) in self.nodes.iter().enumerate() {
+            let (tasks, timers) = (node.tasks(), node.timers());
+            if (tasks, timers) != (0, 0) {
+                let detail = format!("client {number} leaves {tasks} tasks, {timers} timers");
+                self.checker.violated(Rule::Leak, detail);
+            }
+        }
+        self.checker.take_stock();
+        self.ask_for_all();
+        Ok(())
+    }
+
+    /// A stranger gets every lock at once. Where the store's clock stepped back, leases last longer than any bound.
+    fn ask_for_all(&self) {
+        let jumped = |(_, fault): &(Duration, Fault)| matches!(fault, Fault::Jump(_));
+        if self.plan.faults.iter().any(jumped) {
+            return;
+        }
+        let stranger: Arc<str> = "stranger".into();
+        for lock in 0..self.plan.locks() {
+            let take = Take {
+                ttl: Duration::from_secs(1),
+                wait: false,
+                block: 1,
+                floor: Token::default(),
+                info: "".into(),
+            };
+            let owner = OwnerId::draw(&**self.sim.world());
+            let step = Step { lock: lock_key(lock), owner, action: Action::Take(take) };
+            let (answers, _) =
+                self.network.store(|store| store.carry_out(&stranger, &[step], &|_| false));
+            if !matches!(answers[..], [Ok(fencelock::port::Outcome::Granted { .. })]) {
+                let detail = format!("lock {lock} cannot be had in the end: {answers:?}");
+                self.checker.violated(Rule::Stuck, detail);
+            }
+        }
+    }
+}
+
+/// Counts a task for as long as it is there.
+struct Running(Arc<AtomicUsize>);
+
+impl Running {
+    fn begin(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(count))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
