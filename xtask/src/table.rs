@@ -174,7 +174,7 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &["memory", "redis", "sqlite"],
         shows: "the cases on every store and actor, as a grid without a gap",
         needs: &[Need::RedisServer],
-        steps: &[Step::Tests(Targets::Named(&["conformance"]))],
+        steps: &[Step::Tests(Targets::Named(&["conformance", "conformance_sees"]))],
         full: &[],
     },
     Part {
