@@ -19,6 +19,8 @@ use serde_json::{Value, json};
 const LOCK: &str = "till";
 const ACTORS: usize = 4;
 const TTL: Duration = Duration::from_millis(500);
+/// For a lease that has not to end.
+const LONG: Duration = Duration::from_secs(20);
 /// What was promised after a holder's death: its lease, and a second for whoever missed the end.
 const NEXT_GRANT: Duration = Duration::from_millis(1500);
 /// What a loaded machine may add to that.
@@ -64,13 +66,14 @@ async fn ask(actor: &Player, call: Call) -> Option<Value> {
 async fn start(url: &str) -> Arc<Player> {
     let clock = Arc::new(TokioRuntime::current().unwrap());
     let actor = Player::launch(&Stage::Program(Path::new(env!("CARGO_BIN_EXE_actor"))), clock);
-    let options = Options::from_iter([("ttl".to_owned(), json!(TTL.as_millis() as u64))]);
-    ask(&actor, Call::Connect { url: url.to_owned(), options }).await.expect("it connects");
+    let connect = Call::Connect { url: url.to_owned(), options: Options::new() };
+    ask(&actor, connect).await.expect("it connects");
     Arc::new(actor)
 }
 
-async fn acquire(actor: &Player) -> Option<Grant> {
-    let call = Call::Acquire { lock: LOCK.to_owned(), options: Options::new() };
+async fn acquire(actor: &Player, ttl: Duration) -> Option<Grant> {
+    let options = Options::from_iter([("ttl".to_owned(), json!(ttl.as_millis() as u64))]);
+    let call = Call::Acquire { lock: LOCK.to_owned(), options };
     Some(Grant::deserialize(ask(actor, call).await?).expect("an acquire answers a grant"))
 }
 
@@ -94,7 +97,7 @@ impl Shop {
 /// Sells one thing after the other through one actor, until the shop closes or the actor is killed.
 async fn sell(shop: Arc<Shop>, seat: usize, actor: Arc<Player>) {
     while shop.open.load(Ordering::Acquire) {
-        let Some(Grant { guard, token }) = acquire(&actor).await else { return };
+        let Some(Grant { guard, token }) = acquire(&actor, TTL).await else { return };
         shop.granted.fetch_add(1, Ordering::AcqRel);
         *shop.holder.lock().unwrap() = Some((seat, token));
         let amount = shop.till.read(token);
@@ -205,10 +208,10 @@ async fn nothing_left(url: &str) {
 async fn freeze_holders(url: &str) {
     for _ in 0..kills() / 4 {
         let (frozen, next) = (start(url).await, start(url).await);
-        let old = acquire(&frozen).await.unwrap();
+        let old = acquire(&frozen, TTL).await.unwrap();
         let waiting = tokio::spawn({
             let next = next.clone();
-            async move { acquire(&next).await.unwrap() }
+            async move { acquire(&next, LONG).await.unwrap() }
         });
         tokio::task::block_in_place(|| frozen.freeze(true));
         let stopped = Instant::now();
