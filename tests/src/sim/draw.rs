@@ -34,13 +34,13 @@ impl Plan {
         let scale = Scale::draw(dice, family);
         let (server_drift, client_drift) = dice.pick(&[(0, 0), (5_000, 4_900), (0, 9_900)]);
         let crowd = match family {
-            Family::Local => dice.between(1, 2),
+            Family::Local | Family::Tiny => dice.between(1, 2),
             Family::Queue => dice.between(3, 4),
             _ => dice.between(2, 4),
         };
         let clients: Vec<Machine> = (0..crowd).map(|_| scale.machine(dice, client_drift)).collect();
         let tasks = match family {
-            Family::Local => dice.between(4, 8),
+            Family::Local | Family::Tiny => dice.between(4, 8),
             Family::Queue => dice.between(5, 9),
             _ => dice.between(crowd, crowd + 3),
         };
@@ -65,6 +65,7 @@ impl Scale {
             Family::Queue => dice.pick(&[1000, 3000, 10_000]),
             Family::Doubled => dice.pick(&[40, 100, 300, 7000]),
             Family::Replay => dice.pick(&[100, 300, 1000]),
+            Family::Tiny => dice.pick(&[10, 12, 20]),
             Family::Hiccup => dice.pick(&[300, 1000, 3000, 9000]),
             Family::Deaf => dice.pick(&[100, 1000, 3000, 8000]),
             _ => dice.pick(&[50, 50, 100, 300, 1000, 3000, 10_000]),
@@ -145,7 +146,8 @@ impl Scale {
             3 => How::With,
             _ => How::Acquire,
         };
-        let max_hold = (!calm && dice.chance(50)).then(|| self.part(dice.between(20, 300)));
+        let capped = if self.family == Family::Tiny { 300 } else { 50 };
+        let max_hold = (!calm && dice.chance(capped)).then(|| self.part(dice.between(20, 300)));
         // In a calm world whatever is lost is a defect, so nothing may end by itself.
         let section = self.section(dice, calm && !renew, ttl);
         Act {
@@ -176,7 +178,9 @@ impl Scale {
             0 if !calm => Doing::Freeze(self.part(dice.below(200))),
             1 => Doing::Extend(self.part(dice.between(30, 400)).max(MILLISECOND * 10)),
             2..5 => Doing::Write(self.part(dice.below(150))),
-            _ if self.family == Family::Local => Doing::Work(MILLISECOND * dice.below(4) as u32),
+            _ if matches!(self.family, Family::Local | Family::Tiny) => {
+                Doing::Work(MILLISECOND * dice.below(if calm { 4 } else { 12 }) as u32)
+            }
             _ if self.family == Family::Queue => {
                 Doing::Work(Duration::from_secs(dice.below(6)).min(self.unit * 3))
             }

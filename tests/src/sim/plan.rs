@@ -54,6 +54,8 @@ pub enum Family {
     Queue,
     /// Many tasks in one client.
     Local,
+    /// The same, with leases so short that they end while the lock goes round inside.
+    Tiny,
     /// The store loses its data.
     Wiped,
     /// The store falls back to older data.
@@ -66,7 +68,7 @@ pub enum Family {
 
 impl Family {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Calm,
         Self::Deaf,
         Self::Slow,
@@ -79,6 +81,7 @@ impl Family {
         Self::Closing,
         Self::Queue,
         Self::Local,
+        Self::Tiny,
         Self::Wiped,
         Self::Restored,
         Self::Jumped,

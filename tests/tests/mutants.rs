@@ -1,0 +1,52 @@
+//! The simulator can see: every clause that is broken on purpose is caught within 20,000 worlds, and none of them is
+//! needed to find the healthy ones unbroken.
+
+use fencelock::mutation::Mutant;
+use fencelock_tests::sim::campaign::Campaign;
+use fencelock_tests::sim::plan::Family;
+
+/// The most worlds it may take to catch a mutant.
+const PATIENCE: u64 = 20_000;
+
+/// The family in which a clause matters, where all families in turn would take long.
+fn family_for(mutant: Mutant) -> Option<Family> {
+    match mutant {
+        Mutant::LatePushBelieved => Some(Family::Replay),
+        Mutant::LostHoldPassedOn => Some(Family::Tiny),
+        _ => None,
+    }
+}
+
+fn campaign(seeds: u64, mutant: Option<Mutant>) -> Campaign {
+    let family = mutant.and_then(family_for);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    Campaign { from: 0, seeds, mutant, family, threads }
+}
+
+#[test]
+fn every_broken_clause_is_caught() {
+    let mut missed = Vec::new();
+    for &mutant in Mutant::ALL {
+        let outcome = campaign(PATIENCE, Some(mutant)).run();
+        let worlds = outcome.worlds();
+        match outcome.found {
+            Some((seed, violation)) => {
+                let (mutant, rule) = (format!("{mutant:?}"), format!("{:?}", violation.rule));
+                println!("{mutant:<24} {rule:<12} seed {seed:<6} {worlds:>6} worlds");
+            }
+            None => missed.push(mutant),
+        }
+    }
+    assert!(missed.is_empty(), "not caught in {PATIENCE} worlds each: {missed:?}");
+}
+
+#[test]
+fn healthy_worlds_keep_every_promise() {
+    let outcome = campaign(500, None).run();
+    println!("{outcome}");
+    assert!(!outcome.failed(), "{:?}, unsteady {:?}", outcome.found, outcome.unsteady);
+    assert_eq!(outcome.worlds(), 500);
+    let figures = outcome.figures;
+    let all = [figures.grants, figures.hand_overs, figures.cancels, figures.losses];
+    assert!(all.iter().all(|count| *count > 500), "worlds in which little happens: {figures:?}");
+}
