@@ -17,7 +17,8 @@ pub(crate) struct Arguments {
     pub peers: bool,
 }
 
-const HELP: &str = "usage: fencelock-bench [--only WORKLOAD]... [--quick] [--json] [--rounds N] [--no-peers]
+const HELP: &str =
+    "usage: fencelock-bench [--only WORKLOAD]... [--quick] [--json] [--rounds N] [--no-peers]
 workloads: pair parallel handover busy leases sqlite";
 
 impl Arguments {
@@ -30,7 +31,9 @@ impl Arguments {
                 "--only" => {
                     let name = words.next().unwrap_or_default();
                     let workload = Workload::ALL.into_iter().find(|some| some.name() == name);
-                    arguments.workloads.push(workload.ok_or(format!("no workload `{name}`\n{HELP}"))?);
+                    arguments
+                        .workloads
+                        .push(workload.ok_or(format!("no workload `{name}`\n{HELP}"))?);
                 }
                 "--quick" => arguments.quick = true,
                 "--json" => arguments.json = true,

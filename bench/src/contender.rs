@@ -13,7 +13,7 @@ use crate::machine::{CLIENT, Core, pinned};
 use crate::subject;
 
 /// How long a program may take to start and to end, beside its course.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// See the module.
 #[derive(Clone, Debug)]

@@ -3,15 +3,14 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
 /// Processor time this process has used, all threads, user and system: the same sum as `utime + stime` of
 /// `/proc/self/stat`, without its rounding to hundredths of a second.
-pub(crate) fn own_cpu() -> Duration {
+pub(crate) fn own_cpu_seconds() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
 /// Resident memory of this process.

@@ -13,7 +13,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use arguments::Arguments;
-use contender::Contender;
 use server::Server;
 use workload::Bench;
 

@@ -113,7 +113,8 @@ impl Sheet {
         let mut text = format!("### {}\n\n", self.title);
         for (number, line) in lines.iter().enumerate() {
             for (column, (cell, width)) in line.iter().zip(&widths).enumerate() {
-                let cell = if column == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") };
+                let cell =
+                    if column == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") };
                 let _ = write!(text, "| {cell} ");
             }
             text.push_str("|\n");

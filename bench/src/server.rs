@@ -43,8 +43,8 @@ impl Server {
         command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""]);
         command.args(["--appendonly", "no", "--dir"]).arg(directory);
         let started = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
-        let mut process =
-            started.map_err(|error| format!("redis-server cannot be started ({error}); install it"))?;
+        let mut process = started
+            .map_err(|error| format!("redis-server cannot be started ({error}); install it"))?;
         let client = redis::Client::open(format!("redis://127.0.0.1:{port}"))?;
         let patience = Instant::now() + Duration::from_secs(10);
         let connection = loop {
@@ -89,7 +89,8 @@ impl Server {
                 figures.find(|(name, _)| *name == wanted).map_or("0", |(_, value)| value)
             };
             if !["info", "config|resetstat"].contains(&name) {
-                commands.insert(name.to_owned(), (figure("calls").parse()?, figure("usec").parse()?));
+                commands
+                    .insert(name.to_owned(), (figure("calls").parse()?, figure("usec").parse()?));
             }
         }
         Ok(Counts { commands })

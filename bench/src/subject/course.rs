@@ -90,9 +90,8 @@ async fn pair<C: Contestant>(contestant: &C, course: &Course) -> Value {
 /// The median and the tail of `times`, in microseconds.
 pub(crate) fn pair_figures(mut times: Vec<Duration>) -> Value {
     times.sort_unstable();
-    let at = |part: f64| {
-        times[((times.len() - 1) as f64 * part) as usize].as_nanos() as f64 / 1000.0
-    };
+    let at =
+        |part: f64| times[((times.len() - 1) as f64 * part) as usize].as_nanos() as f64 / 1000.0;
     json!({ "p50_us": at(0.5), "p99_us": at(0.99), "pairs": times.len() })
 }
 
@@ -147,7 +146,7 @@ async fn contend<C: Contestant>(contestant: &C, course: &Course) -> Value {
         let (contestant, turn) = (contestant.clone(), turn.clone());
         let (key, me) = (course.text("key").to_owned(), course.number("first") + number as u64);
         tokio::spawn(async move {
-            let section = Section::new(length);
+            let mut section = Section::new(length);
             loop {
                 let asked = since().max(1);
                 tally.waits_since.store(asked, Ordering::Relaxed);

@@ -31,7 +31,7 @@ impl Socket {
         while lines < answers {
             let read = self.0.read(&mut buffer).expect("the server is there");
             assert!(read > 0, "the server closed the connection");
-            lines += buffer[..read].iter().filter(|byte| **byte == b'\n').count();
+            lines += buffer[..read].iter().map(|byte| usize::from(*byte == b'\n')).sum::<usize>();
             reply.extend_from_slice(&buffer[..read]);
         }
         assert!(!reply.contains(&b'-'), "refused: {}", String::from_utf8_lossy(&reply));

@@ -48,12 +48,8 @@ impl Contestant for RedisRs {
     async fn release(&self, (key, owner): Self::Guard) {
         let mut connection = self.connection.clone();
         let mut invocation = self.release.prepare_invoke();
-        let freed: i64 = invocation
-            .key(key)
-            .arg(owner)
-            .invoke_async(&mut connection)
-            .await
-            .expect("an answer");
+        let freed: i64 =
+            invocation.key(key).arg(owner).invoke_async(&mut connection).await.expect("an answer");
         assert_eq!(freed, 1, "the lock was lost");
     }
 }

@@ -25,7 +25,8 @@ pub(super) async fn run(bench: &mut Bench) -> Result<Vec<Sheet>> {
 }
 
 async fn setting(bench: &mut Bench, processes: u64, tasks: u64) -> Result<Sheet> {
-    let title = format!("handover: {processes} process(es) of {tasks} tasks, one key, empty section");
+    let title =
+        format!("handover: {processes} process(es) of {tasks} tasks, one key, empty section");
     let columns = ["hand-overs/s", "acquisitions/s", "min/max"];
     let mut sheet = Sheet::new(&title, "fencelock local=0", &columns);
     let fencelock = Contender::built_in("fencelock")?;

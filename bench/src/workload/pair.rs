@@ -29,8 +29,7 @@ pub(super) async fn run(bench: &mut Bench) -> Result<Vec<Sheet>> {
         let mut words = bench.words();
         words.push(format!("pairs={pairs}"));
         let entry = contender.entry("pair", words);
-        let (figures, ()) =
-            race(vec![entry], Duration::from_secs(60), || Ok(()), || Ok(())).await?;
+        let (figures, ()) = race(vec![entry], Duration::from_mins(1), || Ok(()), || Ok(())).await?;
         Ok(vec![number(&figures[0], "p50_us")?, number(&figures[0], "p99_us")?])
     };
     bench.rounds(&mut sheet, contenders, measure).await?;

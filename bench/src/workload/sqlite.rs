@@ -1,6 +1,5 @@
 //! The embedded store: a file, no server. One process alone, two that pass the lock to and fro, one that waits.
 
-use std::path::Path;
 use std::time::Duration;
 
 use super::{Bench, contending, evenness, milliseconds, number, turn_file};
@@ -31,8 +30,7 @@ async fn pair(bench: &mut Bench) -> Result<Sheet> {
         let mut words = words(bench);
         words.push(format!("pairs={pairs}"));
         let entry = contender.entry("pair", words);
-        let (figures, ()) =
-            race(vec![entry], Duration::from_secs(60), || Ok(()), || Ok(())).await?;
+        let (figures, ()) = race(vec![entry], Duration::from_mins(1), || Ok(()), || Ok(())).await?;
         Ok(vec![number(&figures[0], "p50_us")?, number(&figures[0], "p99_us")?])
     };
     bench.rounds(&mut sheet, contenders, measure).await?;
