@@ -13,19 +13,19 @@ pub(crate) struct Arguments {
     pub json: bool,
     /// Measurements of each contender; the median counts.
     pub rounds: usize,
-    /// Whether to install and measure the peers.
-    pub peers: bool,
+    /// The peers to measure; all if none is named.
+    pub peers: Vec<String>,
 }
 
 const HELP: &str =
-    "usage: fencelock-bench [--only WORKLOAD]... [--quick] [--json] [--rounds N] [--no-peers]
+    "usage: fencelock-bench [--only WORKLOAD]... [--quick] [--json] [--rounds N] [--peer NAME]...
 workloads: pair parallel handover busy leases sqlite";
 
 impl Arguments {
     /// Reads the words after the program's name.
     pub(crate) fn parse(mut words: impl Iterator<Item = String>) -> Result<Self> {
         let mut arguments =
-            Self { workloads: Vec::new(), quick: false, json: false, rounds: 0, peers: true };
+            Self { workloads: Vec::new(), quick: false, json: false, rounds: 0, peers: Vec::new() };
         while let Some(word) = words.next() {
             match word.as_str() {
                 "--only" => {
@@ -38,7 +38,7 @@ impl Arguments {
                 "--quick" => arguments.quick = true,
                 "--json" => arguments.json = true,
                 "--rounds" => arguments.rounds = words.next().unwrap_or_default().parse()?,
-                "--no-peers" => arguments.peers = false,
+                "--peer" => arguments.peers.extend(words.next()),
                 _ => return Err(format!("`{word}` is not understood\n{HELP}").into()),
             }
         }
@@ -48,7 +48,6 @@ impl Arguments {
         if arguments.rounds == 0 {
             arguments.rounds = if arguments.quick { 1 } else { 3 };
         }
-        arguments.peers &= !arguments.quick;
         Ok(arguments)
     }
 }

@@ -37,8 +37,10 @@ fn main() -> ExitCode {
 async fn run(arguments: &Arguments) -> Result<()> {
     let directory = target().join("bench");
     std::fs::create_dir_all(&directory)?;
-    let (peers, missing) =
-        if arguments.peers { install::peers(&directory) } else { (Vec::new(), Vec::new()) };
+    let (mut peers, missing) =
+        if arguments.quick { (Vec::new(), Vec::new()) } else { install::peers(&directory) };
+    let wanted = &arguments.peers;
+    peers.retain(|peer| wanted.is_empty() || wanted.contains(&peer.name));
     let room = tempfile::tempdir_in(&directory)?;
     let server = Server::start(room.path())?;
     let mut bench = Bench::new(server, peers, room.path(), arguments);
