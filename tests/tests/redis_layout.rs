@@ -91,6 +91,37 @@ async fn a_contended_pair_costs_two_scripts() {
 }
 
 #[tokio::test]
+async fn a_free_and_the_take_behind_it_are_one_script() {
+    let server = RedisServer::start();
+    let (client, mut admin) = (connect(&server).await, server.admin());
+    let step = |owner, action| Step { lock: LockKey::new("orders"), owner, action };
+    let pass = async |from, to| {
+        let free = step(from, Action::Free { open: false });
+        client.store.step(&[free, step(to, take(true))]).await
+    };
+    let mut holder = client.hold("orders").await;
+    for _ in 0..3 {
+        let next = client.owner();
+        let (counted, answers) = cost(&mut admin, pass(holder, next)).await;
+        assert!(
+            matches!(answers[..], [Ok(Outcome::Freed), Ok(Outcome::Granted { .. })]),
+            "{answers:?}"
+        );
+        assert_eq!(counted.values().sum::<u64>(), 6, "{counted:?}");
+        holder = next;
+    }
+    let waiter = client.queue("orders").await;
+    let (counted, answers) = cost(&mut admin, pass(holder, client.owner())).await;
+    assert!(
+        matches!(answers[..], [Ok(Outcome::Freed), Ok(Outcome::Queued { ahead: 0, .. })]),
+        "{answers:?}"
+    );
+    assert_eq!(counted["evalsha"], 1);
+    assert!(counted.values().sum::<u64>() <= 12, "{counted:?}");
+    assert_eq!(client.ask("orders", waiter, Action::Free { open: false }).await, Outcome::Freed);
+}
+
+#[tokio::test]
 async fn many_leases_are_renewed_by_few_scripts() {
     let server = RedisServer::start();
     let (client, mut admin) = (connect(&server).await, server.admin());

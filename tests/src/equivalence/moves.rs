@@ -186,8 +186,16 @@ fn one(leap: u32, open: f64) -> impl Strategy<Value = Move> {
     let renew = ttl.prop_map(|ttl| ActionPlan::Renew { ttl });
     let free = prop::bool::weighted(open).prop_map(|open| ActionPlan::Free { open });
     let leave = any::<bool>().prop_map(|tombstone| ActionPlan::Leave { tombstone });
+    let lock = prop_oneof![5 => Just(0), 1 => 0..LOCKS];
+    // What a client sends that releases while others of its own wait: stores may carry it out as one.
+    let pass = (lock.clone(), free.clone(), number.clone(), take.clone()).prop_map(
+        |(lock, free, who, take)| {
+            let free = StepPlan { lock, who: Who::Holder, action: free };
+            vec![free, StepPlan { lock, who, action: take }]
+        },
+    );
     let step = prop_oneof![
-        10 => (number, take),
+        10 => (number.clone(), take.clone()),
         3 => (anyone.clone(), refresh),
         2 => (anyone.clone(), renew),
         2 => (anyone.clone(), free.clone()),
@@ -195,11 +203,10 @@ fn one(leap: u32, open: f64) -> impl Strategy<Value = Move> {
         3 => (anyone.clone(), leave),
         2 => (anyone, Just(ActionPlan::Read)),
     ];
-    let lock = prop_oneof![5 => Just(0), 1 => 0..LOCKS];
     let step =
         (lock.clone(), step).prop_map(|(lock, (who, action))| StepPlan { lock, who, action });
     let several = prop::collection::vec(step.clone(), 2..5);
-    let batch = prop_oneof![3 => prop::collection::vec(step, 1), 1 => several];
+    let batch = prop_oneof![6 => prop::collection::vec(step, 1), 2 => several, 1 => pass];
     prop_oneof![
         24 => (0..CLIENTS, batch).prop_map(|(client, steps)| Move::Batch { client, steps }),
         4 => (1..=leap.min(4)).prop_map(Move::Pass),

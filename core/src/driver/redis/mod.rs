@@ -10,7 +10,7 @@
 //! | `l` | the counter: the newest token drawn, or the highest floor seen |
 //! | `u` | until when the record is kept at least; negative while somebody waits or is buried, which sends every step the long way |
 //! | `q` | the queue: owner ids in order, a comma after each |
-//! | `w<owner>` | a ticket: channel, ttl, block, since, refreshed, passed over, info |
+//! | `w<owner>` | a ticket, packed: refreshed, passed over, ttl, block, since, channel, info |
 //! | `m` | since when the lock is open (`fair: false`) |
 //! | `x<owner>`, `b` | tombstones and their ends; when the first of them may be swept |
 //!
@@ -24,6 +24,8 @@
 //! | Free, nobody waits | 4: EVALSHA GET HGET DEL |
 //! | Take that queues | 8: EVALSHA TIME HMGET SET (fails) GET HMGET PTTL HSET; the second to wait HGET for SET |
 //! | Free that hands over | 10: EVALSHA GET HGET TIME HMGET HGET HDEL PUBLISH HSET SET |
+//! | Free with a Take of the same lock behind it, nobody waits | 6: EVALSHA TIME HMGET GET HSET SET |
+//! | the same, handing over and queueing | 11: EVALSHA TIME HMGET GET HMGET HGET HDEL PUBLISH HSET SET; HGET more if others wait |
 //! | Renew | 4 for each lock: GET HMGET PTTL PEXPIRE; EVALSHA TIME for each 500 locks |
 //! | Refresh | 6 for each lock: GET HMGET HGET HGET PTTL HSET; EVALSHA TIME for each 500 locks |
 //!

@@ -31,10 +31,19 @@ impl<'a> Request<'a> {
         let mut plan = Vec::new();
         while let Some(step) = batch.first() {
             let script = script_of(&step.action);
-            let same =
-                batch.iter().take(GROUP).take_while(|step| script_of(&step.action) == script);
-            let (steps, rest) =
-                batch.split_at(if script == Script::Tend { same.count() } else { 1 });
+            let (script, count) = match (script, batch.get(1)) {
+                (Script::Tend, _) => {
+                    let same = |step: &&Step| script_of(&step.action) == script;
+                    (script, batch.iter().take(GROUP).take_while(same).count())
+                }
+                (Script::Free, Some(Step { lock, action: Action::Take(_), .. }))
+                    if *lock == step.lock =>
+                {
+                    (Script::Pass, 2)
+                }
+                _ => (script, 1),
+            };
+            let (steps, rest) = batch.split_at(count);
             plan.push(Self { script, steps });
             batch = rest;
         }
@@ -45,11 +54,13 @@ impl<'a> Request<'a> {
     pub(super) fn command(&self, verb: &str, script: &str, channel: &str) -> Cmd {
         let count = self.steps.len();
         let mut command = Cmd::with_capacity(3 + 10 * count, script.len() + 512 * count);
-        command.arg(verb).arg(script).arg(2 * count);
-        for Step { lock, .. } in self.steps {
+        let locks = if self.script == Script::Pass { &self.steps[1..] } else { self.steps };
+        command.arg(verb).arg(script).arg(2 * locks.len());
+        for Step { lock, .. } in locks {
             command.arg(lock.as_str()).arg(record_key(lock.as_str()));
         }
-        for step in self.steps {
+        // Of a Pass the Take's come first: they are read where a Take reads them.
+        for step in locks.iter().chain(&self.steps[..count - locks.len()]) {
             write_arguments(&mut command, step, channel);
         }
         command
@@ -63,8 +74,10 @@ impl<'a> Request<'a> {
             Value::Array(words) => words,
             // The plain cases are answered by one number.
             Value::Int(number) => {
-                let outcome = self.short_outcome(number);
-                return answers.push(outcome.ok_or_else(|| garbled(&self.steps[0].lock)));
+                if self.script == Script::Pass {
+                    answers.push(Ok(Outcome::Freed));
+                }
+                return answers.push(self.brief(number));
             }
             Value::ServerError(error) => {
                 let text = format!("{} {}", error.code(), error.details().unwrap_or_default());
@@ -72,7 +85,14 @@ impl<'a> Request<'a> {
             }
             _ => Vec::new(),
         };
-        if self.script == Script::Tend {
+        if self.script == Script::Pass {
+            let freed = words.first().and_then(|word| outcome(std::slice::from_ref(word)));
+            answers.push(freed.ok_or_else(|| garbled(&self.steps[0].lock)));
+            answers.push(match words.get(1..).unwrap_or_default() {
+                [Value::Int(number)] => self.brief(*number),
+                words => outcome(words).ok_or_else(|| garbled(&self.steps[1].lock)),
+            });
+        } else if self.script == Script::Tend {
             for (at, step) in self.steps.iter().enumerate() {
                 let words = words.get(at * WORDS..(at + 1) * WORDS).unwrap_or_default();
                 answers.push(match words {
@@ -90,15 +110,16 @@ impl<'a> Request<'a> {
 }
 
 impl Request<'_> {
-    /// What a number alone says: of a Take the token, if it is one.
-    fn short_outcome(&self, number: i64) -> Option<Outcome> {
-        match &self.steps[0].action {
-            Action::Take(take) if number > word::LAST => {
-                let token = Token::new(u64::try_from(number).ok()?);
-                Some(Outcome::Granted { token, left: take.ttl })
-            }
+    /// What a number alone says of the last step: of a Take the token, if it is one.
+    fn brief(&self, number: i64) -> Answer {
+        let step = &self.steps[self.steps.len() - 1];
+        let outcome = match &step.action {
+            Action::Take(take) if number > word::LAST => u64::try_from(number)
+                .ok()
+                .map(|token| Outcome::Granted { token: Token::new(token), left: take.ttl }),
             _ => outcome(&[Value::Int(number)]),
-        }
+        };
+        outcome.ok_or_else(|| garbled(&step.lock))
     }
 }
 

@@ -15,6 +15,8 @@ pub(super) enum Script {
     Take,
     /// Free.
     Free,
+    /// A Free and the Take of the same lock behind it, as one.
+    Pass,
     /// Leave.
     Leave,
     /// Renew and Refresh, of many locks.
@@ -23,7 +25,23 @@ pub(super) enum Script {
     Look,
 }
 
-const ALL: [Script; 5] = [Script::Take, Script::Free, Script::Leave, Script::Tend, Script::Look];
+const ALL: [Script; 6] =
+    [Script::Take, Script::Free, Script::Pass, Script::Leave, Script::Tend, Script::Look];
+
+/// How the scripts that read the lock themselves end.
+const TAKE: &str = "return take(read(KEYS[1], KEYS[2], call('GET', KEYS[1]), me))";
+const FREE: &str = "
+local lock = read(KEYS[1], KEYS[2], holder, me)
+local word = free(lock, me, ARGV[2] == '1')
+store(lock)
+return word";
+const PASS: &str = "
+local lock = read(KEYS[1], KEYS[2], holder, me)
+local word = free(lock, ARGV[8], ARGV[9] == '1')
+local reply = take(lock)
+if type(reply) == 'number' then return { word, reply } end
+table.insert(reply, 1, word)
+return reply";
 
 /// What the first word of a reply says.
 pub(super) mod word {
@@ -58,18 +76,15 @@ impl Texts {
     fn with_clock(clock: &str) -> Self {
         let lock = include_str!("lua/lock.lua");
         Self(ALL.map(|script| {
-            // The two that everybody waits for decide the plain case before anything else is even defined.
+            // Those that everybody waits for decide the plain case before most else is even defined.
+            let (counter, take) = (include_str!("lua/counter.lua"), include_str!("lua/take.lua"));
+            let (free, pass) = (include_str!("lua/free.lua"), include_str!("lua/pass.lua"));
+            let freeing = include_str!("lua/freeing.lua");
+            let taking = include_str!("lua/taking.lua");
             let parts: &[&str] = match script {
-                Script::Take => {
-                    let (quick, slow) =
-                        (include_str!("lua/take.lua"), include_str!("lua/take_slow.lua"));
-                    &[clock, quick, lock, slow]
-                }
-                Script::Free => {
-                    let (quick, slow) =
-                        (include_str!("lua/free.lua"), include_str!("lua/free_slow.lua"));
-                    &[quick, clock, lock, slow]
-                }
+                Script::Take => &[clock, counter, take, lock, taking, TAKE],
+                Script::Free => &[free, clock, lock, freeing, FREE],
+                Script::Pass => &[clock, counter, pass, lock, freeing, taking, PASS],
                 Script::Leave => &[clock, lock, include_str!("lua/leave.lua")],
                 Script::Tend => &[clock, lock, include_str!("lua/tend.lua")],
                 Script::Look => &[clock, lock, include_str!("lua/look.lua")],
@@ -81,7 +96,7 @@ impl Texts {
                 text.push('\n');
             }
             // In their place, not as variables: every function that names a variable costs time at each run.
-            numbers().iter().fold(text, |text, (name, number)| text.replace(name, number))
+            constants().iter().fold(text, |text, (name, value)| text.replace(name, value))
         }))
     }
 
@@ -123,8 +138,9 @@ impl Hashes {
     }
 }
 
-/// The numbers of the scripts: those of the port, and the words of a reply.
-fn numbers() -> [(&'static str, String); 13] {
+/// The constants of the scripts: numbers of the port, the words of a reply, and the form of a ticket: refreshed, passed
+/// over, ttl, block, since, channel. Its info follows.
+fn constants() -> [(&'static str, String); 14] {
     let micros = |time: Duration| time.as_micros().to_string();
     [
         // Leases are in milliseconds, the unit of their keys' expiry; moments and other times in microseconds.
@@ -141,5 +157,6 @@ fn numbers() -> [(&'static str, String); 13] {
         ("HELD", word::HELD.to_string()),
         ("FREED", word::FREED.to_string()),
         ("GONE", word::GONE.to_string()),
+        ("TICKET_FORM", "'<dBddds'".to_owned()),
     ]
 }

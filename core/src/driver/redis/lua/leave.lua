@@ -6,10 +6,10 @@ local place = string.find(lock.queue, me, 1, true)
 if mine then lock.holder, lock.released = false, true end
 if place then drop(lock, place, me) end
 if life > 0 and not mine and not place then
-  put(lock, 'x' .. me, text(now + life))
+  put(lock, 'x' .. me, now + life)
   if not lock.due or now + life < lock.due then
     lock.due = now + life
-    put(lock, 'b', text(lock.due))
+    put(lock, 'b', lock.due)
   end
   lock.turned = true
   keep(lock, now + life)

@@ -2,11 +2,6 @@
 -- Names in capitals stand for numbers, which are put in their place before the text is sent.
 local call, sub = redis.call, string.sub
 
--- Numbers beyond 10^14 lose digits in Lua's own conversion.
-local function text(number)
-  return string.format('%.0f', number)
-end
-
 -- Reads a lock: its holder (false: free); of the record the counter, until when it is kept, the queue, the holder's
 -- owner id and first token, since when the lock is open, when tombstones are due, and the end of this owner's own.
 local function read(key, record, holder, me)
@@ -16,8 +11,10 @@ local function read(key, record, holder, me)
     last = tonumber(fields[1]) or 0, kept = math.abs(fields[2] or 0), queue = fields[3] or '',
     owner = fields[4], first = tonumber(fields[5]), open = tonumber(fields[6]), due = tonumber(fields[7]),
     buried = tonumber(fields[8]),
-    -- What changes: pairs to set, fields to remove; whether the queue, the record's end, or what `u` says; the lock.
-    set = {}, gone = {}, moved = false, extended = false, turned = false, granted = false, released = false,
+    -- What changes: pairs to set, fields to remove; whether the queue, the record's end, or what `u` says; whether the
+    -- lock was opened; the lock.
+    set = {}, gone = {}, moved = false, extended = false, turned = false,
+    opened = false, granted = false, released = false,
   }
 end
 
@@ -58,17 +55,16 @@ end
 local function ticket_of(lock, owner)
   local packed = call('HGET', lock.record, 'w' .. owner)
   if not packed then return nil end
-  local refreshed, passed, ttl, block, since, channel, info =
-    string.match(packed, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%S+) (.*)$')
+  local refreshed, passed, ttl, block, since, channel, at = struct.unpack(TICKET_FORM, packed)
   return {
-    owner = owner, refreshed = refreshed + 0, passed = passed + 0, ttl = ttl + 0, block = block + 0, since = since,
-    channel = channel, info = info,
+    owner = owner, refreshed = refreshed, passed = passed, ttl = ttl, block = block, since = since, channel = channel,
+    info = sub(packed, at),
   }
 end
 
-local function write(lock, ticket, refreshed)
-  put(lock, 'w' .. ticket.owner, refreshed .. ' ' .. ticket.passed .. ' ' .. ticket.ttl .. ' '
-    .. ticket.block .. ' ' .. ticket.since .. ' ' .. ticket.channel .. ' ' .. ticket.info)
+local function write(lock, ticket)
+  put(lock, 'w' .. ticket.owner, struct.pack(TICKET_FORM, ticket.refreshed, ticket.passed, ticket.ttl, ticket.block,
+    ticket.since, ticket.channel) .. ticket.info)
   keep(lock, now + TICKET_LIFE)
 end
 
@@ -104,14 +100,13 @@ local function tell(ticket, message)
 end
 
 local function grant(lock, owner, ttl, block, info, first)
-  local shown = text(first)
   lock.last = first + block - 1
   lock.holder, lock.owner, lock.first, lock.granted = owner, owner, first, ttl
   put(lock, 'o', owner)
-  put(lock, 'f', shown)
-  put(lock, 's', first == now and shown or text(now))
+  put(lock, 'f', first)
+  put(lock, 's', now)
   put(lock, 'i', info)
-  put(lock, 'l', block == 1 and shown or text(lock.last))
+  put(lock, 'l', lock.last)
   close(lock)
   keep(lock, lock.last + ttl * 1000 * COUNTER_TTLS)
 end
@@ -127,7 +122,7 @@ local function settle(lock, me)
     forget(lock)
     local ttl = math.min(ticket.ttl, GRANT_TTL)
     local first = next_token(lock)
-    local heard = tell(ticket, 'g' .. ticket.owner .. ' ' .. text(first) .. ' ' .. ttl)
+    local heard = tell(ticket, string.format('g%s %.0f %d', ticket.owner, first, ttl))
     if heard > 0 or ticket.owner == me or now < ticket.refreshed + UNREACHABLE_AFTER then
       return grant(lock, ticket.owner, ttl, ticket.block, ticket.info, first)
     end
@@ -151,17 +146,18 @@ local function sweep(lock)
       end
     end
   end
-  if lock.due then put(lock, 'b', text(lock.due)) else erase(lock, 'b') end
+  if lock.due then put(lock, 'b', lock.due) else erase(lock, 'b') end
 end
 
 -- Writes what has changed: the record, then the lock. Where the record may not be written, no lock is left behind.
 local function store(lock)
   if lock.extended then sweep(lock) end
   if lock.moved then put(lock, 'q', lock.queue) end
-  if lock.turned then put(lock, 'u', text((lock.queue ~= '' or lock.due) and -lock.kept or lock.kept)) end
+  if lock.opened and lock.open then put(lock, 'm', lock.open) end
+  if lock.turned then put(lock, 'u', (lock.queue ~= '' or lock.due) and -lock.kept or lock.kept) end
   forget(lock)
   if lock.set[1] then call('HSET', lock.record, unpack(lock.set)) end
-  if lock.extended then call('PEXPIRE', lock.record, text(math.ceil((lock.kept - now) / 1000))) end
+  if lock.extended then call('PEXPIRE', lock.record, math.ceil((lock.kept - now) / 1000)) end
   if lock.granted then
     call('SET', lock.key, lock.holder, 'PX', lock.granted)
   elseif lock.released then

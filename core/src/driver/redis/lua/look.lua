@@ -8,7 +8,7 @@ for at = 1, #lock.queue, 33 do
   local ticket = ticket_of(lock, sub(lock.queue, at, at + 31))
   if ticket and now < ticket.refreshed + TICKET_LIFE then
     reply[#reply + 1] = ticket.info
-    reply[#reply + 1] = ticket.since + 0
+    reply[#reply + 1] = ticket.since
   end
 end
 return reply

@@ -27,8 +27,8 @@ local function tend(key, record, me, ttl, refresh)
     store(lock)
     return { GRANTED, lock.first, ttl, 0, 0 }
   end
-  ticket.ttl = ttl
-  write(lock, ticket, text(now))
+  ticket.refreshed, ticket.ttl = now, ttl
+  write(lock, ticket)
   store(lock)
   return queued(lock, place)
 end
