@@ -221,6 +221,7 @@ impl<'a> Asking<'a> {
     }
 
     /// Judges how it ended: cancelled (`None`), or with an error or none. Returns whether the machine stood still.
+    #[allow(clippy::option_option)] // Cancelled, or ended, with an error or without.
     fn end(self, ended: Option<Option<&Error>>) -> bool {
         let Self { place, act, note, since, pauses } = self;
         drop(note);

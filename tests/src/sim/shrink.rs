@@ -67,7 +67,7 @@ fn smaller(plan: &Plan) -> Vec<Plan> {
             with(&|plan| plan.tasks[task].acts[act].cancel = Cancel::Never);
             with(&|plan| plan.tasks[task].acts[act].end = End::Release(Cancel::Never));
             with(&|plan| {
-                (plan.tasks[task].acts[act].fair, plan.tasks[task].acts[act].renew) = (true, true)
+                (plan.tasks[task].acts[act].fair, plan.tasks[task].acts[act].renew) = (true, true);
             });
             with(&|plan| plan.tasks[task].acts[act].local = 0);
             with(&|plan| plan.tasks[task].acts[act].max_hold = None);

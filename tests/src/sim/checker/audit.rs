@@ -26,7 +26,7 @@ impl Checker {
         self.read_facts(&mut book);
         self.look_at_guards(&mut book, now);
         self.look_at_waiters(&mut book, now);
-        self.look_at_closed(&mut book, now);
+        Self::look_at_closed(&mut book, now);
         self.look_for_ghosts(&mut book, now);
     }
 
@@ -128,7 +128,7 @@ impl Checker {
     }
 
     /// Whoever waits in a client that is closed has to hear of it.
-    fn look_at_closed(&self, book: &mut Book, now: Duration) {
+    fn look_at_closed(book: &mut Book, now: Duration) {
         let mut found = Vec::new();
         for one in book.pending.values_mut() {
             let client = &book.clients[one.client];
