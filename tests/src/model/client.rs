@@ -65,7 +65,9 @@ impl Client {
     ) {
         let may_ask = self.refreshed < protocol.refreshes;
         match self.phase {
-            Phase::Idle if self.attempt < protocol.attempts => events.push(Event::Start(client)),
+            Phase::Idle if self.attempt < if client == 0 { protocol.attempts } else { 1 } => {
+                events.push(Event::Start(client));
+            }
             Phase::Idle | Phase::Crashed { .. } => return,
             Phase::Asked { .. } | Phase::Claiming => events.push(Event::Cancel(client)),
             Phase::Waiting { .. } => {

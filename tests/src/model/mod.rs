@@ -14,6 +14,9 @@ use stateright::{Model, Property};
 
 pub use self::client::{Client, Phase};
 
+/// The one property that is to be found: without it the model would hold its promises by doing nothing.
+pub const HAND_OVER: &str = "the lock is handed over";
+
 /// One unit of the model's time.
 pub const TICK: Duration = Duration::from_secs(2);
 /// The lease every client asks for, in ticks.
@@ -24,7 +27,7 @@ pub const LEASE: u8 = 2;
 pub struct Protocol {
     /// How many clients there are.
     pub clients: u8,
-    /// How often each may ask for the lock.
+    /// How often the first of them may ask for the lock; the others ask once.
     pub attempts: u8,
     /// How often each attempt may refresh its ticket, and each hold be renewed.
     pub refreshes: u8,
@@ -264,7 +267,7 @@ impl Model for Protocol {
                 activate(None);
                 granted
             }),
-            Property::sometimes("the lock is handed over", |_, moment: &Moment| {
+            Property::sometimes(HAND_OVER, |_, moment: &Moment| {
                 moment.network.iter().any(|packet| matches!(packet, Packet::Push { .. }))
                     && moment.held > 0
             }),

@@ -48,7 +48,9 @@ impl Moment {
         let reachable =
             |client: u8| clients[usize::from(client)].phase != Phase::Crashed { noticed: true };
         let (outcome, notices) = apply(&mut self.record, now, attempt, action, &reachable);
-        notices.into_iter().for_each(|push| self.send(push));
+        for push in notices {
+            self.send(push);
+        }
         // A Take whose owner id was buried is refused before anything else is looked at.
         if !(request.ask == Ask::Take && outcome == Outcome::Gone) {
             self.judge(now);
