@@ -228,7 +228,7 @@ impl Scale {
                 let wipe = Fault::Restart(some(dice) / 8, Loss::Everything);
                 faults.push((moment(dice), wipe));
                 if dice.chance(400) {
-                    let back = -(dice.between(1, 20_000_000) as i64);
+                    let back = -dice.between(1, 20_000_000).cast_signed();
                     faults.push((moment(dice), Fault::Jump(back)));
                 }
             }
@@ -240,7 +240,7 @@ impl Scale {
             Family::Jumped => {
                 let far = (self.unit.as_micros() as u64 * 3).max(1_000_000);
                 for _ in 0..dice.between(1, 2) {
-                    let by = dice.between(1, 2 * far) as i64 - far as i64;
+                    let by = dice.between(1, 2 * far).cast_signed() - far.cast_signed();
                     faults.push((moment(dice), Fault::Jump(by)));
                 }
             }

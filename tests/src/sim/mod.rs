@@ -5,6 +5,7 @@ pub mod campaign;
 pub mod cancel;
 pub mod checker;
 mod draw;
+mod link;
 pub mod network;
 pub mod network_store;
 pub mod plan;

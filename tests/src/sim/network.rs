@@ -9,6 +9,7 @@ use fencelock::runtime::sim::{Dice, SimNode};
 use fencelock::{Code, Error};
 use tokio::sync::oneshot;
 
+use super::link::{Link, Path, Subscription};
 use super::network_store::NetworkStore;
 use super::server::Server;
 use super::weather::Weather;
@@ -31,43 +32,6 @@ struct State {
     down: bool,
 }
 
-struct Link {
-    node: Arc<SimNode>,
-    sink: Option<NoticeSink>,
-    subscription: Subscription,
-    path: Path,
-    /// Which connection it is: messages of an older one are mostly lost with it.
-    connection: u64,
-    /// How many of the next requests are lost.
-    losing: u32,
-    /// When the last message of each direction arrives, for links that keep the order.
-    arrivals: [Instant; 3],
-}
-
-/// What the server knows of a client's subscription.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Subscription {
-    None,
-    Live,
-    /// The server has not noticed yet that nobody is there any more.
-    HalfOpen,
-}
-
-/// Whether messages pass between a client and the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Path {
-    Open,
-    Cut,
-    /// For good: the client closed, or its machine is no more.
-    Closed,
-}
-
-impl std::fmt::Debug for Link {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Link").field("path", &self.path).finish_non_exhaustive()
-    }
-}
-
 #[derive(Clone, Copy)]
 enum Way {
     Request,
@@ -83,15 +47,6 @@ pub(super) enum Reply {
     Answers(Vec<Answer>),
     /// The connection broke.
     Reset,
-}
-
-impl Link {
-    fn break_off(&mut self, unnoticed: bool) {
-        let live = self.subscription == Subscription::Live;
-        self.subscription =
-            if live && unnoticed { Subscription::HalfOpen } else { Subscription::None };
-        self.connection += 1;
-    }
 }
 
 impl Network {

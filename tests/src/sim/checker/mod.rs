@@ -2,11 +2,11 @@
 //! store keeps at that very moment.
 
 mod audit;
+mod book;
 mod facts;
 mod resource;
+mod rule;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -15,93 +15,11 @@ use fencelock::port::{Instant, LockKey, Runtime};
 use fencelock::runtime::sim::SimNode;
 use fencelock::{Claim, Event, EventKind, Token};
 
+use self::book::{Book, Live, Pending, Shared, Watched};
 use super::network::Network;
 use super::plan::{Act, Plan};
 
-/// A broken promise.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Violation {
-    /// When, in true time.
-    pub at: Duration,
-    /// Which promise.
-    pub rule: Rule,
-    /// The facts.
-    pub detail: String,
-}
-
-/// The promises, by the codes of the project's list of invariants where they have one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Rule {
-    /// S1: two guards of one name claim to be held.
-    Overlap,
-    /// S3: a guard claims a lease that the store does not keep.
-    Unbacked,
-    /// S10: a guard that was lost claims to be held again.
-    Revived,
-    /// S3: a guard was given out that was lost already.
-    BornLost,
-    /// S2: a token is not above all earlier ones.
-    TokenFell,
-    /// S1: a resource behind a gate took a stale write, or lost an accepted one.
-    StaleWrite,
-    /// H3: a lock was lost in a world, or at a time, in which nothing could take it.
-    FalselyLost,
-    /// H3: a loss was not told when it could have been, or told twice.
-    LossUntold,
-    /// A guard outlived its `max_hold`.
-    HeldTooLong,
-    /// L1: a free lock with a live waiter was not granted in time.
-    Starved,
-    /// L1: a step left a lock free beside a live waiter.
-    Unserved,
-    /// L3: somebody was granted the lock past earlier waiters.
-    Unfair,
-    /// A waiter whose ticket had ended was granted the lock.
-    DeadGrantee,
-    /// L5: a wait took longer than was asked for, or shorter.
-    WrongWait,
-    /// H1: something of an attempt that was given up is still on the store.
-    Ghost,
-    /// H1: a client at rest carries attempts, tasks or timers.
-    Leak,
-    /// L2: a lock cannot be had although everything has healed.
-    Stuck,
-    /// H4: an error that nothing in the world explains.
-    WrongError,
-    /// Tasks run in circles.
-    BusyLoop,
-}
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} at {:?}: {}", self.rule, self.at, self.detail)
-    }
-}
-
-/// What a world came to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
-    /// Guards given out.
-    pub grants: u64,
-    /// Hand-overs: grants to a ticket, and passes inside a client.
-    pub hand_overs: u64,
-    /// Acquires and releases that were dropped before their end.
-    pub cancels: u64,
-    /// Locks that were lost before they were given back.
-    pub losses: u64,
-    /// Stale writes that the gate refused.
-    pub refusals: u64,
-}
-
-impl std::ops::AddAssign for Figures {
-    fn add_assign(&mut self, other: Self) {
-        self.grants += other.grants;
-        self.hand_overs += other.hand_overs;
-        self.cancels += other.cancels;
-        self.losses += other.losses;
-        self.refusals += other.refusals;
-    }
-}
+pub use self::rule::{Figures, Rule, Violation};
 
 /// Watches one world.
 #[derive(Debug)]
@@ -115,89 +33,31 @@ pub struct Checker {
 /// What may be asked of this world.
 #[derive(Clone, Copy, Debug)]
 struct Rules {
-    faithful: bool,
-    calm: bool,
+    trust: Trust,
+    /// Whether everybody asks to be served in order.
     fair: bool,
     forgets_tokens: bool,
 }
 
-#[derive(Debug, Default)]
-struct Book {
-    live: BTreeMap<u64, Live>,
-    pending: BTreeMap<u64, Pending>,
-    numbers: u64,
-    clients: Vec<Watched>,
-    locks: Vec<Shared>,
-    /// Local losses told: client, lock, token.
-    told: BTreeSet<(usize, LockKey, Token)>,
-    facts_read: usize,
-    /// Whether no message is lost or late, so that progress has bounds, and the longest way there and back.
-    prompt: bool,
-    round_trip: Duration,
-    figures: Figures,
-    violations: Vec<Violation>,
-    history: Option<Vec<(Duration, String)>>,
+/// How far a world can be relied on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trust {
+    /// Nothing at all fails.
+    Calm,
+    /// The store keeps its word.
+    Faithful,
+    /// It does not.
+    Broken,
 }
 
-/// A client, seen from outside.
-#[derive(Debug)]
-struct Watched {
-    node: Arc<SimNode>,
-    channel: Arc<str>,
-    timeout: Duration,
-    crashed: bool,
-    closed: Option<Duration>,
-    /// Until when it is, or suffers from having been, kept from its work.
-    disturbed: Duration,
-    /// The same, but for single lost messages.
-    unhealthy: Duration,
-    /// How often it stopped and went on.
-    pauses: u64,
-    /// For each lock: how many of its tasks hold it or ask for it, and since when none.
-    idle: Vec<(u32, Duration)>,
-}
+impl Rules {
+    fn calm(self) -> bool {
+        self.trust == Trust::Calm
+    }
 
-/// A lock, seen from outside.
-#[derive(Debug, Default)]
-struct Shared {
-    key: Option<LockKey>,
-    /// The newest token seen on a guard, by anybody and by each client.
-    newest: Token,
-    newest_of: Vec<Token>,
-    /// The newest token granted on the store.
-    granted: Token,
-    grants: u64,
-    /// Since when it has been free, at which count of grants.
-    free: Option<(Duration, u64)>,
-    /// The protected resource: its value, the writes it took, the newest token that wrote.
-    value: u64,
-    accepted: u64,
-    wrote: Token,
-}
-
-/// A guard that was given out and not yet given back.
-#[derive(Debug)]
-struct Live {
-    client: usize,
-    lock: usize,
-    claim: Claim,
-    since: Instant,
-    act: Act,
-    /// When it was first seen not to be held.
-    unheld: Option<Duration>,
-    /// Whether a task awaits the loss, and has heard of it.
-    awaits: bool,
-    heard: bool,
-    /// By when it has to know that it is lost.
-    doomed: Option<Duration>,
-}
-
-#[derive(Debug)]
-struct Pending {
-    client: usize,
-    lock: usize,
-    waits: bool,
-    since: Duration,
+    fn faithful(self) -> bool {
+        self.trust != Trust::Broken
+    }
 }
 
 impl Checker {
@@ -217,8 +77,11 @@ impl Checker {
         let patience = patience.unwrap_or_default().min(TICKET_LIFE / 2);
         let prompt = faults == [0; 5] && weather.round_trip() < patience;
         let rules = Rules {
-            faithful: plan.faithful(),
-            calm: plan.calm(),
+            trust: match (plan.faithful(), plan.calm()) {
+                (false, _) => Trust::Broken,
+                (true, true) => Trust::Calm,
+                (true, false) => Trust::Faithful,
+            },
             fair: acts().all(|act| act.fair),
             forgets_tokens: plan.forgets_tokens(),
         };
@@ -291,7 +154,7 @@ impl Checker {
 
     /// Whether nothing may fail here.
     pub fn calm(&self) -> bool {
-        self.rules.calm
+        self.rules.calm()
     }
 
     /// A client is kept from its work until `until`, and needs some more to get over it.
@@ -362,7 +225,7 @@ impl Checker {
         // A guard that says from the beginning that it is lost may come late.
         if held {
             let seen = &mut shared.newest_of[client];
-            let newest = if self.rules.faithful { &mut shared.newest } else { seen };
+            let newest = if self.rules.faithful() { &mut shared.newest } else { seen };
             let before = std::mem::replace(newest, token);
             if token <= before {
                 let detail = format!("client {client}: {token} after {before}");
@@ -452,15 +315,6 @@ impl Checker {
 /// The key of the lock with this number.
 pub fn lock_key(number: usize) -> LockKey {
     LockKey::new(format!("lock-{number}"))
-}
-
-impl Book {
-    fn violated(&mut self, at: Duration, rule: Rule, detail: String) {
-        if let Some(history) = &mut self.history {
-            history.push((at, format!("*** {rule:?}: {detail}")));
-        }
-        self.violations.push(Violation { at, rule, detail });
-    }
 }
 
 /// Something a task does or has; dropping it says that it does not any more.
