@@ -80,7 +80,7 @@ enum Wrong {
 }
 
 /// A message under way.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Packet {
     /// To the store.
     Request(Request),
@@ -231,7 +231,7 @@ impl Model for Protocol {
             }
             Event::ArriveTwice(place) => {
                 next.doubles -= 1;
-                let packet = next.network[place].clone();
+                let packet = next.network[place];
                 self.arrive(&mut next, packet);
             }
             Event::Start(client) => next.start(client),

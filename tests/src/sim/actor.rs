@@ -70,7 +70,7 @@ impl Place {
             }
         };
         let asked = Cancelled::new(&self.node, act.cancel, asked).await;
-        let was_paused = asking.end(asked.as_ref().map(|asked| asked.as_ref().err()));
+        let was_paused = asking.end(&Ended::of(asked.as_ref()));
         let Some(Ok(Some(guard))) = asked else { return };
         let held = Held { note: self.checker.holds(self.number, act, &guard, was_paused), guard };
         self.section(&held.guard, Some(&held.guard), &held.note, act).await;
@@ -81,7 +81,7 @@ impl Place {
         let mut asking = Some(Asking::begin(self, act));
         let result = {
             let body = |claim: Claim| {
-                let was_paused = asking.take().is_some_and(|asking| asking.end(Some(None)));
+                let was_paused = asking.take().is_some_and(|asking| asking.end(&Ended::Well));
                 let note = self.checker.holds(self.number, act, &claim, was_paused);
                 async move { self.section(&claim, None, &note, act).await }
             };
@@ -89,8 +89,7 @@ impl Place {
         };
         match (asking, result) {
             (Some(asking), result) => {
-                let error = result.map(Result::err);
-                asking.end(error.as_ref().map(Option::as_ref));
+                asking.end(&Ended::of(result.as_ref()));
             }
             (None, Some(Err(error))) if !matches!(error.code(), Code::Lost | Code::Closed) => {
                 self.checker.violated(Rule::WrongError, error.to_string());
@@ -204,6 +203,23 @@ struct Held {
     guard: Guard,
 }
 
+/// How an acquire ended.
+enum Ended<'a> {
+    Cancelled,
+    Well,
+    Badly(&'a Error),
+}
+
+impl<'a> Ended<'a> {
+    fn of<T>(result: Option<&'a Result<T, Error>>) -> Self {
+        match result {
+            None => Self::Cancelled,
+            Some(Ok(_)) => Self::Well,
+            Some(Err(error)) => Self::Badly(error),
+        }
+    }
+}
+
 /// An acquire in flight, with what may be expected of its time.
 struct Asking<'a> {
     place: &'a Place,
@@ -220,24 +236,26 @@ impl<'a> Asking<'a> {
         Self { place, act, note, since: node.now(), pauses: checker.pauses(*number) }
     }
 
-    /// Judges how it ended: cancelled (`None`), or with an error or none. Returns whether the machine stood still.
-    #[allow(clippy::option_option)] // Cancelled, or ended, with an error or without.
-    fn end(self, ended: Option<Option<&Error>>) -> bool {
+    /// Judges how it ended. Returns whether the machine stood still meanwhile.
+    fn end(self, ended: &Ended<'_>) -> bool {
         let Self { place, act, note, since, pauses } = self;
         drop(note);
         let checker = &place.checker;
         let paused = checker.pauses(place.number) != pauses;
         let took = place.node.now().since(since);
-        let Some(error) = ended else {
-            checker.count(|figures| figures.cancels += 1);
-            return paused;
+        let code = match ended {
+            Ended::Cancelled => {
+                checker.count(|figures| figures.cancels += 1);
+                return paused;
+            }
+            Ended::Well => None,
+            Ended::Badly(error) => {
+                let calm: &[Code] = &[Code::Timeout];
+                let rough: &[Code] = &[Code::Timeout, Code::Unavailable, Code::Closed];
+                place.judge(error, if checker.calm() { calm } else { rough });
+                Some(error.code())
+            }
         };
-        let code = error.map(Error::code);
-        if let Some(error) = error {
-            let calm: &[Code] = &[Code::Timeout];
-            let rough: &[Code] = &[Code::Timeout, Code::Unavailable, Code::Closed];
-            place.judge(error, if checker.calm() { calm } else { rough });
-        }
         if let How::Within(wait) = act.how
             && !paused
             && !wait.is_zero()

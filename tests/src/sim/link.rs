@@ -1,11 +1,11 @@
-//! One client's way to the store: its connection, its subscription, and whether messages pass.
+//! What connects one client with the store.
 
 use std::sync::Arc;
 
 use fencelock::port::{Instant, NoticeSink};
 use fencelock::runtime::sim::SimNode;
 
-/// See the module.
+/// One client's way to the store and back.
 pub(super) struct Link {
     pub(super) node: Arc<SimNode>,
     pub(super) sink: Option<NoticeSink>,

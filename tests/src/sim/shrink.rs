@@ -66,9 +66,8 @@ fn smaller(plan: &Plan) -> Vec<Plan> {
         for act in 0..plan.tasks[task].acts.len() {
             with(&|plan| plan.tasks[task].acts[act].cancel = Cancel::Never);
             with(&|plan| plan.tasks[task].acts[act].end = End::Release(Cancel::Never));
-            with(&|plan| {
-                (plan.tasks[task].acts[act].fair, plan.tasks[task].acts[act].renew) = (true, true);
-            });
+            with(&|plan| plan.tasks[task].acts[act].fair = true);
+            with(&|plan| plan.tasks[task].acts[act].renew = true);
             with(&|plan| plan.tasks[task].acts[act].local = 0);
             with(&|plan| plan.tasks[task].acts[act].max_hold = None);
             with(&|plan| plan.tasks[task].acts[act].section.truncate(1));

@@ -7,7 +7,8 @@ use fencelock::driver::record::Record;
 use fencelock::port::Runtime;
 use fencelock::port::limits::GRANT_TTL;
 
-use super::{Book, Checker, Live, Rule, Watched};
+use super::book::{Book, Live, Watched};
+use super::{Checker, Rule};
 use crate::sim::server::{Server, lives};
 
 /// Room for the time that steps at one instant take in no time at all.
@@ -26,7 +27,7 @@ impl Checker {
         self.read_facts(&mut book);
         self.look_at_guards(&mut book, now);
         self.look_at_waiters(&mut book, now);
-        Self::look_at_closed(&mut book, now);
+        book.look_at_closed(now);
         self.look_for_ghosts(&mut book, now);
     }
 
@@ -48,7 +49,7 @@ impl Checker {
                 let healthy =
                     prompt && client.works() && client.unhealthy + live.act.longest_lease() < now;
                 let renewed = live.act.renew && live.act.max_hold.is_none() && !live.act.extends();
-                let innocent = self.rules.calm || (healthy && renewed && self.rules.faithful);
+                let innocent = self.rules.calm() || (healthy && renewed && self.rules.faithful());
                 if live.unheld.is_none() && innocent {
                     found.push((Rule::FalselyLost, name));
                 }
@@ -66,7 +67,7 @@ impl Checker {
             if live.act.max_hold.is_some_and(|most| held_for > most) {
                 found.push((Rule::HeldTooLong, name.clone()));
             }
-            if !self.rules.faithful {
+            if !self.rules.faithful() {
                 continue;
             }
             let key = book.locks[live.lock].key.as_ref().expect("every lock has a key");
@@ -127,26 +128,6 @@ impl Checker {
         }
     }
 
-    /// Whoever waits in a client that is closed has to hear of it.
-    fn look_at_closed(book: &mut Book, now: Duration) {
-        let mut found = Vec::new();
-        for one in book.pending.values_mut() {
-            let client = &book.clients[one.client];
-            let bound = CLOSING + client.timeout + LONGEST_REST;
-            let told = client.closed.map(|at| at.max(client.disturbed).max(one.since) + bound);
-            if told.is_some_and(|by| now > by) && !client.crashed {
-                found.push(format!(
-                    "client {} is closed, lock {} is waited for",
-                    one.client, one.lock
-                ));
-                one.since = Duration::MAX / 2;
-            }
-        }
-        for detail in found {
-            book.violated(now, Rule::Stuck, detail);
-        }
-    }
-
     /// What a client has given up may not stay on the store for longer than a message takes.
     fn look_for_ghosts(&self, book: &mut Book, now: Duration) {
         if !book.prompt {
@@ -182,6 +163,28 @@ impl Checker {
         });
         if let Some(detail) = found.pop() {
             book.violated(now, Rule::Ghost, detail);
+        }
+    }
+}
+
+impl Book {
+    /// Whoever waits in a client that is closed has to hear of it.
+    fn look_at_closed(&mut self, now: Duration) {
+        let mut found = Vec::new();
+        for one in self.pending.values_mut() {
+            let client = &self.clients[one.client];
+            let bound = CLOSING + client.timeout + LONGEST_REST;
+            let told = client.closed.map(|at| at.max(client.disturbed).max(one.since) + bound);
+            if told.is_some_and(|by| now > by) && !client.crashed {
+                found.push(format!(
+                    "client {} is closed, lock {} is waited for",
+                    one.client, one.lock
+                ));
+                one.since = Duration::MAX / 2;
+            }
+        }
+        for detail in found {
+            self.violated(now, Rule::Stuck, detail);
         }
     }
 }

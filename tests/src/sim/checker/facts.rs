@@ -2,7 +2,8 @@
 
 use fencelock::Token;
 
-use super::{Book, Checker, Rule};
+use super::book::Book;
+use super::{Checker, Rule};
 use crate::sim::server::{Change, Fact};
 
 impl Checker {

@@ -2,12 +2,12 @@
 //! store keeps at that very moment.
 
 mod audit;
+mod book;
 mod facts;
 mod note;
 mod resource;
 mod violation;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -16,10 +16,12 @@ use fencelock::port::{Instant, LockKey, Runtime};
 use fencelock::runtime::sim::SimNode;
 use fencelock::{Claim, Event, EventKind, Token};
 
-pub use self::note::Note;
-pub use self::violation::{Figures, Rule, Violation};
+use self::book::{Book, Live, Pending, Shared, Watched};
 use super::network::Network;
 use super::plan::{Act, Plan};
+
+pub use self::note::Note;
+pub use self::violation::{Figures, Rule, Violation};
 
 /// Watches one world.
 #[derive(Debug)]
@@ -32,91 +34,32 @@ pub struct Checker {
 
 /// What may be asked of this world.
 #[derive(Clone, Copy, Debug)]
-#[allow(clippy::struct_excessive_bools)] // Four questions that have nothing to do with each other.
 struct Rules {
-    faithful: bool,
-    calm: bool,
+    trust: Trust,
+    /// Whether everybody asks to be served in order.
     fair: bool,
     forgets_tokens: bool,
 }
 
-#[derive(Debug, Default)]
-struct Book {
-    live: BTreeMap<u64, Live>,
-    pending: BTreeMap<u64, Pending>,
-    numbers: u64,
-    clients: Vec<Watched>,
-    locks: Vec<Shared>,
-    /// Local losses told: client, lock, token.
-    told: BTreeSet<(usize, LockKey, Token)>,
-    facts_read: usize,
-    /// Whether no message is lost or late, so that progress has bounds, and the longest way there and back.
-    prompt: bool,
-    round_trip: Duration,
-    figures: Figures,
-    violations: Vec<Violation>,
-    history: Option<Vec<(Duration, String)>>,
+/// How far a world can be relied on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trust {
+    /// Nothing at all fails.
+    Calm,
+    /// The store keeps its word.
+    Faithful,
+    /// It does not.
+    Broken,
 }
 
-/// A client, seen from outside.
-#[derive(Debug)]
-struct Watched {
-    node: Arc<SimNode>,
-    channel: Arc<str>,
-    timeout: Duration,
-    crashed: bool,
-    closed: Option<Duration>,
-    /// Until when it is, or suffers from having been, kept from its work.
-    disturbed: Duration,
-    /// The same, but for single lost messages.
-    unhealthy: Duration,
-    /// How often it stopped and went on.
-    pauses: u64,
-    /// For each lock: how many of its tasks hold it or ask for it, and since when none.
-    idle: Vec<(u32, Duration)>,
-}
+impl Rules {
+    fn calm(self) -> bool {
+        self.trust == Trust::Calm
+    }
 
-/// A lock, seen from outside.
-#[derive(Debug, Default)]
-struct Shared {
-    key: Option<LockKey>,
-    /// The newest token seen on a guard, by anybody and by each client.
-    newest: Token,
-    newest_of: Vec<Token>,
-    /// The newest token granted on the store.
-    granted: Token,
-    grants: u64,
-    /// Since when it has been free, at which count of grants.
-    free: Option<(Duration, u64)>,
-    /// The protected resource: its value, the writes it took, the newest token that wrote.
-    value: u64,
-    accepted: u64,
-    wrote: Token,
-}
-
-/// A guard that was given out and not yet given back.
-#[derive(Debug)]
-struct Live {
-    client: usize,
-    lock: usize,
-    claim: Claim,
-    since: Instant,
-    act: Act,
-    /// When it was first seen not to be held.
-    unheld: Option<Duration>,
-    /// Whether a task awaits the loss, and has heard of it.
-    awaits: bool,
-    heard: bool,
-    /// By when it has to know that it is lost.
-    doomed: Option<Duration>,
-}
-
-#[derive(Debug)]
-struct Pending {
-    client: usize,
-    lock: usize,
-    waits: bool,
-    since: Duration,
+    fn faithful(self) -> bool {
+        self.trust != Trust::Broken
+    }
 }
 
 impl Checker {
@@ -136,8 +79,11 @@ impl Checker {
         let patience = patience.unwrap_or_default().min(TICKET_LIFE / 2);
         let prompt = faults == [0; 5] && weather.round_trip() < patience;
         let rules = Rules {
-            faithful: plan.faithful(),
-            calm: plan.calm(),
+            trust: match (plan.faithful(), plan.calm()) {
+                (false, _) => Trust::Broken,
+                (true, true) => Trust::Calm,
+                (true, false) => Trust::Faithful,
+            },
             fair: acts().all(|act| act.fair),
             forgets_tokens: plan.forgets_tokens(),
         };
@@ -210,7 +156,7 @@ impl Checker {
 
     /// Whether nothing may fail here.
     pub fn calm(&self) -> bool {
-        self.rules.calm
+        self.rules.calm()
     }
 
     /// A client is kept from its work until `until`, and needs some more to get over it.
@@ -281,7 +227,7 @@ impl Checker {
         // A guard that says from the beginning that it is lost may come late.
         if held {
             let seen = &mut shared.newest_of[client];
-            let newest = if self.rules.faithful { &mut shared.newest } else { seen };
+            let newest = if self.rules.faithful() { &mut shared.newest } else { seen };
             let before = std::mem::replace(newest, token);
             if token <= before {
                 let detail = format!("client {client}: {token} after {before}");
@@ -371,13 +317,4 @@ impl Checker {
 /// The key of the lock with this number.
 pub fn lock_key(number: usize) -> LockKey {
     LockKey::new(format!("lock-{number}"))
-}
-
-impl Book {
-    fn violated(&mut self, at: Duration, rule: Rule, detail: String) {
-        if let Some(history) = &mut self.history {
-            history.push((at, format!("*** {rule:?}: {detail}")));
-        }
-        self.violations.push(Violation { at, rule, detail });
-    }
 }

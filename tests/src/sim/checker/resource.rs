@@ -28,7 +28,7 @@ impl Checker {
         let newest = book.locks[lock].wrote;
         if !passed {
             book.figures.refusals += 1;
-            if self.rules.calm {
+            if self.rules.calm() {
                 book.violated(at, Rule::StaleWrite, format!("{token} came after {newest}"));
             }
             return;

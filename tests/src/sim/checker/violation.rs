@@ -1,4 +1,4 @@
-//! What a world comes to: its figures, and the promise it broke, if it broke one.
+//! What may be broken, and what is counted.
 
 use std::fmt;
 use std::time::Duration;

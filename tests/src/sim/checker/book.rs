@@ -1,0 +1,100 @@
+//! What the checker knows of a world.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use fencelock::port::{Instant, LockKey};
+use fencelock::runtime::sim::SimNode;
+use fencelock::{Claim, Token};
+
+use super::violation::{Figures, Rule, Violation};
+use crate::sim::plan::Act;
+
+#[derive(Debug, Default)]
+pub(super) struct Book {
+    pub(super) live: BTreeMap<u64, Live>,
+    pub(super) pending: BTreeMap<u64, Pending>,
+    pub(super) numbers: u64,
+    pub(super) clients: Vec<Watched>,
+    pub(super) locks: Vec<Shared>,
+    /// Local losses told: client, lock, token.
+    pub(super) told: BTreeSet<(usize, LockKey, Token)>,
+    pub(super) facts_read: usize,
+    /// Whether no message is lost or late, so that progress has bounds, and the longest way there and back.
+    pub(super) prompt: bool,
+    pub(super) round_trip: Duration,
+    pub(super) figures: Figures,
+    pub(super) violations: Vec<Violation>,
+    pub(super) history: Option<Vec<(Duration, String)>>,
+}
+
+/// A client, seen from outside.
+#[derive(Debug)]
+pub(super) struct Watched {
+    pub(super) node: Arc<SimNode>,
+    pub(super) channel: Arc<str>,
+    pub(super) timeout: Duration,
+    pub(super) crashed: bool,
+    pub(super) closed: Option<Duration>,
+    /// Until when it is, or suffers from having been, kept from its work.
+    pub(super) disturbed: Duration,
+    /// The same, but for single lost messages.
+    pub(super) unhealthy: Duration,
+    /// How often it stopped and went on.
+    pub(super) pauses: u64,
+    /// For each lock: how many of its tasks hold it or ask for it, and since when none.
+    pub(super) idle: Vec<(u32, Duration)>,
+}
+
+/// A lock, seen from outside.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    pub(super) key: Option<LockKey>,
+    /// The newest token seen on a guard, by anybody and by each client.
+    pub(super) newest: Token,
+    pub(super) newest_of: Vec<Token>,
+    /// The newest token granted on the store.
+    pub(super) granted: Token,
+    pub(super) grants: u64,
+    /// Since when it has been free, at which count of grants.
+    pub(super) free: Option<(Duration, u64)>,
+    /// The protected resource: its value, the writes it took, the newest token that wrote.
+    pub(super) value: u64,
+    pub(super) accepted: u64,
+    pub(super) wrote: Token,
+}
+
+/// A guard that was given out and not yet given back.
+#[derive(Debug)]
+pub(super) struct Live {
+    pub(super) client: usize,
+    pub(super) lock: usize,
+    pub(super) claim: Claim,
+    pub(super) since: Instant,
+    pub(super) act: Act,
+    /// When it was first seen not to be held.
+    pub(super) unheld: Option<Duration>,
+    /// Whether a task awaits the loss, and has heard of it.
+    pub(super) awaits: bool,
+    pub(super) heard: bool,
+    /// By when it has to know that it is lost.
+    pub(super) doomed: Option<Duration>,
+}
+
+#[derive(Debug)]
+pub(super) struct Pending {
+    pub(super) client: usize,
+    pub(super) lock: usize,
+    pub(super) waits: bool,
+    pub(super) since: Duration,
+}
+
+impl Book {
+    pub(super) fn violated(&mut self, at: Duration, rule: Rule, detail: String) {
+        if let Some(history) = &mut self.history {
+            history.push((at, format!("*** {rule:?}: {detail}")));
+        }
+        self.violations.push(Violation { at, rule, detail });
+    }
+}
