@@ -1,5 +1,5 @@
-//! The simulator can see: every clause that is broken on purpose is caught within 20,000 worlds, and none of them is
-//! needed to find the healthy ones unbroken.
+//! The simulator can see: every clause that is broken on purpose is caught within 20,000 worlds, and healthy worlds break
+//! no promise.
 
 use fencelock::mutation::Mutant;
 use fencelock_tests::sim::campaign::Campaign;

@@ -12,6 +12,7 @@ use super::actor::{Place, freeze};
 use super::checker::{Checker, Figures, Rule, Violation, lock_key};
 use super::network::Network;
 use super::plan::{Fault, Loss, Plan};
+use super::server::{Change, Server};
 
 /// How a world ended.
 #[derive(Clone, Debug)]
@@ -51,8 +52,18 @@ pub fn run(plan: &Plan, traced: bool) -> Ending {
     }
     let World { sim, checker, network, clients, .. } = world;
     drop(clients);
+    // What the store did belongs to the trace as much as the order in which it came about.
+    network.store(|store| {
+        for fact in store.facts() {
+            let token = match fact.change {
+                Change::Granted { token, .. } => token.get(),
+                _ => 0,
+            };
+            sim.record(fact.at.as_nanos() as u64 ^ token);
+        }
+    });
     let (figures, violations, mut history) = checker.close();
-    history.extend(network.store(super::server::Server::take_log));
+    history.extend(network.store(Server::take_log));
     history.sort_by_key(|(at, _)| *at);
     Ending { figures, violations, history, trace: sim.trace() }
 }
@@ -63,7 +74,7 @@ impl World {
         let server = sim.node(plan.server_drift);
         let network = Network::new(sim.world(), &server, plan.weather.clone(), sim.dice());
         if traced {
-            network.store(super::server::Server::keep_log);
+            network.store(Server::keep_log);
         }
         let nodes: Vec<(Arc<SimNode>, Arc<str>)> = plan
             .clients
@@ -197,8 +208,8 @@ impl World {
                 self.after(time, move || {
                     match loss {
                         Loss::Nothing => {}
-                        Loss::Everything => network.store(super::server::Server::wipe),
-                        Loss::SinceSnapshot => network.store(super::server::Server::restore),
+                        Loss::Everything => network.store(Server::wipe),
+                        Loss::SinceSnapshot => network.store(Server::restore),
                     }
                     network.bring_up();
                 });
@@ -209,7 +220,7 @@ impl World {
                 server.pause();
                 self.after(time, move || server.resume());
             }
-            Fault::Snapshot => self.network.store(super::server::Server::snapshot),
+            Fault::Snapshot => self.network.store(Server::snapshot),
             Fault::Jump(by) => {
                 let back = Duration::from_micros(by.min(0).unsigned_abs());
                 checker.disturb_all(now + back + self.aftermath(fault));
