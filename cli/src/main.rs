@@ -10,6 +10,7 @@ mod secret;
 mod store;
 mod view;
 
+use std::ffi::OsString;
 use std::io::Write as _;
 use std::process::ExitCode;
 
@@ -41,8 +42,9 @@ fn main() -> ExitCode {
     if let Some(code) = run::play_part() {
         return code;
     }
-    secret::leave_the_arguments();
-    let cli = match Cli::try_parse() {
+    let arguments = arguments();
+    secret::leave_the_arguments(&arguments);
+    let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(complaint) => return explain(&complaint),
     };
@@ -53,6 +55,16 @@ fn main() -> ExitCode {
         Command::Demo(demo) => demo.execute(),
         Command::Completions(completions) => completions.execute(),
     }
+}
+
+/// The arguments, without the escape that `cargo demo -- --json` hands on behind the subcommand.
+fn arguments() -> Vec<OsString> {
+    let mut arguments: Vec<_> = std::env::args_os().collect();
+    let demo = arguments.get(1).is_some_and(|command| command == "demo");
+    if demo && arguments.get(2).is_some_and(|escape| escape == "--") {
+        arguments.remove(2);
+    }
+    arguments
 }
 
 /// Shows clap's help or complaint.

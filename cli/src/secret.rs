@@ -24,9 +24,8 @@ fn password(url: &str) -> Option<&str> {
 
 /// Arguments can be read by every user of the machine. If `--url` holds a password, the program starts itself anew, in
 /// the same process, with the URL in its environment instead.
-pub(crate) fn leave_the_arguments() {
-    let arguments: Vec<OsString> = env::args_os().collect();
-    let Some((others, url)) = without_secret_url(&arguments) else { return };
+pub(crate) fn leave_the_arguments(arguments: &[OsString]) {
+    let Some((others, url)) = without_secret_url(arguments) else { return };
     let error = Command::new(itself())
         .arg0(others.first().map_or("fencelock".as_ref(), OsString::as_os_str))
         .args(others.iter().skip(1))

@@ -22,7 +22,8 @@ impl Show {
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir(&folder).unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_fencelock"))
-            .args(["demo", "--json", "--seed", "7"])
+            // As `cargo demo -- --json --seed 7` hands it on.
+            .args(["demo", "--", "--json", "--seed", "7"])
             .env("TMPDIR", &folder)
             .stdout(Stdio::piped())
             .spawn()
