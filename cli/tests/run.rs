@@ -104,8 +104,8 @@ fn a_waiter_told_to_end_leaves_the_queue() {
     let scene = Scene::new();
     let (_holder, _) = scene.hold(&[], "echo held; cat");
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
-        if signal == Signal::HUP && scene::hang_up_is_ignored() {
-            continue; // Under nohup, which `run` respects.
+        if scene::is_ignored(signal) {
+            continue; // Under nohup, or in a script's background: `run` respects that.
         }
         let waiter = scene.start(&["run", "--lock", "it", "--", "echo", "ran"]);
         scene.until_waiters(1);

@@ -109,13 +109,13 @@ impl Runner {
         if !status.success() {
             let lacking = matches!(step, Step::Script(_)) && status.code() == Some(LACKING);
             return Err(if lacking {
-                End::Lacking(last)
+                End::Lacking(tail::brief(&last))
             } else {
                 End::Failed(tail::complaint(log))
             });
         }
         if let Some(text) = expect.iter().find(|text| !last.contains(**text)) {
-            return Err(End::Failed(format!("the last line lacks {text}: {last}")));
+            return Err(End::Failed(format!("the last line lacks {text}: {}", tail::brief(&last))));
         }
         let tests = match step {
             Step::Cargo { args, .. } => args.first() == Some(&"test"),
@@ -124,7 +124,7 @@ impl Runner {
         if tests && tail::tests_run(log, before) == 0 {
             return Err(End::Failed("no test ran".into()));
         }
-        Ok(last)
+        Ok(tail::brief(&last))
     }
 
     fn test_arguments(&self, targets: &Targets) -> Result<Vec<String>, String> {

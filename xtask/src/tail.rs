@@ -22,7 +22,12 @@ pub(crate) fn lines(log: &Path, most: usize) -> String {
 /// The last line that says something.
 pub(crate) fn last_line(log: &Path) -> String {
     let text = read(log);
-    let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
+    line.unwrap_or_default().to_owned()
+}
+
+/// As much of a line as a table shows.
+pub(crate) fn brief(line: &str) -> String {
     line.chars().take(160).collect()
 }
 
@@ -30,7 +35,7 @@ pub(crate) fn last_line(log: &Path) -> String {
 pub(crate) fn complaint(log: &Path) -> String {
     let text = read(log);
     let tells = |line: &&str| line.starts_with("error") || line.ends_with("... FAILED");
-    text.lines().find(tells).map_or_else(|| last_line(log), |line| line.chars().take(160).collect())
+    text.lines().find(tells).map_or_else(|| brief(&last_line(log)), brief)
 }
 
 /// Tests that ran, passed or not, in what the log gained since it had this length.

@@ -190,13 +190,12 @@ pub(crate) fn until(mut so: impl FnMut() -> bool) {
     }
 }
 
-/// Whether whoever started these tests lets them outlive their terminal.
-pub(crate) fn hang_up_is_ignored() -> bool {
+/// Whether whoever started these tests has them ignore a signal, which their children inherit.
+pub(crate) fn is_ignored(signal: Signal) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    ignored
-        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
-        .is_some_and(|mask| mask & 1 == 1)
+    let mask = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask >> (signal.as_raw() - 1) & 1 == 1
 }
 
 /// The state letter of a process (`R`, `S`, `T`, `Z`), `None` if there is none.
