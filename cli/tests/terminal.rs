@@ -26,7 +26,9 @@ impl Shell {
         let terminal = nix::pty::openpty(None, None).unwrap();
         let side = || Stdio::from(terminal.slave.try_clone().unwrap());
         let mut command = Command::new("setsid");
-        command.args(["--ctty", "--wait", "bash", "--norc", "--noprofile", "--noediting", "-i"]);
+        // Whoever runs these tests in the background has them ignore what a terminal's keys send.
+        command.args(["--ctty", "--wait", "env", "--default-signal=INT,QUIT,HUP"]);
+        command.args(["bash", "--norc", "--noprofile", "--noediting", "-i"]);
         command.env("FENCELOCK_URL", scene.url()).env("FENCELOCK", env!("CARGO_BIN_EXE_fencelock"));
         command.env("PS1", "").stdin(side()).stdout(side()).stderr(side());
         let process = command.spawn().unwrap();
