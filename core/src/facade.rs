@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use crate::client::Client;
 use crate::error::{Code, Error, Result};
-use crate::guard::Guard;
+use crate::guard::{Claim, Guard};
 use crate::lock::Lock;
 use crate::port::{BoxFuture, RuntimeHandle};
 use crate::released::Released;
@@ -231,6 +231,11 @@ impl Facade {
             .fold(self.client.lock(name), |lock, (name, value)| lock.option(&name, value))
     }
 
+    fn claim(&self, guard: u64) -> Result<Claim> {
+        let state = self.shared.state.lock();
+        state.guards.get(&guard).map(Guard::claim).ok_or_else(Error::not_held)
+    }
+
     fn work(&self, operation: Operation) -> BoxFuture<'static, Result<Value>> {
         let shared = Arc::downgrade(&self.shared);
         let client = self.client.clone();
@@ -255,14 +260,7 @@ impl Facade {
                 })
             }
             Operation::Extend { guard, ttl } => {
-                let claim = self
-                    .shared
-                    .state
-                    .lock()
-                    .guards
-                    .get(&guard)
-                    .map(Guard::claim)
-                    .ok_or_else(Error::not_held);
+                let claim = self.claim(guard);
                 Box::pin(async move {
                     let ttl = Duration::try_from_secs_f64(ttl / 1000.0).unwrap_or_default();
                     claim?.extend(ttl).await?;
@@ -270,14 +268,7 @@ impl Facade {
                 })
             }
             Operation::Lost { guard } => {
-                let claim = self
-                    .shared
-                    .state
-                    .lock()
-                    .guards
-                    .get(&guard)
-                    .map(Guard::claim)
-                    .ok_or_else(Error::not_held);
+                let claim = self.claim(guard);
                 Box::pin(async move {
                     if claim?.ended().await { Ok(Value::Null) } else { Err(Error::not_held()) }
                 })
