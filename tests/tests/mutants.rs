@@ -15,9 +15,8 @@ const ELSEWHERE: &[Mutant] = &[Mutant::AllTakesSome, Mutant::ReentrantFreesEarly
 /// The family in which a clause matters, where all families in turn would take long.
 fn family_for(mutant: Mutant) -> Option<Family> {
     match mutant {
-        Mutant::LatePushBelieved => Some(Family::Replay),
+        Mutant::LatePushBelieved | Mutant::LateChangeBelieved => Some(Family::Replay),
         Mutant::LostHoldPassedOn => Some(Family::Tiny),
-        Mutant::LateChangeBelieved => Some(Family::Replay),
         _ => None,
     }
 }
