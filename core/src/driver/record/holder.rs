@@ -92,7 +92,9 @@ pub(super) fn admits(holders: &[Holder], mode: Mode, limit: u32) -> bool {
         Mode::Exclusive | Mode::Write => holders.is_empty(),
         Mode::Read if mutant!(ReaderBesideWriter) => true,
         Mode::Read => !any(&[Mode::Write]) && (!upgrading || mutant!(UpgradeLetsReadersIn)),
-        Mode::Upgradeable if mutant!(TwoUpgradeable) => !any(&[Mode::Write]),
+        Mode::Upgradeable if mutant!(TwoUpgradeable) => {
+            holders.iter().all(|holder| holder.mode != Mode::Write)
+        }
         Mode::Upgradeable => !any(&[Mode::Write, Mode::Upgradeable]),
         Mode::Permit => {
             let limit = if mutant!(OnePermitTooMany) { limit + 1 } else { limit };

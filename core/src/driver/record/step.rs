@@ -26,8 +26,9 @@ impl Record {
             return Outcome::Granted { token, left };
         }
         let place = self.tickets.iter().position(|ticket| ticket.owner == owner);
-        let past =
-            mutant!(TakePassesWaiters) || take.mode == Mode::Read && mutant!(ReadersPassWriters);
+        let read = take.mode == Mode::Read;
+        let past = if read { mutant!(ReadersPassWriters) } else { false };
+        let past = past || mutant!(TakePassesWaiters);
         let first = self.tickets.is_empty() || self.is_open(now) || past;
         if first && admits(&self.holders, take.mode, take.limit) {
             if let Some(place) = place {
