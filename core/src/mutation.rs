@@ -70,6 +70,12 @@ mod table {
         PushCountedFromArrival,
         /// A push that overtakes the answer of its Take is thrown away and its ticket is not refreshed.
         EarlyPushDropped,
+        /// A push that leaves less than half of its grant is believed without a Refresh.
+        ShortRestBelieved,
+        /// A fixed lease that was pushed is not renewed before it begins.
+        FixedLeaseNotRenewedFirst,
+        /// A hold that changes its holder is next looked at by the lease wanted instead of the one there is.
+        RescheduledByWantedTtl,
         /// Tickets are not refreshed.
         TicketsNotRefreshed,
         /// A ticket that is gone is waited for all the same.

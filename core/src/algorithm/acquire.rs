@@ -82,7 +82,7 @@ impl Core {
                 attempt.pass_to(terms);
                 attempt
             }
-            None => Box::new(Attempt::new(self.clone(), lock.clone(), terms, waits, None)),
+            None => Box::new(Attempt::new(self.clone(), lock.clone(), terms, waits)),
         };
         let mut lead =
             Lead { core: self, lock, attempt: Some(attempt), failure, leads, seated: false };
@@ -92,11 +92,12 @@ impl Core {
                 lead.seated = true;
                 self.floors.saw(&lock.key, hold.newest_token());
                 let local = self.cohorts.lock().seat(hold.clone(), self.runtime.now());
-                // Lost before it was seated: nobody would vacate the seat later.
+                self.events.emit(|| Event::granted(lock.as_str(), local.token));
+                // Lost before it was seated: nobody would vacate the seat later, and nobody was told.
                 if hold.is_lost() {
                     self.vacate(&hold);
+                    self.events.emit(|| Event::lost(lock.as_str(), hold.token));
                 }
-                self.events.emit(|| Event::granted(lock.as_str(), local.token));
                 Ok(Some(local))
             }
             Ok(None) => Ok(None),

@@ -100,6 +100,10 @@ impl Core {
         if !hold.lose(gone) {
             return;
         }
+        // One that no guard has yet is the attempt's to undo, and nobody's loss.
+        if hold.serves(0) {
+            return;
+        }
         self.events.emit(|| Event::lost(hold.lock.as_str(), hold.token));
         self.vacate(hold);
     }
@@ -134,7 +138,7 @@ impl Core {
         let (holds, tickets) = self.wheel.drain();
         for hold in holds {
             self.lose(&hold, true);
-            self.free_later(&hold.lock, self.prelude(&hold, None));
+            self.free_later(&hold);
         }
         for (lock, owner) in tickets {
             self.leave_later(&lock, owner, Some(TOMBSTONE_LIFE));

@@ -190,8 +190,9 @@ impl Register {
         let base = if mutant!(PushCountedFromArrival) { now } else { queue.base };
         let left = (base + ttl).since(now);
         // A fixed lease must begin whole, and a short rest is not worth beginning with: a Refresh renews first.
-        let fixed = !entry.terms.renew && ttl < entry.terms.ttl;
-        if fixed || left < ttl / 2 {
+        let fixed = !entry.terms.renew && !mutant!(FixedLeaseNotRenewedFirst);
+        let short = left < ttl / 2 && !mutant!(ShortRestBelieved);
+        if fixed || short {
             self.look_now(owner, now);
             return;
         }

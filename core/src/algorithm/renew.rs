@@ -33,8 +33,10 @@ pub(crate) struct Work {
 pub(crate) enum Turn {
     /// With the lock.
     Won(Arc<Hold>),
-    /// Without: join anew.
+    /// Without: the store does not know the ticket. Join anew.
     Gone,
+    /// With the lock, but it was over before anybody looked. Take it back, and join anew.
+    Lost,
 }
 
 impl Wheel {
@@ -107,7 +109,7 @@ impl Wheel {
     /// Completes when the ticket has become something else.
     pub(crate) fn poll_turn(&self, owner: OwnerId, context: &mut Context<'_>) -> Poll<Turn> {
         let mut state = self.state.lock();
-        let Some(entry) = state.entries.get_mut(&owner) else { return Poll::Ready(Turn::Gone) };
+        let Some(entry) = state.entries.get_mut(&owner) else { return Poll::Ready(Turn::Lost) };
         match &entry.stage {
             Stage::Held(hold) => Poll::Ready(Turn::Won(hold.clone())),
             Stage::Gone => {
@@ -145,7 +147,13 @@ impl Wheel {
     /// A hold's terms or deadline changed by other hands: look at it in time.
     pub(crate) fn reschedule(&self, hold: &Hold) {
         let now = self.runtime.now();
-        let due = next_look(hold, hold.ttl(), now);
+        // Not every lease is as long as is wanted: a hand-over grants less.
+        let left = if mutant!(RescheduledByWantedTtl) {
+            hold.ttl()
+        } else {
+            hold.ttl().min(hold.deadline().since(now))
+        };
+        let due = next_look(hold, left, now);
         self.state.lock().set_due(hold.owner, due);
     }
 
@@ -166,6 +174,7 @@ impl Wheel {
                 Stage::Held(hold) if hold.renew && now < hold.cap() => {
                     // Unanswered by then, it is sent again: renewing twice changes nothing.
                     let again = (hold.deadline().since(now) / 6).clamp(SHORTEST_REST, LONGEST_REST);
+                    hold.asks(now + hold.ttl());
                     let again =
                         if mutant!(RenewalDiesOfOneError) { hold.deadline() } else { now + again };
                     (again.min(hold.deadline()), Some(Action::Renew { ttl: hold.ttl() }))
