@@ -180,9 +180,7 @@ impl Register {
                 return;
             }
             Stage::Waiting(queue) => queue,
-            // A change of its mode may have come to its end.
-            Stage::Held(hold) => return hold.tell(),
-            Stage::Gone => return,
+            Stage::Gone | Stage::Held(_) => return,
         };
         if token <= queue.last && !mutant!(LatePushBelieved) {
             return;

@@ -131,7 +131,11 @@ impl Wheel {
             Notice::Granted { owner, token, ttl } => {
                 state.pushed(owner, token, ttl, now, &self.runtime);
             }
-            Notice::Open { owner } => state.look_now(owner, now),
+            Notice::Open { owner } => match state.entries.get(&owner).map(|entry| &entry.stage) {
+                // A change of its mode may go on.
+                Some(Stage::Held(hold)) => hold.tell(),
+                _ => state.look_now(owner, now),
+            },
             Notice::Gap => {
                 let tickets = state
                     .entries
