@@ -90,6 +90,8 @@ mod table {
         LeaderForgetsFollowers,
         /// The hold is renewed beyond `max_hold`.
         MaxHoldIgnored,
+        /// A hold that `max_hold` has ended keeps its lease on the store.
+        MaxHoldKeepsLease,
         /// The store frees without comparing the owner.
         FreeWithoutOwnerCheck,
         /// The store renews without comparing the owner.

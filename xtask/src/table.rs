@@ -210,6 +210,6 @@ pub(crate) const PARTS: &[Part] = &[
         shows: "the workloads run; figures are shown, no ratio is asserted",
         needs: &[Need::RedisServer],
         steps: &[cargo!("run", QUICK, "-p=fencelock-bench", "--", "--quick")],
-        full: &[cargo!("run", QUICK, "-p=fencelock-bench")],
+        full: &[cargo!("run", "--release", "-p=fencelock-bench")],
     },
 ];

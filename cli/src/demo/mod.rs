@@ -134,7 +134,7 @@ async fn acts(show: &mut Conductor, store: String) -> Result<(), End> {
 async fn store_name(url: &str) -> Result<String, End> {
     if url.starts_with("memory:") {
         return Err(End::of(
-            "invalid",
+            Code::Invalid,
             "`memory:` lives in one process, the demo's workers are twelve; use sqlite: or redis://",
         ));
     }

@@ -9,7 +9,7 @@ use futures_util::future::select;
 use super::cohort::{Cohorts, Local};
 use super::floors::Floors;
 use super::hold::Hold;
-use super::renew::Wheel;
+use super::renew::{News, Wheel};
 use super::undo::{self, UndoSender};
 use crate::error::Result;
 use crate::event::{Event, Events};
@@ -89,8 +89,12 @@ impl Core {
     }
 
     fn answered(self: &Arc<Self>, owner: OwnerId, sent: Instant, answer: &Answer) {
-        if let Some(hold) = self.wheel.answered(owner, sent, answer) {
-            self.lose(&hold, true);
+        match self.wheel.answered(owner, sent, answer) {
+            Some(News::Lost(hold)) => self.lose(&hold, true),
+            Some(News::Renewed(hold)) => {
+                self.events.emit(|| Event::renewed(hold.lock.as_str(), hold.token));
+            }
+            None => {}
         }
     }
 
@@ -106,6 +110,10 @@ impl Core {
         }
         self.events.emit(|| Event::lost(hold.lock.as_str(), hold.token));
         self.vacate(hold);
+        // Its holder has had its time, and claims nothing any more; others need not wait for the lease to end.
+        if !gone && self.runtime.now() >= hold.cap() && !mutant!(MaxHoldKeepsLease) {
+            self.free_later(hold);
+        }
     }
 
     /// A lost hold keeps no seat: whoever waits here does not wait for its guard.
@@ -140,8 +148,8 @@ impl Core {
             self.lose(&hold, true);
             self.free_later(&hold);
         }
-        for (lock, owner) in tickets {
-            self.leave_later(&lock, owner, Some(TOMBSTONE_LIFE));
+        for (lock, owner, ttl) in tickets {
+            self.leave_later(&lock, owner, Some(ttl.max(TOMBSTONE_LIFE)));
         }
         let end = self.runtime.now() + patience;
         select(Box::pin(self.undo.flush()), self.runtime.sleep_until(end)).await;

@@ -12,6 +12,7 @@ use super::renew::Turn;
 use super::target::Target;
 use super::undo::Batch;
 use crate::error::{Code, Error, Result};
+use crate::event::Event;
 use crate::port::limits::TOMBSTONE_LIFE;
 use crate::port::{
     Action, Answer, Applied, BoxFuture, Instant, Kind, Outcome, OwnerId, Step, Take,
@@ -29,6 +30,8 @@ pub(crate) struct Attempt {
     waits: bool,
     stage: Stage,
     rest: Duration,
+    /// Whether somebody was told that it has to wait.
+    pub announced: bool,
     /// Why the last request was not answered, if it was not.
     pub failure: Option<Error>,
 }
@@ -46,7 +49,8 @@ type Answers = Either<BoxFuture<'static, Vec<Answer>>, Batch>;
 
 impl Attempt {
     pub(crate) fn new(core: Arc<Core>, lock: Target, terms: Terms, waits: bool) -> Self {
-        Self { core, lock, terms, waits, stage: Stage::Ready, rest: FIRST_REST, failure: None }
+        let (stage, rest, failure) = (Stage::Ready, FIRST_REST, None);
+        Self { core, lock, terms, waits, stage, rest, announced: false, failure }
     }
 
     /// An attempt whose first Take goes in one batch with the end of the hold before it. Whoever polls the batch first
@@ -170,7 +174,12 @@ impl Attempt {
                 self.core.floors.saw(&self.lock.key, last);
                 self.core.wheel.queued(owner, sent, outcome);
                 self.stage = Stage::Waiting { owner };
-                self.failure = None;
+                if self.failure.take().is_some() {
+                    self.core.cohorts.lock().trouble(&self.lock, None);
+                }
+                if !std::mem::replace(&mut self.announced, true) {
+                    self.core.events.emit(|| Event::waiting(self.lock.as_str()));
+                }
                 None
             }
             Some(Ok(Outcome::Held { .. })) => {
@@ -198,7 +207,7 @@ impl Attempt {
                 if !self.waits || !failure.error.retryable() {
                     return Some(Err(failure.error));
                 }
-                self.failure = Some(failure.error);
+                self.troubled(failure.error);
                 self.pause();
                 None
             }
@@ -208,6 +217,16 @@ impl Attempt {
     fn end(&mut self, owner: OwnerId) {
         self.core.wheel.remove(owner);
         self.stage = Stage::Done;
+    }
+
+    /// The store cannot be asked now. Whoever waits here, also behind the one who asks, is to know why.
+    fn troubled(&mut self, error: Error) {
+        let known = self.failure.as_ref().map(|known| (known.code(), known.message()));
+        if known != Some((error.code(), error.message())) {
+            self.core.events.warn(self.lock.as_str(), &error);
+        }
+        self.core.cohorts.lock().trouble(&self.lock, Some(error.clone()));
+        self.failure = Some(error);
     }
 
     /// Rests before asking again, longer each time, never in step with others.

@@ -29,6 +29,12 @@ pub(crate) struct Work {
     pub lost: Vec<Arc<Hold>>,
 }
 
+/// What an answer means for a hold.
+pub(crate) enum News {
+    Lost(Arc<Hold>),
+    Renewed(Arc<Hold>),
+}
+
 /// How a ticket's wait ended.
 pub(crate) enum Turn {
     /// With the lock.
@@ -199,29 +205,25 @@ impl Wheel {
         work
     }
 
-    /// A step of a batch sent at `sent` was answered. Returns the hold if that means it is lost.
-    pub(crate) fn answered(
-        &self,
-        owner: OwnerId,
-        sent: Instant,
-        answer: &Answer,
-    ) -> Option<Arc<Hold>> {
+    /// A step of a batch sent at `sent` was answered. Returns what that means for a hold.
+    pub(crate) fn answered(&self, owner: OwnerId, sent: Instant, answer: &Answer) -> Option<News> {
         let now = self.runtime.now();
         let mut state = self.state.lock();
         let entry = state.entries.get_mut(&owner)?;
         match (&entry.stage, answer) {
             (Stage::Held(hold), Ok(Outcome::Granted { left, .. })) => {
                 let hold = hold.clone();
-                if hold.prolong(sent, *left, now) {
-                    state.set_due(owner, next_look(&hold, *left, now));
+                if !hold.prolong(sent, *left, now) {
+                    return None;
                 }
-                None
+                state.set_due(owner, next_look(&hold, *left, now));
+                Some(News::Renewed(hold))
             }
             (Stage::Held(_), Ok(Outcome::Gone)) if mutant!(GoneIsNotLost) => None,
             (Stage::Held(hold), Ok(Outcome::Gone)) => {
                 let hold = hold.clone();
                 state.remove(owner);
-                Some(hold)
+                Some(News::Lost(hold))
             }
             (Stage::Waiting(_), Ok(Outcome::Granted { token, left })) => {
                 // Late: the next Refresh renews it and counts from its own sending.
@@ -274,8 +276,8 @@ impl Wheel {
         }
     }
 
-    /// Forgets everything, for a client that closes: holds, and tickets with their locks. Whoever waits for one is woken.
-    pub(crate) fn drain(&self) -> (Vec<Arc<Hold>>, Vec<(Target, OwnerId)>) {
+    /// Forgets everything, for a client that closes: holds, and tickets with their locks and ttls. Whoever waits for one is woken.
+    pub(crate) fn drain(&self) -> (Vec<Arc<Hold>>, Vec<(Target, OwnerId, Duration)>) {
         let mut state = self.state.lock();
         state.agenda.clear();
         let (mut holds, mut tickets) = (Vec::new(), Vec::new());
@@ -283,7 +285,9 @@ impl Wheel {
             entry.wake();
             match entry.stage {
                 Stage::Held(hold) => holds.push(hold),
-                Stage::Asked { .. } | Stage::Waiting(_) => tickets.push((entry.lock, owner)),
+                Stage::Asked { .. } | Stage::Waiting(_) => {
+                    tickets.push((entry.lock, owner, entry.terms.ttl));
+                }
                 Stage::Gone => {}
             }
         }
