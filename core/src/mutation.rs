@@ -76,6 +76,12 @@ mod table {
         FixedLeaseNotRenewedFirst,
         /// A hold that changes its holder is next looked at by the lease wanted instead of the one there is.
         RescheduledByWantedTtl,
+        /// Notices that may have been lost move no ticket to be refreshed.
+        GapIgnored,
+        /// A foreign holder, which tells nobody, is not looked at sooner.
+        ForeignHolderNotPolled,
+        /// A hold goes round inside for as long as somebody waits there.
+        LocalBudgetIgnored,
         /// Tickets are not refreshed.
         TicketsNotRefreshed,
         /// A ticket that is gone is waited for all the same.
@@ -106,6 +112,12 @@ mod table {
         FloorIgnored,
         /// The lock is handed to a waiter whose ticket has ended.
         HandOverToDeadWaiter,
+        /// The lock is handed to a waiter nobody has heard of for a while and nobody can reach.
+        UnreachableWaiterServed,
+        /// An open lock (`fair: false`) stays open for ever.
+        OpenWithoutEnd,
+        /// The head of the queue is passed over as often as somebody comes.
+        HeadPassedWithoutEnd,
         /// A refresh makes the ticket it does not find.
         RefreshCreatesTicket,
         /// A Take wins past those who wait.

@@ -30,6 +30,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 
+use fencelock::Code;
+
 use self::conductor::{Conductor, End};
 use self::crew::Crew;
 use self::event::Event;

@@ -103,7 +103,8 @@ impl Tenure {
         let enough = left >= terms.ttl.min(GRANT_TTL) * 2 / 3 || mutant!(LostHoldPassedOn);
         let alive = !self.hold.is_lost() || mutant!(LostHoldPassedOn);
         let same = self.hold.renew && terms.renew && self.hold.open == terms.open;
-        self.passes < budget && now.since(self.since) < PASSING_TIME && enough && alive && same
+        let within = self.passes < budget && now.since(self.since) < PASSING_TIME;
+        (within || mutant!(LocalBudgetIgnored)) && enough && alive && same
     }
 }
 

@@ -148,7 +148,7 @@ impl Register {
         let mut rest = aligned(now, ticket_rest(&entry.terms));
         if ahead == 0 {
             // The head looks again when the holder's lease ends; at a foreign holder, which tells nobody, sooner.
-            if foreign {
+            if foreign && !mutant!(ForeignHolderNotPolled) {
                 let most =
                     left.map_or(LONGEST_REST, |left| left / 10).clamp(SHORTEST_REST, LONGEST_REST);
                 rest = rest.min(now + poll.min(most));

@@ -142,6 +142,7 @@ impl Wheel {
                 Some(Stage::Held(hold)) => hold.tell(),
                 _ => state.look_now(owner, now),
             },
+            Notice::Gap if mutant!(GapIgnored) => {}
             Notice::Gap => {
                 let tickets = state
                     .entries
