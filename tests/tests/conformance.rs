@@ -1,4 +1,4 @@
-//! Plays `tests/cases` and prints the grid. An argument plays only the cases whose name or file contains it.
+//! Plays `tests/cases` and prints the grid. An argument plays only the cases whose name contains it.
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -140,9 +140,9 @@ pub(crate) const PARTS: &[Part] = &[
     Part {
         name: "mutants",
         tags: &["model"],
-        shows: "every deliberate breakage is seen by the simulator",
+        shows: "every deliberate breakage is seen by the simulator; every await point is dropped at",
         needs: &[],
-        steps: &[Step::Tests(Targets::Named(&["mutants"]))],
+        steps: &[Step::Tests(Targets::Named(&["mutants", "awaits"]))],
         full: &[],
     },
     Part {
