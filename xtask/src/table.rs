@@ -180,9 +180,9 @@ pub(crate) const PARTS: &[Part] = &[
     Part {
         name: "faults",
         tags: &["redis", "sqlite"],
-        shows: "cancelled acquires and killed holders leave nothing behind",
+        shows: "cancelled acquires and killed holders leave nothing behind; the blocking twin keeps every promise",
         needs: &[Need::RedisServer],
-        steps: &[Step::Tests(Targets::Named(&["cancels", "kills"]))],
+        steps: &[Step::Tests(Targets::Named(&["cancels", "kills", "blocking"]))],
         full: &[],
     },
     Part {
