@@ -297,9 +297,8 @@ fn check_text(name: &'static str, text: &str) -> Result<()> {
     if text.len() <= 1024 && !text.chars().any(char::is_control) {
         return Ok(());
     }
-    let complaint =
-        format!("`{name}` must be text of at most 1024 bytes without control characters");
-    Err(Error::invalid(name, complaint))
+    let most = "text of at most 1024 bytes without control characters";
+    Err(Error::invalid(name, format!("`{name}` must be {most}")))
 }
 
 fn check_prefix(name: &'static str, prefix: &str) -> Result<()> {
