@@ -167,6 +167,13 @@ impl Options {
         if self.max_hold.is_some_and(|hold| hold.is_zero()) {
             return Err(Error::invalid("max_hold", "`max_hold` must be longer than zero"));
         }
+        check_passes("local", self.local)?;
+        check_text("label", &self.label)?;
+        let mut words = self.metadata.iter().flat_map(|(key, value)| [key, value]);
+        words.try_for_each(|word| check_text("metadata", word))?;
+        if let Dialect::Plain { prefix } = &self.dialect {
+            check_prefix("dialect", prefix)?;
+        }
         Ok(())
     }
 }
@@ -272,23 +279,34 @@ fn integer(name: &'static str, value: &Value) -> Result<u32> {
         Value::Number(number) => number.as_u64(),
         _ => None,
     };
-    let number =
-        number.and_then(|number| u32::try_from(number).ok()).filter(|number| *number <= 10_000);
-    number.ok_or_else(|| {
-        Error::invalid(name, format!("`{name}` must be a whole number from 0 to 10000"))
-    })
+    check_passes(name, number.and_then(|number| u32::try_from(number).ok()).unwrap_or(u32::MAX))
+}
+
+fn check_passes(name: &'static str, number: u32) -> Result<u32> {
+    let complaint = || format!("`{name}` must be a whole number from 0 to 10000");
+    if number <= 10_000 { Ok(number) } else { Err(Error::invalid(name, complaint())) }
 }
 
 fn text(name: &'static str, value: &Value) -> Result<String> {
-    match value {
-        Value::String(text) if text.len() <= 1024 && !text.chars().any(char::is_control) => {
-            Ok(text.clone())
-        }
-        _ => Err(Error::invalid(
-            name,
-            format!("`{name}` must be text of at most 1024 bytes without control characters"),
-        )),
+    let text = value.as_str().unwrap_or("\0");
+    check_text(name, text)?;
+    Ok(text.to_owned())
+}
+
+fn check_text(name: &'static str, text: &str) -> Result<()> {
+    if text.len() <= 1024 && !text.chars().any(char::is_control) {
+        return Ok(());
     }
+    let most = "text of at most 1024 bytes without control characters";
+    Err(Error::invalid(name, format!("`{name}` must be {most}")))
+}
+
+fn check_prefix(name: &'static str, prefix: &str) -> Result<()> {
+    check_text(name, prefix)?;
+    if prefix.len() <= 256 {
+        return Ok(());
+    }
+    Err(Error::invalid(name, "the prefix of a dialect must not be longer than 256 bytes"))
 }
 
 fn map(name: &'static str, value: &Value) -> Result<BTreeMap<String, String>> {
@@ -323,7 +341,8 @@ fn dialect(name: &'static str, value: &Value) -> Result<Dialect> {
     let text = text(name, value)?;
     match text.split_once(':') {
         None if text == "auto" => Ok(Dialect::Auto),
-        Some(("plain", prefix)) if prefix.len() <= 256 => {
+        Some(("plain", prefix)) => {
+            check_prefix(name, prefix)?;
             Ok(Dialect::Plain { prefix: prefix.to_owned() })
         }
         _ => Err(Error::invalid(
@@ -351,6 +370,23 @@ mod tests {
     fn an_unknown_option_names_the_nearest() {
         let error = Options::default().set("tll", &Value::Null).unwrap_err();
         assert_eq!((error.code(), error.fields()["nearest"].as_str()), (Code::Invalid, "ttl"));
+    }
+
+    #[test]
+    fn what_a_struct_was_filled_with_is_checked() {
+        let options = Options::default;
+        let plain = |prefix: String| Dialect::Plain { prefix };
+        for (bad, named) in [
+            (Options { local: u32::MAX, ..options() }, "local"),
+            (Options { label: "a\nb".into(), ..options() }, "label"),
+            (Options { metadata: [("a".into(), "\0".into())].into(), ..options() }, "metadata"),
+            (Options { dialect: plain("a\r".into()), ..options() }, "dialect"),
+            (Options { dialect: plain("a".repeat(257)), ..options() }, "dialect"),
+        ] {
+            let error = bad.check().unwrap_err();
+            assert_eq!((error.code(), error.fields()["argument"].as_str()), (Code::Invalid, named));
+        }
+        options().check().unwrap();
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! The simulator can see: every clause that is broken on purpose is caught within 20,000 worlds, and healthy worlds break
-//! no promise.
+//! no promise. The few it meets too rarely have worlds of their own, in `core/tests/clauses.rs`.
 
 use fencelock::mutation::Mutant;
 use fencelock_tests::sim::campaign::Campaign;
@@ -31,7 +31,8 @@ fn campaign(seeds: u64, mutant: Option<Mutant>) -> Campaign {
 #[test]
 fn every_broken_clause_is_caught() {
     let mut missed = Vec::new();
-    for &mutant in Mutant::ALL.iter().filter(|mutant| !ELSEWHERE.contains(mutant)) {
+    let elsewhere = |mutant: &&Mutant| ELSEWHERE.contains(mutant) || Mutant::RARE.contains(mutant);
+    for &mutant in Mutant::ALL.iter().filter(|mutant| !elsewhere(mutant)) {
         let outcome = campaign(PATIENCE, Some(mutant)).run();
         let worlds = outcome.worlds();
         match outcome.found {

@@ -6,6 +6,7 @@ mod batch;
 mod key;
 mod lease;
 mod marker;
+mod millis;
 mod mode;
 mod runtime;
 
