@@ -11,11 +11,14 @@ use serde_json::Value;
 use crate::algorithm::Core;
 use crate::error::{Error, Result};
 use crate::event::{Event, Events};
+use crate::elect::Election;
+use crate::job::Job;
 use crate::lock::Lock;
 use crate::options::{Options, check_name};
 use crate::port::{Capabilities, LeaseHandle, LeaseStore, LockKey, RuntimeHandle};
 #[cfg(feature = "tokio")]
 use crate::url::StoreUrl;
+use crate::version::Versioned;
 
 /// Connects to the store a URL names, on the tokio runtime this is called in.
 ///
@@ -98,6 +101,21 @@ impl Client {
     /// language.
     pub fn lock(&self, name: &str) -> Lock {
         Lock::new(self.clone(), name)
+    }
+
+    /// A value by name that is replaced only if nobody was faster; see [`Versioned`].
+    pub fn version(&self, name: &str) -> Versioned {
+        Versioned::new(self.clone(), name)
+    }
+
+    /// A scheduled job: at most one run in each `period` (10 ms or longer), whoever asks for it; see [`Job`].
+    pub fn job(&self, name: &str, period: Duration) -> Job {
+        Job::new(self.clone(), name, period)
+    }
+
+    /// An election: one leader at a time, the next one in order; see [`Election`].
+    pub fn elect(&self, name: &str) -> Election {
+        Election::new(self.clone(), name)
     }
 
     /// The names of the locks the store knows, in order. An empty prefix: all.

@@ -28,7 +28,7 @@ pub enum Code {
     Unavailable,
     /// The store refused the credentials or the user's rights.
     Auth,
-    /// What lies on the store under this name is no such lock.
+    /// What lies on the store under this name is no such lock, or somebody else changed the value meanwhile.
     Conflict,
     /// The caller gave the operation up.
     Cancelled,
@@ -142,6 +142,11 @@ impl Error {
     pub(crate) fn not_built(feature: &'static str) -> Self {
         let message = "this build has no driver for that store; enable its cargo feature";
         Self::new(Code::Unsupported, message).with("feature", feature)
+    }
+
+    pub(crate) fn no_cells() -> Self {
+        let message = "this store keeps no values with versions, which jobs and versions need; use a single Redis, SQLite or memory";
+        Self::new(Code::Unsupported, message)
     }
 
     pub(crate) fn not_held() -> Self {

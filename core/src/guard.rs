@@ -12,7 +12,7 @@ use crate::error::{Code, Error, Result};
 use crate::event::Event;
 use crate::fence::Token;
 use crate::options::check_ttl;
-use crate::port::BoxFuture;
+use crate::port::{BoxFuture, RuntimeHandle};
 use crate::released::Released;
 
 /// An acquire in flight. Dropping it at any moment takes back whatever it won or queued.
@@ -125,9 +125,17 @@ impl Claim {
 }
 
 impl Claim {
+    pub(crate) fn new(core: Arc<Core>, local: Local) -> Self {
+        Self { core, local }
+    }
+
     pub(crate) async fn extend(&self, ttl: Duration) -> Result<()> {
         check_ttl("ttl", ttl)?;
         self.core.extend(&self.local, ttl).await
+    }
+
+    pub(crate) fn runtime(&self) -> &RuntimeHandle {
+        &self.core.runtime
     }
 
     /// Completes when there is nothing left to lose: true if the lock was lost, false if the guard was given back before.
@@ -138,7 +146,7 @@ impl Claim {
 
 impl Guard {
     pub(crate) fn new(core: Arc<Core>, local: Local) -> Self {
-        Self { claim: Claim { core, local }, released: false }
+        Self { claim: Claim::new(core, local), released: false }
     }
 
     /// A look at this guard for somebody else: a task that writes, a signal that fires when the lock is lost.

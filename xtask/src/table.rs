@@ -166,7 +166,7 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &["redis", "sqlite"],
         shows: "random steps, the model against SQLite and Redis, outcome by outcome",
         needs: &[Need::RedisServer],
-        steps: &[Step::Tests(Targets::Named(&["equivalence"]))],
+        steps: &[Step::Tests(Targets::Named(&["equivalence", "equivalence_cells"]))],
         full: &[],
     },
     Part {

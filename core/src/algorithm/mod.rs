@@ -2,12 +2,15 @@
 //!
 //! An acquire goes through [`acquire`] (the line of this client: [`cohort`]) to one remote attempt ([`lease`]). The wheel
 //! ([`renew`]) keeps tickets and holds alive; a guard ends through [`release`], and [`undo`] repeats what is not confirmed.
+//! Values with versions are changed through [`cell`]; [`job`] stands on that.
 
 mod acquire;
+mod cell;
 mod cohort;
 mod core;
 mod floors;
 mod hold;
+mod job;
 mod lease;
 mod register;
 mod release;
@@ -17,7 +20,10 @@ mod shuttle;
 mod undo;
 
 pub(crate) use acquire::Wait;
+pub(crate) use cell::UpdateTerms;
 pub(crate) use cohort::Local;
 pub(crate) use core::Core;
 pub(crate) use hold::Terms;
+pub use job::{JobState, Status};
+pub(crate) use job::{Begun, Ending, JobTerms, Schedule};
 pub(crate) use release::GivenUp;

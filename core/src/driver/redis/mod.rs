@@ -34,6 +34,7 @@
 //! and renewed, but neither taken nor queued for.
 
 mod address;
+mod cell;
 mod fault;
 mod guarantees;
 mod link;
@@ -51,12 +52,12 @@ use url::Url;
 use self::address::Address;
 use self::link::{Link, Live};
 use self::request::{Request, is_unknown_script};
-use self::script::Texts;
+use self::script::{Script, Texts};
 use crate::error::Result;
 use crate::options::Options;
 use crate::port::{
-    Answer, Capabilities, Failure, Fence, LeaseStore, LockKey, NoticeSink, OwnerId, RuntimeHandle,
-    Step,
+    Answer, Capabilities, Cells, Failure, Fence, LeaseStore, LockKey, NoticeSink, OwnerId,
+    RuntimeHandle, Step,
 };
 
 /// One client's view of a Redis server, over one connection.
@@ -119,16 +120,20 @@ impl RedisStore {
 
     /// Sends the scripts that the server has forgotten once more, with their text.
     async fn repeat(&self, live: &Arc<Live>, plan: &[Request<'_>]) -> Result<Vec<Value>> {
-        #[cfg(feature = "sim")]
-        let stopped = self.stopped.lock().clone();
-        #[cfg(feature = "sim")]
-        let texts = stopped.as_deref().unwrap_or(Texts::shared());
-        #[cfg(not(feature = "sim"))]
-        let texts = Texts::shared();
         let channel = &self.link.channel;
-        let commands =
-            plan.iter().map(|request| request.command("EVAL", texts.of(request.script), channel));
-        self.send(live, commands.collect()).await
+        let whole = |request: &Request<'_>| {
+            self.with_text(request.script, |text| request.command("EVAL", text, channel))
+        };
+        self.send(live, plan.iter().map(whole).collect()).await
+    }
+
+    /// Does something with the text of a script.
+    fn with_text<T>(&self, script: Script, act: impl FnOnce(&str) -> T) -> T {
+        #[cfg(feature = "sim")]
+        if let Some(stopped) = &*self.stopped.lock() {
+            return act(stopped.of(script));
+        }
+        act(Texts::shared().of(script))
     }
 }
 
@@ -204,6 +209,10 @@ impl LeaseStore for RedisStore {
             }
             cursor = next;
         }
+    }
+
+    fn cells(&self) -> Option<Cells<'_>> {
+        Some(Cells::of(self))
     }
 
     async fn close(&self) {

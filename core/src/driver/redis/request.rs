@@ -162,7 +162,7 @@ fn write_arguments(command: &mut Cmd, step: &Step, channel: &str) {
 }
 
 /// The unit of Redis' leases. Rounded up: a lock never ends before we were told it would.
-fn millis(time: Duration) -> u64 {
+pub(super) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_micros().div_ceil(1000)).unwrap_or(u64::MAX >> 11).max(1)
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use redis::aio::MultiplexedConnection;
 use redis::{Pipeline, RedisError, Value};
 
+use super::cell::MARK;
 use crate::port::limits;
 
 /// One script for every kind of step.
@@ -23,10 +24,22 @@ pub(super) enum Script {
     Tend,
     /// Read.
     Look,
+    /// A look at a cell.
+    LookCell,
+    /// A cell's compare-and-set.
+    Swap,
 }
 
-const ALL: [Script; 6] =
-    [Script::Take, Script::Free, Script::Pass, Script::Leave, Script::Tend, Script::Look];
+const ALL: [Script; 8] = [
+    Script::Take,
+    Script::Free,
+    Script::Pass,
+    Script::Leave,
+    Script::Tend,
+    Script::Look,
+    Script::LookCell,
+    Script::Swap,
+];
 
 /// How the scripts that read the lock themselves end.
 const TAKE: &str = "return take(read(KEYS[1], KEYS[2], call('GET', KEYS[1]), me))";
@@ -88,6 +101,8 @@ impl Texts {
                 Script::Leave => &[clock, lock, include_str!("lua/leave.lua")],
                 Script::Tend => &[clock, lock, include_str!("lua/tend.lua")],
                 Script::Look => &[clock, lock, include_str!("lua/look.lua")],
+                Script::LookCell => &[clock, include_str!("lua/look_cell.lua")],
+                Script::Swap => &[clock, include_str!("lua/swap.lua")],
             };
             let mut text = String::new();
             let lines = parts.iter().flat_map(|part| part.lines());
@@ -140,7 +155,7 @@ impl Hashes {
 
 /// The constants of the scripts: numbers of the port, the words of a reply, and the form of a ticket: refreshed, passed
 /// over, ttl, block, since, channel. Its info follows.
-fn constants() -> [(&'static str, String); 14] {
+fn constants() -> [(&'static str, String); 16] {
     let micros = |time: Duration| time.as_micros().to_string();
     [
         // Leases are in milliseconds, the unit of their keys' expiry; moments and other times in microseconds.
@@ -157,6 +172,8 @@ fn constants() -> [(&'static str, String); 14] {
         ("HELD", word::HELD.to_string()),
         ("FREED", word::FREED.to_string()),
         ("GONE", word::GONE.to_string()),
+        ("TOMBSTONE_LIFE", limits::TOMBSTONE_LIFE.as_millis().to_string()),
+        ("TRAIL_REST", ((limits::TRAIL - 1) * MARK).to_string()),
         ("TICKET_FORM", "'<dBddds'".to_owned()),
     ]
 }
