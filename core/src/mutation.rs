@@ -142,6 +142,8 @@ mod table {
         RunCountedFromReply,
         /// A start that was given up is not taken back.
         GivenUpRunForgotten,
+        /// An observer of an election tells only who leads at its first look.
+        ObserverGoesByFirstLook,
     }
 
     thread_local! {

@@ -55,8 +55,8 @@ impl Core {
         let mut rest = FIRST_REST;
         loop {
             let failure = match cells.compare_and_set(change).await {
-                Ok(Swap::Other(look)) if doubtful && !mutant!(BlindRetry) => {
-                    return settle(change, look).map_err(named);
+                Ok(Swap::Other(look)) if !mutant!(BlindRetry) => {
+                    return settle(change, look, doubtful).map_err(named);
                 }
                 Ok(swap) => return Ok(swap),
                 Err(failure) => failure,
@@ -123,12 +123,14 @@ impl Core {
     }
 }
 
-/// What became of a change of which a copy that was not answered may have been carried out.
-fn settle(change: &Change, look: Look) -> Result<Swap, Failure> {
+/// What became of a change that was answered with what lies there instead. An earlier copy may have been carried out: one
+/// that was not answered (`doubtful`), or one that a transport made without being asked.
+fn settle(change: &Change, look: Look, doubtful: bool) -> Result<Swap, Failure> {
     let fate = look.cell.as_ref().map(|cell| (cell.fate(change.expected, change.writer), cell));
     match fate {
         Some((Ok(Some(version)), Cell { since, .. })) => Ok(Swap::Done { version, since: *since }),
         Some((Ok(None), _)) => Ok(Swap::Other(look)),
+        Some((Err(_), _)) | None if !doubtful => Ok(Swap::Other(look)),
         Some((Err(_), _)) | None => {
             let message = "too much was changed since to tell";
             Err(unknown(Error::new(Code::Unavailable, message)))
