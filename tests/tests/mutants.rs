@@ -2,7 +2,8 @@
 //! no promise.
 
 use fencelock::mutation::Mutant;
-use fencelock_tests::sim::campaign::Campaign;
+use fencelock_tests::sim::campaign::{Campaign, Outcome};
+use fencelock_tests::sim::cells;
 use fencelock_tests::sim::plan::Family;
 
 /// The most worlds it may take to catch a mutant.
@@ -24,10 +25,23 @@ fn campaign(seeds: u64, mutant: Option<Mutant>) -> Campaign {
 }
 
 #[test]
-fn every_broken_clause_is_caught() {
+fn every_broken_clause_of_locks_is_caught() {
+    let of_locks = Mutant::ALL.iter().filter(|mutant| !cells::MUTANTS.contains(mutant));
+    all_caught(of_locks, |mutant| campaign(PATIENCE, Some(mutant)).run());
+}
+
+#[test]
+fn every_broken_clause_of_cells_is_caught() {
+    all_caught(cells::MUTANTS, |mutant| campaign(PATIENCE, Some(mutant)).run_cells(None));
+}
+
+fn all_caught<'a>(
+    mutants: impl IntoIterator<Item = &'a Mutant>,
+    run: impl Fn(Mutant) -> Outcome,
+) {
     let mut missed = Vec::new();
-    for &mutant in Mutant::ALL {
-        let outcome = campaign(PATIENCE, Some(mutant)).run();
+    for &mutant in mutants {
+        let outcome = run(mutant);
         let worlds = outcome.worlds();
         match outcome.found {
             Some((seed, violation)) => {
@@ -49,4 +63,14 @@ fn healthy_worlds_keep_every_promise() {
     let figures = outcome.figures;
     let all = [figures.grants, figures.hand_overs, figures.cancels, figures.losses];
     assert!(all.iter().all(|count| *count > 500), "worlds in which little happens: {figures:?}");
+}
+
+#[test]
+fn healthy_worlds_of_cells_keep_every_promise() {
+    let outcome = campaign(1500, None).run_cells(None);
+    println!("{outcome}");
+    assert!(!outcome.failed(), "{:?}, unsteady {:?}", outcome.found, outcome.unsteady);
+    let figures = outcome.figures;
+    let all = [figures.grants, figures.cancels, figures.losses, figures.refusals];
+    assert!(all.iter().all(|count| *count > 300), "worlds in which little happens: {figures:?}");
 }

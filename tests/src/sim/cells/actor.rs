@@ -136,15 +136,17 @@ impl Place {
         };
         let note = self.checker.begun(self.number, act.of, &run, run.instant());
         select(Box::pin(self.sleep(act.work)), Box::pin(run.lost())).await;
-        let held = run.is_held();
+        if !run.is_held() {
+            self.checker.lost(self.number);
+        }
         let released = match act.end {
             End::Well => run.succeed().await,
             End::Badly => run.fail().await,
             End::Dropped => return drop(run),
         };
         drop(note);
-        if released == Released::AlreadyLost && held && self.plan.calm() {
-            self.checker.falsely_lost(self.number);
+        if released == Released::AlreadyLost && self.plan.calm() && self.plan.job.at_most.is_none() {
+            self.checker.lost(self.number);
         }
     }
 
@@ -163,8 +165,8 @@ impl Place {
         };
         let note = self.checker.leads(self.number, act.of, &leadership);
         select(Box::pin(self.sleep(act.work)), Box::pin(leadership.lost())).await;
-        if !leadership.is_held() && self.plan.calm() {
-            self.checker.falsely_lost(self.number);
+        if !leadership.is_held() {
+            self.checker.lost(self.number);
         }
         match act.end {
             End::Dropped => drop(leadership),
