@@ -98,8 +98,11 @@ impl Election {
 
     /// Who leads now.
     pub async fn leader(&self) -> Result<Option<Leader>> {
-        let holder = self.lock.inspect().await?.holder;
-        Ok(holder.map(|holder| Leader { token: holder.token, info: holder.info }))
+        let holders = self.lock.inspect().await?.holders;
+        Ok(holders
+            .into_iter()
+            .next()
+            .map(|holder| Leader { token: holder.token, info: holder.info }))
     }
 
     /// Follows who leads.

@@ -7,8 +7,8 @@ use std::time::Duration;
 use futures_util::future::{Either, select};
 use serde_json::Value;
 
-pub use crate::algorithm::{JobState, Status};
 use crate::algorithm::{Begun, Ending, JobTerms, Local, Schedule};
+pub use crate::algorithm::{JobState, Status};
 use crate::client::Client;
 use crate::error::{Error, Result};
 use crate::guard::{Claim, Pending};
@@ -176,9 +176,7 @@ impl Job {
         options.check()?;
         let micros = |at: Duration| u64::try_from(at.as_micros()).unwrap_or(u64::MAX);
         Ok(JobTerms {
-            schedule: self
-                .at
-                .map_or(Schedule::Every(self.period), |at| Schedule::At(micros(at))),
+            schedule: self.at.map_or(Schedule::Every(self.period), |at| Schedule::At(micros(at))),
             period: self.period,
             ttl: options.ttl,
             at_least: options.at_least_for.unwrap_or_default(),

@@ -49,7 +49,9 @@ async fn only_who_has_read_the_newest_version_writes() {
     // A deletion is a change too, and versions rise on from it.
     assert!(matches!(ours.delete::<u64>(second).await.unwrap(), Swapped::Done(_)));
     assert!(theirs.read::<u64>().await.unwrap().is_none());
-    let Swapped::Done(third) = theirs.compare_and_set(None, &4_u64).await.unwrap() else { panic!() };
+    let Swapped::Done(third) = theirs.compare_and_set(None, &4_u64).await.unwrap() else {
+        panic!()
+    };
     assert!(third > second);
     let wrong = theirs.read::<String>().await.unwrap_err();
     assert_eq!(wrong.code(), Code::Conflict);
@@ -111,7 +113,8 @@ async fn an_update_that_always_comes_late_says_how_often_it_tried() {
             // From another thread, while this one stands still.
             std::thread::scope(|scope| {
                 let write = || {
-                    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+                    let runtime =
+                        tokio::runtime::Builder::new_current_thread().enable_all().build();
                     let add = rival.update(|seen: Option<u64>| seen.map(|n| n + 1));
                     runtime.unwrap().block_on(add).unwrap();
                 };

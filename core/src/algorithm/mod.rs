@@ -6,6 +6,7 @@
 
 mod acquire;
 mod cell;
+mod change;
 mod cohort;
 mod core;
 mod floors;
@@ -17,6 +18,7 @@ mod release;
 mod renew;
 #[cfg(all(test, feature = "shuttle"))]
 mod shuttle;
+mod target;
 mod undo;
 
 pub(crate) use acquire::Wait;
@@ -24,6 +26,7 @@ pub(crate) use cell::UpdateTerms;
 pub(crate) use cohort::Local;
 pub(crate) use core::Core;
 pub(crate) use hold::Terms;
-pub use job::{JobState, Status};
 pub(crate) use job::{Begun, Ending, JobTerms, Schedule};
+pub use job::{JobState, Status};
 pub(crate) use release::GivenUp;
+pub(crate) use target::Target;

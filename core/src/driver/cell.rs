@@ -43,7 +43,8 @@ pub fn swap(record: &mut Option<CellRecord>, change: &Change, now: u64) -> Swap 
     };
     // Where the counter is ahead of the clock, it is kept until the clock has passed it.
     let ends = change.life().map_or(u64::MAX, |life| end(now, life).max(end(next, TOMBSTONE_LIFE)));
-    *record = Some(CellRecord { cell: Cell { value: change.value.clone(), since: now, trail }, ends });
+    *record =
+        Some(CellRecord { cell: Cell { value: change.value.clone(), since: now, trail }, ends });
     Swap::Done { version: made, since: now }
 }
 
@@ -79,7 +80,10 @@ mod tests {
         let first = done(&mut record, &change(None, Some("1"), 1), 100);
         assert!(matches!(swap(&mut record, &change(None, Some("2"), 2), 101), Swap::Other(_)));
         let second = done(&mut record, &change(Some(first), Some("2"), 2), 102);
-        assert!(matches!(swap(&mut record, &change(Some(first), Some("3"), 3), 103), Swap::Other(_)));
+        assert!(matches!(
+            swap(&mut record, &change(Some(first), Some("3"), 3), 103),
+            Swap::Other(_)
+        ));
         assert!(second > first);
         assert_eq!(look(record.as_ref(), 104).value(), Some("2"));
     }

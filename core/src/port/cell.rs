@@ -102,7 +102,11 @@ impl Cell {
 
     /// What became of a change that expected `expected`, by this writer: the version it made, or `None` if it was not
     /// carried out and never will be; an error if too much has happened since to tell.
-    pub fn fate(&self, expected: Option<Version>, writer: OwnerId) -> Result<Option<Version>, Untold> {
+    pub fn fate(
+        &self,
+        expected: Option<Version>,
+        writer: OwnerId,
+    ) -> Result<Option<Version>, Untold> {
         let newer = |mark: &&Mark| Some(mark.version) > expected;
         if let Some(mark) = self.trail.iter().filter(newer).find(|mark| mark.writer == writer) {
             return Ok(Some(mark.version));

@@ -7,14 +7,18 @@ mod cell;
 mod key;
 mod lease;
 mod marker;
+mod mode;
 mod runtime;
 
 pub use batch::{BoxFuture, LeaseHandle};
-pub use cell::{Cell, CellKey, CellStore, Cells, Change, Family, Look, Mark, Swap, Untold, Version};
+pub use cell::{
+    Cell, CellKey, CellStore, Cells, Change, Family, Look, Mark, Swap, Untold, Version,
+};
 pub use key::{LockKey, OwnerId};
 pub use lease::{
     Action, Answer, Applied, Capabilities, Failure, Fence, Guarantee, HolderView, LeaseStore,
     Notice, NoticeSink, Outcome, State, Step, Take, WaiterView, limits,
 };
 pub use marker::{MaybeSend, MaybeSync};
+pub use mode::{Kind, Mode};
 pub use runtime::{Instant, Runtime, RuntimeHandle};

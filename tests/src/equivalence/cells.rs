@@ -5,9 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fencelock::driver::cell::{self, CellRecord};
-use fencelock::port::{
-    CellKey, Change, Family, LeaseStore, OwnerId, Swap, Version,
-};
+use fencelock::port::{CellKey, Change, Family, LeaseStore, OwnerId, Swap, Version};
 use proptest::prelude::*;
 
 use super::{Subject, Verdict};

@@ -16,9 +16,10 @@ use futures_util::future::{Either, select};
 
 use super::core::Core;
 use super::hold::{Hold, Terms, deadline};
+use super::target::Target;
 use crate::error::{Code, Error, Result};
 use crate::fence::Token;
-use crate::port::{CellKey, Change, Instant, LockKey, OwnerId, Swap};
+use crate::port::{CellKey, Change, Instant, Kind, LockKey, Mode, OwnerId, Swap};
 
 use self::record::Record;
 pub use self::record::{JobState, Status};
@@ -101,7 +102,8 @@ impl Core {
                 Ok(begun)
             }
             Either::Right(((), _)) => {
-                let message = "the store did not answer in time; if the run was started, it is taken back";
+                let message =
+                    "the store did not answer in time; if the run was started, it is taken back";
                 Err(Error::new(Code::Unavailable, message))
             }
         }
@@ -157,6 +159,8 @@ impl Core {
         deadline: Instant,
     ) -> Arc<Hold> {
         let terms = Terms {
+            mode: Mode::Exclusive,
+            limit: 1,
             ttl: terms.ttl,
             renew: true,
             max_hold: None,
@@ -164,8 +168,8 @@ impl Core {
             local: 0,
             info: terms.info.clone(),
         };
-        let key = LockKey::new(key.name.clone());
-        let hold = Hold::new(key, owner, token, 1, &terms, deadline, &self.runtime);
+        let name = Target { key: LockKey::new(key.name.clone()), kind: Kind::Mutex };
+        let hold = Hold::new(name, owner, token, 1, &terms, deadline, &self.runtime);
         hold.serve(1);
         Arc::new(hold)
     }

@@ -161,7 +161,9 @@ impl Tender {
         let held = self.hold.is_held();
         let (until, value) = match ending {
             Ending::TakenBack if mutant!(GivenUpRunForgotten) => return Released::Released,
-            Ending::TakenBack => (runtime.now() + PATIENCE, self.before.as_ref().map(Record::put_back)),
+            Ending::TakenBack => {
+                (runtime.now() + PATIENCE, self.before.as_ref().map(Record::put_back))
+            }
             // Its lease has ended: it may have been run again since, and is not told to have been the one.
             _ if !held && !self.core.is_closed() => return Released::AlreadyLost,
             Ending::Succeeded => (self.hold.deadline(), Some(self.record.ended(Status::Succeeded))),

@@ -15,12 +15,10 @@ use std::sync::Arc;
 use redis::{Cmd, Value};
 
 use super::request::{is_unknown_script, millis};
-use super::script::Script;
+use super::script::{LOOK_CELL, SWAP, Script};
 use super::{RedisStore, fault, place};
 use crate::error::{Code, Error, Result};
-use crate::port::{
-    Cell, CellKey, CellStore, Change, Failure, Look, Mark, OwnerId, Swap, Version,
-};
+use crate::port::{Cell, CellKey, CellStore, Change, Failure, Look, Mark, OwnerId, Swap, Version};
 
 /// The digits of a version, and of a mark: version and writer.
 const VERSION: usize = 16;
@@ -28,12 +26,12 @@ pub(super) const MARK: usize = VERSION + 32;
 
 impl CellStore for RedisStore {
     async fn read(&self, key: &CellKey) -> Result<Look> {
-        let reply = self.call(Script::LookCell, key, |_| {}).await.map_err(|failure| failure.error)?;
+        let reply = self.call(LOOK_CELL, key, |_| {}).await.map_err(|failure| failure.error)?;
         look(reply).ok_or_else(|| garbled(key))
     }
 
     async fn compare_and_set(&self, change: &Change) -> Result<Swap, Failure> {
-        let reply = self.call(Script::Swap, &change.key, |command| arguments(command, change)).await?;
+        let reply = self.call(SWAP, &change.key, |command| arguments(command, change)).await?;
         let swap = match &reply {
             Value::Array(words) => match words[..] {
                 [Value::Int(version), Value::Int(since)] => done(version, since),

@@ -69,8 +69,7 @@ fn load(connection: &Connection, key: &CellKey) -> Result<Option<CellRecord>, Fa
 fn read(row: &Row<'_>) -> Result<CellRecord, Fault> {
     let value = row.get_ref(0)?.as_str_or_null().map_err(|_| Fault::column("value"))?;
     let trail = row.get_ref(2)?.as_str().map_err(|_| Fault::column("trail"))?;
-    let trail: Vec<Mark> =
-        serde_json::from_str(trail).map_err(|_| Fault::column("trail"))?;
+    let trail: Vec<Mark> = serde_json::from_str(trail).map_err(|_| Fault::column("trail"))?;
     if trail.is_empty() {
         return Err(Fault::column("trail"));
     }

@@ -13,12 +13,12 @@ use super::cell;
 use super::fault::{Fault, NEEDS_LOCAL_DISK};
 use super::log::{Log, WriteBack};
 use super::row;
-use crate::driver::record::Scene;
+use crate::driver::record::{Record, Scene};
 use crate::error::{Code, Error};
 use crate::port::{Action, Answer, CellKey, Change, LockKey, Look, Notice, Step, Swap};
 
 /// The layout of our tables. A file of a newer one is not touched.
-const SCHEMA_VERSION: i64 = 1;
+const SCHEMA_VERSION: i64 = 2;
 /// After so many steps so many rows are looked at, and those nobody needs any more go. More rows than steps, so that
 /// a file that forgets names stays small; few enough that no step is slow.
 const SWEEP_EVERY: u64 = 128;
@@ -94,15 +94,20 @@ impl Database {
         &self.path
     }
 
-    /// Carries a batch out in one transaction.
+    /// Carries a batch out in one transaction; `all`: it consists of Takes of different locks, and all are granted or none.
     pub(super) fn carry_out(
         &mut self,
         batch: &[Step],
+        all: bool,
         around: &Surroundings<'_>,
     ) -> Result<Done, Fault> {
         self.check_identity(batch)?;
         let done = self.transact(|database| {
-            let done = database.apply(batch, around)?;
+            let done = if all {
+                database.apply_all(batch, around)
+            } else {
+                database.apply(batch, around)
+            }?;
             database.sweep(batch.len() as u64, (around.clock)())?;
             Ok(done)
         })?;
@@ -110,10 +115,7 @@ impl Database {
     }
 
     /// Does something in one transaction, which counts if that went well.
-    fn transact<T>(
-        &mut self,
-        act: impl FnOnce(&mut Self) -> Result<T, Fault>,
-    ) -> Result<T, Fault> {
+    fn transact<T>(&mut self, act: impl FnOnce(&mut Self) -> Result<T, Fault>) -> Result<T, Fault> {
         if !self.connection.is_autocommit() {
             // An earlier batch could not even be rolled back, or a defect cut it off.
             self.run("ROLLBACK")?;
@@ -135,8 +137,7 @@ impl Database {
         clock: &dyn Fn() -> u64,
     ) -> Result<(Swap, Option<WriteBack>), Fault> {
         self.check_file()?;
-        let swap =
-            self.transact(|database| cell::swap(&database.connection, change, clock()))?;
+        let swap = self.transact(|database| cell::swap(&database.connection, change, clock()))?;
         Ok((swap, self.log.due()))
     }
 
@@ -212,6 +213,25 @@ impl Database {
                 row::store(&self.connection, &step.lock, &record)?;
             }
         }
+        Ok(Done { answers, notices: scene.notices, write_back: None })
+    }
+
+    fn apply_all<'a>(&self, batch: &'a [Step], around: &Surroundings<'_>) -> Result<Done, Fault> {
+        let Surroundings { clock, channel, reachable } = *around;
+        let mut scene = Scene { now: clock(), channel, reachable, notices: Vec::new() };
+        let load =
+            |step: &'a Step| Ok::<_, Fault>((step, row::load(&self.connection, &step.lock)?));
+        let mut records = batch.iter().map(load).collect::<Result<Vec<_>, _>>()?;
+        let outcomes = match Record::apply_all(&mut records, &mut scene) {
+            Ok(granted) => {
+                for (step, record) in &records {
+                    row::store(&self.connection, &step.lock, record)?;
+                }
+                granted
+            }
+            Err(none) => none,
+        };
+        let answers = outcomes.into_iter().map(Ok).collect();
         Ok(Done { answers, notices: scene.notices, write_back: None })
     }
 
