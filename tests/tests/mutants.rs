@@ -35,10 +35,7 @@ fn every_broken_clause_of_cells_is_caught() {
     all_caught(cells::MUTANTS, |mutant| campaign(PATIENCE, Some(mutant)).run_cells(None));
 }
 
-fn all_caught<'a>(
-    mutants: impl IntoIterator<Item = &'a Mutant>,
-    run: impl Fn(Mutant) -> Outcome,
-) {
+fn all_caught<'a>(mutants: impl IntoIterator<Item = &'a Mutant>, run: impl Fn(Mutant) -> Outcome) {
     let mut missed = Vec::new();
     for &mutant in mutants {
         let outcome = run(mutant);

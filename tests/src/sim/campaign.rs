@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use fencelock::mutation::{Mutant, activate};
 
+use super::cells;
 use super::checker::{Figures, Violation};
 use super::plan::{Family, Plan};
 use super::world::{self, Ending};
-use super::cells;
 
 /// One world in so many is run twice, and must be the same to the last poll.
 const REPEATED: u64 = 64;
@@ -139,10 +139,7 @@ impl Outcome {
 
 /// The plan of a world about cells.
 pub fn cells_plan(seed: u64, family: Option<cells::Family>) -> cells::Plan {
-    family.map_or_else(
-        || cells::Plan::draw(seed),
-        |family| cells::Plan::of_family(seed, family),
-    )
+    family.map_or_else(|| cells::Plan::draw(seed), |family| cells::Plan::of_family(seed, family))
 }
 
 impl fmt::Display for Outcome {

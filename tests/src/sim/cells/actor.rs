@@ -76,7 +76,11 @@ impl Place {
                 Fate::NotDone
             }
             Code::Unavailable if !self.plan.calm() => {
-                if error.retryable() { Fate::NotDone } else { Fate::Unknown }
+                if error.retryable() {
+                    Fate::NotDone
+                } else {
+                    Fate::Unknown
+                }
             }
             // Whoever closes gives up what is under way.
             Code::Closed if !self.plan.calm() => Fate::Unknown,
@@ -103,10 +107,8 @@ impl Place {
 
     fn job(&self, client: &Client, act: &Act) -> Job {
         let plan = &self.plan.job;
-        let mut job = client
-            .job(&name(act.of), plan.period)
-            .ttl(self.plan.ttl)
-            .retry_dead(plan.retry_dead);
+        let mut job =
+            client.job(&name(act.of), plan.period).ttl(self.plan.ttl).retry_dead(plan.retry_dead);
         if let Some(time) = plan.at_least {
             job = job.at_least_for(time);
         }
@@ -145,7 +147,8 @@ impl Place {
             End::Dropped => return drop(run),
         };
         drop(note);
-        if released == Released::AlreadyLost && self.plan.calm() && self.plan.job.at_most.is_none() {
+        if released == Released::AlreadyLost && self.plan.calm() && self.plan.job.at_most.is_none()
+        {
             self.checker.lost(self.number);
         }
     }

@@ -128,7 +128,10 @@ impl Checker {
         }
         // A run may be lost where it took longer than it may.
         if self.plan.job.at_most.is_none() || self.plan.family == Family::Elections {
-            self.violated(Rule::FalselyLost, format!("client {client} lost what nothing could take"));
+            self.violated(
+                Rule::FalselyLost,
+                format!("client {client} lost what nothing could take"),
+            );
         }
     }
 
@@ -266,8 +269,9 @@ impl Checker {
             let now = store.now();
             store.cells().look(&key, now)
         });
-        Record::of(look.cell.as_ref())
-            .is_some_and(|record| record.token == live.claim.token().get() && record.alive(look.clock))
+        Record::of(look.cell.as_ref()).is_some_and(|record| {
+            record.token == live.claim.token().get() && record.alive(look.clock)
+        })
     }
 
     /// The end of the world: what every operation was told is what happened.

@@ -187,8 +187,7 @@ impl Plan {
             })
             .collect();
         let skew = if dice.chance(400) { job.period.as_micros() as u64 * 3 } else { 0 };
-        let off =
-            (0..crowd).map(|_| dice.below(2 * skew + 1).cast_signed() - skew.cast_signed());
+        let off = (0..crowd).map(|_| dice.below(2 * skew + 1).cast_signed() - skew.cast_signed());
         let off = off.collect();
         let tasks = (0..dice.between(crowd, crowd + 2))
             .map(|number| Task {
