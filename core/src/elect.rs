@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::client::Client;
@@ -42,7 +42,7 @@ pub struct Election {
 }
 
 /// Who leads.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Leader {
     /// Its fencing token; `None` if it is not fencelock's.
     pub token: Option<Token>,
@@ -107,7 +107,12 @@ impl Election {
 
     /// Follows who leads.
     pub fn observe(&self) -> Observer {
-        Observer { election: self.clone(), seen: None, next: Instant::default() }
+        self.observe_after(None)
+    }
+
+    /// The same, by somebody who has seen this before.
+    pub(crate) fn observe_after(&self, seen: Option<Option<Leader>>) -> Observer {
+        Observer { election: self.clone(), seen, next: Instant::default() }
     }
 }
 

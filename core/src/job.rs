@@ -229,6 +229,11 @@ impl Run {
         self.begun.end(Ending::Succeeded).await
     }
 
+    /// Leaves the run to others, as if it had not begun.
+    pub(crate) fn take_back(self) {
+        self.begun.take_back();
+    }
+
     /// Marks the run as failed.
     pub async fn fail(self) -> Released {
         self.begun.end(Ending::Failed).await

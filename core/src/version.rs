@@ -166,7 +166,7 @@ impl Versioned {
     }
 
     /// What an update that a binding drives does before it tries again.
-    pub(crate) async fn rest(&self, tries: u32) -> Result<()> {
+    pub(crate) async fn back_off(&self, tries: u32) -> Result<()> {
         self.core()?.rest(&self.key, self.terms(), tries).await
     }
 

@@ -55,6 +55,11 @@ impl Begun {
         receiver.await.unwrap_or(Released::AlreadyLost)
     }
 
+    /// Leaves the run to others.
+    pub(crate) fn take_back(mut self) {
+        self.tell(Ending::TakenBack, None);
+    }
+
     fn tell(&mut self, ending: Ending, reply: Option<oneshot::Sender<Released>>) {
         let Some(order) = self.order.take() else { return };
         self.hold.serve(0);
