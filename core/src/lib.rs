@@ -30,6 +30,7 @@
 pub mod mutation;
 
 mod algorithm;
+mod all;
 #[cfg(feature = "tokio")]
 pub mod blocking;
 mod client;
@@ -47,10 +48,12 @@ pub mod options;
 pub mod port;
 mod released;
 pub mod runtime;
+mod scope;
 #[cfg(feature = "tokio")]
 mod url;
 mod version;
 
+pub use all::{All, AllGuard};
 #[cfg(feature = "tokio")]
 pub use client::connect;
 pub use client::{Client, ClientBuilder};
@@ -63,4 +66,5 @@ pub use job::{Job, JobState, Run, RunClaim, Status};
 pub use lock::Lock;
 pub use port::Version;
 pub use released::Released;
+pub use scope::Scope;
 pub use version::{Snapshot, Swapped, Versioned};
