@@ -41,6 +41,16 @@ pub async fn connect(url: &str) -> Result<Client> {
     Client::builder().connect(url).await
 }
 
+/// Connects a gate for resources on a Redis server, on the tokio runtime this is called in; see
+/// [`RedisGate`](crate::driver::redis::RedisGate). Of the URL's options `timeout` and `connect_timeout` count.
+#[cfg(feature = "redis")]
+pub async fn connect_gate(url: &str) -> Result<crate::driver::redis::RedisGate> {
+    let url = StoreUrl::parse(url)?;
+    let mut options = Options::default();
+    options.set_all(url.options(), true)?;
+    url.open_gate(&options, current_runtime()?).await
+}
+
 #[cfg(feature = "tokio")]
 fn current_runtime() -> Result<RuntimeHandle> {
     let runtime = crate::runtime::TokioRuntime::current();

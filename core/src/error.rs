@@ -153,6 +153,12 @@ impl Error {
         Self::new(Code::NotHeld, "this guard was given back before; acquire the lock again")
     }
 
+    pub(crate) fn refused_by_gate() -> Self {
+        let message =
+            "the write was refused: a newer holder has written since; acquire the lock again";
+        Self::new(Code::Lost, message)
+    }
+
     pub(crate) fn closed() -> Self {
         Self::new(Code::Closed, "this client was closed; connect again")
     }

@@ -56,6 +56,8 @@ mod version;
 pub use all::{All, AllGuard};
 #[cfg(feature = "tokio")]
 pub use client::connect;
+#[cfg(feature = "redis")]
+pub use client::connect_gate;
 pub use client::{Client, ClientBuilder};
 pub use elect::{Election, Leader, Leadership, Observer};
 pub use error::{Code, Error, Result};

@@ -10,6 +10,8 @@
 //! ```
 
 mod election;
+#[cfg(feature = "redis")]
+mod gate;
 mod job;
 mod version;
 
@@ -20,6 +22,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 pub use self::election::{Election, Leadership, Observer};
+#[cfg(feature = "redis")]
+pub use self::gate::RedisGate;
 pub use self::job::{Job, Run};
 pub use self::version::Versioned;
 use crate::error::Result;

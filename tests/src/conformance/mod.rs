@@ -2,6 +2,8 @@
 
 mod ask;
 pub mod case;
+pub mod cell_step;
+mod cells;
 mod check;
 mod claim;
 mod engine;

@@ -45,6 +45,7 @@
 mod address;
 mod cell;
 mod fault;
+mod gate;
 mod guarantees;
 mod link;
 mod notice;
@@ -59,6 +60,7 @@ use redis::{Cmd, Pipeline, Value};
 use url::Url;
 
 use self::address::Address;
+pub use self::gate::RedisGate;
 use self::link::{Link, Live};
 use self::request::{Request, is_unknown_script};
 use self::script::{Script, Texts};

@@ -1,4 +1,4 @@
-//! Where a lock's side record lies: one hash beside the lock, in the lock's own hash slot. And where cells lie.
+//! Where a lock's side record lies: one hash beside the lock, in the lock's own hash slot. Where cells and gates lie likewise.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -18,6 +18,11 @@ pub(super) fn record_key(key: &str) -> String {
 /// The key of a cell.
 pub(super) fn cell_key(cell: &CellKey) -> String {
     [OPENING, &tag(&cell.name), "}:", cell.family.word(), ":", &cell.name].concat()
+}
+
+/// The key of the newest token that has written a key.
+pub(super) fn gate_key(key: &str) -> String {
+    [OPENING, &tag(key), "}:gate:", key].concat()
 }
 
 /// The lock whose side record lies under this key, if it is one.
