@@ -10,14 +10,17 @@ use serde_json::Value;
 
 use crate::algorithm::Core;
 use crate::all::All;
+use crate::elect::Election;
 use crate::error::{Error, Result};
 use crate::event::{Event, Events};
+use crate::job::Job;
 use crate::lock::Lock;
 use crate::options::{Dialect, Options, check_name};
 use crate::port::{Capabilities, LeaseHandle, LeaseStore, LockKey, Mode, RuntimeHandle};
 use crate::scope::Scope;
 #[cfg(feature = "tokio")]
 use crate::url::StoreUrl;
+use crate::version::Versioned;
 
 /// Connects to the store a URL names, on the tokio runtime this is called in.
 ///
@@ -36,6 +39,16 @@ use crate::url::StoreUrl;
 #[cfg(feature = "tokio")]
 pub async fn connect(url: &str) -> Result<Client> {
     Client::builder().connect(url).await
+}
+
+/// Connects a gate for resources on a Redis server, on the tokio runtime this is called in; see
+/// [`RedisGate`](crate::driver::redis::RedisGate). Of the URL's options `timeout` and `connect_timeout` count.
+#[cfg(feature = "redis")]
+pub async fn connect_gate(url: &str) -> Result<crate::driver::redis::RedisGate> {
+    let url = StoreUrl::parse(url)?;
+    let mut options = Options::default();
+    options.set_all(url.options(), true)?;
+    url.open_gate(&options, current_runtime()?).await
 }
 
 #[cfg(feature = "tokio")]
@@ -100,6 +113,21 @@ impl Client {
     /// language.
     pub fn lock(&self, name: &str) -> Lock {
         Lock::new(self.clone(), name)
+    }
+
+    /// A value by name that is replaced only if nobody was faster; see [`Versioned`].
+    pub fn version(&self, name: &str) -> Versioned {
+        Versioned::new(self.clone(), name)
+    }
+
+    /// A scheduled job: at most one run in each `period` (10 ms or longer), whoever asks for it; see [`Job`].
+    pub fn job(&self, name: &str, period: Duration) -> Job {
+        Job::new(self.clone(), name, period)
+    }
+
+    /// An election: one leader at a time, the next one in order; see [`Election`].
+    pub fn elect(&self, name: &str) -> Election {
+        Election::new(self.clone(), name)
     }
 
     /// The reading side of a read-write lock: any number of readers, and no writer beside them. A writer that waits is

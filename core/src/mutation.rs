@@ -164,6 +164,34 @@ mod table {
         AllWithoutALook,
         /// The gate lets older tokens pass.
         GateLetsOlderPass,
+        /// A cell is replaced whatever its version.
+        SwapWithoutVersionCheck,
+        /// Versions are a bare counter, which starts over when the cell is gone.
+        BareCounterVersion,
+        /// A deleted cell leaves no memory of its version.
+        DeletionForgotten,
+        /// A cell remembers only its newest change.
+        TrailForgotten,
+        /// A compare-and-set that was not answered is taken for done.
+        UnknownSwapBelieved,
+        /// A compare-and-set that was not answered is made anew, without a look at whether it was carried out.
+        BlindRetry,
+        /// A run ends a job's record whoever it belongs to.
+        JobEndsWithoutToken,
+        /// A run is named by the moment it is asked for instead of its scheduled instant.
+        JobByAskingTime,
+        /// A run is named by its client's clock instead of the store's.
+        JobByLocalClock,
+        /// A dead run is run again though nobody asked for that.
+        DeadRunRetried,
+        /// A job starts while its last run is still alive.
+        JobOverlaps,
+        /// A run's deadline counts from the answer to its start.
+        RunCountedFromReply,
+        /// A start that was given up is not taken back.
+        GivenUpRunForgotten,
+        /// An observer of an election tells only who leads at its first look.
+        ObserverGoesByFirstLook,
     }
 
     impl Mutant {

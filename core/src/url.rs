@@ -51,6 +51,24 @@ impl StoreUrl {
         }
     }
 
+    /// A gate on the server.
+    #[cfg(feature = "redis")]
+    pub(crate) async fn open_gate(
+        &self,
+        options: &Options,
+        runtime: RuntimeHandle,
+    ) -> Result<crate::driver::redis::RedisGate> {
+        match self.url.scheme() {
+            "redis" | "rediss" | "redis+unix" => {
+                crate::driver::redis::RedisGate::connect(&self.url, options, runtime).await
+            }
+            _ => Err(Error::invalid(
+                "url",
+                "a gate of this kind stands on a Redis server; give its URL",
+            )),
+        }
+    }
+
     #[cfg_attr(
         not(any(feature = "redis", feature = "sqlite")),
         allow(clippy::unused_async, unused_variables)

@@ -134,8 +134,14 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &["model"],
         shows: "simulated worlds, without a violation",
         needs: &[],
-        steps: &[cargo!("sim", "--seeds", "10000")],
-        full: &[cargo!("sim", "--seeds", "100000")],
+        steps: &[
+            cargo!("sim", "--seeds", "10000"),
+            cargo!("sim", "--about", "cells", "--seeds", "10000"),
+        ],
+        full: &[
+            cargo!("sim", "--seeds", "100000"),
+            cargo!("sim", "--about", "cells", "--seeds", "100000"),
+        ],
     },
     Part {
         name: "mutants",
@@ -158,7 +164,7 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &["faults"],
         shows: "Redis: bad input, faults on a real server, cut connections",
         needs: &[Need::RedisServer],
-        steps: &[Step::Tests(Targets::Named(&["redis_faults", "redis_layout"]))],
+        steps: &[Step::Tests(Targets::Named(&["redis_faults", "redis_gate", "redis_layout"]))],
         full: &[],
     },
     Part {
@@ -166,7 +172,7 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &["redis", "sqlite"],
         shows: "random steps, the model against SQLite and Redis, outcome by outcome",
         needs: &[Need::RedisServer],
-        steps: &[Step::Tests(Targets::Named(&["equivalence"]))],
+        steps: &[Step::Tests(Targets::Named(&["equivalence", "equivalence_cells"]))],
         full: &[],
     },
     Part {

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use futures_util::future::select;
+use futures_util::future::{join, select};
 
 use super::cohort::{Cohorts, Local};
 use super::floors::Floors;
 use super::hold::Hold;
+use super::job::Tending;
 use super::renew::{News, Wheel};
 use super::undo::{self, UndoSender};
 use crate::error::Result;
@@ -26,6 +27,7 @@ pub(crate) struct Core {
     pub(super) cohorts: Mutex<Cohorts>,
     pub(super) undo: UndoSender,
     pub(super) floors: Floors,
+    pub(super) tending: Tending,
     pub(super) closed: AtomicBool,
 }
 
@@ -46,6 +48,7 @@ impl Core {
             cohorts: Mutex::default(),
             undo,
             floors: Floors::default(),
+            tending: Tending::default(),
             closed: AtomicBool::new(false),
         });
         let listener = Arc::downgrade(&wheel);
@@ -152,7 +155,9 @@ impl Core {
             self.leave_later(&lock, owner, Some(ttl.max(TOMBSTONE_LIFE)));
         }
         let end = self.runtime.now() + patience;
-        select(Box::pin(self.undo.flush()), self.runtime.sleep_until(end)).await;
+        let settled = join(self.undo.flush(), self.tending.close());
+        select(Box::pin(settled), self.runtime.sleep_until(end)).await;
+        self.tending.give_up();
         self.wheel.close();
         self.store.close().await;
     }
@@ -161,9 +166,10 @@ impl Core {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// How many attempts, tickets and holds the wheel carries, and how many locks have a cohort: both 0 at rest.
+    /// How many attempts, tickets and holds the wheel carries and runs are tended to, and how many locks have a cohort:
+    /// both 0 at rest.
     pub(crate) fn load(&self) -> (usize, usize) {
-        (self.wheel.len(), self.cohorts.lock().len())
+        (self.wheel.len() + self.tending.count(), self.cohorts.lock().len())
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::cell::Cells;
 use super::key::{LockKey, OwnerId};
 use super::marker::{MaybeSend, MaybeSync};
 use super::mode::{Kind, Mode};
@@ -32,6 +33,8 @@ pub mod limits {
     pub const FLOOR_AHEAD: Duration = Duration::from_mins(1);
     /// The counter outlives its last token by this many ttls.
     pub const COUNTER_TTLS: u32 = 10;
+    /// How many of its newest changes a cell remembers.
+    pub const TRAIL: usize = 16;
 }
 
 /// What a store is able to do, and how long its tokens last.
@@ -345,6 +348,11 @@ pub trait LeaseStore: MaybeSend + MaybeSync + 'static {
 
     /// The locks on the store whose key begins with `prefix`, in order, as far as the store remembers them.
     fn names(&self, prefix: &str) -> impl Future<Output = Result<Vec<LockKey>>> + MaybeSend;
+
+    /// The same store's cells, if it keeps any.
+    fn cells(&self) -> Option<Cells<'_>> {
+        None
+    }
 
     /// Lets go of connections, files and sockets. Steps after it answer `closed`.
     fn close(&self) -> impl Future<Output = ()> + MaybeSend;

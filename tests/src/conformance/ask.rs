@@ -18,18 +18,18 @@ impl Run<'_> {
         let dialect = ask.options.get("dialect").and_then(Value::as_str).map(str::to_owned);
         let key = (lock.clone(), dialect);
         locked(&self.notes.locks).insert(key.clone());
-        let by = match ask.by.as_str() {
-            "any" => {
-                let turn = self.notes.turns.fetch_add(1, Ordering::Relaxed);
-                self.case.actors[turn % self.case.actors.len()].clone()
-            }
-            by => by.to_owned(),
-        };
+        let by = self.actor_named(&ask.by);
         let mut options = ask.options.clone();
         if let Some(Value::String(label)) = options.get_mut("label") {
             *label = scope.fill_in(label);
         }
         let call = match ask.work {
+            _ if ask.elect && once => Call::TryCampaign { lock, options },
+            _ if ask.elect => Call::Campaign { lock, options },
+            _ if ask.job.is_some() => {
+                let (period, at) = ask.job.as_ref().map_or((0.0, None), |job| (job.period, job.at));
+                Call::StartJob { lock, options, period, at }
+            }
             Some(work) => Call::With { lock, options, work: work as f64 },
             None if once => Call::Try { lock, options },
             None => Call::Acquire { lock, options },
@@ -39,6 +39,15 @@ impl Run<'_> {
             ask.r#as.as_ref(),
             Entry { by, lock: key, reply, grant: None, fate: Fate::Asked },
         )
+    }
+
+    /// `any` is the next actor.
+    pub(super) fn actor_named(&self, name: &str) -> String {
+        if name != "any" {
+            return name.to_owned();
+        }
+        let turn = self.notes.turns.fetch_add(1, Ordering::Relaxed);
+        self.case.actors[turn % self.case.actors.len()].clone()
     }
 
     pub(super) async fn acquire(

@@ -135,6 +135,12 @@ impl Run<'_> {
             | Step::Redis(_)
             | Step::Server(_) => self.on_world(scope, step).await?,
             Step::State(state) => self.state(scope, state).await?,
+            Step::Job(_)
+            | Step::Leader(_)
+            | Step::Observe(_)
+            | Step::Value(_)
+            | Step::Write(_)
+            | Step::Update(_) => self.on_cells(scope, step).await?,
             Step::Names(names) => {
                 let prefix = format!("{}{}", self.prefix, names.prefix);
                 let seen = self.ask_now(&names.by, Call::Names { prefix }).await?;

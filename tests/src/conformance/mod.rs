@@ -3,6 +3,8 @@
 mod ask;
 pub mod binding;
 pub mod case;
+pub mod cell_step;
+mod cells;
 mod check;
 mod claim;
 mod engine;

@@ -43,4 +43,8 @@ pub(super) const GUARANTEES: &[Guarantee] = &[
         "renew is false",
         "a foreign delete or data loss is not told before the deadline; the fence covers it",
     ),
+    Guarantee::new(
+        "the data is lost or falls back: jobs and versions",
+        "the instant a job ran last may be run once more; tokens and versions still rise, as far as the clock does not step back",
+    ),
 ];

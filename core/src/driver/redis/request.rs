@@ -184,7 +184,7 @@ fn numbers(take: &Take) -> [u8; 17] {
 }
 
 /// The unit of Redis' leases. Rounded up: a lock never ends before we were told it would.
-fn millis(time: Duration) -> u64 {
+pub(super) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_micros().div_ceil(1000)).unwrap_or(u64::MAX >> 11).max(1)
 }
 

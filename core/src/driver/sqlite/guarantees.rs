@@ -35,4 +35,8 @@ pub(super) const GUARANTEES: &[Guarantee] = &[
         "the file lies on a network file system",
         "not supported: SQLite's shared memory does not cross machines",
     ),
+    Guarantee::new(
+        "the data is lost or falls back: jobs and versions",
+        "the instant a job ran last may be run once more; tokens and versions still rise, as far as the clock does not step back",
+    ),
 ];

@@ -3,85 +3,27 @@
 //! A binding submits an operation, gets a number, can abort it, and drains completions in batches when it is woken. Guards
 //! live here behind numbers, so nothing heavy crosses. A grant nobody collects is released.
 
+mod election;
+mod held;
+mod job;
+mod lock;
+mod operation;
+mod version;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 
 use futures_util::future::{AbortHandle, Abortable};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use self::held::Held;
+pub use self::operation::{Granted, Operation};
 use crate::client::Client;
 use crate::error::{Code, Error, Result};
-use crate::guard::{Claim, Guard};
-use crate::lock::Lock;
+use crate::guard::Claim;
 use crate::port::{BoxFuture, RuntimeHandle};
-use crate::released::Released;
 use crate::runtime::sync::Mutex;
-
-/// Something a binding asks for.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(tag = "op", rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Operation {
-    /// Wait for a lock. Completes with a [`Granted`].
-    Acquire {
-        /// The lock.
-        name: String,
-        /// Options by name; times in milliseconds.
-        #[serde(default)]
-        options: Map<String, Value>,
-    },
-    /// Ask once. Completes with a [`Granted`] or null.
-    TryAcquire {
-        /// The lock.
-        name: String,
-        /// Options by name; times in milliseconds.
-        #[serde(default)]
-        options: Map<String, Value>,
-    },
-    /// Give a guard back. Completes with a [`Released`].
-    Release {
-        /// The guard's number.
-        guard: u64,
-    },
-    /// Push the end of a guard's lease. Completes with null.
-    Extend {
-        /// The guard's number.
-        guard: u64,
-        /// The lease from now on, in milliseconds.
-        ttl: f64,
-    },
-    /// Completes with null when the guard is lost, with the error `not_held` when it was given back before that.
-    Lost {
-        /// The guard's number.
-        guard: u64,
-    },
-    /// Who holds a lock and who waits. Completes with the state.
-    Inspect {
-        /// The lock.
-        name: String,
-        /// Options by name.
-        #[serde(default)]
-        options: Map<String, Value>,
-    },
-    /// The names of the locks the store knows. Completes with a list.
-    Names {
-        /// How they begin.
-        prefix: String,
-    },
-    /// Disconnect. Completes with null.
-    Close,
-}
-
-/// What an acquire completes with.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Granted {
-    /// The guard's number, for release, extend and lost.
-    pub guard: u64,
-    /// The fencing token.
-    pub token: u64,
-}
 
 /// An operation's end.
 #[derive(Clone, Debug)]
@@ -132,16 +74,16 @@ struct State {
     numbers: u64,
     running: BTreeMap<u64, AbortHandle>,
     done: Vec<Completion>,
-    guards: BTreeMap<u64, Guard>,
+    held: BTreeMap<u64, Held>,
 }
 
 impl State {
     /// Makes a grant nobody will collect a cancellation; its guard is to be dropped when the state is unlocked.
-    fn take_grant(&mut self, done: &mut Completion) -> Option<Guard> {
+    fn take_grant(&mut self, done: &mut Completion) -> Option<Held> {
         let value = done.result.as_ref().ok()?;
         let granted = Granted::deserialize(value).ok()?;
         done.result = Err(Error::new(Code::Cancelled, "the operation was aborted"));
-        self.guards.remove(&granted.guard)
+        self.held.remove(&granted.guard)
     }
 }
 
@@ -194,7 +136,7 @@ impl Facade {
         let uncollected = state.take_grant(&mut done);
         state.done.insert(place, done);
         drop(state);
-        drop(uncollected);
+        uncollected.map(Held::take_back);
     }
 
     /// Takes all completions.
@@ -204,97 +146,93 @@ impl Facade {
 
     /// Whether the guard may be relied on at this very moment; false for one that was given back.
     pub fn is_held(&self, guard: u64) -> bool {
-        self.shared.state.lock().guards.get(&guard).is_some_and(|guard| guard.is_held())
+        self.claim(guard).is_ok_and(|claim| claim.is_held())
     }
 
     /// How long the guard may still be relied on, in milliseconds; 0 for one that was given back.
     pub fn remaining(&self, guard: u64) -> f64 {
-        let remaining = self.shared.state.lock().guards.get(&guard).map(|guard| guard.remaining());
+        let remaining = self.claim(guard).map(|claim| claim.remaining());
         remaining.unwrap_or_default().as_secs_f64() * 1000.0
     }
 
     /// Gives a guard back without waiting: for collectors of forgotten handles.
     pub fn forget(&self, guard: u64) {
-        let guard = self.shared.state.lock().guards.remove(&guard);
+        let guard = self.shared.state.lock().held.remove(&guard);
         drop(guard);
     }
 
     /// Operations under way, completions not drained, guards not given back: all 0 at rest.
     pub fn load(&self) -> (usize, usize, usize) {
         let state = self.shared.state.lock();
-        (state.running.len(), state.done.len(), state.guards.len())
-    }
-
-    fn lock(&self, name: &str, options: Map<String, Value>) -> Lock {
-        options
-            .into_iter()
-            .fold(self.client.lock(name), |lock, (name, value)| lock.option(&name, value))
+        (state.running.len(), state.done.len(), state.held.len())
     }
 
     fn claim(&self, guard: u64) -> Result<Claim> {
         let state = self.shared.state.lock();
-        state.guards.get(&guard).map(Guard::claim).ok_or_else(Error::not_held)
+        state.held.get(&guard).map(Held::claim).ok_or_else(Error::not_held)
     }
 
-    fn work(&self, operation: Operation) -> BoxFuture<'static, Result<Value>> {
-        let shared = Arc::downgrade(&self.shared);
-        let client = self.client.clone();
+    /// Takes what is behind a number, if it is of this sort.
+    fn take<T>(&self, guard: u64, sort: impl FnOnce(Held) -> Result<T, Held>) -> Result<T> {
+        let mut state = self.shared.state.lock();
+        let held = state.held.remove(&guard).ok_or_else(Error::not_held)?;
+        sort(held).map_err(|held| {
+            let wrong = held.wrong_sort();
+            state.held.insert(guard, held);
+            wrong
+        })
+    }
+
+    fn work(&self, operation: Operation) -> Work {
+        use Operation as Op;
         match operation {
-            Operation::Acquire { name, options } => {
-                let lock = self.lock(&name, options);
-                Box::pin(async move { Shared::keep(&shared, lock.acquire().await?) })
+            Op::Acquire { name, options } => self.acquire(&name, options),
+            Op::TryAcquire { name, options } => self.try_acquire(&name, options),
+            Op::Release { guard } => self.release(guard),
+            Op::Extend { guard, ttl } => self.extend(guard, ttl),
+            Op::Lost { guard } => self.lost(guard),
+            Op::Inspect { name, options } => self.inspect(&name, options),
+            Op::Names { prefix } => self.names(prefix),
+            Op::ReadVersion { name, options } => self.read_version(&name, options),
+            Op::CompareAndSet { name, options, expected, value } => {
+                self.compare_and_set(&name, options, expected, value)
             }
-            Operation::TryAcquire { name, options } => {
-                let lock = self.lock(&name, options);
-                Box::pin(async move {
-                    let guard = lock.try_acquire().await?;
-                    guard.map_or(Ok(Value::Null), |guard| Shared::keep(&shared, guard))
-                })
+            Op::DeleteVersion { name, expected } => self.delete_version(&name, expected),
+            Op::BackOff { name, options, tries } => self.back_off(&name, options, tries),
+            Op::StartJob { name, period, at, options } => {
+                self.start_job(&name, period, at, options)
             }
-            Operation::Release { guard } => {
-                let guard =
-                    self.shared.state.lock().guards.remove(&guard).ok_or_else(Error::not_held);
-                Box::pin(async move {
-                    let released: Released = guard?.release().await;
-                    Ok(json!(released))
-                })
-            }
-            Operation::Extend { guard, ttl } => {
-                let claim = self.claim(guard);
-                Box::pin(async move {
-                    let ttl = Duration::try_from_secs_f64(ttl / 1000.0).unwrap_or_default();
-                    claim?.extend(ttl).await?;
-                    Ok(Value::Null)
-                })
-            }
-            Operation::Lost { guard } => {
-                let claim = self.claim(guard);
-                Box::pin(async move {
-                    if claim?.ended().await { Ok(Value::Null) } else { Err(Error::not_held()) }
-                })
-            }
-            Operation::Inspect { name, options } => {
-                let lock = self.lock(&name, options);
-                Box::pin(async move { Ok(json!(lock.inspect().await?)) })
-            }
-            Operation::Names { prefix } => {
-                Box::pin(async move { Ok(json!(client.names(&prefix).await?)) })
-            }
-            Operation::Close => Box::pin(async move {
-                client.close().await;
-                Ok(Value::Null)
-            }),
+            Op::EndJob { guard, succeeded } => self.end_job(guard, succeeded),
+            Op::InspectJob { name, period } => self.inspect_job(&name, period),
+            Op::Campaign { name, options } => self.campaign(&name, options),
+            Op::TryCampaign { name, options } => self.try_campaign(&name, options),
+            Op::Leader { name } => self.leader(&name),
+            Op::Observe { name, options, seen } => self.observe(&name, options, seen),
+            Op::Close => self.close(),
         }
     }
 }
 
+/// Options by name.
+type Named = Map<String, Value>;
+
+/// What an operation does.
+type Work = BoxFuture<'static, Result<Value>>;
+
+/// Gives the options of an operation to what it is about.
+fn with_options<T>(of: T, options: Named, set: impl Fn(T, &str, Value) -> T) -> T {
+    options.into_iter().fold(of, |of, (name, value)| set(of, &name, value))
+}
+
 impl Shared {
-    fn keep(shared: &Weak<Self>, guard: Guard) -> Result<Value> {
+    /// Gives what is held a number.
+    fn keep(shared: &Weak<Self>, held: Held) -> Result<Value> {
         let shared = shared.upgrade().ok_or_else(Error::closed)?;
         let mut state = shared.state.lock();
         state.numbers += 1;
-        let granted = Granted { guard: state.numbers, token: guard.token().get() };
-        state.guards.insert(granted.guard, guard);
+        let (guard, token) = (state.numbers, held.claim().token().get());
+        let granted = Granted { guard, token, instant: held.instant() };
+        state.held.insert(guard, held);
         Ok(json!(granted))
     }
 
@@ -311,7 +249,7 @@ impl Shared {
             state.done.push(done);
             state.done.len() == 1
         };
-        drop(uncollected);
+        uncollected.map(Held::take_back);
         if first {
             (self.wake)();
         }
@@ -332,8 +270,8 @@ impl Drop for Facade {
     fn drop(&mut self) {
         let mut state = self.shared.state.lock();
         state.running.values().for_each(AbortHandle::abort);
-        let guards = std::mem::take(&mut state.guards);
+        let held = std::mem::take(&mut state.held);
         drop(state);
-        drop(guards);
+        drop(held);
     }
 }

@@ -9,12 +9,23 @@
 //! # Ok::<(), fencelock::Error>(())
 //! ```
 
+mod election;
+#[cfg(feature = "redis")]
+mod gate;
+mod job;
+mod version;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 
+pub use self::election::{Election, Leadership, Observer};
+#[cfg(feature = "redis")]
+pub use self::gate::RedisGate;
+pub use self::job::{Job, Run};
+pub use self::version::Versioned;
 use crate::error::Result;
 use crate::guard::Claim;
 use crate::port::State;
@@ -45,6 +56,21 @@ impl Client {
     /// A lock by name; see [`fencelock::Client::lock`](crate::Client::lock).
     pub fn lock(&self, name: &str) -> Lock {
         Lock { inner: self.inner.lock(name), runtime: self.runtime.clone() }
+    }
+
+    /// A value by name; see [`fencelock::Client::version`](crate::Client::version).
+    pub fn version(&self, name: &str) -> Versioned {
+        Versioned { inner: self.inner.version(name), runtime: self.runtime.clone() }
+    }
+
+    /// A scheduled job; see [`fencelock::Client::job`](crate::Client::job).
+    pub fn job(&self, name: &str, period: Duration) -> Job {
+        Job { inner: self.inner.job(name, period), runtime: self.runtime.clone() }
+    }
+
+    /// An election; see [`fencelock::Client::elect`](crate::Client::elect).
+    pub fn elect(&self, name: &str) -> Election {
+        Election { inner: self.inner.elect(name), runtime: self.runtime.clone() }
     }
 
     /// The names of the locks the store knows, in order.
