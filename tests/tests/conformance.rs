@@ -7,6 +7,8 @@ use fencelock_tests::conformance::{Grid, case, columns};
 
 /// Fewer would mean that cases were lost on the way.
 const LEAST: usize = 60;
+/// Cells played at once.
+const AT_ONCE: usize = 32;
 
 #[tokio::main(worker_threads = 4)]
 async fn main() -> ExitCode {
@@ -17,7 +19,7 @@ async fn main() -> ExitCode {
         cases.retain(|case| case.name.contains(&only));
     }
     let columns = columns(Path::new(env!("CARGO_BIN_EXE_actor")));
-    let (report, well) = Grid::play(cases, columns).await.report();
+    let (report, well) = Grid::play(cases, columns, AT_ONCE).await.report();
     println!("{report}");
     if well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

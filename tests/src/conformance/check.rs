@@ -21,6 +21,7 @@ pub(super) fn end(expect: &Expect, end: &End) -> Result<(), String> {
                 None => Err(format!("expected a grant, got {end:?}")),
             };
         }
+        (Expect::Taken, end) => grant(end).is_some(),
         (Expect::None, End::Ok(value)) => value.is_null(),
         (Expect::Done, End::Ok(_)) => true,
         (Expect::Released, End::Ok(value)) => value == "released",
