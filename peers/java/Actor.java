@@ -30,8 +30,6 @@ public final class Actor {
     /** What a guard stands for. */
     private interface Held {
         String release() throws Exception;
-
-        void extend(long ttl) throws Exception;
     }
 
     private record Lock(RLock lock, long thread) implements Held {
@@ -46,22 +44,12 @@ public final class Actor {
                 throw error;
             }
         }
-
-        public void extend(long ttl) throws Exception {
-            if (!lock.expireAsync(java.time.Duration.ofMillis(ttl)).get()) {
-                throw new IllegalStateException("the lock was lost");
-            }
-        }
     }
 
     private record Permit(RSemaphore semaphore) implements Held {
         public String release() throws Exception {
             semaphore.releaseAsync().get();
             return "released";
-        }
-
-        public void extend(long ttl) {
-            throw new UnsupportedOperationException("a permit of RSemaphore has no lease");
         }
     }
 
@@ -132,10 +120,6 @@ public final class Actor {
             case "acquire" -> take(request, false);
             case "try" -> take(request, true);
             case "release" -> GUARDS.remove(request.get("guard").getAsLong()).release();
-            case "extend" -> {
-                GUARDS.get(request.get("guard").getAsLong()).extend(request.get("ttl").getAsLong());
-                yield null;
-            }
             default -> throw new IllegalArgumentException("this actor does not know " + request.get("op"));
         };
     }

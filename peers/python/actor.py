@@ -71,7 +71,8 @@ class PythonRedisLock:
     """Knows whole seconds only. It does not poll: a release wakes one waiter, or the end of `expire` does."""
 
     def __init__(self, url):
-        self.client = redis.Redis.from_url(url)
+        # It waits inside one command, for longer than the connection's patience is by default.
+        self.client = redis.Redis.from_url(url, socket_timeout=None)
 
     def take(self, name, ttl, wait, renew):
         expire = max(1, round(ttl / 1000))

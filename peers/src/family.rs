@@ -191,7 +191,8 @@ fn java(sources: &Path, home: &Path) -> Result<Program, Lack> {
     run(&mut compile)?;
     let path = format!("{}:{libraries}", classes.display());
     // Quick to start rather than quick in the long run.
-    let flags = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-cp", &path, "Actor"];
+    let flags =
+        ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-cp", &path, "Actor"];
     Ok(flags.into_iter().fold(Program::new("java"), Program::with))
 }
 

@@ -161,6 +161,9 @@ impl Runner {
         if self.site.full {
             command.env("FENCELOCK_FULL", "1");
         }
+        if self.site.strict {
+            command.env("FENCELOCK_STRICT", "1");
+        }
         if let Some(Ok(path)) = &self.redis_server {
             command.env(server::REDIS_SERVER, path);
         }

@@ -178,6 +178,14 @@ pub(crate) const PARTS: &[Part] = &[
         full: &[],
     },
     Part {
+        name: "interop",
+        tags: &["redis"],
+        shows: "the clients of other libraries and ours hold the same locks, as a grid without a gap",
+        needs: &[Need::RedisServer],
+        steps: &[Step::Tests(Targets::Named(&["interop"]))],
+        full: &[],
+    },
+    Part {
         name: "faults",
         tags: &["redis", "sqlite"],
         shows: "cancelled acquires and killed holders leave nothing behind",

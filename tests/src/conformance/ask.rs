@@ -55,8 +55,11 @@ impl Run<'_> {
         once: bool,
     ) -> Result<(), String> {
         let what = self.start(scope, ask, once)?;
-        let normally =
-            if self.case.is_incumbent(&scope.entry(&what)?.by) { Expect::Taken } else { Expect::Granted };
+        let normally = if self.case.is_incumbent(&scope.entry(&what)?.by) {
+            Expect::Taken
+        } else {
+            Expect::Granted
+        };
         let expect = ask.expect.clone().or((ask.work.is_none()).then_some(normally));
         self.wait(scope, &Await { what, expect, within: None, took: ask.took }).await
     }

@@ -21,14 +21,13 @@ pub(super) fn end(expect: &Expect, end: &End) -> Result<(), String> {
                 None => Err(format!("expected a grant, got {end:?}")),
             };
         }
-        (Expect::Taken, end) => grant(end).is_some(),
         (Expect::None, End::Ok(value)) => value.is_null(),
         (Expect::Done, End::Ok(_)) => true,
         (Expect::Released, End::Ok(value)) => value == "released",
         (Expect::AlreadyLost, End::Ok(value)) => value == "already_lost",
         (Expect::Unconfirmed, End::Ok(value)) => value == "unconfirmed",
         (Expect::GivenUp, End::Error(refusal)) => refusal.code == fencelock::Code::Cancelled,
-        (Expect::GivenUp, end) => grant(end).is_some(),
+        (Expect::Taken | Expect::GivenUp, end) => grant(end).is_some(),
         _ => false,
     };
     if fits { Ok(()) } else { Err(format!("expected {expect:?}, got {end:?}")) }
