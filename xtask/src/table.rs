@@ -2,7 +2,7 @@
 //!
 //! All of them build with the profile `quick`, and all tests over the whole workspace: one set of features, one build.
 
-use crate::check::{deny, readme, rooms};
+use crate::check::{deny, readme, rooms, scenarios};
 use crate::part::{Need, Part, Step, Targets};
 
 const QUICK: &str = "--profile=quick";
@@ -41,6 +41,14 @@ pub(crate) const PARTS: &[Part] = &[
         shows: "rooms depend on each other as drawn, files stay short, every test is in a part",
         needs: &[],
         steps: &[Step::Check(rooms::check)],
+        full: &[],
+    },
+    Part {
+        name: "scenarios",
+        tags: &["lint"],
+        shows: "every bug that other lock libraries had has a test that carries its number",
+        needs: &[],
+        steps: &[Step::Check(scenarios::check)],
         full: &[],
     },
     Part {
@@ -158,7 +166,7 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &["faults"],
         shows: "Redis: bad input, faults on a real server, cut connections",
         needs: &[Need::RedisServer],
-        steps: &[Step::Tests(Targets::Named(&["redis_faults", "redis_layout"]))],
+        steps: &[Step::Tests(Targets::Named(&["redis_faults", "redis_layout", "redis_scenarios"]))],
         full: &[],
     },
     Part {

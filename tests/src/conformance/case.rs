@@ -90,6 +90,14 @@ impl Case {
         needs
     }
 
+    /// Its name, with the scenarios it stands for.
+    pub(super) fn title(&self) -> String {
+        let scenarios = self.why.iter().filter(|why| why.starts_with('B'));
+        let numbers: Vec<_> = scenarios.map(String::as_str).collect();
+        let name = &self.name;
+        if numbers.is_empty() { name.clone() } else { format!("{name} [{}]", numbers.join(" ")) }
+    }
+
     /// Whether this is a client of the other library.
     pub fn is_incumbent(&self, actor: &str) -> bool {
         self.incumbents.iter().any(|name| name == actor)

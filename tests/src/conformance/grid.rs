@@ -52,7 +52,7 @@ impl Grid {
             }
         }));
         let cells = cells.buffer_unordered(at_once).collect().await;
-        let rows = cases.iter().map(|case| case.name.clone()).collect();
+        let rows = cases.iter().map(Case::title).collect();
         Self { columns, rows, cells }
     }
 
