@@ -24,6 +24,8 @@ pub(crate) struct Part {
 pub(crate) enum Need {
     /// The program `redis-server`.
     RedisServer,
+    /// The program `ab`, which visits a page many times at once.
+    ApacheBench,
 }
 
 /// One command or check.

@@ -66,6 +66,7 @@ impl Runner {
         for need in part.needs {
             match need {
                 Need::RedisServer => self.redis_server().map_err(End::Lacking)?,
+                Need::ApacheBench => server::found("ab", "apache2-utils").map_err(End::Lacking)?,
             };
         }
         let limit = begin + if self.site.full { LIMIT_IN_FULL } else { LIMIT };

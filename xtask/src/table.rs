@@ -94,7 +94,7 @@ pub(crate) const PARTS: &[Part] = &[
                 expect: &[],
             },
             Step::Tests(Targets::Docs),
-            Step::Tests(Targets::Folder("examples/tests")),
+            Step::Tests(Targets::Named(&["programs", "readme"])),
         ],
         full: &[],
     },
@@ -207,6 +207,17 @@ pub(crate) const PARTS: &[Part] = &[
         shows: "the command line: run, inspect, ls, exit codes, signals",
         needs: &[Need::RedisServer],
         steps: &[Step::Tests(Targets::Folder("cli/tests"))],
+        full: &[],
+    },
+    Part {
+        name: "examples",
+        tags: &["redis"],
+        shows: "the shop and the counter: exact with the lock, and visibly not without",
+        needs: &[Need::RedisServer, Need::ApacheBench],
+        steps: &[
+            cargo!("build", QUICK, "--workspace", "--bin=fencelock"),
+            Step::Tests(Targets::Named(&["seeds"])),
+        ],
         full: &[],
     },
     Part {
