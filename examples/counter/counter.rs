@@ -69,7 +69,8 @@ async fn serve(mut counter: Counter, stream: TcpStream) -> Result<()> {
         header.clear();
     }
     let (status, text) = match counter.answer(&path).await {
-        Ok(Some(number)) => ("200 OK", number.to_string()),
+        // Of one length, since `ab` takes others for failures.
+        Ok(Some(number)) => ("200 OK", format!("{number:12}")),
         Ok(None) => ("404 Not Found", "no such page".to_owned()),
         Err(error) => ("500 Internal Server Error", error.to_string()),
     };

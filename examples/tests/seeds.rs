@@ -68,7 +68,7 @@ impl Counter {
     /// A thousand visitors, a hundred at a time.
     fn visited(&self, page: &str) {
         let page = format!("{}{page}", self.address);
-        let words = run(Command::new("ab").args(["-q", "-l", "-n", "1000", "-c", "100", &page]));
+        let words = run(Command::new("ab").args(["-q", "-n", "1000", "-c", "100", &page]));
         assert!(words.contains("Complete requests:      1000\n"), "{words}");
         assert!(words.contains("Failed requests:        0\n"), "{words}");
         assert!(!words.contains("Non-2xx responses"), "{words}");
@@ -81,7 +81,7 @@ impl Counter {
         write!(stream, "GET /{page} HTTP/1.0\r\n\r\n").expect("it reads");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("it answers");
-        let number = answer.trim().rsplit('\n').next().and_then(|line| line.parse().ok());
+        let number = answer.trim().rsplit('\n').next().and_then(|line| line.trim().parse().ok());
         number.unwrap_or_else(|| panic!("no number in {answer}"))
     }
 }
