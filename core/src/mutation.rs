@@ -138,6 +138,12 @@ mod table {
         KindIgnored,
         /// Several locks as one: those that are free are kept though others are not.
         AllTakesSome,
+        /// The first guard of a scope that is given back frees the hold of all.
+        ReentrantFreesEarly,
+        /// A guard of a scope that is given back twice counts twice.
+        ReentrantReleasedTwice,
+        /// Several as one are returned though the first was lost while the last was waited for.
+        AllWithoutALook,
         /// The gate lets older tokens pass.
         GateLetsOlderPass,
     }
