@@ -166,7 +166,12 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &["faults"],
         shows: "Redis: bad input, faults on a real server, cut connections",
         needs: &[Need::RedisServer],
-        steps: &[Step::Tests(Targets::Named(&["redis_faults", "redis_layout", "redis_scenarios"]))],
+        steps: &[Step::Tests(Targets::Named(&[
+            "redis_faults",
+            "redis_layout",
+            "redis_scenarios",
+            "redis_neighbours",
+        ]))],
         full: &[],
     },
     Part {

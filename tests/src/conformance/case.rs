@@ -75,9 +75,6 @@ pub enum Need {
     /// The other library says whether what it releases was still its own.
     #[serde(rename = "tells_loss")]
     TellsLoss,
-    /// A client of the other library that waits looks again by itself, and soon.
-    #[serde(rename = "polls")]
-    Polls,
 }
 
 impl Case {

@@ -23,16 +23,16 @@ pub struct Incumbent {
 /// All of them.
 pub(super) const INCUMBENTS: &[Incumbent] = {
     use Family::{Go, Java, Node, Python, Rust};
-    use Need::{Extends, Polls, Renews, TellsLoss};
+    use Need::{Extends, Renews, TellsLoss};
     &[
-        row("redis-py", Python, "plain:", &[Polls, Extends, TellsLoss]),
-        row("redis-py-asyncio", Python, "plain:", &[Polls, Extends, TellsLoss]),
+        row("redis-py", Python, "plain:", &[Extends, TellsLoss]),
+        row("redis-py-asyncio", Python, "plain:", &[Extends, TellsLoss]),
         row("python-redis-lock", Python, "plain:lock:", &[Extends, Renews, TellsLoss]),
-        row("node-redlock", Node, "plain:", &[Polls, Extends, TellsLoss]),
-        row("redis-semaphore", Node, "plain:mutex:", &[Polls, Renews]),
-        row("redsync", Go, "plain:", &[Polls, Extends, TellsLoss]),
-        row("redislock", Go, "plain:", &[Polls, Extends, TellsLoss]),
-        row("rslock", Rust, "plain:", &[Polls, Extends]),
+        row("node-redlock", Node, "plain:", &[Extends, TellsLoss]),
+        row("redis-semaphore", Node, "plain:mutex:", &[Renews]),
+        row("redsync", Go, "plain:", &[Extends, TellsLoss]),
+        row("redislock", Go, "plain:", &[Extends, TellsLoss]),
+        row("rslock", Rust, "plain:", &[Extends]),
         Incumbent { name: "redisson", family: Java, dialect: None, can: &[Renews, TellsLoss] },
     ]
 };
@@ -56,9 +56,6 @@ impl Incumbent {
             Need::Renews if !self.can.contains(&need) => Some("the library does not renew"),
             Need::TellsLoss if !self.can.contains(&need) => {
                 Some("the library does not tell what its release found")
-            }
-            Need::Polls if !self.can.contains(&need) => {
-                Some("the library waits for a signal that fencelock does not send")
             }
             _ => None,
         }
