@@ -7,7 +7,7 @@ use fencelock_peers::{Lack, Program};
 
 use super::case::{Case, Need};
 use super::ground::Backend;
-use super::incumbent::{INCUMBENTS, Incumbent, install};
+use super::incumbent::{ELSEWHERE, INCUMBENTS, Incumbent, install};
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -48,6 +48,13 @@ pub fn neighbours(rust: &Path) -> Vec<Column> {
 }
 
 impl Column {
+    /// The same library, while fencelock looks for its locks elsewhere.
+    #[must_use]
+    pub fn astray(&self) -> Self {
+        let incumbent = self.incumbent.clone().map(|(_, program)| (ELSEWHERE, program));
+        Self { language: ELSEWHERE.name, incumbent, ..self.clone() }
+    }
+
     fn of(backend: Backend, language: &'static str, program: Option<Program>) -> Self {
         Self { backend, language, program, incumbent: None, missing: None }
     }

@@ -70,6 +70,11 @@ impl Grid {
         reasons
     }
 
+    /// How many cells were played, and came to no harm.
+    pub fn passed(&self) -> usize {
+        self.cells.values().filter(|cell| matches!(cell, Cell::Passed(_))).count()
+    }
+
     /// The table, the failures in full, the reasons of cells that cannot be, and the sums. True if all is well.
     pub fn report(&self) -> (String, bool) {
         let mut text = String::new();

@@ -37,6 +37,9 @@ pub(super) const INCUMBENTS: &[Incumbent] = {
     ]
 };
 
+/// A library that keeps its locks where fencelock does not look: what has to fail the cases.
+pub(super) const ELSEWHERE: &Incumbent = &row("elsewhere", Family::Python, "plain:elsewhere:", &[]);
+
 const fn row(
     name: &'static str,
     family: Family,

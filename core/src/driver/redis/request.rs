@@ -157,7 +157,7 @@ fn write_arguments(command: &mut Cmd, step: &Step, channel: &str) {
             if step.kind != Kind::Mutex {
                 command.arg(code::of_mode(take.mode)).arg(take.limit);
             }
-            command
+            &mut *command
         }
         Action::Refresh { ttl } => command.arg(millis(*ttl)).arg(1),
         Action::Renew { ttl } => command.arg(millis(*ttl)).arg(0),
