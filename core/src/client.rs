@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::event::{Event, Events};
 use crate::job::Job;
 use crate::lock::Lock;
-use crate::options::{Options, check_name};
+use crate::options::{Dialect, Options, check_name};
 use crate::port::{Capabilities, LeaseHandle, LeaseStore, LockKey, Mode, RuntimeHandle};
 use crate::scope::Scope;
 #[cfg(feature = "tokio")]
@@ -167,13 +167,19 @@ impl Client {
         self.scope().lock(name)
     }
 
-    /// The names of the locks the store knows, in order. An empty prefix: all.
+    /// The names of the locks the store knows, in order, as [`Client::lock`] takes them. An empty prefix: all.
     pub async fn names(&self, prefix: &str) -> Result<Vec<String>> {
         if !prefix.is_empty() {
             check_name(prefix)?;
         }
-        let keys = self.core.store.names(prefix).await?;
-        Ok(keys.iter().map(|key: &LockKey| key.as_str().to_owned()).collect())
+        let before = if let Dialect::Plain { prefix } = &self.options.dialect {
+            prefix.as_str()
+        } else {
+            ""
+        };
+        let keys = self.core.store.names(&format!("{before}{prefix}")).await?;
+        let names = keys.iter().filter_map(|key: &LockKey| key.as_str().strip_prefix(before));
+        Ok(names.filter(|name| !name.is_empty()).map(str::to_owned).collect())
     }
 
     /// What this store is able to do, and what this configuration survives, in words.

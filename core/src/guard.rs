@@ -226,7 +226,7 @@ impl Guard {
         match core.give_up(local) {
             GivenUp::Passed => Released::Released,
             GivenUp::Free(hold) => core.free(hold).await,
-            GivenUp::HandedOver(answer) => answer.await.unwrap_or(Released::Unconfirmed),
+            GivenUp::HandedOver(hold, batch) => core.hand_over(hold, batch).await,
             GivenUp::NotMine => Released::AlreadyLost,
         }
     }

@@ -10,7 +10,8 @@ use serde_json::Value;
 
 pub(crate) use self::read::check_ttl;
 use self::read::{
-    boolean, check_pause, integer, map, optional, pause, positive, text, timeout, ttl, zero,
+    boolean, check_passes, check_pause, check_prefix, check_text, integer, map, optional, pause,
+    positive, text, timeout, ttl, zero,
 };
 use crate::error::{Error, Result};
 
@@ -193,10 +194,19 @@ impl Options {
             ("at_least_for", at_least_for),
             ("at_most_for", at_most_for),
         ];
-        match times.into_iter().find(|(_, time)| time.is_some_and(|time| time.is_zero())) {
-            Some((name, _)) => Err(zero(name)),
-            None => Ok(()),
+        if let Some((name, _)) =
+            times.into_iter().find(|(_, time)| time.is_some_and(|time| time.is_zero()))
+        {
+            return Err(zero(name));
         }
+        check_passes("local", self.local)?;
+        check_text("label", &self.label)?;
+        let mut words = self.metadata.iter().flat_map(|(key, value)| [key, value]);
+        words.try_for_each(|word| check_text("metadata", word))?;
+        if let Dialect::Plain { prefix } = &self.dialect {
+            check_prefix("dialect", prefix)?;
+        }
+        Ok(())
     }
 }
 
@@ -229,7 +239,8 @@ fn dialect(name: &'static str, value: &Value) -> Result<Dialect> {
     let text = text(name, value)?;
     match text.split_once(':') {
         None if text == "auto" => Ok(Dialect::Auto),
-        Some(("plain", prefix)) if prefix.len() <= 256 => {
+        Some(("plain", prefix)) => {
+            check_prefix(name, prefix)?;
             Ok(Dialect::Plain { prefix: prefix.to_owned() })
         }
         _ => Err(Error::invalid(
@@ -257,6 +268,23 @@ mod tests {
     fn an_unknown_option_names_the_nearest() {
         let error = Options::default().set("tll", &Value::Null).unwrap_err();
         assert_eq!((error.code(), error.fields()["nearest"].as_str()), (Code::Invalid, "ttl"));
+    }
+
+    #[test]
+    fn what_a_struct_was_filled_with_is_checked() {
+        let options = Options::default;
+        let plain = |prefix: String| Dialect::Plain { prefix };
+        for (bad, named) in [
+            (Options { local: u32::MAX, ..options() }, "local"),
+            (Options { label: "a\nb".into(), ..options() }, "label"),
+            (Options { metadata: [("a".into(), "\0".into())].into(), ..options() }, "metadata"),
+            (Options { dialect: plain("a\r".into()), ..options() }, "dialect"),
+            (Options { dialect: plain("a".repeat(257)), ..options() }, "dialect"),
+        ] {
+            let error = bad.check().unwrap_err();
+            assert_eq!((error.code(), error.fields()["argument"].as_str()), (Code::Invalid, named));
+        }
+        options().check().unwrap();
     }
 
     #[test]

@@ -55,6 +55,20 @@ impl StoreUrl {
         }
     }
 
+    /// A file or a set of locks in memory is on no other machine: `sqlite://a/locks.db` would leave `a` out.
+    fn check_host(&self) -> Result<()> {
+        let scheme = self.url.scheme();
+        match self.url.host_str().filter(|host| !host.is_empty()) {
+            Some(_) if matches!(scheme, "memory" | "sqlite") => Err(Error::invalid(
+                "url",
+                format!(
+                    "a `{scheme}` URL names no host; write `{scheme}:name` without the slashes, or three of them before a whole path"
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+
     #[cfg_attr(
         not(any(feature = "redis", feature = "sqlite")),
         allow(clippy::unused_async, unused_variables)
@@ -64,6 +78,7 @@ impl StoreUrl {
         options: &Options,
         runtime: RuntimeHandle,
     ) -> Result<LeaseHandle> {
+        self.check_host()?;
         match self.url.scheme() {
             "memory" => Ok(LeaseHandle::new(Memory::named(self.url.path()).store(runtime))),
             #[cfg(feature = "sqlite")]

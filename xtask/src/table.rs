@@ -146,9 +146,9 @@ pub(crate) const PARTS: &[Part] = &[
     Part {
         name: "mutants",
         tags: &["model"],
-        shows: "every deliberate breakage is seen by the simulator",
+        shows: "every deliberate breakage is seen by the simulator; every await point is dropped at",
         needs: &[],
-        steps: &[Step::Tests(Targets::Named(&["mutants"]))],
+        steps: &[Step::Tests(Targets::Named(&["mutants", "awaits"]))],
         full: &[],
     },
     Part {
@@ -186,9 +186,9 @@ pub(crate) const PARTS: &[Part] = &[
     Part {
         name: "faults",
         tags: &["redis", "sqlite"],
-        shows: "cancelled acquires and killed holders leave nothing behind",
+        shows: "cancelled acquires and killed holders leave nothing behind; the blocking twin keeps every promise",
         needs: &[Need::RedisServer],
-        steps: &[Step::Tests(Targets::Named(&["cancels", "kills"]))],
+        steps: &[Step::Tests(Targets::Named(&["cancels", "kills", "blocking"]))],
         full: &[],
     },
     Part {
@@ -216,6 +216,6 @@ pub(crate) const PARTS: &[Part] = &[
         shows: "the workloads run; figures are shown, no ratio is asserted",
         needs: &[Need::RedisServer],
         steps: &[cargo!("run", QUICK, "-p=fencelock-bench", "--", "--quick")],
-        full: &[cargo!("run", QUICK, "-p=fencelock-bench")],
+        full: &[cargo!("run", "--release", "-p=fencelock-bench")],
     },
 ];

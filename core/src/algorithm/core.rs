@@ -10,7 +10,7 @@ use super::cohort::{Cohorts, Local};
 use super::floors::Floors;
 use super::hold::Hold;
 use super::job::Tending;
-use super::renew::Wheel;
+use super::renew::{News, Wheel};
 use super::undo::{self, UndoSender};
 use crate::error::Result;
 use crate::event::{Event, Events};
@@ -92,8 +92,12 @@ impl Core {
     }
 
     fn answered(self: &Arc<Self>, owner: OwnerId, sent: Instant, answer: &Answer) {
-        if let Some(hold) = self.wheel.answered(owner, sent, answer) {
-            self.lose(&hold, true);
+        match self.wheel.answered(owner, sent, answer) {
+            Some(News::Lost(hold)) => self.lose(&hold, true),
+            Some(News::Renewed(hold)) => {
+                self.events.emit(|| Event::renewed(hold.lock.as_str(), hold.token));
+            }
+            None => {}
         }
     }
 
@@ -103,8 +107,16 @@ impl Core {
         if !hold.lose(gone) {
             return;
         }
+        // One that no guard has yet is the attempt's to undo, and nobody's loss.
+        if hold.serves(0) {
+            return;
+        }
         self.events.emit(|| Event::lost(hold.lock.as_str(), hold.token));
         self.vacate(hold);
+        // Its holder has had its time, and claims nothing any more; others need not wait for the lease to end.
+        if !gone && self.runtime.now() >= hold.cap() && !mutant!(MaxHoldKeepsLease) {
+            self.free_later(hold);
+        }
     }
 
     /// A lost hold keeps no seat: whoever waits here does not wait for its guard.
@@ -137,10 +149,10 @@ impl Core {
         let (holds, tickets) = self.wheel.drain();
         for hold in holds {
             self.lose(&hold, true);
-            self.free_later(&hold.lock, self.prelude(&hold, None));
+            self.free_later(&hold);
         }
-        for (lock, owner) in tickets {
-            self.leave_later(&lock, owner, Some(TOMBSTONE_LIFE));
+        for (lock, owner, ttl) in tickets {
+            self.leave_later(&lock, owner, Some(ttl.max(TOMBSTONE_LIFE)));
         }
         let end = self.runtime.now() + patience;
         let settled = join(self.undo.flush(), self.tending.close());

@@ -7,8 +7,8 @@ use crate::driver::cell::{self, CellRecord};
 use crate::driver::record::{Record, Scene};
 use crate::error::{Error, Result};
 use crate::port::{
-    Answer, Capabilities, CellKey, CellStore, Cells, Change, Failure, Fence, Guarantee, LeaseStore,
-    LockKey, Look, NoticeSink, RuntimeHandle, Step, Swap,
+    Action, Answer, Capabilities, CellKey, CellStore, Cells, Change, Failure, Fence, Guarantee,
+    LeaseStore, LockKey, Look, NoticeSink, RuntimeHandle, Step, Swap,
 };
 use crate::runtime::sync::Mutex;
 
@@ -63,6 +63,14 @@ const GUARANTEES: &[Guarantee] = &[
     Guarantee::new(
         "the machine sleeps",
         "leases may end meanwhile; a guard says so at the first look",
+    ),
+    Guarantee::new(
+        "the machine's clock jumps forward",
+        "leases may end early: two may believe to hold until the next renewal; the fence covers it",
+    ),
+    Guarantee::new(
+        "the machine's clock steps back",
+        "what ends by it lasts longer by the step: the lock of a holder that died is free after a ttl and the step",
     ),
 ];
 
@@ -142,8 +150,12 @@ impl MemoryStore {
                 })
                 .unwrap_or_else(|none| none)
         } else {
-            let mut apply =
-                |step: &Step| records.entry(step.lock.clone()).or_default().apply(step, &mut scene);
+            let mut apply = |step: &Step| match records.get_mut(&step.lock) {
+                Some(record) => record.apply(step, &mut scene),
+                // A look leaves nothing behind.
+                None if step.action == Action::Read => Record::default().apply(step, &mut scene),
+                None => records.entry(step.lock.clone()).or_default().apply(step, &mut scene),
+            };
             batch.iter().map(&mut apply).collect()
         };
         let answers = outcomes.into_iter().map(Ok).collect();

@@ -96,23 +96,34 @@ pub(super) fn integer(name: &'static str, value: &Value) -> Result<u32> {
         Value::Number(number) => number.as_u64(),
         _ => None,
     };
-    let number =
-        number.and_then(|number| u32::try_from(number).ok()).filter(|number| *number <= 10_000);
-    number.ok_or_else(|| {
-        Error::invalid(name, format!("`{name}` must be a whole number from 0 to 10000"))
-    })
+    check_passes(name, number.and_then(|number| u32::try_from(number).ok()).unwrap_or(u32::MAX))
+}
+
+pub(super) fn check_passes(name: &'static str, number: u32) -> Result<u32> {
+    let complaint = || format!("`{name}` must be a whole number from 0 to 10000");
+    if number <= 10_000 { Ok(number) } else { Err(Error::invalid(name, complaint())) }
 }
 
 pub(super) fn text(name: &'static str, value: &Value) -> Result<String> {
-    match value {
-        Value::String(text) if text.len() <= 1024 && !text.chars().any(char::is_control) => {
-            Ok(text.clone())
-        }
-        _ => Err(Error::invalid(
-            name,
-            format!("`{name}` must be text of at most 1024 bytes without control characters"),
-        )),
+    let text = value.as_str().unwrap_or("\0");
+    check_text(name, text)?;
+    Ok(text.to_owned())
+}
+
+pub(super) fn check_text(name: &'static str, text: &str) -> Result<()> {
+    if text.len() <= 1024 && !text.chars().any(char::is_control) {
+        return Ok(());
     }
+    let most = "text of at most 1024 bytes without control characters";
+    Err(Error::invalid(name, format!("`{name}` must be {most}")))
+}
+
+pub(super) fn check_prefix(name: &'static str, prefix: &str) -> Result<()> {
+    check_text(name, prefix)?;
+    if prefix.len() <= 256 {
+        return Ok(());
+    }
+    Err(Error::invalid(name, "the prefix of a dialect must not be longer than 256 bytes"))
 }
 
 pub(super) fn map(name: &'static str, value: &Value) -> Result<BTreeMap<String, String>> {

@@ -252,7 +252,7 @@ pub enum Applied {
     Unknown,
 }
 
-/// A lock as it lies on the store.
+/// A lock as it lies on the store. As JSON its times are milliseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
     /// What the lock is in use as.
@@ -273,8 +273,10 @@ pub struct HolderView {
     /// Its token; `None` for a holder that is not fencelock's.
     pub token: Option<Token>,
     /// What is left of its lease; `None` if it has no end.
+    #[serde(with = "super::millis::optional")]
     pub left: Option<Duration>,
     /// How long it has held; `None` if the store does not know.
+    #[serde(with = "super::millis::optional")]
     pub held_for: Option<Duration>,
     /// What it said of itself, as JSON; empty for a foreign holder.
     pub info: Arc<str>,
@@ -288,6 +290,7 @@ pub struct WaiterView {
     /// What it said of itself, as JSON.
     pub info: Arc<str>,
     /// How long it has been in the queue.
+    #[serde(with = "super::millis")]
     pub waiting_for: Duration,
 }
 

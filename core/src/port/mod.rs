@@ -7,6 +7,7 @@ mod cell;
 mod key;
 mod lease;
 mod marker;
+mod millis;
 mod mode;
 mod runtime;
 

@@ -242,3 +242,19 @@ fn run<'a>(
     let (slack, notes) = (slack.as_millis() as u64, Notes::default());
     Run { case, ground, clock, slack, prefix: format!("c{number}/"), players, notes }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_without_a_result_fails() {
+        let columns = columns(Path::new("actor"));
+        let cells = (0..columns.len()).map(|at| ((0, at), Cell::Passed(Duration::ZERO)));
+        let mut grid = Grid { rows: vec!["a case".into()], cells: cells.collect(), columns };
+        assert!(grid.report().1);
+        grid.cells.remove(&(0, 1));
+        let (text, well) = grid.report();
+        assert!(!well && text.contains("MISSING") && text.contains("1 cells missing"), "{text}");
+    }
+}

@@ -1,6 +1,7 @@
 //! Conformance as data: cases in YAML, played by one engine over actors of any language on any backend.
 
 mod ask;
+pub mod binding;
 pub mod case;
 pub mod cell_step;
 mod cells;

@@ -317,7 +317,9 @@ struct Asking<'a> {
 impl<'a> Asking<'a> {
     fn begin(place: &'a Place, act: &'a Act) -> Self {
         let Place { checker, node, number, .. } = place;
-        let note = checker.asks(*number, act.lock, act.how != How::Try);
+        // Of two it is not known from outside which one is waited for.
+        let waits = act.how != How::Try && act.also.is_none();
+        let note = checker.asks(*number, act.lock, waits);
         Self { place, act, note, since: node.now(), pauses: checker.pauses(*number) }
     }
 

@@ -98,6 +98,9 @@ fn shapes(tasks: &mut [Task], locks: u64, seed: u64) {
                 let patience = Cancel::draw(dice, 300, act.ttl);
                 act.section.insert(0, Doing::Upgrade(patience));
                 if dice.chance(400) {
+                    act.section.insert(1, Doing::Upgrade(Cancel::Never));
+                }
+                if dice.chance(400) {
                     act.section.push(Doing::Downgrade(lesser));
                 }
             }

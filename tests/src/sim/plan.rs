@@ -242,11 +242,15 @@ impl Plan {
         matches!(self.family, Family::Calm | Family::Deaf | Family::Local)
     }
 
-    /// Whether even tokens may fall: the store loses data and its clock steps back.
+    /// Whether even tokens may fall: the store's clock steps back after it lost data, or after a leap ahead has ended the
+    /// life of a counter.
     pub fn forgets_tokens(&self) -> bool {
         let back = |fault: &Fault| matches!(fault, Fault::Jump(by) if *by < 0);
-        let loses =
-            |fault: &Fault| matches!(fault, Fault::Restart(_, loss) if *loss != Loss::Nothing);
+        let loses = |fault: &Fault| match fault {
+            Fault::Restart(_, loss) => *loss != Loss::Nothing,
+            Fault::Jump(by) => *by > 0,
+            _ => false,
+        };
         let mut faults = self.faults.iter().map(|(_, fault)| fault);
         faults.clone().any(back) && faults.any(loses)
     }

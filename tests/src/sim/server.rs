@@ -264,7 +264,11 @@ impl Diary<'_> {
                 ahead = 0;
             }
             let earlier = before.tickets.iter().take(ahead);
-            let passed = earlier.filter(|ticket| place(after, ticket.owner).is_some()).count();
+            let upgrades = before.holders.iter().filter(|held| {
+                held.upgrading.is_some() && held.owner != owner && holds(after, held.owner)
+            });
+            let passed = earlier.filter(|ticket| place(after, ticket.owner).is_some()).count()
+                + upgrades.count();
             // One that asks itself is alive, whatever its ticket says.
             let dead =
                 was.is_some_and(|place| owner != caller && !lives(&before.tickets[place], now));

@@ -311,7 +311,11 @@ impl Checker {
         let now = self.now();
         let mut book = self.book();
         let Book { live, clients, round_trip, prompt, .. } = &mut *book;
-        let of_lock = live.values_mut().filter(|live| live.lock == lock && live.act.renew);
+        let of_lock = live.values_mut().filter(|live| {
+            live.lock == lock && live.act.renew
+                // What is capped says little of the lease behind it.
+                && live.act.max_hold.is_none()
+        });
         for live in of_lock.filter(|live| *prompt && live.claim.is_held()) {
             let client = &clients[live.client];
             if !client.crashed && client.disturbed < now {
