@@ -3,6 +3,7 @@
 mod clock;
 mod group;
 mod guardian;
+mod job;
 mod signals;
 mod supervisor;
 mod terminal;
@@ -20,6 +21,7 @@ use serde_json::Value;
 use tokio::select;
 use tokio::time::timeout;
 
+pub(crate) use self::job::Job;
 use self::signals::{Signals, exit_code};
 use self::supervisor::Supervisor;
 use self::verdict::Margins;
@@ -133,22 +135,14 @@ impl Run {
         let system = |error| Failure::system("the command cannot be supervised", &error);
         signals.add_others().map_err(system)?;
         let supervisor =
-            Supervisor::start(&guard, Margins::of(lease), &self.command).map_err(system)?;
+            Supervisor::start(guard.claim(), Margins::of(lease), &self.command).map_err(system)?;
         let code = supervisor.watch(signals).await.map_err(system)?;
         Ok(release(guard, code).await)
     }
 
     /// The options, as names and values of the table.
     fn options(&self) -> Result<Vec<(&str, Value)>, Failure> {
-        let mut options: Vec<(&str, Value)> = Vec::new();
-        for option in &self.options {
-            let (name, value) = option.split_once('=').ok_or_else(|| {
-                Failure::configuration(format!(
-                    "`--option {option}` has no value; write `--option name=value`"
-                ))
-            })?;
-            options.push((name, value.into()));
-        }
+        let mut options = named(&self.options)?;
         let flags = [
             ("wait", &self.wait),
             ("ttl", &self.ttl),
@@ -180,6 +174,17 @@ impl Run {
         }
         self.store.connect(builder).await
     }
+}
+
+/// What `--option` says, as names and values.
+fn named(options: &[String]) -> Result<Vec<(&str, Value)>, Failure> {
+    let pair = |option: &'_ String| {
+        Failure::configuration(format!(
+            "`--option {option}` has no value; write `--option name=value`"
+        ))
+    };
+    let split = |option| String::as_str(option).split_once('=').ok_or_else(|| pair(option));
+    options.iter().map(|option| split(option).map(|(name, value)| (name, value.into()))).collect()
 }
 
 fn scope(name: &str) -> Option<Scope> {

@@ -16,8 +16,14 @@ impl Run<'_> {
     pub(super) fn start(&self, scope: &mut Scope, ask: &Ask, once: bool) -> Result<String, String> {
         let lock = scope.lock_name(&self.prefix, &ask.lock);
         let dialect = ask.options.get("dialect").and_then(Value::as_str).map(str::to_owned);
-        let key = (lock.clone(), dialect);
-        locked(&self.notes.locks).insert(key.clone());
+        let key = if ask.job.is_some() {
+            // A run holds no lock, and its tokens are no lock's.
+            (format!("job {lock}"), dialect)
+        } else {
+            let key = (lock.clone(), dialect);
+            locked(&self.notes.locks).insert(key.clone());
+            key
+        };
         let by = self.actor_named(&ask.by);
         let mut options = ask.options.clone();
         if let Some(Value::String(label)) = options.get_mut("label") {

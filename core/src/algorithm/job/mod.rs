@@ -18,6 +18,7 @@ use super::core::Core;
 use super::hold::{Hold, Terms, deadline};
 use super::target::Target;
 use crate::error::{Code, Error, Result};
+use crate::event::Event;
 use crate::fence::Token;
 use crate::port::{CellKey, Change, Instant, Kind, LockKey, Mode, OwnerId, Swap};
 
@@ -98,6 +99,8 @@ impl Core {
                 let mut begun = begun.map_err(|_| Error::closed())??;
                 if let Some(begun) = &mut begun {
                     begun.take();
+                    let hold = &begun.hold;
+                    self.events.emit(|| Event::granted(hold.lock.as_str(), hold.token));
                 }
                 Ok(begun)
             }

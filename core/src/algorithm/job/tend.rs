@@ -10,6 +10,7 @@ use super::micros;
 use super::record::{Record, Status};
 use crate::algorithm::core::Core;
 use crate::algorithm::hold::Hold;
+use crate::event::Event;
 use crate::port::{Change, Instant, Swap};
 use crate::released::Released;
 
@@ -163,6 +164,10 @@ impl Tender {
     /// Marks how the run ended, if what lies there is still its own.
     async fn end(&mut self, ending: Ending) -> Released {
         let runtime = self.core.runtime.clone();
+        if ending != Ending::TakenBack {
+            let hold = &self.hold;
+            self.core.events.emit(|| Event::released(hold.lock.as_str(), hold.token));
+        }
         let held = self.hold.is_held();
         let (until, value) = match ending {
             Ending::TakenBack if mutant!(GivenUpRunForgotten) => return Released::Released,

@@ -130,8 +130,8 @@ fn parts(Script(call, kind): Script, clock: &str) -> Vec<&str> {
         (Call::Leave, _) => (&[clock], &[include_str!("lua/leave.lua")]),
         (Call::Tend, _) => (&[clock], &[include_str!("lua/tend.lua")]),
         (Call::Change, _) => (&[clock], &[include_str!("lua/change.lua")]),
-        (Call::LookCell, _) => return vec![clock, include_str!("lua/look_cell.lua")],
-        (Call::Swap, _) => return vec![clock, include_str!("lua/swap.lua")],
+        (Call::LookCell, _) => return vec![CALL, clock, include_str!("lua/look_cell.lua")],
+        (Call::Swap, _) => return vec![CALL, clock, include_str!("lua/swap.lua")],
         (Call::Look, _) => return vec![CALL, clock, record, include_str!("lua/look.lua")],
     };
     [&[CALL], first, &lock, last].concat()
