@@ -111,7 +111,7 @@ impl Election {
     }
 
     /// The same, by somebody who has seen this before.
-    pub(crate) fn observe_after(&self, seen: Option<Option<Leader>>) -> Observer {
+    pub(crate) fn observe_after(&self, seen: Seen) -> Observer {
         Observer { election: self.clone(), seen, next: Instant::default() }
     }
 }
@@ -163,12 +163,15 @@ impl std::ops::Deref for Leadership {
     }
 }
 
+/// What an observer has told: nothing yet, that nobody leads, or who does.
+pub(crate) type Seen = Option<Option<Leader>>;
+
 /// Follows who leads in an election, made by [`Election::observe`].
 #[derive(Debug)]
 pub struct Observer {
     election: Election,
     /// What was told last.
-    seen: Option<Option<Leader>>,
+    seen: Seen,
     /// Not looked at before.
     next: Instant,
 }

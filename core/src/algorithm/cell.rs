@@ -71,7 +71,7 @@ impl Core {
             }
             let now = self.runtime.now();
             if now >= until || failure.error.code() == Code::Closed {
-                return Err(named(unknown(failure.error)));
+                return Err(named(unknown(&failure.error)));
             }
             self.runtime.sleep_until(until.min(now + rest)).await;
             rest = LAST_REST.min(rest * 2);
@@ -133,12 +133,12 @@ fn settle(change: &Change, look: Look, doubtful: bool) -> Result<Swap, Failure> 
         Some((Err(_), _)) | None if !doubtful => Ok(Swap::Other(look)),
         Some((Err(_), _)) | None => {
             let message = "too much was changed since to tell";
-            Err(unknown(Error::new(Code::Unavailable, message)))
+            Err(unknown(&Error::new(Code::Unavailable, message)))
         }
     }
 }
 
-fn unknown(reason: Error) -> Failure {
+fn unknown(reason: &Error) -> Failure {
     let message = "the store did not answer; whether the value was changed is not known: read it before you go on";
     let error = Error::new(Code::Unavailable, message).with_retryable(false);
     Failure::unknown(error.with("reason", reason.message().to_owned()))

@@ -45,6 +45,9 @@ pub(crate) enum Turn {
     Lost,
 }
 
+/// A ticket nobody waits for any more: its lock, its attempt, the lease it wanted.
+pub(crate) type Abandoned = (Target, OwnerId, Duration);
+
 impl Wheel {
     pub(crate) fn new(runtime: RuntimeHandle) -> Self {
         Self { runtime, state: Mutex::default() }
@@ -278,7 +281,7 @@ impl Wheel {
     }
 
     /// Forgets everything, for a client that closes: holds, and tickets with their locks and ttls. Whoever waits for one is woken.
-    pub(crate) fn drain(&self) -> (Vec<Arc<Hold>>, Vec<(Target, OwnerId, Duration)>) {
+    pub(crate) fn drain(&self) -> (Vec<Arc<Hold>>, Vec<Abandoned>) {
         let mut state = self.state.lock();
         state.agenda.clear();
         let (mut holds, mut tickets) = (Vec::new(), Vec::new());

@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use super::held::Held;
 use super::{Facade, Named, Shared, Work, with_options};
-use crate::elect::{Election, Leader};
+use crate::elect::{Election, Seen};
 
 impl Facade {
     fn election(&self, name: &str, options: Named) -> Election {
         let election = self.client.elect(name);
-        with_options(election, options, |election, name, value| election.option(name, value))
+        with_options(election, options, Election::option)
     }
 
     pub(super) fn campaign(&self, name: &str, options: Named) -> Work {
@@ -36,7 +36,7 @@ impl Facade {
         Box::pin(async move { Ok(json!(election.leader().await?)) })
     }
 
-    pub(super) fn observe(&self, name: &str, options: Named, seen: Option<Option<Leader>>) -> Work {
+    pub(super) fn observe(&self, name: &str, options: Named, seen: Seen) -> Work {
         let mut observer = self.election(name, options).observe_after(seen);
         Box::pin(async move { Ok(json!(observer.changed().await?)) })
     }

@@ -18,7 +18,7 @@ impl Facade {
     ) -> Work {
         let shared = Arc::downgrade(&self.shared);
         let job = self.client.job(name, time(period));
-        let job = with_options(job, options, |job, name, value| job.option(name, value));
+        let job = with_options(job, options, crate::Job::option);
         let job = match at {
             Some(at) => job.at(time(at)),
             None => job,

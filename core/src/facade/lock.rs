@@ -12,7 +12,7 @@ use crate::lock::Lock;
 
 impl Facade {
     fn lock(&self, name: &str, options: Named) -> Lock {
-        with_options(self.client.lock(name), options, |lock, name, value| lock.option(name, value))
+        with_options(self.client.lock(name), options, Lock::option)
     }
 
     pub(super) fn acquire(&self, name: &str, options: Named) -> Work {

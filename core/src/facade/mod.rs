@@ -136,7 +136,9 @@ impl Facade {
         let uncollected = state.take_grant(&mut done);
         state.done.insert(place, done);
         drop(state);
-        uncollected.map(Held::take_back);
+        if let Some(held) = uncollected {
+            held.take_back();
+        }
     }
 
     /// Takes all completions.
@@ -249,7 +251,9 @@ impl Shared {
             state.done.push(done);
             state.done.len() == 1
         };
-        uncollected.map(Held::take_back);
+        if let Some(held) = uncollected {
+            held.take_back();
+        }
         if first {
             (self.wake)();
         }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use crate::elect::Leader;
+use crate::elect::Seen;
 
 /// Something a binding asks for. Times are in milliseconds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -154,12 +154,12 @@ pub enum Operation {
         options: Map<String, Value>,
         /// What the last one completed with; without it, the answer comes at once.
         #[serde(default, deserialize_with = "given")]
-        seen: Option<Option<Leader>>,
+        seen: Seen,
     },
 }
 
 /// Null is a value here: nobody leads.
-fn given<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<Leader>>, D::Error> {
+fn given<'de, D: Deserializer<'de>>(from: D) -> Result<Seen, D::Error> {
     Option::deserialize(from).map(Some)
 }
 

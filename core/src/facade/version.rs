@@ -9,7 +9,7 @@ use crate::version::{Swapped, Versioned};
 impl Facade {
     fn version(&self, name: &str, options: Named) -> Versioned {
         let version = self.client.version(name);
-        with_options(version, options, |version, name, value| version.option(name, value))
+        with_options(version, options, Versioned::option)
     }
 
     pub(super) fn read_version(&self, name: &str, options: Named) -> Work {

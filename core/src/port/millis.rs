@@ -32,6 +32,7 @@ impl<'a> Deserialize<'a> for Millis {
 pub(super) mod optional {
     use super::{Deserialize, Deserializer, Duration, Millis, Serialize, Serializer};
 
+    #[expect(clippy::ref_option, reason = "serde hands fields over like this")]
     pub(in super::super) fn serialize<S: Serializer>(
         time: &Option<Duration>,
         to: S,

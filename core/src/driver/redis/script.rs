@@ -277,8 +277,8 @@ pub(super) mod code {
         [Mode::Exclusive, Mode::Read, Mode::Write, Mode::Upgradeable, Mode::Permit];
     const KINDS: [Kind; 3] = [Kind::Mutex, Kind::ReadWrite, Kind::Semaphore];
 
-    fn place<T: PartialEq>(all: &[T], one: T) -> i64 {
-        let place = all.iter().position(|known| *known == one).expect("all are listed");
+    fn place<T: PartialEq>(all: &[T], one: &T) -> i64 {
+        let place = all.iter().position(|known| known == one).expect("all are listed");
         i64::try_from(place + 1).unwrap_or(0)
     }
 
@@ -287,7 +287,7 @@ pub(super) mod code {
     }
 
     pub(crate) fn of_mode(mode: Mode) -> i64 {
-        place(&MODES, mode)
+        place(&MODES, &mode)
     }
 
     pub(crate) fn mode(code: i64) -> Option<Mode> {
@@ -295,7 +295,7 @@ pub(super) mod code {
     }
 
     pub(crate) fn of_kind(kind: Kind) -> i64 {
-        place(&KINDS, kind)
+        place(&KINDS, &kind)
     }
 
     pub(crate) fn kind(code: i64) -> Option<Kind> {
