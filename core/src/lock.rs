@@ -263,7 +263,7 @@ impl Lock {
                 let Dialect::Plain { prefix } = dialect else {
                     return Err(Error::internal("a dialect without a key"));
                 };
-                Ok(LockKey::new(format!("{prefix}{}", self.name)))
+                Ok(LockKey::prefixed(prefix, &self.name))
             }
         }
     }

@@ -194,9 +194,8 @@ impl Options {
             ("at_least_for", at_least_for),
             ("at_most_for", at_most_for),
         ];
-        if let Some((name, _)) =
-            times.into_iter().find(|(_, time)| time.is_some_and(|time| time.is_zero()))
-        {
+        let none = |(_, time): &(_, Option<Duration>)| time.is_some_and(|time| time.is_zero());
+        if let Some((name, _)) = times.into_iter().find(none) {
             return Err(zero(name));
         }
         check_passes("local", self.local)?;

@@ -37,6 +37,20 @@ impl StoreUrl {
             .collect()
     }
 
+    /// A file or a set of locks in memory is on no other machine: `sqlite://a/locks.db` would leave `a` out.
+    fn check_host(&self) -> Result<()> {
+        let scheme = self.url.scheme();
+        match self.url.host_str().filter(|host| !host.is_empty()) {
+            Some(_) if matches!(scheme, "memory" | "sqlite") => Err(Error::invalid(
+                "url",
+                format!(
+                    "a `{scheme}` URL names no host; write `{scheme}:name` without the slashes, or three of them before a whole path"
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// A gate on the server.
     #[cfg(feature = "redis")]
     pub(crate) async fn open_gate(
@@ -52,20 +66,6 @@ impl StoreUrl {
                 "url",
                 "a gate of this kind stands on a Redis server; give its URL",
             )),
-        }
-    }
-
-    /// A file or a set of locks in memory is on no other machine: `sqlite://a/locks.db` would leave `a` out.
-    fn check_host(&self) -> Result<()> {
-        let scheme = self.url.scheme();
-        match self.url.host_str().filter(|host| !host.is_empty()) {
-            Some(_) if matches!(scheme, "memory" | "sqlite") => Err(Error::invalid(
-                "url",
-                format!(
-                    "a `{scheme}` URL names no host; write `{scheme}:name` without the slashes, or three of them before a whole path"
-                ),
-            )),
-            _ => Ok(()),
         }
     }
 

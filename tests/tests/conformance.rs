@@ -7,6 +7,8 @@ use fencelock_tests::conformance::{Grid, binding, case, columns};
 
 /// Fewer would mean that cases were lost on the way.
 const LEAST: usize = 60;
+/// Cells played at once.
+const AT_ONCE: usize = 32;
 
 #[tokio::main(worker_threads = 4)]
 async fn main() -> ExitCode {
@@ -18,7 +20,7 @@ async fn main() -> ExitCode {
     }
     let columns = columns(Path::new(env!("CARGO_BIN_EXE_actor")));
     let languages: Vec<_> = columns.iter().map(|column| column.language).collect();
-    let (report, well) = Grid::play(cases, columns).await.report();
+    let (report, well) = Grid::play(cases, columns, AT_ONCE).await.report();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let absent = binding::without_actor(&root, &languages);
     for folder in &absent {

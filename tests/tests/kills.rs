@@ -3,12 +3,12 @@
 //!
 //! 20 kills a store; 200 with `FENCELOCK_FULL=1`.
 
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use fencelock::runtime::TokioRuntime;
+use fencelock_peers::Program;
 use fencelock_tests::conformance::player::{Player, Stage};
 use fencelock_tests::protocol::{Call, End, Grant, Options};
 use fencelock_tests::servers::RedisServer;
@@ -65,7 +65,8 @@ async fn ask(actor: &Player, call: Call) -> Option<Value> {
 
 async fn start(url: &str) -> Arc<Player> {
     let clock = Arc::new(TokioRuntime::current().unwrap());
-    let actor = Player::launch(&Stage::Program(Path::new(env!("CARGO_BIN_EXE_actor"))), clock);
+    let program = Program::new(env!("CARGO_BIN_EXE_actor"));
+    let actor = Player::launch(&Stage::Program(&program), clock);
     let connect = Call::Connect { url: url.to_owned(), options: Options::new() };
     ask(&actor, connect).await.expect("it connects");
     Arc::new(actor)

@@ -68,16 +68,6 @@ fn healthy_worlds_keep_every_promise() {
     assert!(all.iter().all(|count| *count > 500), "worlds in which little happens: {figures:?}");
 }
 
-#[test]
-fn healthy_worlds_of_cells_keep_every_promise() {
-    let outcome = campaign(1500, None).run_cells(None);
-    println!("{outcome}");
-    assert!(!outcome.failed(), "{:?}, unsteady {:?}", outcome.found, outcome.unsteady);
-    let figures = outcome.figures;
-    let all = [figures.grants, figures.cancels, figures.losses, figures.refusals];
-    assert!(all.iter().all(|count| *count > 300), "worlds in which little happens: {figures:?}");
-}
-
 /// Whether a scope keeps its lock until its last guard is given back.
 async fn a_scope_keeps_its_lock() -> bool {
     let client = fencelock::connect("memory:mutants").await.unwrap();
@@ -98,4 +88,14 @@ async fn a_scope_that_frees_early_is_seen() {
     let kept = a_scope_keeps_its_lock().await;
     fencelock::mutation::activate(None);
     assert!(!kept);
+}
+
+#[test]
+fn healthy_worlds_of_cells_keep_every_promise() {
+    let outcome = campaign(1500, None).run_cells(None);
+    println!("{outcome}");
+    assert!(!outcome.failed(), "{:?}, unsteady {:?}", outcome.found, outcome.unsteady);
+    let figures = outcome.figures;
+    let all = [figures.grants, figures.cancels, figures.losses, figures.refusals];
+    assert!(all.iter().all(|count| *count > 300), "worlds in which little happens: {figures:?}");
 }

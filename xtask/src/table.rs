@@ -2,7 +2,7 @@
 //!
 //! All of them build with the profile `quick`, and all tests over the whole workspace: one set of features, one build.
 
-use crate::check::{deny, readme, rooms};
+use crate::check::{deny, readme, rooms, scenarios};
 use crate::part::{Need, Part, Step, Targets};
 
 const QUICK: &str = "--profile=quick";
@@ -41,6 +41,14 @@ pub(crate) const PARTS: &[Part] = &[
         shows: "rooms depend on each other as drawn, files stay short, every test is in a part",
         needs: &[],
         steps: &[Step::Check(rooms::check)],
+        full: &[],
+    },
+    Part {
+        name: "scenarios",
+        tags: &["lint"],
+        shows: "every bug that other lock libraries had has a test that carries its number",
+        needs: &[],
+        steps: &[Step::Check(scenarios::check)],
         full: &[],
     },
     Part {
@@ -86,7 +94,7 @@ pub(crate) const PARTS: &[Part] = &[
                 expect: &[],
             },
             Step::Tests(Targets::Docs),
-            Step::Tests(Targets::Folder("examples/tests")),
+            Step::Tests(Targets::Named(&["programs", "readme"])),
         ],
         full: &[],
     },
@@ -164,7 +172,13 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &["faults"],
         shows: "Redis: bad input, faults on a real server, cut connections",
         needs: &[Need::RedisServer],
-        steps: &[Step::Tests(Targets::Named(&["redis_faults", "redis_gate", "redis_layout"]))],
+        steps: &[Step::Tests(Targets::Named(&[
+            "redis_faults",
+            "redis_gate",
+            "redis_layout",
+            "redis_scenarios",
+            "redis_neighbours",
+        ]))],
         full: &[],
     },
     Part {
@@ -184,6 +198,14 @@ pub(crate) const PARTS: &[Part] = &[
         full: &[],
     },
     Part {
+        name: "interop",
+        tags: &["redis"],
+        shows: "the clients of other libraries and ours hold the same locks, as a grid without a gap",
+        needs: &[Need::RedisServer],
+        steps: &[Step::Tests(Targets::Named(&["interop"]))],
+        full: &[],
+    },
+    Part {
         name: "faults",
         tags: &["redis", "sqlite"],
         shows: "cancelled acquires and killed holders leave nothing behind; the blocking twin keeps every promise",
@@ -197,6 +219,17 @@ pub(crate) const PARTS: &[Part] = &[
         shows: "the command line: run, inspect, ls, exit codes, signals",
         needs: &[Need::RedisServer],
         steps: &[Step::Tests(Targets::Folder("cli/tests"))],
+        full: &[],
+    },
+    Part {
+        name: "examples",
+        tags: &["redis"],
+        shows: "the shop and the counter: exact with the lock, and visibly not without",
+        needs: &[Need::RedisServer, Need::ApacheBench],
+        steps: &[
+            cargo!("build", QUICK, "--workspace", "--bin=fencelock"),
+            Step::Tests(Targets::Named(&["seeds"])),
+        ],
         full: &[],
     },
     Part {

@@ -7,13 +7,17 @@ pub mod cell_step;
 mod cells;
 mod check;
 mod claim;
+mod column;
 mod engine;
 mod grid;
 mod ground;
+mod incumbent;
 pub mod player;
 mod rest;
 mod scope;
 pub mod step;
 mod world;
 
-pub use grid::{Column, Grid, columns, first_failure};
+pub use column::{Column, columns, neighbours};
+pub use grid::{Grid, first_failure};
+pub use incumbent::Incumbent;

@@ -119,6 +119,8 @@ impl Default for Name {
 pub enum Expect {
     /// With a guard.
     Granted,
+    /// With a guard of another library, which has no token.
+    Taken,
     /// Without one: the lock is somebody else's.
     None,
     /// The release found the lock held.
@@ -154,7 +156,7 @@ pub struct Trouble {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ask {
-    /// The actor.
+    /// The actor; `any` is the next one of all, `a b` the next one of these.
     pub by: String,
     /// What later steps call it.
     pub r#as: Option<String>,

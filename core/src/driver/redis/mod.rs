@@ -36,6 +36,7 @@
 //! | Free with a Take of the same lock behind it, nobody waits | 6: EVALSHA TIME HMGET GET HSET SET |
 //! | the same, handing over and queueing | 11: EVALSHA TIME HMGET GET HMGET HGET HDEL PUBLISH HSET SET; HGET more if others wait |
 //! | Renew | 4 for each lock: GET HMGET PTTL PEXPIRE; EVALSHA TIME for each 500 locks |
+//! | Free in a dialect with a prefix | 3 more where python-redis-lock waits (DEL LPUSH PEXPIRE), 1 where Spring may (PUBLISH) |
 //! | Refresh | 6 for each lock: GET HMGET HGET HGET PTTL HSET; EVALSHA TIME for each 500 locks |
 //!
 //! An answer that is an error has changed nothing: scripts read, and so find what is no lock, before they write; their
@@ -48,6 +49,7 @@ mod fault;
 mod gate;
 mod guarantees;
 mod link;
+mod neighbour;
 mod notice;
 mod place;
 mod request;

@@ -7,6 +7,7 @@ use redis::aio::MultiplexedConnection;
 use redis::{Pipeline, RedisError, Value};
 
 use super::cell::MARK;
+use super::neighbour;
 use crate::port::{Kind, Mode, limits};
 
 /// What a script does.
@@ -164,7 +165,7 @@ impl Texts {
                 text.push('\n');
             }
             // In their place, not as variables: every function that names a variable costs time at each run.
-            constants(script.1).iter().fold(text, |text, (name, value)| text.replace(name, value))
+            constants(script).iter().fold(text, |text, (name, value)| text.replace(name, value))
         }))
     }
 
@@ -208,7 +209,7 @@ impl Hashes {
 
 /// The constants of the scripts: numbers of the port, the words of a reply, the forms of what is packed, and what differs
 /// between kinds.
-fn constants(kind: Kind) -> Vec<(&'static str, String)> {
+fn constants(Script(call, kind): Script) -> Vec<(&'static str, String)> {
     let micros = |time: Duration| time.as_micros().to_string();
     let shared = kind != Kind::Mutex;
     let where_shared = |text: &str| if shared { text.to_owned() } else { String::new() };
@@ -216,7 +217,12 @@ fn constants(kind: Kind) -> Vec<(&'static str, String)> {
     let mark = |kind| {
         format!("'fencelock:{}'", if kind == Kind::Semaphore { "semaphore" } else { "read-write" })
     };
+    // Only these two are told whom.
+    let wakes = matches!(call, Call::Free | Call::Leave);
+    let wake = if wakes { include_str!("lua/wake.lua") } else { "" };
     vec![
+        ("WAKE_NEIGHBOURS", wake.to_owned()),
+        ("SIGNAL_LIFE", neighbour::SIGNAL_LIFE.as_millis().to_string()),
         ("EXPIRE\n", where_shared("expire(lock)\n")),
         ("FINISH_UPGRADE", where_shared("finish_upgrade(lock)")),
         ("NOTE_HOLDS", where_shared("note(lock)")),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rslock::{Lock, LockManager};
 
-#[path = "../../../src/subject/course.rs"]
+#[path = "../../../bench/src/subject/course.rs"]
 mod course;
 
 use course::{Contestant, Course};

@@ -1,4 +1,4 @@
-module fencelock.bench/peers
+module fencelock/peers
 
 go 1.26.0
 
