@@ -224,7 +224,8 @@ impl Run {
         self.claim.clone()
     }
 
-    /// Marks the run as succeeded and tells how that went. `AlreadyLost`: it counted as dead before.
+    /// Marks the run as succeeded and tells how that went. `AlreadyLost`: it counted as dead before. A store that does not
+    /// answer is asked again until the run's lease ends.
     pub async fn succeed(self) -> Released {
         self.begun.end(Ending::Succeeded).await
     }

@@ -136,13 +136,13 @@ async fn a_job_runs_once_in_its_period() {
     assert!(b.job("nightly", HOUR).start().await.unwrap().is_none());
     let state = b.job("nightly", HOUR).inspect().await.unwrap().unwrap();
     assert_eq!((state.status, state.token, state.dead), (Status::InProgress, run.token(), false));
-    assert_eq!(Duration::from_micros(state.instant), run.instant());
+    assert_eq!(state.instant, run.instant());
     assert_eq!(run.succeed().await, Released::Released);
     assert!(b.job("nightly", HOUR).start().await.unwrap().is_none());
     let state = b.job("nightly", HOUR).inspect().await.unwrap().unwrap();
     assert_eq!(state.status, Status::Succeeded);
     // The scheduler's own instants: only later ones start, and their tokens rise.
-    let later = b.job("nightly", HOUR).at(Duration::from_micros(state.instant) + HOUR);
+    let later = b.job("nightly", HOUR).at(state.instant + HOUR);
     let next = later.start().await.unwrap().expect("a later instant");
     assert!(next.token() > state.token);
     assert_eq!(next.fail().await, Released::Released);

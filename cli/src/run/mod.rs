@@ -178,13 +178,16 @@ impl Run {
 
 /// What `--option` says, as names and values.
 fn named(options: &[String]) -> Result<Vec<(&str, Value)>, Failure> {
-    let pair = |option: &'_ String| {
-        Failure::configuration(format!(
-            "`--option {option}` has no value; write `--option name=value`"
-        ))
-    };
-    let split = |option| String::as_str(option).split_once('=').ok_or_else(|| pair(option));
-    options.iter().map(|option| split(option).map(|(name, value)| (name, value.into()))).collect()
+    let mut pairs = Vec::new();
+    for option in options {
+        let (name, value) = option.split_once('=').ok_or_else(|| {
+            Failure::configuration(format!(
+                "`--option {option}` has no value; write `--option name=value`"
+            ))
+        })?;
+        pairs.push((name, value.into()));
+    }
+    Ok(pairs)
 }
 
 fn scope(name: &str) -> Option<Scope> {

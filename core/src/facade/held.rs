@@ -19,10 +19,10 @@ impl Held {
     }
 
     /// The scheduled instant of a run, in milliseconds.
-    pub(super) fn instant(&self) -> Option<u64> {
+    pub(super) fn instant(&self) -> Option<f64> {
         match self {
             Self::Guard(_) => None,
-            Self::Run(run) => Some(u64::try_from(run.instant().as_millis()).unwrap_or(u64::MAX)),
+            Self::Run(run) => Some(run.instant().as_secs_f64() * 1000.0),
         }
     }
 

@@ -164,7 +164,7 @@ fn given<'de, D: Deserializer<'de>>(from: D) -> Result<Seen, D::Error> {
 }
 
 /// What an acquire, a start or a campaign completes with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Granted {
     /// The guard's number, for release, extend and lost.
     pub guard: u64,
@@ -172,5 +172,5 @@ pub struct Granted {
     pub token: u64,
     /// Of a job's run: its scheduled instant, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub instant: Option<u64>,
+    pub instant: Option<f64>,
 }

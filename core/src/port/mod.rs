@@ -7,7 +7,7 @@ mod cell;
 mod key;
 mod lease;
 mod marker;
-mod millis;
+pub(crate) mod millis;
 mod mode;
 mod runtime;
 

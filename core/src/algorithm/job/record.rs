@@ -25,7 +25,7 @@ pub enum Status {
     InProgress,
 }
 
-/// A job's last run, for people who look.
+/// A job's last run, for people who look. As JSON its times are milliseconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct JobState {
@@ -33,14 +33,17 @@ pub struct JobState {
     pub status: Status,
     /// Whether it is in progress but was not heard of for so long that it counts as dead.
     pub dead: bool,
-    /// Its scheduled instant, in µs since 1970.
-    pub instant: u64,
+    /// Its scheduled instant, since 1970 (UTC).
+    #[serde(with = "crate::port::millis")]
+    pub instant: Duration,
     /// Its fencing token.
     pub token: Token,
-    /// When it started, in µs of the store's clock.
-    pub started: u64,
+    /// When it started, by the store's clock since 1970.
+    #[serde(with = "crate::port::millis")]
+    pub started: Duration,
     /// When it was last heard of, or ended.
-    pub heard: u64,
+    #[serde(with = "crate::port::millis")]
+    pub heard: Duration,
     /// What it said of itself, as JSON.
     pub info: Value,
 }
@@ -135,10 +138,10 @@ impl Record {
         JobState {
             dead: self.status == Status::InProgress && !self.is_alive(clock),
             status: self.status,
-            instant: self.instant,
+            instant: Duration::from_micros(self.instant),
             token: self.token.unwrap_or_default(),
-            started: self.started.unwrap_or_default(),
-            heard: self.heard,
+            started: Duration::from_micros(self.started.unwrap_or_default()),
+            heard: Duration::from_micros(self.heard),
             info: self.info,
         }
     }
