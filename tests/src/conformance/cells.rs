@@ -19,7 +19,7 @@ impl Run<'_> {
             Step::Leader(step) => {
                 let lock = scope.lock_name(&self.prefix, &step.lock);
                 let seen = self.ask_now(&step.by, Call::Leader { lock }).await?;
-                same(&self.leader_named(scope, &step.is)?, &seen["token"])
+                same(&Self::leader_named(scope, &step.is)?, &seen["token"])
             }
             Step::Observe(step) => self.observe(scope, step).await,
             Step::Value(step) => self.value(scope, step).await,
@@ -30,7 +30,7 @@ impl Run<'_> {
     }
 
     /// The token of a guard; null for `nobody`.
-    fn leader_named(&self, scope: &mut Scope, name: &str) -> Result<Value, String> {
+    fn leader_named(scope: &mut Scope, name: &str) -> Result<Value, String> {
         if name == "nobody" { Ok(Value::Null) } else { Ok(json!(scope.grant(name)?.1.token)) }
     }
 
@@ -57,8 +57,8 @@ impl Run<'_> {
 
     async fn observe(&self, scope: &mut Scope, step: &Observe) -> Result<(), String> {
         let lock = scope.lock_name(&self.prefix, &step.lock);
-        let before = self.leader_named(scope, &step.after)?;
-        let is = self.leader_named(scope, &step.is)?;
+        let before = Self::leader_named(scope, &step.after)?;
+        let is = Self::leader_named(scope, &step.is)?;
         let before = if before.is_null() { before } else { json!({"token": before, "info": ""}) };
         let mut seen = before.clone();
         let end = self.clock.now() + millis(step.within + self.slack);

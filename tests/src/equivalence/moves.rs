@@ -258,8 +258,8 @@ fn one(leap: u32, open: f64, kind: Kind) -> impl Strategy<Value = Move> {
     ];
     let step = (lock.clone(), kind, step).prop_map(|(lock, kind, (who, action))| StepPlan {
         lock,
-        kind,
         who,
+        kind,
         action,
     });
     let several = prop::collection::vec(step.clone(), 2..5);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fencelock::port::{Instant, Mode, Runtime};
+use fencelock::port::{Instant, LockKey, Mode, Runtime};
 use fencelock::runtime::sim::SimNode;
 use fencelock::{Claim, Client, Code, Error, Gate, Guard, Lock, Released};
 use futures_util::future::{Either, select};
@@ -115,7 +115,7 @@ impl Place {
     /// Takes two mutexes as one, and works under both.
     async fn act_on_both(&self, client: &Client, other: usize, act: &Act) {
         let names = [act.lock, other].map(lock_key);
-        let all = client.all(names.iter().map(|name| name.as_str()));
+        let all = client.all(names.iter().map(LockKey::as_str));
         let all = all.ttl(act.ttl).renew(act.renew).option("fair", act.fair);
         let asking = Asking::begin(self, act);
         let also = self.checker.asks(self.number, other, false);

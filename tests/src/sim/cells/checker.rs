@@ -169,7 +169,7 @@ impl Checker {
         if let Some(before) = before.filter(|_| self.plan.faithful() && !job.retry_dead) {
             self.violated(Rule::RunTwice, format!("{instant:?}: {before} and {}", claim.token()));
         }
-        if !job.named && instant.as_micros() % job.period.as_micros() != 0 {
+        if !job.named && !instant.as_micros().is_multiple_of(job.period.as_micros()) {
             self.violated(Rule::RunTwice, format!("{instant:?} is no multiple of the period"));
         }
         let clock = Duration::from_micros(self.network.store(|store| store.now()));

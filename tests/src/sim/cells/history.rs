@@ -136,10 +136,10 @@ pub(super) fn fates(
     }
     for (of, version) in deletions {
         let is = |change: &&Changed| *change.key.name == *name(*of) && change.version == *version;
-        if !diary
+        if diary
             .iter()
             .find(is)
-            .is_some_and(|change| change.after.as_ref().is_none_or(|cell| cell.value.is_none()))
+            .is_none_or(|change| change.after.as_ref().is_some_and(|cell| cell.value.is_some()))
         {
             broken(format!("the deletion {version} of {of} never was"));
         }
