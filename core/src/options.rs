@@ -113,6 +113,13 @@ options! {
     timeout: Duration = "5s", Duration, Client, timeout;
     /// How long to try to reach the store before it counts as unavailable.
     connect_timeout: Duration = "5s", Duration, Client, timeout;
+    /// On TLS (`rediss://`): a file of PEM certificates, the only authorities the server's certificate may come from.
+    /// Empty: those the system trusts.
+    cacert: String = "", Text, Client, text;
+    /// On TLS: a file with this client's own certificate, for servers that ask for one.
+    cert: String = "", Text, Client, text;
+    /// On TLS: a file with the private key of `cert`.
+    key: String = "", Text, Client, text;
 }
 
 /// How a lock is laid out on a store.

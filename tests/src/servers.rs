@@ -1,5 +1,9 @@
 //! Real servers, started on free ports and stopped by pid.
 
+mod authority;
 mod redis;
+mod sentinel;
 
+pub use self::authority::Authority;
 pub use self::redis::RedisServer;
+pub use self::sentinel::SentinelSet;

@@ -47,6 +47,12 @@ impl RedisServer {
         self.process.wait().expect("a killed child can be waited for");
     }
 
+    /// Ends the server at once and starts it again on its port, empty, with these arguments instead of those before.
+    pub fn restart_with(&mut self, arguments: &[&str]) {
+        self.arguments = arguments.iter().map(|&argument| argument.to_owned()).collect();
+        self.restart();
+    }
+
     /// Ends the server at once and starts it again on its port, empty.
     pub fn restart(&mut self) {
         self.kill_hard();
@@ -76,8 +82,12 @@ impl RedisServer {
 
     /// A blocking connection for the test itself.
     pub fn admin(&self) -> redis::Connection {
-        let client = redis::Client::open(self.url()).expect("this is a Redis URL");
-        client.get_connection().expect("the server takes connections")
+        admin(self.port).expect("the server takes connections")
+    }
+
+    /// A section of what the server tells of itself.
+    pub fn info(&self, section: &str) -> String {
+        redis::cmd("INFO").arg(section).query(&mut self.admin()).expect("the server answers")
     }
 
     fn signal(&self, signal: Signal) {
@@ -92,29 +102,52 @@ impl Drop for RedisServer {
     }
 }
 
-fn free_port() -> u16 {
+/// A port nobody listens on now.
+pub(super) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port can be had");
     listener.local_addr().expect("a bound socket has an address").port()
 }
 
+/// A blocking connection to a server of this machine.
+pub(super) fn admin(port: u16) -> redis::RedisResult<redis::Connection> {
+    redis::Client::open(("127.0.0.1", port))?.get_connection()
+}
+
+/// The program, with what every one of its processes is given.
+pub(super) fn program(folder: &TempDir) -> Command {
+    let binary = std::env::var("FENCELOCK_REDIS_SERVER").unwrap_or_else(|_| "redis-server".into());
+    let mut command = Command::new(binary);
+    command.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null());
+    command
+}
+
 /// Starts the server and waits until it answers; `None` if it ended instead.
 fn launch(port: u16, arguments: &[String], folder: &TempDir) -> Option<Child> {
-    let binary = std::env::var("FENCELOCK_REDIS_SERVER").unwrap_or_else(|_| "redis-server".into());
-    let mut process = Command::new(&binary)
-        .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"])
-        .arg("--dir")
-        .arg(folder.path())
+    let mut command = program(folder);
+    command
+        .args([
+            "--port",
+            &port.to_string(),
+            "--bind",
+            "127.0.0.1",
+            "--save",
+            "",
+            "--appendonly",
+            "no",
+        ])
         .args(["--logfile", "redis.log"])
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap_or_else(|error| {
-            panic!(
-                "`{binary}` cannot be run ({error}): install redis-server, or set FENCELOCK_REDIS_SERVER to its path"
-            )
-        });
-    let client = redis::Client::open(("127.0.0.1", port)).expect("this is a Redis address");
+        .args(arguments);
+    start(&mut command, port, folder)
+}
+
+/// Starts a process and waits until it answers on its port; `None` if it ended instead.
+pub(super) fn start(command: &mut Command, port: u16, folder: &TempDir) -> Option<Child> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let mut process = command.spawn().unwrap_or_else(|error| {
+        panic!(
+            "`{name}` cannot be run ({error}): install redis-server, or set FENCELOCK_REDIS_SERVER to its path"
+        )
+    });
     let give_up = Instant::now() + PATIENCE;
     while Instant::now() < give_up {
         if process.try_wait().expect("a child can be asked for").is_some() {
@@ -122,11 +155,11 @@ fn launch(port: u16, arguments: &[String], folder: &TempDir) -> Option<Child> {
             eprintln!("{}", log.unwrap_or_default());
             return None;
         }
-        if let Ok(mut connection) = client.get_connection() {
+        if let Ok(mut connection) = admin(port) {
             match redis::cmd("PING").query::<String>(&mut connection) {
                 Ok(_) => return Some(process),
                 // It answers: what it wants is the test's affair.
-                Err(error) if matches!(error.code(), Some("NOAUTH" | "NOPERM")) => {
+                Err(error) if matches!(error.code(), Some("NOAUTH" | "NOPERM" | "MASTERDOWN")) => {
                     return Some(process);
                 }
                 Err(_) => {}
@@ -136,5 +169,5 @@ fn launch(port: u16, arguments: &[String], folder: &TempDir) -> Option<Child> {
     }
     let _ = process.kill();
     let _ = process.wait();
-    panic!("`{binary}` did not answer on port {port} within {PATIENCE:?}");
+    panic!("`{name}` did not answer on port {port} within {PATIENCE:?}");
 }

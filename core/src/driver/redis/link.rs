@@ -8,13 +8,19 @@ use std::time::Duration;
 
 use event_listener::Event;
 use futures_util::future::{Either, select};
+use futures_util::stream::StreamExt;
 use redis::aio::{MultiplexedConnection, SendError};
-use redis::{AsyncConnectionConfig, PushInfo, PushKind, RedisError, Value};
+use redis::{
+    AsyncConnectionConfig, ErrorKind, ProtocolVersion, PushInfo, PushKind, RedisError, Value,
+};
 
-use super::address::Address;
+use super::address::{Address, Host, Topology};
 use super::fault;
+use super::nature::Nature;
 use super::notice;
 use super::script::{Hashes, Texts};
+use super::sentinel;
+use super::wire::{self, Leash, Trouble};
 use crate::error::{Error, Result};
 use crate::options::Options;
 use crate::port::{Notice, NoticeSink, RuntimeHandle};
@@ -23,6 +29,8 @@ use crate::runtime::sync::Mutex;
 /// The first pause between two attempts to connect; it doubles up to the last.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LAST_PAUSE: Duration = Duration::from_secs(1);
+/// The last where another server takes over.
+const FAILOVER_PAUSE: Duration = Duration::from_millis(200);
 /// Requests on their way to the socket before the next one has to wait for its turn.
 const OUTBOX: usize = 512;
 
@@ -39,6 +47,8 @@ pub(super) struct Link {
     changed: Event,
     /// A step wants the connection now.
     wanted: Event,
+    /// Whether a server has said that it is not the master: from then on none is believed that is not.
+    demoted: AtomicBool,
 }
 
 enum State {
@@ -49,10 +59,15 @@ enum State {
 }
 
 /// A connection that worked when last seen.
+#[derive(Clone)]
 pub(super) struct Live {
     pub(super) connection: MultiplexedConnection,
     pub(super) hashes: Hashes,
+    place: Host,
+    protocol: ProtocolVersion,
     broken: Arc<AtomicBool>,
+    /// What serves it and ends with it.
+    leashes: Arc<Mutex<Vec<Leash>>>,
 }
 
 impl Link {
@@ -73,6 +88,7 @@ impl Link {
             state: Mutex::new(State::Down(0, Error::internal("not yet connected"))),
             changed: Event::new(),
             wanted: Event::new(),
+            demoted: AtomicBool::new(false),
         });
         // On a task of its own, because the crate spawns its driver where it is called.
         let (sender, receiver) = futures_channel::oneshot::channel();
@@ -87,16 +103,11 @@ impl Link {
     }
 
     /// Delivers notices from now on.
-    pub(super) async fn listen(&self, sink: NoticeSink) -> Result<()> {
+    pub(super) async fn listen(self: &Arc<Self>, sink: NoticeSink) -> Result<()> {
         let live = self.live().await?;
         self.sink.set(sink).map_err(|_| Error::internal("a store is listened to once"))?;
-        let mut connection = live.connection.clone();
-        match self.within(self.timeout, connection.subscribe(&self.channel)).await {
-            Some(subscribed) => {
-                subscribed.map_err(|error| fault::unreachable(&self.address, &error))
-            }
-            None => Err(fault::unanswered(&self.address, "the subscription timed out")),
-        }
+        let late = || Err(fault::unanswered(&self.address, "the subscription timed out"));
+        self.within(self.timeout, self.subscribe(&live)).await.unwrap_or_else(late)
     }
 
     /// The connection. If it is broken, waits for the next attempt to make it again.
@@ -153,31 +164,117 @@ impl Link {
         }
     }
 
-    /// Connects once: greets, loads the scripts, subscribes.
+    /// Connects once: finds the server, greets it, loads the scripts, subscribes.
     async fn attempt(self: &Arc<Self>) -> Result<Arc<Live>> {
+        let work = async {
+            let place = match &self.address.topology {
+                Topology::Single(host) => host.clone(),
+                Topology::Sentinel { sentinels, master } => {
+                    let patience = self.connect_timeout / 2;
+                    sentinel::master(&self.address, sentinels, master, patience, &self.runtime)
+                        .await?
+                }
+            };
+            self.greet(place).await
+        };
+        let late = || {
+            let error = std::io::Error::from(std::io::ErrorKind::TimedOut).into();
+            Err(fault::unreachable(&self.address, &error))
+        };
+        self.within(self.connect_timeout, work).await.unwrap_or_else(late)
+    }
+
+    async fn greet(self: &Arc<Self>, place: Host) -> Result<Arc<Live>> {
         let broken = Arc::new(AtomicBool::new(false));
-        let (link, flag) = (Arc::downgrade(self), Arc::clone(&broken));
+        let (mut connection, protocol, leash) = self
+            .open(&place, &broken)
+            .await
+            .map_err(|trouble| trouble.into_error(&self.address))?;
+        let unreachable = |error| fault::unreachable(&self.address, &error);
+        let nature = Nature::of(&mut connection).await.map_err(unreachable)?;
+        let master = matches!(self.address.topology, Topology::Sentinel { .. })
+            || self.demoted.load(Ordering::Acquire);
+        nature.check(&self.address, master)?;
+        let hashes = Texts::shared()
+            .load(&mut connection)
+            .await
+            .map_err(|error| fault::scriptless(&self.address, &error))?;
+        let leashes = Arc::new(Mutex::new(leash.into_iter().collect()));
+        let live = Arc::new(Live { connection, hashes, place, protocol, broken, leashes });
+        if self.sink.get().is_some() {
+            self.subscribe(&live).await?;
+        }
+        Ok(live)
+    }
+
+    /// Connects by the newest protocol the server speaks.
+    async fn open(
+        self: &Arc<Self>,
+        place: &Host,
+        broken: &Arc<AtomicBool>,
+    ) -> Result<(MultiplexedConnection, ProtocolVersion, Option<Leash>), Trouble> {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(None)
             .set_response_timeout(None)
-            .set_pipeline_buffer_size(OUTBOX)
-            .set_push_sender(move |push| {
-                receive(&link, &flag, &push);
-                Ok::<_, SendError>(())
-            });
-        let work = async {
-            let client = redis::Client::open(self.address.info())?;
-            let mut connection =
-                client.get_multiplexed_async_connection_with_config(&config).await?;
-            let hashes = Texts::shared().load(&mut connection).await?;
-            if self.sink.get().is_some() {
-                connection.subscribe(&self.channel).await?;
+            .set_pipeline_buffer_size(OUTBOX);
+        let (link, flag) = (Arc::downgrade(self), Arc::clone(broken));
+        let pushed = config.clone().set_push_sender(move |push| {
+            receive(&link, &flag, &push);
+            Ok::<_, SendError>(())
+        });
+        for (protocol, config) in
+            [(ProtocolVersion::RESP3, pushed), (ProtocolVersion::RESP2, config)]
+        {
+            let settings = self.address.settings(protocol);
+            match wire::connect(&self.address, place, settings, config, &self.runtime).await {
+                Ok((connection, leash)) => return Ok((connection, protocol, leash)),
+                Err(Trouble::Redis(error))
+                    if error.kind() == ErrorKind::RESP3NotSupported
+                        && protocol == ProtocolVersion::RESP3 => {}
+                Err(trouble) => return Err(trouble),
             }
-            Ok::<_, RedisError>(Arc::new(Live { connection, hashes, broken }))
+        }
+        unreachable!("the last protocol's end is an answer")
+    }
+
+    /// Has the server tell this client its notices: on the connection itself, or where the server cannot, on another.
+    async fn subscribe(self: &Arc<Self>, live: &Live) -> Result<()> {
+        if live.protocol == ProtocolVersion::RESP3 {
+            let subscribed = live.connection.clone().subscribe(&self.channel).await;
+            return subscribed.map_err(|error| fault::unreachable(&self.address, &error));
+        }
+        let settings = self.address.settings(live.protocol);
+        let ear = async {
+            let mut ear = wire::listen(&self.address, &live.place, settings).await?;
+            ear.subscribe(&self.channel).await?;
+            Ok(ear.into_on_message())
         };
-        let late = || Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into());
-        let live = self.within(self.connect_timeout, work).await.unwrap_or_else(late);
-        live.map_err(|error| fault::unreachable(&self.address, &error))
+        let mut messages =
+            ear.await.map_err(|trouble: Trouble| trouble.into_error(&self.address))?;
+        let (link, broken) = (Arc::downgrade(self), Arc::clone(&live.broken));
+        let leash = Leash::tie(&self.runtime, async move {
+            while let Some(message) = messages.next().await {
+                let Some(link) = link.upgrade() else { return };
+                link.tell(message.get_payload_bytes());
+            }
+            if let Some(link) = link.upgrade() {
+                link.broke(&broken);
+            }
+        });
+        live.leashes.lock().push(leash);
+        Ok(())
+    }
+
+    fn tell(&self, message: &[u8]) {
+        if let (Some(notice), Some(sink)) = (notice::parse(message), self.sink.get()) {
+            sink(notice);
+        }
+    }
+
+    /// The server says that it is not the master: looks for the one that is.
+    pub(super) fn demote(self: &Arc<Self>, live: &Live) {
+        self.demoted.store(true, Ordering::Release);
+        self.broke(&live.broken);
     }
 
     /// Takes note that this connection is broken, once, and sees to the next one.
@@ -204,13 +301,28 @@ impl Link {
                 None => {}
                 Some(()) => return,
             }
-            let end = self.runtime.sleep_until(self.runtime.now() + pause);
+            let end = self.runtime.sleep_until(self.runtime.now() + self.spread(pause));
             // A step that wants the connection shortens the pause, but never to a busy loop.
             if let Either::Right(_) = select(end, wanted).await {
                 self.runtime.sleep_until(earliest).await;
             }
-            pause = LAST_PAUSE.min(pause * 2);
+            pause = self.longest_pause().min(pause * 2);
         }
+    }
+
+    /// A failover ends when it ends, and nobody tells: whoever waits for one looks more often.
+    fn longest_pause(&self) -> Duration {
+        match self.address.topology {
+            Topology::Single(_) => LAST_PAUSE,
+            Topology::Sentinel { .. } => FAILOVER_PAUSE,
+        }
+    }
+
+    /// A pause of at least half that length, never in step with other clients.
+    fn spread(&self, pause: Duration) -> Duration {
+        let mut dice = [0; 2];
+        self.runtime.random(&mut dice);
+        pause / 2 + pause / 2 * u32::from(u16::from_le_bytes(dice)) / 0x1_0000
     }
 
     /// Takes note of an attempt's end; `None` if another one is due.
@@ -219,6 +331,7 @@ impl Link {
         let up = match (&mut *state, attempt) {
             (State::Down(..), Ok(live)) if !live.broken.load(Ordering::Acquire) => {
                 *state = State::Up(live);
+                self.demoted.store(false, Ordering::Release);
                 true
             }
             (State::Down(attempts, error), attempt) => {
@@ -246,8 +359,7 @@ impl Link {
         let live = self.live().await?;
         let mut connection = live.connection.clone();
         let hashes = self.answer(&live, texts.load(&mut connection)).await?;
-        let (connection, broken) = (live.connection.clone(), Arc::clone(&live.broken));
-        *self.state.lock() = State::Up(Arc::new(Live { connection, hashes, broken }));
+        *self.state.lock() = State::Up(Arc::new(Live { hashes, connection, ..(*live).clone() }));
         Ok(())
     }
 }
@@ -258,10 +370,8 @@ fn receive(link: &Weak<Link>, broken: &Arc<AtomicBool>, push: &PushInfo) {
     match push.kind {
         PushKind::Disconnection => link.broke(broken),
         PushKind::Message => {
-            if let [_, Value::BulkString(message)] = &push.data[..]
-                && let (Some(notice), Some(sink)) = (notice::parse(message), link.sink.get())
-            {
-                sink(notice);
+            if let [_, Value::BulkString(message)] = &push.data[..] {
+                link.tell(message);
             }
         }
         _ => {}

@@ -37,10 +37,18 @@ mod address;
 mod fault;
 mod guarantees;
 mod link;
+mod nature;
 mod notice;
 mod place;
 mod request;
 mod script;
+mod sentinel;
+#[cfg(feature = "tls")]
+mod tls;
+#[cfg(not(feature = "tls"))]
+#[path = "no_tls.rs"]
+mod tls;
+mod wire;
 
 use std::fmt;
 use std::sync::Arc;
@@ -76,9 +84,21 @@ impl fmt::Debug for RedisStore {
 const SCAN_COUNT: u32 = 1000;
 
 impl RedisStore {
-    /// Connects to `redis://[user[:password]@]host[:port][/database]` or `redis+unix:///path/of/socket`.
+    /// Connects to one server, `redis://[user[:password]@]host[:port][/database]` (`rediss://` over TLS) or
+    /// `redis+unix:///path/of/socket`, or to whatever else one host leads to, see [`RedisStore::connect_all`].
     pub async fn connect(url: &Url, options: &Options, runtime: RuntimeHandle) -> Result<Self> {
-        let address = Address::parse(url)?;
+        Self::connect_all(url, &[], options, runtime).await
+    }
+
+    /// Connects where several hosts lead to: `redis[s]+sentinel://[user[:password]@]host[:port]/master[/database]`.
+    /// `others` are the hosts behind the first one, which a URL cannot hold.
+    pub async fn connect_all(
+        url: &Url,
+        others: &[String],
+        options: &Options,
+        runtime: RuntimeHandle,
+    ) -> Result<Self> {
+        let address = Address::parse(url, others, options)?;
         // Where this client listens: as unguessable as an owner id, and as short-lived.
         let channel = format!("fencelock:c:{}", OwnerId::draw(&*runtime));
         Ok(Self {
@@ -174,6 +194,12 @@ impl LeaseStore for RedisStore {
                 reply
             };
             request.answers(reply, &self.link.address, &mut answers);
+        }
+        let demoted = |answer: &Answer| {
+            answer.as_ref().is_err_and(|failure| fault::is_demotion(&failure.error))
+        };
+        if answers.iter().any(demoted) {
+            self.link.demote(&live);
         }
         answers
     }

@@ -1,0 +1,87 @@
+//! One connection to one server, in the clear, over TLS or a socket of the machine.
+
+use futures_util::future::{AbortHandle, abortable};
+use redis::aio::{MultiplexedConnection, PubSub};
+use redis::{AsyncConnectionConfig, RedisConnectionInfo, RedisError};
+
+use super::address::{Address, Host};
+use super::fault;
+use crate::error::Error;
+use crate::port::RuntimeHandle;
+
+/// Why there is no connection.
+pub(super) enum Trouble {
+    /// The crate's reason, which may quote the server.
+    Redis(RedisError),
+    Ours(Error),
+}
+
+impl From<RedisError> for Trouble {
+    fn from(error: RedisError) -> Self {
+        Self::Redis(error)
+    }
+}
+
+impl Trouble {
+    pub(super) fn into_error(self, address: &Address) -> Error {
+        match self {
+            Self::Redis(error) => fault::unreachable(address, &error),
+            Self::Ours(error) => error,
+        }
+    }
+}
+
+/// A task that ends with this value.
+pub(super) struct Leash(AbortHandle);
+
+impl Leash {
+    /// Starts a task.
+    pub(super) fn tie(
+        runtime: &RuntimeHandle,
+        task: impl Future<Output = ()> + Send + 'static,
+    ) -> Self {
+        let (task, handle) = abortable(task);
+        runtime.spawn(Box::pin(async move {
+            // Aborted or at its end: nobody asks.
+            let _ = task.await;
+        }));
+        Self(handle)
+    }
+}
+
+impl Drop for Leash {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Connects and greets. The leash, if there is one, holds the connection's task.
+pub(super) async fn connect(
+    address: &Address,
+    host: &Host,
+    settings: RedisConnectionInfo,
+    config: AsyncConnectionConfig,
+    runtime: &RuntimeHandle,
+) -> Result<(MultiplexedConnection, Option<Leash>), Trouble> {
+    if let Some(tls) = &address.tls {
+        let stream = tls.connect(host).await.map_err(Trouble::Ours)?;
+        let (connection, task) =
+            MultiplexedConnection::new_with_config(&settings, stream, config).await?;
+        return Ok((connection, Some(Leash::tie(runtime, task))));
+    }
+    let client = redis::Client::open(address.info(host, settings))?;
+    Ok((client.get_multiplexed_async_connection_with_config(&config).await?, None))
+}
+
+/// Connects to listen, for servers that cannot push beside their answers.
+pub(super) async fn listen(
+    address: &Address,
+    host: &Host,
+    settings: RedisConnectionInfo,
+) -> Result<PubSub, Trouble> {
+    if let Some(tls) = &address.tls {
+        let stream = tls.connect(host).await.map_err(Trouble::Ours)?;
+        return Ok(PubSub::new(&settings, stream).await?);
+    }
+    Ok(redis::Client::open(address.info(host, settings))?.get_async_pubsub().await?)
+}
