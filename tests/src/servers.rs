@@ -5,5 +5,5 @@ mod redis;
 mod sentinel;
 
 pub use self::authority::Authority;
-pub use self::redis::RedisServer;
+pub use self::redis::{RedisServer, rights};
 pub use self::sentinel::SentinelSet;

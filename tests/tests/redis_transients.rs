@@ -124,6 +124,9 @@ async fn loading_is_waited_out() {
     server.restart_with(&[&keeps[..], &slow[..]].concat());
     let refused = asker.lock("orders").try_acquire().await.unwrap_err();
     assert_eq!((refused.code(), refused.retryable()), (Code::Unavailable, true), "{refused}");
+    let newcomer = Client::builder().connect(server.url().as_str()).await;
+    let refused = newcomer.map(|_| ()).unwrap_err();
+    assert_eq!((refused.code(), refused.retryable()), (Code::Unavailable, true), "{refused}");
     assert!(refused.to_string().contains("LOADING"), "{refused}");
     let guard = asker.lock("orders").acquire_within(Duration::from_secs(20)).await.unwrap();
     guard.release().await.check().unwrap();

@@ -158,7 +158,15 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &["faults"],
         shows: "Redis: bad input, faults on a real server, cut connections",
         needs: &[Need::RedisServer],
-        steps: &[Step::Tests(Targets::Named(&["redis_faults", "redis_layout"]))],
+        steps: &[Step::Tests(Targets::Named(&["redis_faults", "redis_layout", "redis_rights"]))],
+        full: &[],
+    },
+    Part {
+        name: "topologies",
+        tags: &["faults", "redis"],
+        shows: "Redis over TLS, under sentinels, and while it fails over, loads or is busy",
+        needs: &[Need::RedisServer],
+        steps: &[Step::Tests(Targets::Named(&["redis_sentinel", "redis_tls", "redis_transients"]))],
         full: &[],
     },
     Part {

@@ -80,10 +80,11 @@ impl Grounds {
                 Ground { url: format!("sqlite:{}", file.display()), redis: None }
             }
             Backend::Redis => {
-                let start = || Arc::new(Mutex::new(RedisServer::start()));
+                // The actors have the rights the README asks for, and no others.
+                let start = || Arc::new(Mutex::new(RedisServer::start_with_rights()));
                 let own = needs.contains(&Need::ServerControl);
                 let server = if own { start() } else { self.redis.get_or_init(start).clone() };
-                let url = lock(&server).url().to_string();
+                let url = lock(&server).url_with_rights().to_string();
                 Ground { url, redis: Some(server) }
             }
         }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use tempfile::TempDir;
 
 use super::redis::{RedisServer, free_port};
@@ -31,6 +31,8 @@ impl Authority {
             std::fs::write(folder.path().join(file), text).expect("the folder can be written to");
         };
         let (own, mut ca) = (key(), params(&[]));
+        // Certificates of one name would vouch for themselves.
+        ca.distinguished_name.push(DnType::CommonName, "a throw-away authority");
         ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         write("ca.pem", ca.self_signed(&own).expect("an authority vouches for itself").pem());
         let issuer = Issuer::new(ca, own);

@@ -11,6 +11,14 @@ use url::Url;
 /// How long a server may take to start.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+const README: &str = include_str!("../../../README.md");
+
+/// The README's words for a user with all the rights fencelock needs, as they stand behind `ACL SETUSER`.
+pub fn rights() -> Vec<&'static str> {
+    let line = README.lines().find_map(|line| line.strip_prefix("ACL SETUSER "));
+    line.expect("the README has the line").split(' ').collect()
+}
+
 /// A running `redis-server` on a free loopback port, without persistence; it ends when this is dropped.
 pub struct RedisServer {
     process: Child,
@@ -39,6 +47,20 @@ impl RedisServer {
         panic!(
             "redis-server ended five times right after its start; see its log in the test's output"
         );
+    }
+
+    /// Starts a server that knows the user of the README, for locks of any name.
+    pub fn start_with_rights() -> Self {
+        let any = |word: &'static str| if word == "~app:*" { "~*" } else { word };
+        let words: Vec<_> = ["--user"].into_iter().chain(rights().into_iter().map(any)).collect();
+        Self::start_with(&words)
+    }
+
+    /// The URL of that user.
+    pub fn url_with_rights(&self) -> Url {
+        format!("redis://fencelock:PASSWORD@127.0.0.1:{}", self.port)
+            .parse()
+            .expect("this is a URL")
     }
 
     /// Ends the server at once, as `kill -9` does.
@@ -159,7 +181,12 @@ pub(super) fn start(command: &mut Command, port: u16, folder: &TempDir) -> Optio
             match redis::cmd("PING").query::<String>(&mut connection) {
                 Ok(_) => return Some(process),
                 // It answers: what it wants is the test's affair.
-                Err(error) if matches!(error.code(), Some("NOAUTH" | "NOPERM" | "MASTERDOWN")) => {
+                Err(error)
+                    if matches!(
+                        error.code(),
+                        Some("NOAUTH" | "NOPERM" | "MASTERDOWN" | "LOADING")
+                    ) =>
+                {
                     return Some(process);
                 }
                 Err(_) => {}

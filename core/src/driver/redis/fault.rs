@@ -130,6 +130,13 @@ pub(super) fn unreachable(address: &Address, error: &RedisError) -> Error {
     if error.kind() == ErrorKind::AuthenticationFailed {
         return refusal(address, "WRONGPASS", None);
     }
+    let reason = error.to_string();
+    if reason.contains("fatal alert") {
+        let message = "the server refused this client's certificate, or wants one; name one it trusts by `cert` and `key`";
+        return Error::new(Code::Auth, message)
+            .with("server", address.to_string())
+            .with("reason", reason);
+    }
     Error::new(
         Code::Unavailable,
         "the server cannot be reached; is it running, and is the address right?",

@@ -10,9 +10,7 @@ use event_listener::Event;
 use futures_util::future::{Either, select};
 use futures_util::stream::StreamExt;
 use redis::aio::{MultiplexedConnection, SendError};
-use redis::{
-    AsyncConnectionConfig, ErrorKind, ProtocolVersion, PushInfo, PushKind, RedisError, Value,
-};
+use redis::{AsyncConnectionConfig, ProtocolVersion, PushInfo, PushKind, RedisError, Value};
 
 use super::address::{Address, Host, Topology};
 use super::fault;
@@ -228,9 +226,7 @@ impl Link {
             let settings = self.address.settings(protocol);
             match wire::connect(&self.address, place, settings, config, &self.runtime).await {
                 Ok((connection, leash)) => return Ok((connection, protocol, leash)),
-                Err(Trouble::Redis(error))
-                    if error.kind() == ErrorKind::RESP3NotSupported
-                        && protocol == ProtocolVersion::RESP3 => {}
+                Err(trouble) if protocol == ProtocolVersion::RESP3 && trouble.lacks_resp3() => {}
                 Err(trouble) => return Err(trouble),
             }
         }

@@ -2,7 +2,7 @@
 
 use futures_util::future::{AbortHandle, abortable};
 use redis::aio::{MultiplexedConnection, PubSub};
-use redis::{AsyncConnectionConfig, RedisConnectionInfo, RedisError};
+use redis::{AsyncConnectionConfig, ErrorKind, RedisConnectionInfo, RedisError};
 
 use super::address::{Address, Host};
 use super::fault;
@@ -23,6 +23,15 @@ impl From<RedisError> for Trouble {
 }
 
 impl Trouble {
+    /// Whether the server, or what stands before it, speaks only the older protocol.
+    pub(super) fn lacks_resp3(&self) -> bool {
+        let Self::Redis(error) = self else { return false };
+        let unknown = |detail: &str| detail.to_lowercase().starts_with("unknown command");
+        error.kind() == ErrorKind::RESP3NotSupported
+            || error.code() == Some("NOPROTO")
+            || error.code() == Some("ERR") && error.detail().is_some_and(unknown)
+    }
+
     pub(super) fn into_error(self, address: &Address) -> Error {
         match self {
             Self::Redis(error) => fault::unreachable(address, &error),

@@ -1,0 +1,86 @@
+//! The README's line for a Redis user: enough for everything, and nothing in it that is not needed.
+
+use std::time::Duration;
+
+use fencelock::options::Options;
+use fencelock::port::{Action, LeaseStore, LockKey, Notice, Outcome, Step};
+use fencelock_tests::bare::{Bare, TTL, take};
+use fencelock_tests::servers::{RedisServer, rights};
+
+async fn connect(server: &RedisServer) -> Result<Bare, String> {
+    let client = Bare::connect(&server.url_with_rights(), &Options::default()).await;
+    client.map_err(|error| error.to_string())
+}
+
+/// Everything a client does; what it could not.
+async fn everything(server: &RedisServer) -> Result<(), String> {
+    let mut client = connect(server).await?;
+    let lock = LockKey::new("app:till");
+    let step = |owner, action| Step { lock: lock.clone(), owner, action };
+    let run = async |client: &Bare, batch: &[Step]| {
+        let answers = client.store.step(batch).await.into_iter();
+        let answers: Result<Vec<_>, _> = answers.collect();
+        answers.map_err(|failure| failure.error.to_string())
+    };
+    let owners: Vec<_> = (0..4).map(|_| client.owner()).collect();
+    run(&client, &[step(owners[0], take(true))]).await?;
+    // A waiter, and a hand-over that is told.
+    run(&client, &[step(owners[1], take(true))]).await?;
+    run(&client, &[step(owners[1], Action::Refresh { ttl: TTL })]).await?;
+    run(&client, &[step(owners[0], Action::Free { open: false })]).await?;
+    let told = tokio::time::timeout(Duration::from_millis(300), client.hear()).await;
+    if !matches!(told, Ok(Notice::Granted { .. })) {
+        return Err("nobody was told".to_owned());
+    }
+    run(&client, &[step(owners[1], Action::Renew { ttl: 2 * TTL })]).await?;
+    run(&client, &[step(owners[1], Action::Free { open: false }), step(owners[2], take(true))])
+        .await?;
+    run(&client, &[step(owners[2], Action::Free { open: false })]).await?;
+    // A tombstone, and its end, which a later step sweeps.
+    let tombstone = Some(Duration::from_millis(1));
+    run(&client, &[step(owners[3], Action::Leave { tombstone })]).await?;
+    tokio::time::sleep(Duration::from_millis(2)).await;
+    let mut longer = take(false);
+    if let Action::Take(take) = &mut longer {
+        take.ttl = 1000 * TTL;
+    }
+    run(&client, &[step(client.owner(), longer)]).await?;
+    let seen = run(&client, &[step(client.owner(), Action::Read)]).await?;
+    assert!(matches!(&seen[..], [Outcome::State(state)] if state.holder.is_some()));
+    let names = client.store.names("app:").await.map_err(|error| error.to_string())?;
+    assert_eq!(names, [lock.clone()]);
+    // Scripts the server has forgotten.
+    let () = redis::cmd("SCRIPT").arg("FLUSH").query(&mut server.admin()).unwrap();
+    run(&client, &[step(client.owner(), Action::Renew { ttl: TTL })]).await?;
+    Ok(())
+}
+
+fn grant(server: &RedisServer, words: &[&str]) {
+    let mut admin = server.admin();
+    let () = redis::cmd("FLUSHALL").query(&mut admin).unwrap();
+    let () = redis::cmd("ACL").arg(&["DELUSER", "fencelock"]).query(&mut admin).unwrap();
+    let () = redis::cmd("ACL").arg("SETUSER").arg(words).query(&mut admin).unwrap();
+}
+
+#[tokio::test]
+async fn the_rights_are_enough_and_none_is_too_many() {
+    let server = RedisServer::start();
+    grant(&server, &rights());
+    everything(&server).await.unwrap();
+    let given = |word: &&&str| word.starts_with(['+', '~', '&']);
+    for missing in rights().iter().filter(given) {
+        let rest: Vec<_> = rights().into_iter().filter(|word| word != missing).collect();
+        grant(&server, &rest);
+        let refused = everything(&server).await;
+        assert!(refused.is_err(), "{missing} is not needed");
+    }
+}
+
+#[tokio::test]
+async fn others_are_none_of_its_business() {
+    let server = RedisServer::start();
+    grant(&server, &rights());
+    let client = connect(&server).await.unwrap();
+    let failure = client.fail("other", take(true)).await;
+    assert_eq!(failure.error.code(), fencelock::Code::Auth, "{failure:?}");
+}
