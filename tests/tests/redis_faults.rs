@@ -76,7 +76,7 @@ async fn a_server_that_repeats_the_password_is_not_repeated() {
         ] {
             let (mut client, _) = listener.accept().unwrap();
             for reply in replies {
-                let _ = client.read(&mut [0; 1 << 16]);
+                let _ = client.read(&mut vec![0; 1 << 16]);
                 let _ = client.write_all(reply.as_bytes());
             }
         }

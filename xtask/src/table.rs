@@ -61,6 +61,7 @@ pub(crate) const PARTS: &[Part] = &[
             clippy_feature!(),
             clippy_feature!("tokio"),
             clippy_feature!("redis"),
+            clippy_feature!("tls"),
             clippy_feature!("sqlite"),
             clippy_feature!("sim", "mutants"),
         ],

@@ -51,8 +51,8 @@ impl RedisServer {
 
     /// Starts a server that knows the user of the README, for locks of any name.
     pub fn start_with_rights() -> Self {
-        let any = |word: &'static str| if word == "~app:*" { "~*" } else { word };
-        let words: Vec<_> = ["--user"].into_iter().chain(rights().into_iter().map(any)).collect();
+        let others = rights().into_iter().filter(|word| !word.starts_with('~'));
+        let words: Vec<_> = ["--user"].into_iter().chain(others).chain(["~*"]).collect();
         Self::start_with(&words)
     }
 

@@ -4,10 +4,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use redis::io::tcp::TcpSettings;
-use redis::{
-    ConnectionAddr, ConnectionInfo, IntoConnectionInfo, ProtocolVersion, RedisConnectionInfo,
-};
+use redis::{ConnectionAddr, IntoConnectionInfo, ProtocolVersion, RedisConnectionInfo};
 use url::Url;
 
 use super::tls::Tls;
@@ -131,17 +128,6 @@ impl Address {
     /// How we greet a server.
     pub(super) fn settings(&self, protocol: ProtocolVersion) -> RedisConnectionInfo {
         self.settings.clone().set_protocol(protocol)
-    }
-
-    /// What the crate connects with to a server without TLS.
-    pub(super) fn info(&self, host: &Host, settings: RedisConnectionInfo) -> ConnectionInfo {
-        let place = match host.clone() {
-            Host::Tcp(host, port) => ConnectionAddr::Tcp(host, port),
-            Host::Unix(path) => ConnectionAddr::Unix(path),
-        };
-        let info = place.into_connection_info().expect("an address of parts is one");
-        let tcp = TcpSettings::default().set_nodelay(true);
-        info.set_redis_settings(settings).set_tcp_settings(tcp)
     }
 
     /// Whether there is a password to greet with.

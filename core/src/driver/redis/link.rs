@@ -355,7 +355,7 @@ impl Link {
         let live = self.live().await?;
         let mut connection = live.connection.clone();
         let hashes = self.answer(&live, texts.load(&mut connection)).await?;
-        *self.state.lock() = State::Up(Arc::new(Live { hashes, connection, ..(*live).clone() }));
+        *self.state.lock() = State::Up(Arc::new(Live { connection, hashes, ..(*live).clone() }));
         Ok(())
     }
 }

@@ -64,13 +64,12 @@ impl Tls {
             .and_then(|stream| stream.set_nodelay(true).map(|()| stream))
             .map_err(|error| unavailable(absent, &error))?;
         let connector = TlsConnector::from(Arc::clone(&self.0));
-        connector.connect(server, stream).await.map_err(|error| match certificate_fault(&error) {
-            true => unavailable(
-                "the server's certificate does not prove that it is this host; name its authority by `cacert`, or connect to the name it was made for",
-                &error,
-            )
-            .with_retryable(false),
-            false => unavailable("the server does not speak TLS with us", &error),
+        connector.connect(server, stream).await.map_err(|error| {
+            if !certificate_fault(&error) {
+                return unavailable("the server does not speak TLS with us", &error);
+            }
+            let message = "the server's certificate does not prove that it is this host; name its authority by `cacert`, or connect to the name it was made for";
+            unavailable(message, &error).with_retryable(false)
         })
     }
 }

@@ -2,7 +2,11 @@
 
 use futures_util::future::{AbortHandle, abortable};
 use redis::aio::{MultiplexedConnection, PubSub};
-use redis::{AsyncConnectionConfig, ErrorKind, RedisConnectionInfo, RedisError};
+use redis::io::tcp::TcpSettings;
+use redis::{
+    AsyncConnectionConfig, ConnectionAddr, ConnectionInfo, ErrorKind, IntoConnectionInfo,
+    RedisConnectionInfo, RedisError,
+};
 
 use super::address::{Address, Host};
 use super::fault;
@@ -78,7 +82,7 @@ pub(super) async fn connect(
             MultiplexedConnection::new_with_config(&settings, stream, config).await?;
         return Ok((connection, Some(Leash::tie(runtime, task))));
     }
-    let client = redis::Client::open(address.info(host, settings))?;
+    let client = redis::Client::open(plain(host, settings))?;
     Ok((client.get_multiplexed_async_connection_with_config(&config).await?, None))
 }
 
@@ -92,5 +96,15 @@ pub(super) async fn listen(
         let stream = tls.connect(host).await.map_err(Trouble::Ours)?;
         return Ok(PubSub::new(&settings, stream).await?);
     }
-    Ok(redis::Client::open(address.info(host, settings))?.get_async_pubsub().await?)
+    Ok(redis::Client::open(plain(host, settings))?.get_async_pubsub().await?)
+}
+
+/// What the crate connects with to a server without TLS.
+fn plain(host: &Host, settings: RedisConnectionInfo) -> ConnectionInfo {
+    let place = match host.clone() {
+        Host::Tcp(host, port) => ConnectionAddr::Tcp(host, port),
+        Host::Unix(path) => ConnectionAddr::Unix(path),
+    };
+    let info = place.into_connection_info().expect("an address of parts is one");
+    info.set_redis_settings(settings).set_tcp_settings(TcpSettings::default().set_nodelay(true))
 }
