@@ -48,7 +48,7 @@ async fn everything(server: &RedisServer) -> Result<(), String> {
     let seen = run(&client, &[step(client.owner(), Action::Read)]).await?;
     assert!(matches!(&seen[..], [Outcome::State(state)] if state.holder.is_some()));
     let names = client.store.names("app:").await.map_err(|error| error.to_string())?;
-    assert_eq!(names, [lock.clone()]);
+    assert_eq!(names, std::slice::from_ref(&lock));
     // Scripts the server has forgotten.
     let () = redis::cmd("SCRIPT").arg("FLUSH").query(&mut server.admin()).unwrap();
     run(&client, &[step(client.owner(), Action::Renew { ttl: TTL })]).await?;
