@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::event::{Event, Events};
 use crate::lock::Lock;
 use crate::options::{Options, check_name};
-use crate::port::{Capabilities, LeaseHandle, LeaseStore, LockKey, RuntimeHandle};
+use crate::port::{Capabilities, LeaseHandle, LeaseStore, LockKey, Mode, RuntimeHandle};
 #[cfg(feature = "tokio")]
 use crate::url::StoreUrl;
 
@@ -98,6 +98,28 @@ impl Client {
     /// language.
     pub fn lock(&self, name: &str) -> Lock {
         Lock::new(self.clone(), name)
+    }
+
+    /// The reading side of a read-write lock: any number of readers, and no writer beside them. A writer that waits is
+    /// not passed by new readers.
+    pub fn read(&self, name: &str) -> Lock {
+        self.lock(name).mode(Mode::Read)
+    }
+
+    /// The writing side of a read-write lock: nobody beside it.
+    pub fn write(&self, name: &str) -> Lock {
+        self.lock(name).mode(Mode::Write)
+    }
+
+    /// A reader that may become the writer ([`Guard::upgrade`](crate::Guard::upgrade)): one at a time, beside plain readers.
+    pub fn upgradeable(&self, name: &str) -> Lock {
+        self.lock(name).mode(Mode::Upgradeable)
+    }
+
+    /// A semaphore: at most `limit` holders at once. Every acquire takes one permit; the permit of a holder that died comes
+    /// back when its lease has ended. Clients may ask with different limits, each is served by its own.
+    pub fn permits(&self, name: &str, limit: u32) -> Lock {
+        self.lock(name).permits(limit)
     }
 
     /// The names of the locks the store knows, in order. An empty prefix: all.

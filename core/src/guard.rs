@@ -12,7 +12,7 @@ use crate::error::{Code, Error, Result};
 use crate::event::Event;
 use crate::fence::Token;
 use crate::options::check_ttl;
-use crate::port::BoxFuture;
+use crate::port::{BoxFuture, Mode};
 use crate::released::Released;
 
 /// An acquire in flight. Dropping it at any moment takes back whatever it won or queued.
@@ -75,12 +75,17 @@ pub struct Claim {
 impl Claim {
     /// The name the lock was asked for by, as the store's key.
     pub fn name(&self) -> &str {
-        self.local.hold.key.as_str()
+        self.local.hold.lock.as_str()
     }
 
     /// The fencing token: hand it to the resource with every write.
     pub fn token(&self) -> Token {
         self.local.token
+    }
+
+    /// How it is held: alone, as reader or writer, as one of so many permits.
+    pub fn mode(&self) -> Mode {
+        self.local.hold.mode()
     }
 
     /// Whether the lock may be relied on at this very moment. Compares the clock at every call, so it is right also after
@@ -151,11 +156,38 @@ impl Guard {
         self.claim.extend(ttl).await
     }
 
+    /// Makes the upgradeable reader ([`Client::upgradeable`](crate::Client::upgradeable)) the writer: waits until the other
+    /// readers have left, while no new one enters. The guard then has a new token. If this future is dropped, or `lost`
+    /// or an error comes of it, the guard is the reader it was.
+    ///
+    /// A guard that reads plainly cannot be upgraded (`unsupported`): two that tried would wait for each other for ever.
+    pub async fn upgrade(&mut self) -> Result<()> {
+        let Claim { core, local } = &mut self.claim;
+        if !local.hold.serves(local.number) {
+            return Err(Error::not_held().with("name", local.hold.lock.as_str()));
+        }
+        if local.hold.mode() != Mode::Write {
+            local.token = core.upgrade(&local.hold).await?;
+        }
+        Ok(())
+    }
+
+    /// Turns a writer into an upgradeable or a plain reader, or an upgradeable into a plain reader: others may enter
+    /// beside it. It keeps its token. After an error the guard is the lesser reader all the same, and the store is told
+    /// so until it confirms.
+    pub async fn downgrade(&mut self, mode: Mode) -> Result<()> {
+        let Claim { core, local } = &self.claim;
+        if !local.hold.serves(local.number) {
+            return Err(Error::not_held().with("name", local.hold.lock.as_str()));
+        }
+        core.downgrade(&local.hold, mode).await
+    }
+
     /// Frees the lock and tells how that went. If this future is dropped, the lock is freed all the same.
     pub async fn release(mut self) -> Released {
         self.released = true;
         let Claim { core, local } = &self.claim;
-        core.events.emit(|| Event::released(local.hold.key.as_str(), local.token));
+        core.events.emit(|| Event::released(local.hold.lock.as_str(), local.token));
         match core.give_up(local) {
             GivenUp::Passed => Released::Released,
             GivenUp::Free(hold) => core.free(hold).await,
@@ -177,7 +209,7 @@ impl Drop for Guard {
     fn drop(&mut self) {
         if !self.released || mutant!(LateLocalDropFreesNext) {
             let Claim { core, local } = &self.claim;
-            core.events.emit(|| Event::released(local.hold.key.as_str(), local.token));
+            core.events.emit(|| Event::released(local.hold.lock.as_str(), local.token));
             core.abandon(local);
         }
     }

@@ -7,12 +7,12 @@ use std::time::Duration;
 use futures_util::future::{Either, select};
 use serde_json::Value;
 
-use crate::algorithm::{Core, Terms, Wait};
+use crate::algorithm::{Core, Target, Terms, Wait};
 use crate::client::Client;
 use crate::error::{Code, Error, Result};
 use crate::guard::{Claim, Guard, Pending};
 use crate::options::{Dialect, Options, check_name};
-use crate::port::{Action, LockKey, Outcome, OwnerId, State, Step};
+use crate::port::{Action, LockKey, Mode, Outcome, OwnerId, State};
 
 /// A lock by name, made by [`Client::lock`]. Set its options, then acquire it, as often as you like.
 ///
@@ -22,6 +22,9 @@ pub struct Lock {
     client: Client,
     name: Arc<str>,
     options: Options,
+    mode: Mode,
+    /// Of how many permits.
+    limit: u32,
     /// The first mistake made in setting it up.
     mistake: Option<Error>,
 }
@@ -29,7 +32,24 @@ pub struct Lock {
 impl Lock {
     pub(crate) fn new(client: Client, name: &str) -> Self {
         let options = client.options().clone();
-        Self { client, name: name.into(), options, mistake: check_name(name).err() }
+        let mistake = check_name(name).err();
+        Self { client, name: name.into(), options, mode: Mode::Exclusive, limit: 1, mistake }
+    }
+
+    /// The same name, held in another mode.
+    pub(crate) fn mode(mut self, mode: Mode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// The same name, as one of so many permits.
+    pub(crate) fn permits(mut self, limit: u32) -> Self {
+        (self.mode, self.limit) = (Mode::Permit, limit);
+        if limit == 0 {
+            let message = "a semaphore has at least one permit; give a positive number";
+            self.mistake.get_or_insert(Error::invalid("permits", message));
+        }
+        self
     }
 
     /// Length of the lease; 30 s by default.
@@ -157,7 +177,7 @@ impl Lock {
     pub async fn inspect(&self) -> Result<State> {
         let key = self.key()?;
         let owner = OwnerId::draw(&*self.core().runtime);
-        let step = Step { lock: key, owner, action: Action::Read };
+        let step = self.target(key).step(owner, Action::Read);
         match self.core().store.step(vec![step]).await.pop() {
             Some(Ok(Outcome::State(state))) => Ok(state),
             Some(Err(failure)) => Err(failure.error),
@@ -171,9 +191,13 @@ impl Lock {
 
     async fn attempt(&self, wait: Wait) -> Result<Option<Guard>> {
         let key = self.key()?;
-        let local = self.core().acquire(&key, self.terms(), wait).await;
+        let local = self.core().acquire(&self.target(key), self.terms(), wait).await;
         let local = local.map_err(|error| error.with("name", &*self.name))?;
         Ok(local.map(|local| Guard::new(self.core().clone(), local)))
+    }
+
+    fn target(&self, key: LockKey) -> Target {
+        Target { key, kind: self.mode.kind() }
     }
 
     fn key(&self) -> Result<LockKey> {
@@ -206,6 +230,8 @@ impl Lock {
     fn terms(&self) -> Terms {
         let options = &self.options;
         Terms {
+            mode: self.mode,
+            limit: self.limit,
             ttl: options.ttl,
             renew: options.renew,
             max_hold: options.max_hold,

@@ -114,6 +114,30 @@ mod table {
         QueueServedFromTheBack,
         /// An expired lease still counts as held.
         ExpiryIgnored,
+        /// A reader enters beside the writer.
+        ReaderBesideWriter,
+        /// A writer enters beside readers.
+        WriterBesideReaders,
+        /// A reader enters past a writer that waits.
+        ReadersPassWriters,
+        /// Two upgradeable readers hold at once.
+        TwoUpgradeable,
+        /// New readers enter while an upgrade waits for the old ones to leave.
+        UpgradeLetsReadersIn,
+        /// An upgrade does not wait for the readers to leave.
+        UpgradeBesideReaders,
+        /// An upgrade draws no token.
+        UpgradeKeepsToken,
+        /// A change of mode that a newer one has overtaken is carried out.
+        LateChangeBelieved,
+        /// One permit more is given out than there are.
+        OnePermitTooMany,
+        /// The permit of a crashed holder never comes back.
+        PermitNeverExpires,
+        /// A name in use as one kind can be taken as another.
+        KindIgnored,
+        /// Several locks as one: those that are free are kept though others are not.
+        AllTakesSome,
         /// The gate lets older tokens pass.
         GateLetsOlderPass,
     }

@@ -10,9 +10,10 @@ use super::cohort::{Entry, Local, Turn};
 use super::core::Core;
 use super::hold::Terms;
 use super::lease::Attempt;
+use super::target::Target;
 use crate::error::{Code, Error, Result};
 use crate::event::Event;
-use crate::port::{Instant, LockKey};
+use crate::port::Instant;
 use crate::runtime::sync::Mutex;
 
 /// How long an acquire waits.
@@ -28,7 +29,7 @@ impl Core {
     /// Gets the lock, or `None` if the caller does not wait and it is not free.
     pub(crate) async fn acquire(
         self: &Arc<Self>,
-        key: &LockKey,
+        lock: &Target,
         terms: Terms,
         wait: Wait,
     ) -> Result<Option<Local>> {
@@ -36,10 +37,10 @@ impl Core {
             return Err(Error::closed());
         }
         let Wait::Until(end) = wait else {
-            return self.stand(key, terms, wait != Wait::Try, &Mutex::default()).await;
+            return self.stand(lock, terms, wait != Wait::Try, &Mutex::default()).await;
         };
         let failure = Mutex::default();
-        let work = Box::pin(self.stand(key, terms, true, &failure));
+        let work = Box::pin(self.stand(lock, terms, true, &failure));
         match select(work, self.runtime.sleep_until(end)).await {
             Either::Left((result, _)) => result,
             Either::Right(((), work)) => {
@@ -57,18 +58,19 @@ impl Core {
     /// Stands in line, leads when it is its turn. `failure` is why the store did not answer last, for whoever cuts it short.
     async fn stand(
         self: &Arc<Self>,
-        key: &LockKey,
+        lock: &Target,
         terms: Terms,
         waits: bool,
         failure: &Mutex<Option<Error>>,
     ) -> Result<Option<Local>> {
-        let entry = self.cohorts.lock().enter(key, &terms, waits);
+        let leads = terms.mode.is_exclusive();
+        let entry = self.cohorts.lock().enter(lock, &terms, waits);
         let attempt = match entry {
             Entry::Refused => return Ok(None),
             Entry::Lead => None,
             Entry::Line { number, turn } => {
-                self.events.emit(|| Event::waiting(key.as_str()));
-                let mut place = Place { core: self, key, number, turn: Some(turn) };
+                self.events.emit(|| Event::waiting(lock.as_str()));
+                let mut place = Place { core: self, lock, number, turn: Some(turn) };
                 match place.turn().await? {
                     Turn::Passed(local) => return Ok(Some(local)),
                     Turn::Lead(attempt) => attempt,
@@ -80,32 +82,33 @@ impl Core {
                 attempt.pass_to(terms);
                 attempt
             }
-            None => Box::new(Attempt::new(self.clone(), key.clone(), terms, waits, None)),
+            None => Box::new(Attempt::new(self.clone(), lock.clone(), terms, waits, None)),
         };
-        let mut lead = Lead { core: self, key, attempt: Some(attempt), failure, seated: false };
+        let mut lead =
+            Lead { core: self, lock, attempt: Some(attempt), failure, leads, seated: false };
         let hold = lead.attempt.as_mut().expect("the leader has an attempt").run().await;
         match hold {
             Ok(Some(hold)) => {
                 lead.seated = true;
-                self.floors.saw(key, hold.newest_token());
+                self.floors.saw(&lock.key, hold.newest_token());
                 let local = self.cohorts.lock().seat(hold.clone(), self.runtime.now());
                 // Lost before it was seated: nobody would vacate the seat later.
                 if hold.is_lost() {
                     self.vacate(&hold);
                 }
-                self.events.emit(|| Event::granted(key.as_str(), local.token));
+                self.events.emit(|| Event::granted(lock.as_str(), local.token));
                 Ok(Some(local))
             }
             Ok(None) => Ok(None),
-            Err(error) => Err(error.with("name", key.as_str())),
+            Err(error) => Err(error.with("name", lock.as_str())),
         }
     }
 
     /// The seat is vacant: the next in line leads, with the attempt under way if there is one; else it is undone.
-    pub(super) fn pass_leadership(self: &Arc<Self>, key: &LockKey, attempt: Option<Box<Attempt>>) {
+    pub(super) fn pass_leadership(self: &Arc<Self>, lock: &Target, attempt: Option<Box<Attempt>>) {
         let mut turn = Turn::Lead(attempt.filter(|attempt| attempt.inheritable()));
         loop {
-            let next = self.cohorts.lock().next_leader(key);
+            let next = self.cohorts.lock().next_leader(lock);
             let Some(next) = next else { return };
             match next.tell(turn) {
                 Ok(()) => return,
@@ -118,7 +121,7 @@ impl Core {
 /// A place in line; leaving it passes on whatever came with the turn.
 struct Place<'a> {
     core: &'a Arc<Core>,
-    key: &'a LockKey,
+    lock: &'a Target,
     number: u64,
     turn: Option<oneshot::Receiver<Turn>>,
 }
@@ -134,10 +137,10 @@ impl Place<'_> {
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         let Some(mut turn) = self.turn.take() else { return };
-        self.core.cohorts.lock().leave(self.key, self.number);
+        self.core.cohorts.lock().leave(self.lock, self.number);
         turn.close();
         match turn.try_recv() {
-            Ok(Some(Turn::Lead(attempt))) => self.core.pass_leadership(self.key, attempt),
+            Ok(Some(Turn::Lead(attempt))) => self.core.pass_leadership(self.lock, attempt),
             Ok(Some(Turn::Passed(local))) => self.core.abandon(&local),
             Ok(None) | Err(_) => {}
         }
@@ -147,9 +150,11 @@ impl Drop for Place<'_> {
 /// The leader's seat; dropping it passes the lead on.
 struct Lead<'a> {
     core: &'a Arc<Core>,
-    key: &'a LockKey,
+    lock: &'a Target,
     attempt: Option<Box<Attempt>>,
     failure: &'a Mutex<Option<Error>>,
+    /// Whether others may stand behind it. Readers and permits each ask for themselves.
+    leads: bool,
     seated: bool,
 }
 
@@ -160,6 +165,8 @@ impl Drop for Lead<'_> {
         }
         let attempt = self.attempt.take();
         *self.failure.lock() = attempt.as_ref().and_then(|attempt| attempt.failure.clone());
-        self.core.pass_leadership(self.key, attempt);
+        if self.leads {
+            self.core.pass_leadership(self.lock, attempt);
+        }
     }
 }

@@ -8,9 +8,10 @@ use futures_channel::oneshot;
 
 use super::hold::{Hold, Terms};
 use super::lease::Attempt;
+use super::target::Target;
 use crate::fence::Token;
 use crate::port::limits::GRANT_TTL;
-use crate::port::{Instant, LockKey, OwnerId};
+use crate::port::{Instant, OwnerId};
 
 /// How long a hold may go round inside before others are served.
 const PASSING_TIME: Duration = Duration::from_millis(10);
@@ -106,7 +107,7 @@ impl Tenure {
 /// All cohorts of a client.
 #[derive(Default)]
 pub(crate) struct Cohorts {
-    by_key: BTreeMap<LockKey, Cohort>,
+    by_lock: BTreeMap<Target, Cohort>,
     numbers: u64,
 }
 
@@ -116,11 +117,15 @@ impl Cohorts {
         self.numbers
     }
 
-    /// Somebody wants the lock.
-    pub(crate) fn enter(&mut self, key: &LockKey, terms: &Terms, waits: bool) -> Entry {
+    /// Somebody wants the lock. Who shares it with others asks the store for itself.
+    pub(crate) fn enter(&mut self, lock: &Target, terms: &Terms, waits: bool) -> Entry {
+        if !terms.mode.is_exclusive() {
+            return Entry::Lead;
+        }
         let number = self.number();
-        let Some(cohort) = self.by_key.get_mut(key) else {
-            self.by_key.insert(key.clone(), Cohort { line: VecDeque::new(), seat: Seat::Leading });
+        let Some(cohort) = self.by_lock.get_mut(lock) else {
+            self.by_lock
+                .insert(lock.clone(), Cohort { line: VecDeque::new(), seat: Seat::Leading });
             return Entry::Lead;
         };
         if !waits {
@@ -135,21 +140,24 @@ impl Cohorts {
     pub(crate) fn seat(&mut self, hold: Arc<Hold>, now: Instant) -> Local {
         let number = self.number();
         hold.serve(number);
-        let cohort = self.by_key.entry(hold.key.clone()).or_default();
+        if !hold.mode().is_exclusive() {
+            return Local { token: hold.token, hold, number };
+        }
+        let cohort = self.by_lock.entry(hold.lock.clone()).or_default();
         cohort.seat = Seat::Held(Tenure { hold: hold.clone(), number, passes: 0, since: now });
         Local { token: hold.token, hold, number }
     }
 
     /// A waiter left the line before its turn. What it was told meanwhile is its own affair.
-    pub(crate) fn leave(&mut self, key: &LockKey, number: u64) {
-        if let Some(cohort) = self.by_key.get_mut(key) {
+    pub(crate) fn leave(&mut self, lock: &Target, number: u64) {
+        if let Some(cohort) = self.by_lock.get_mut(lock) {
             cohort.line.retain(|waiting| waiting.number != number);
         }
     }
 
     /// The leader gives up, or its seat fell vacant: the next in line leads, if there is one.
-    pub(crate) fn next_leader(&mut self, key: &LockKey) -> Option<Waiting> {
-        let cohort = self.by_key.get_mut(key)?;
+    pub(crate) fn next_leader(&mut self, lock: &Target) -> Option<Waiting> {
+        let cohort = self.by_lock.get_mut(lock)?;
         if mutant!(LeaderForgetsFollowers) {
             cohort.seat = Seat::Leading;
             return None;
@@ -158,14 +166,14 @@ impl Cohorts {
         if next.is_some() {
             cohort.seat = Seat::Leading;
         } else {
-            self.by_key.remove(key);
+            self.by_lock.remove(lock);
         }
         next
     }
 
     /// A hold was lost: it keeps its seat no longer. Whether it had it; then a leader is to be found.
-    pub(crate) fn vacate(&mut self, key: &LockKey, owner: OwnerId) -> bool {
-        let Some(cohort) = self.by_key.get_mut(key) else { return false };
+    pub(crate) fn vacate(&mut self, lock: &Target, owner: OwnerId) -> bool {
+        let Some(cohort) = self.by_lock.get_mut(lock) else { return false };
         let had = matches!(&cohort.seat, Seat::Held(tenure) if tenure.hold.owner == owner);
         if had {
             cohort.seat = Seat::Leading;
@@ -175,9 +183,16 @@ impl Cohorts {
 
     /// A local hold ends.
     pub(crate) fn give_up(&mut self, local: &Local, now: Instant) -> Next {
-        let key = &local.hold.key;
+        if local.hold.stands_alone() {
+            if !local.hold.serves(local.number) || local.hold.is_lost() {
+                return Next::NotMine;
+            }
+            local.hold.serve(0);
+            return Next::Free(local.hold.clone());
+        }
+        let lock = &local.hold.lock;
         let numbers = &mut self.numbers;
-        let Some(cohort) = self.by_key.get_mut(key) else { return Next::NotMine };
+        let Some(cohort) = self.by_lock.get_mut(lock) else { return Next::NotMine };
         let Seat::Held(tenure) = &mut cohort.seat else { return Next::NotMine };
         if tenure.number != local.number && !mutant!(LateLocalDropFreesNext) {
             return Next::NotMine;
@@ -203,12 +218,12 @@ impl Cohorts {
         }
         let hold = tenure.hold.clone();
         hold.serve(0);
-        self.by_key.remove(key);
+        self.by_lock.remove(lock);
         Next::Free(hold)
     }
 
     /// Locks this client holds, asks for or waits for.
     pub(crate) fn len(&self) -> usize {
-        self.by_key.len()
+        self.by_lock.len()
     }
 }

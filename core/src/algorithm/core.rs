@@ -100,15 +100,15 @@ impl Core {
         if !hold.lose(gone) {
             return;
         }
-        self.events.emit(|| Event::lost(hold.key.as_str(), hold.token));
+        self.events.emit(|| Event::lost(hold.lock.as_str(), hold.token));
         self.vacate(hold);
     }
 
     /// A lost hold keeps no seat: whoever waits here does not wait for its guard.
     pub(super) fn vacate(self: &Arc<Self>, hold: &Hold) {
-        let had_seat = self.cohorts.lock().vacate(&hold.key, hold.owner);
+        let had_seat = self.cohorts.lock().vacate(&hold.lock, hold.owner);
         if had_seat {
-            self.pass_leadership(&hold.key, None);
+            self.pass_leadership(&hold.lock, None);
         }
     }
 
@@ -134,10 +134,10 @@ impl Core {
         let (holds, tickets) = self.wheel.drain();
         for hold in holds {
             self.lose(&hold, true);
-            self.free_later(&hold.key, self.prelude(&hold, None));
+            self.free_later(&hold.lock, self.prelude(&hold, None));
         }
-        for (key, owner) in tickets {
-            self.leave_later(&key, owner, Some(TOMBSTONE_LIFE));
+        for (lock, owner) in tickets {
+            self.leave_later(&lock, owner, Some(TOMBSTONE_LIFE));
         }
         let end = self.runtime.now() + patience;
         select(Box::pin(self.undo.flush()), self.runtime.sleep_until(end)).await;

@@ -5,12 +5,18 @@ use std::time::Duration;
 
 use event_listener::{Event, EventListener};
 
+use super::target::Target;
 use crate::fence::Token;
-use crate::port::{Instant, LockKey, OwnerId, RuntimeHandle};
+use crate::port::{Instant, Mode, OwnerId, RuntimeHandle};
+use crate::runtime::sync::Mutex;
 
 /// What an acquire asks for, apart from how long it waits.
 #[derive(Clone, Debug)]
 pub(crate) struct Terms {
+    /// How to hold it.
+    pub mode: Mode,
+    /// Of how many permits.
+    pub limit: u32,
     /// The lease wanted.
     pub ttl: Duration,
     /// Whether the wheel renews it.
@@ -28,13 +34,13 @@ pub(crate) struct Terms {
 impl Terms {
     /// Tokens to draw with a grant: one for every local holder.
     pub(crate) fn block(&self) -> u32 {
-        if self.renew { self.local + 1 } else { 1 }
+        if self.renew && self.mode.is_exclusive() { self.local + 1 } else { 1 }
     }
 }
 
 /// A hold as this client knows it. Shared by the cohort, the wheel and the guard of the day.
 pub(crate) struct Hold {
-    pub key: LockKey,
+    pub lock: Target,
     pub owner: OwnerId,
     /// The first token drawn with it.
     pub token: Token,
@@ -55,6 +61,17 @@ pub(crate) struct Hold {
     /// Whether the store said that it is gone, so that there is nothing left to free.
     gone: AtomicBool,
     signal: Event,
+    state: Mutex<Standing>,
+}
+
+/// How a hold stands beside others now.
+#[derive(Clone, Copy)]
+struct Standing {
+    mode: Mode,
+    /// Whether it belongs to one guard for good and never passes on inside: a share, or what was one.
+    alone: bool,
+    /// The number of its newest change of mode.
+    turn: u32,
 }
 
 /// The moment until which a lease of `length`, asked for at `sent`, may be relied on: less 1 % and 2 ms for clocks that
@@ -72,7 +89,7 @@ fn nanos(duration: Duration) -> u64 {
 
 impl Hold {
     pub(crate) fn new(
-        key: LockKey,
+        lock: Target,
         owner: OwnerId,
         token: Token,
         block: u32,
@@ -81,7 +98,7 @@ impl Hold {
         runtime: &RuntimeHandle,
     ) -> Self {
         let hold = Self {
-            key,
+            lock,
             owner,
             token,
             block,
@@ -95,6 +112,11 @@ impl Hold {
             present: AtomicU64::new(0),
             gone: AtomicBool::new(false),
             signal: Event::new(),
+            state: Mutex::new(Standing {
+                mode: terms.mode,
+                alone: !terms.mode.is_exclusive(),
+                turn: 0,
+            }),
         };
         hold.set_terms(terms, runtime.now());
         hold.deadline.store(deadline.as_nanos(), Ordering::Release);
@@ -180,6 +202,30 @@ impl Hold {
         self.gone.load(Ordering::Acquire)
     }
 
+    /// How it holds.
+    pub(crate) fn mode(&self) -> Mode {
+        self.state.lock().mode
+    }
+
+    /// From now on it holds like this, and for one guard only.
+    pub(crate) fn set_mode(&self, mode: Mode) {
+        let mut state = self.state.lock();
+        (state.mode, state.alone) = (mode, true);
+    }
+
+    /// Whether it never passes on inside.
+    pub(crate) fn stands_alone(&self) -> bool {
+        self.state.lock().alone
+    }
+
+    /// Draws the number of a change of its mode: a later one outweighs it, however late it arrives.
+    pub(crate) fn next_turn(&self) -> u32 {
+        let mut state = self.state.lock();
+        state.turn += 1;
+        state.turn
+    }
+
+    /// Fires when the hold is lost or given up, and when the store tells of it.
     pub(crate) fn on_lost(&self) -> EventListener {
         self.signal.listen()
     }

@@ -9,12 +9,11 @@ use futures_channel::oneshot;
 use super::Core;
 use super::hold::{Hold, Terms};
 use super::renew::Turn;
+use super::target::Target;
 use super::undo::released;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::port::limits::TOMBSTONE_LIFE;
-use crate::port::{
-    Action, Answer, Applied, BoxFuture, Instant, LockKey, Outcome, OwnerId, Step, Take,
-};
+use crate::port::{Action, Answer, Applied, BoxFuture, Instant, Kind, Outcome, OwnerId, Take};
 use crate::released::Released;
 
 const FIRST_REST: Duration = Duration::from_millis(10);
@@ -23,7 +22,7 @@ const LONGEST_REST: Duration = Duration::from_secs(1);
 /// An attempt to get the lock from the store. `run` may be dropped at any await and called again, also by somebody else.
 pub(crate) struct Attempt {
     core: Arc<Core>,
-    key: LockKey,
+    lock: Target,
     terms: Terms,
     /// Whether to queue.
     waits: bool,
@@ -58,14 +57,14 @@ pub(crate) struct Prelude {
 impl Attempt {
     pub(crate) fn new(
         core: Arc<Core>,
-        key: LockKey,
+        lock: Target,
         terms: Terms,
         waits: bool,
         prelude: Option<Prelude>,
     ) -> Self {
         Self {
             core,
-            key,
+            lock,
             terms,
             waits,
             stage: Stage::Ready,
@@ -139,21 +138,21 @@ impl Attempt {
         } else {
             OwnerId::draw(&*self.core.runtime)
         };
-        self.core.wheel.ask(owner, self.key.clone(), self.terms.clone());
-        let key = self.key.clone();
-        let step = |owner, action| Step { lock: key.clone(), owner, action };
+        self.core.wheel.ask(owner, self.lock.clone(), self.terms.clone());
         let take = Take {
+            mode: self.terms.mode,
+            limit: self.terms.limit,
             ttl: self.terms.ttl,
             wait: self.waits,
             block: self.terms.block(),
-            floor: self.core.floors.of(&self.key),
+            floor: self.core.floors.of(&self.lock.key),
             info: self.terms.info.clone(),
         };
         let free = self.prelude.as_mut().map(|prelude| {
             prelude.doubtful = true;
-            step(prelude.owner, Action::Free { open: prelude.open })
+            self.lock.step(prelude.owner, Action::Free { open: prelude.open })
         });
-        let batch = free.into_iter().chain([step(owner, Action::Take(take))]).collect();
+        let batch = free.into_iter().chain([self.lock.step(owner, Action::Take(take))]).collect();
         let sent = self.core.runtime.now();
         self.stage = Stage::Asked { owner, sent, answers: self.core.store.step(batch) };
     }
@@ -169,12 +168,12 @@ impl Attempt {
                         let _ = reply.send(released(&outcome));
                     }
                 }
-                _ => self.core.free_later(&self.key, prelude),
+                _ => self.core.free_later(&self.lock, prelude),
             }
         }
         match answer {
             Some(Ok(Outcome::Granted { token, left })) => {
-                self.core.floors.saw(&self.key, token);
+                self.core.floors.saw(&self.lock.key, token);
                 self.stage = Stage::Ready;
                 if let Some(hold) = self.core.wheel.granted(owner, token, sent, left) {
                     self.stage = Stage::Done;
@@ -186,7 +185,7 @@ impl Attempt {
                 None
             }
             Some(Ok(ref outcome @ Outcome::Queued { last, .. })) => {
-                self.core.floors.saw(&self.key, last);
+                self.core.floors.saw(&self.lock.key, last);
                 self.core.wheel.queued(owner, sent, outcome);
                 self.stage = Stage::Waiting { owner };
                 self.failure = None;
@@ -200,6 +199,10 @@ impl Attempt {
                 self.core.wheel.remove(owner);
                 self.stage = Stage::Ready;
                 None
+            }
+            Some(Ok(Outcome::Conflict { kind })) => {
+                self.end(owner);
+                Some(Err(conflict(self.lock.kind, kind)))
             }
             Some(Ok(_)) | None => {
                 self.end(owner);
@@ -238,7 +241,7 @@ impl Attempt {
     /// Forgets the request or the ticket, and has it undone; what was to go with it goes by itself.
     fn retract(&mut self) {
         if let Some(prelude) = self.prelude.take() {
-            self.core.free_later(&self.key, prelude);
+            self.core.free_later(&self.lock, prelude);
         }
         let (owner, tombstone) = match self.stage {
             Stage::Asked { owner, .. } => (owner, Some(self.terms.ttl.max(TOMBSTONE_LIFE))),
@@ -253,8 +256,16 @@ impl Attempt {
 
     /// Takes back whatever the attempt won or queued.
     fn undo(&self, owner: OwnerId, tombstone: Option<Duration>) {
-        self.core.leave_later(&self.key, owner, tombstone);
+        self.core.leave_later(&self.lock, owner, tombstone);
     }
+}
+
+/// The name is in use as something else.
+fn conflict(wanted: Kind, found: Kind) -> Error {
+    let message = format!(
+        "the name is in use as a {found}, so it cannot be taken as a {wanted}; use one kind for one name"
+    );
+    Error::new(Code::Conflict, message).with("wanted", wanted.word()).with("found", found.word())
 }
 
 impl Drop for Attempt {

@@ -4,6 +4,7 @@
 //! ([`renew`]) keeps tickets and holds alive; a guard ends through [`release`], and [`undo`] repeats what is not confirmed.
 
 mod acquire;
+mod change;
 mod cohort;
 mod core;
 mod floors;
@@ -14,6 +15,7 @@ mod release;
 mod renew;
 #[cfg(all(test, feature = "shuttle"))]
 mod shuttle;
+mod target;
 mod undo;
 
 pub(crate) use acquire::Wait;
@@ -21,3 +23,4 @@ pub(crate) use cohort::Local;
 pub(crate) use core::Core;
 pub(crate) use hold::Terms;
 pub(crate) use release::GivenUp;
+pub(crate) use target::Target;

@@ -6,8 +6,9 @@ use std::task::Waker;
 use std::time::Duration;
 
 use super::hold::{Hold, Terms, deadline};
+use super::target::Target;
 use crate::fence::Token;
-use crate::port::{Instant, LockKey, Outcome, OwnerId, RuntimeHandle};
+use crate::port::{Instant, Outcome, OwnerId, RuntimeHandle};
 
 /// A foreign holder is first looked at after this long, then at twice that, ...
 const FIRST_POLL: Duration = Duration::from_millis(10);
@@ -27,7 +28,7 @@ pub(super) struct Register {
 }
 
 pub(super) struct Entry {
-    pub(super) key: LockKey,
+    pub(super) lock: Target,
     pub(super) terms: Terms,
     /// Tokens asked for: the terms may change with the waiter, this does not.
     pub(super) block: u32,
@@ -117,8 +118,8 @@ impl Register {
             return None;
         }
         let entry = self.entries.get_mut(&owner)?;
-        let (key, block) = (entry.key.clone(), entry.block);
-        let hold = Hold::new(key, owner, token, block, &entry.terms, deadline, runtime);
+        let (lock, block) = (entry.lock.clone(), entry.block);
+        let hold = Hold::new(lock, owner, token, block, &entry.terms, deadline, runtime);
         let hold = Arc::new(hold);
         entry.stage = Stage::Held(hold.clone());
         entry.wake();

@@ -9,10 +9,11 @@ use super::cohort::{Local, Next, Turn};
 use super::core::Core;
 use super::hold::Hold;
 use super::lease::{Attempt, Prelude};
+use super::target::Target;
 use super::undo::{Undo, released};
 use crate::error::{Code, Error, Result};
 use crate::port::limits::{GRANT_TTL, TICKET_LIFE};
-use crate::port::{Action, Instant, LockKey, Outcome, OwnerId, Step};
+use crate::port::{Action, Instant, Outcome, OwnerId};
 use crate::released::Released;
 
 /// What became of a hold that was given up.
@@ -53,11 +54,11 @@ impl Core {
                 self.retire(&hold);
                 let (reply, answer) = oneshot::channel();
                 let prelude = self.prelude(&hold, Some(reply));
-                let (key, terms) = (hold.key.clone(), waiting.terms.clone());
+                let (lock, terms) = (hold.lock.clone(), waiting.terms.clone());
                 let attempt =
-                    Box::new(Attempt::new(self.clone(), key.clone(), terms, true, Some(prelude)));
+                    Box::new(Attempt::new(self.clone(), lock.clone(), terms, true, Some(prelude)));
                 if let Err(Turn::Lead(attempt)) = waiting.tell(Turn::Lead(Some(attempt))) {
-                    self.pass_leadership(&key, attempt);
+                    self.pass_leadership(&lock, attempt);
                 }
                 GivenUp::HandedOver(answer)
             }
@@ -65,7 +66,7 @@ impl Core {
                 let hold = &local.hold;
                 if hold.is_lost() && !hold.is_gone() {
                     // The claim ended by the clock; the store may still keep the lease of an unanswered renewal.
-                    self.free_later(&hold.key, self.prelude(hold, None));
+                    self.free_later(&hold.lock, self.prelude(hold, None));
                 }
                 GivenUp::NotMine
             }
@@ -85,18 +86,18 @@ impl Core {
     }
 
     /// Frees a hold by the housekeeping.
-    pub(crate) fn free_later(&self, key: &LockKey, free: Prelude) {
+    pub(crate) fn free_later(&self, lock: &Target, free: Prelude) {
         let Prelude { owner, open, until, lasts, doubtful, reply } = free;
         let action = Action::Free { open };
-        self.undo.send(Undo { lock: key.clone(), owner, action, until, doubtful, lasts, reply });
+        self.undo.send(Undo { lock: lock.clone(), owner, action, until, doubtful, lasts, reply });
     }
 
     /// Takes an attempt back by the housekeeping, whatever became of it: a ticket, a grant, or a Take still under way.
-    pub(super) fn leave_later(&self, key: &LockKey, owner: OwnerId, tombstone: Option<Duration>) {
+    pub(super) fn leave_later(&self, lock: &Target, owner: OwnerId, tombstone: Option<Duration>) {
         // A ticket nobody refreshes, and the grant it may yet get, end by themselves.
         let until = self.runtime.now() + tombstone.unwrap_or(TICKET_LIFE + GRANT_TTL);
         let action = Action::Leave { tombstone };
-        let (lock, doubtful, lasts) = (key.clone(), false, until);
+        let (lock, doubtful, lasts) = (lock.clone(), false, until);
         self.undo.send(Undo { lock, owner, action, until, doubtful, lasts, reply: None });
     }
 
@@ -104,7 +105,7 @@ impl Core {
     pub(crate) async fn free(self: &Arc<Self>, hold: Arc<Hold>) -> Released {
         let mut freeing = Freeing { core: self, hold: &hold, confirmed: false };
         let action = Action::Free { open: hold.open };
-        let step = Step { lock: hold.key.clone(), owner: hold.owner, action };
+        let step = hold.lock.step(hold.owner, action);
         let answer = self.store.step(vec![step]).await.pop();
         match answer {
             Some(Ok(outcome)) => {
@@ -123,15 +124,14 @@ impl Core {
         }
         let lost = || {
             Error::new(Code::Lost, "the lock was lost before it could be extended")
-                .with("name", hold.key.as_str())
+                .with("name", hold.lock.as_str())
         };
         if !hold.is_held() {
             return Err(lost());
         }
         hold.set_ttl(ttl);
         let sent = self.runtime.now();
-        let step =
-            Step { lock: hold.key.clone(), owner: hold.owner, action: Action::Renew { ttl } };
+        let step = hold.lock.step(hold.owner, Action::Renew { ttl });
         match self.store.step(vec![step]).await.pop() {
             Some(Ok(Outcome::Granted { left, .. })) => {
                 let stands = hold.prolong(sent, left, self.runtime.now());
@@ -142,7 +142,7 @@ impl Core {
                 self.lose(hold, true);
                 Err(lost())
             }
-            Some(Err(failure)) => Err(failure.error.with("name", hold.key.as_str())),
+            Some(Err(failure)) => Err(failure.error.with("name", hold.lock.as_str())),
             None => Err(Error::internal("the store gave no answer")),
         }
     }
@@ -152,7 +152,7 @@ impl Core {
         if let GivenUp::Free(hold) = self.give_up(local)
             && !mutant!(CancelForgets)
         {
-            self.free_later(&hold.key, self.prelude(&hold, None));
+            self.free_later(&hold.lock, self.prelude(&hold, None));
         }
     }
 }
@@ -167,7 +167,7 @@ struct Freeing<'a> {
 impl Drop for Freeing<'_> {
     fn drop(&mut self) {
         if !self.confirmed && !mutant!(CancelForgets) {
-            self.core.free_later(&self.hold.key, self.core.prelude(self.hold, None));
+            self.core.free_later(&self.hold.lock, self.core.prelude(self.hold, None));
         }
     }
 }

@@ -9,10 +9,9 @@ use super::hold::{Hold, Terms, deadline};
 use super::register::{
     Entry, LONGEST_REST, Register, SHORTEST_REST, Stage, aligned, next_look, ticket_rest,
 };
+use super::target::Target;
 use crate::fence::Token;
-use crate::port::{
-    Action, Answer, Instant, LockKey, Notice, Outcome, OwnerId, RuntimeHandle, Step,
-};
+use crate::port::{Action, Answer, Instant, Notice, Outcome, OwnerId, RuntimeHandle, Step};
 use crate::runtime::sync::Mutex;
 
 /// See the module.
@@ -44,10 +43,10 @@ impl Wheel {
     }
 
     /// An attempt is about to ask: from now on a push for it is kept.
-    pub(crate) fn ask(&self, owner: OwnerId, key: LockKey, terms: Terms) {
+    pub(crate) fn ask(&self, owner: OwnerId, lock: Target, terms: Terms) {
         let stage = Stage::Asked { early: None };
         let block = terms.block();
-        let entry = Entry { key, terms, block, due: Instant::FAR, stage, waiter: None };
+        let entry = Entry { lock, terms, block, due: Instant::FAR, stage, waiter: None };
         self.state.lock().entries.insert(owner, entry);
     }
 
@@ -130,7 +129,11 @@ impl Wheel {
             Notice::Granted { owner, token, ttl } => {
                 state.pushed(owner, token, ttl, now, &self.runtime);
             }
-            Notice::Open { owner } => state.look_now(owner, now),
+            Notice::Open { owner } => match state.entries.get(&owner).map(|entry| &entry.stage) {
+                // A change of its mode may go on.
+                Some(Stage::Held(hold)) => hold.tell(),
+                _ => state.look_now(owner, now),
+            },
             Notice::Gap => {
                 let tickets = state
                     .entries
@@ -180,7 +183,7 @@ impl Wheel {
                 Stage::Asked { .. } | Stage::Gone => continue,
             };
             if let Some(action) = action {
-                work.steps.push(Step { lock: entry.key.clone(), owner, action });
+                work.steps.push(entry.lock.step(owner, action));
             }
             state.set_due(owner, next);
         }
@@ -262,8 +265,8 @@ impl Wheel {
         }
     }
 
-    /// Forgets everything, for a client that closes: holds, and tickets with their keys. Whoever waits for one is woken.
-    pub(crate) fn drain(&self) -> (Vec<Arc<Hold>>, Vec<(LockKey, OwnerId)>) {
+    /// Forgets everything, for a client that closes: holds, and tickets with their locks. Whoever waits for one is woken.
+    pub(crate) fn drain(&self) -> (Vec<Arc<Hold>>, Vec<(Target, OwnerId)>) {
         let mut state = self.state.lock();
         state.agenda.clear();
         let (mut holds, mut tickets) = (Vec::new(), Vec::new());
@@ -271,7 +274,7 @@ impl Wheel {
             entry.wake();
             match entry.stage {
                 Stage::Held(hold) => holds.push(hold),
-                Stage::Asked { .. } | Stage::Waiting(_) => tickets.push((entry.key, owner)),
+                Stage::Asked { .. } | Stage::Waiting(_) => tickets.push((entry.lock, owner)),
                 Stage::Gone => {}
             }
         }

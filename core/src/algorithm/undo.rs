@@ -6,17 +6,16 @@ use futures_channel::{mpsc, oneshot};
 use futures_util::future::{Either, select};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
+use super::target::Target;
 use crate::error::Code;
-use crate::port::{
-    Action, Applied, Instant, LeaseHandle, LockKey, Outcome, OwnerId, RuntimeHandle, Step,
-};
+use crate::port::{Action, Applied, Instant, LeaseHandle, Outcome, OwnerId, RuntimeHandle};
 use crate::released::Released;
 
 /// Something to take back on the store.
 pub(crate) struct Undo {
-    pub lock: LockKey,
+    pub lock: Target,
     pub owner: OwnerId,
-    /// A Free or a Leave: both may be repeated.
+    /// A Free, a Leave or a Change: all may be repeated.
     pub action: Action,
     /// When it has settled itself and need not be repeated any more.
     pub until: Instant,
@@ -123,11 +122,7 @@ pub(crate) async fn housekeeping(
 async fn settle(mut batch: Vec<Undo>, store: LeaseHandle, runtime: RuntimeHandle) {
     let mut rest = FIRST_REST;
     loop {
-        let step = |undo: &Undo| Step {
-            lock: undo.lock.clone(),
-            owner: undo.owner,
-            action: undo.action.clone(),
-        };
+        let step = |undo: &Undo| undo.lock.step(undo.owner, undo.action.clone());
         let answers = store.step(batch.iter().map(step).collect()).await;
         let now = runtime.now();
         let mut open = Vec::new();

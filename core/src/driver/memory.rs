@@ -105,20 +105,46 @@ impl std::fmt::Debug for dyn crate::port::Runtime {
 }
 
 impl MemoryStore {
-    fn carry_out(&self, batch: &[Step]) -> (Vec<Answer>, Vec<(NoticeSink, crate::port::Notice)>) {
+    fn answer(&self, batch: &[Step], all: bool) -> Vec<Answer> {
+        if !self.memory.0.lock().sinks.contains_key(&self.channel) {
+            return batch.iter().map(|_| Err(Failure::refused(Error::closed()))).collect();
+        }
+        let (answers, told) = self.carry_out(batch, all);
+        for (sink, notice) in told {
+            sink(notice);
+        }
+        answers
+    }
+
+    fn carry_out<'a>(
+        &self,
+        batch: &'a [Step],
+        all: bool,
+    ) -> (Vec<Answer>, Vec<(NoticeSink, crate::port::Notice)>) {
         let now = self.runtime.wall();
         let mut shared = self.memory.0.lock();
         let Shelf { records, sinks, steps, .. } = &mut *shared;
         let reachable = |channel: &str| sinks.contains_key(channel);
         let mut scene =
             Scene { now, channel: &self.channel, reachable: &reachable, notices: Vec::new() };
-        let answers = batch
-            .iter()
-            .map(|step| {
-                let record = records.entry(step.lock.clone()).or_default();
-                Ok(record.apply(step, &mut scene))
-            })
-            .collect();
+        let outcomes: Vec<_> = if all {
+            let record =
+                |step: &'a Step| (step, records.get(&step.lock).cloned().unwrap_or_default());
+            let mut copies: Vec<_> = batch.iter().map(record).collect();
+            let outcomes = Record::apply_all(&mut copies, &mut scene);
+            outcomes
+                .inspect(|_| {
+                    records.extend(
+                        copies.into_iter().map(|(step, record)| (step.lock.clone(), record)),
+                    );
+                })
+                .unwrap_or_else(|none| none)
+        } else {
+            let mut apply =
+                |step: &Step| records.entry(step.lock.clone()).or_default().apply(step, &mut scene);
+            batch.iter().map(&mut apply).collect()
+        };
+        let answers = outcomes.into_iter().map(Ok).collect();
         let notices = scene.notices;
         let told = notices
             .into_iter()
@@ -139,21 +165,17 @@ impl LeaseStore for MemoryStore {
     }
 
     async fn step(&self, batch: &[Step]) -> Vec<Answer> {
-        if !self.memory.0.lock().sinks.contains_key(&self.channel) {
-            return batch.iter().map(|_| Err(Failure::refused(Error::closed()))).collect();
-        }
-        let (answers, told) = self.carry_out(batch);
-        for (sink, notice) in told {
-            sink(notice);
-        }
-        answers
+        self.answer(batch, false)
+    }
+
+    async fn step_all(&self, batch: &[Step]) -> Vec<Answer> {
+        self.answer(batch, true)
     }
 
     async fn listen(&self, sink: NoticeSink) -> Result<()> {
         self.memory.0.lock().sinks.insert(self.channel.clone(), Sink(sink));
         Ok(())
     }
-
     async fn names(&self, prefix: &str) -> Result<Vec<LockKey>> {
         let shared = self.memory.0.lock();
         let keys = shared.records.keys().filter(|key| key.as_str().starts_with(prefix));

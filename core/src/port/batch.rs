@@ -20,6 +20,7 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 trait DynLeaseStore: MaybeSend + MaybeSync + 'static {
     fn capabilities(&self) -> Capabilities;
     fn step<'a>(&'a self, batch: &'a [Step]) -> BoxFuture<'a, Vec<Answer>>;
+    fn step_all<'a>(&'a self, batch: &'a [Step]) -> BoxFuture<'a, Vec<Answer>>;
     fn listen(&self, sink: NoticeSink) -> BoxFuture<'_, Result<()>>;
     fn names<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<LockKey>>>;
     fn close(&self) -> BoxFuture<'_, ()>;
@@ -31,6 +32,9 @@ impl<S: LeaseStore> DynLeaseStore for S {
     }
     fn step<'a>(&'a self, batch: &'a [Step]) -> BoxFuture<'a, Vec<Answer>> {
         Box::pin(LeaseStore::step(self, batch))
+    }
+    fn step_all<'a>(&'a self, batch: &'a [Step]) -> BoxFuture<'a, Vec<Answer>> {
+        Box::pin(LeaseStore::step_all(self, batch))
     }
     fn listen(&self, sink: NoticeSink) -> BoxFuture<'_, Result<()>> {
         Box::pin(LeaseStore::listen(self, sink))
@@ -64,6 +68,12 @@ impl LeaseHandle {
         Box::pin(async move { store.step(&batch).await })
     }
 
+    /// [`LeaseStore::step_all`], with a batch the future owns.
+    pub fn step_all(&self, batch: Vec<Step>) -> BoxFuture<'static, Vec<Answer>> {
+        let store = Arc::clone(&self.0);
+        Box::pin(async move { store.step_all(&batch).await })
+    }
+
     /// [`LeaseStore::listen`].
     pub async fn listen(&self, sink: NoticeSink) -> Result<()> {
         self.0.listen(sink).await
@@ -87,6 +97,9 @@ impl LeaseStore for LeaseHandle {
     }
     async fn step(&self, batch: &[Step]) -> Vec<Answer> {
         self.0.step(batch).await
+    }
+    async fn step_all(&self, batch: &[Step]) -> Vec<Answer> {
+        self.0.step_all(batch).await
     }
     async fn listen(&self, sink: NoticeSink) -> Result<()> {
         self.0.listen(sink).await

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::key::{LockKey, OwnerId};
 use super::marker::{MaybeSend, MaybeSync};
-use crate::error::{Error, Result};
+use super::mode::{Kind, Mode};
+use crate::error::{Code, Error, Result};
 use crate::fence::Token;
 
 /// The numbers every store's steps share. Drivers whose steps are scripts are given these, they do not repeat them.
@@ -103,15 +104,19 @@ pub struct Step {
     pub lock: LockKey,
     /// The attempt that asks.
     pub owner: OwnerId,
+    /// What the lock is used as. A step of another kind than the lock is in use as changes nothing: a Take answers
+    /// `Conflict`, all others `Gone`.
+    pub kind: Kind,
     /// What it asks for.
     pub action: Action,
 }
 
-/// What a step does. Every action first removes what has ended by the store's clock; all but `Read` then *settle*: if
-/// the lock is free and a live ticket waits, the lock goes to the head of the queue and its client is told.
+/// What a step does. Every action first removes what has ended by the store's clock; all but `Read` then *settle*: as
+/// long as the head of the queue may hold beside whoever holds, it is granted and its client is told.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// Ask for the lock; answers `Granted`, `Queued`, `Held` (not willing to wait) or `Gone` (this owner id was buried).
+    /// Ask for the lock; answers `Granted`, `Queued`, `Held` (not willing to wait), `Gone` (this owner id was buried) or
+    /// `Conflict`.
     Take(Take),
     /// Keep a ticket alive, with the lease it wants. Answers `Queued`; `Granted` if it holds by now, renewed to `ttl`;
     /// `Gone` if there is no such ticket: a refresh never makes one.
@@ -121,6 +126,19 @@ pub enum Action {
     },
     /// Push the end of a hold to at least now + `ttl`, never nearer. Answers `Granted` or `Gone`.
     Renew {
+        /// The lease wanted.
+        ttl: Duration,
+    },
+    /// Change the mode of a hold of a read-write lock, and renew it to at least `ttl`. To `Write` from `Upgradeable`:
+    /// `Granted` with a new token once nobody holds beside it; until then `Queued`, no new reader enters, and the client
+    /// is told when it may ask again. Downwards at once, with the token it has; that also takes an upgrade under way
+    /// back. `Held` for a change there is none of (a plain reader upwards), or that a newer one has overtaken; `Gone` if
+    /// there is no such hold.
+    Change {
+        /// The holder numbers its changes: one older than the newest that arrived changes nothing.
+        turn: u32,
+        /// The mode wanted.
+        mode: Mode,
         /// The lease wanted.
         ttl: Duration,
     },
@@ -142,6 +160,10 @@ pub enum Action {
 /// The details of [`Action::Take`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Take {
+    /// How to hold it.
+    pub mode: Mode,
+    /// For `Permit`: of how many. Each Take counts by its own limit, so that it can be changed while in use.
+    pub limit: u32,
     /// The lease wanted.
     pub ttl: Duration,
     /// Whether to queue if the lock is not free.
@@ -185,6 +207,11 @@ pub enum Outcome {
     Freed,
     /// Nothing of this owner is there.
     Gone,
+    /// The lock is in use as another kind.
+    Conflict {
+        /// What it is in use as.
+        kind: Kind,
+    },
     /// What lies on the store.
     State(State),
 }
@@ -225,8 +252,10 @@ pub enum Applied {
 /// A lock as it lies on the store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
-    /// The present holder.
-    pub holder: Option<HolderView>,
+    /// What the lock is in use as.
+    pub kind: Kind,
+    /// The present holders, in the order of their tokens.
+    pub holders: Vec<HolderView>,
     /// The lock's counter: the newest token drawn.
     pub last: Token,
     /// The queue, head first.
@@ -236,6 +265,8 @@ pub struct State {
 /// A holder, for people who look.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HolderView {
+    /// How it holds.
+    pub mode: Mode,
     /// Its token; `None` for a holder that is not fencelock's.
     pub token: Option<Token>,
     /// What is left of its lease; `None` if it has no end.
@@ -249,6 +280,8 @@ pub struct HolderView {
 /// A waiter, for people who look.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaiterView {
+    /// How it wants to hold.
+    pub mode: Mode,
     /// What it said of itself, as JSON.
     pub info: Arc<str>,
     /// How long it has been in the queue.
@@ -267,7 +300,7 @@ pub enum Notice {
         /// The lease it was granted for.
         ttl: Duration,
     },
-    /// The lock is open (`fair: false`): this owner, the head, may now take it.
+    /// This owner should ask now: the lock is open (`fair: false`) and it is the head, or its upgrade has come to its end.
     Open {
         /// The owner id of the ticket.
         owner: OwnerId,
@@ -294,6 +327,15 @@ pub trait LeaseStore: MaybeSend + MaybeSync + 'static {
     /// step. A step is never sent twice by the driver, unless it certainly was not carried out. Dropping the future
     /// recalls nothing that has been sent.
     fn step(&self, batch: &[Step]) -> impl Future<Output = Vec<Answer>> + MaybeSend;
+
+    /// Carries out Takes of different locks as one: all are granted, or none is (then whatever stands against it is
+    /// answered, and `Gone` for the rest). A store that cannot do that for these locks refuses with `unsupported`; then
+    /// they are taken one after another.
+    fn step_all(&self, batch: &[Step]) -> impl Future<Output = Vec<Answer>> + MaybeSend {
+        let message = "this store takes several locks only one after another";
+        let refused = Failure::refused(Error::new(Code::Unsupported, message));
+        std::future::ready(batch.iter().map(|_| Err(refused.clone())).collect())
+    }
 
     /// Delivers this client's notices to `sink` from now on, over one subscription however many locks there are.
     fn listen(&self, sink: NoticeSink) -> impl Future<Output = Result<()>> + MaybeSend;

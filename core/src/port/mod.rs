@@ -6,6 +6,7 @@ mod batch;
 mod key;
 mod lease;
 mod marker;
+mod mode;
 mod runtime;
 
 pub use batch::{BoxFuture, LeaseHandle};
@@ -15,4 +16,5 @@ pub use lease::{
     Notice, NoticeSink, Outcome, State, Step, Take, WaiterView, limits,
 };
 pub use marker::{MaybeSend, MaybeSync};
+pub use mode::{Kind, Mode};
 pub use runtime::{Instant, Runtime, RuntimeHandle};

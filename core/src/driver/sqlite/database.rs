@@ -12,12 +12,12 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
 use super::fault::{Fault, NEEDS_LOCAL_DISK};
 use super::log::{Log, WriteBack};
 use super::row;
-use crate::driver::record::Scene;
+use crate::driver::record::{Record, Scene};
 use crate::error::{Code, Error};
 use crate::port::{Action, Answer, LockKey, Notice, Step};
 
 /// The layout of our tables. A file of a newer one is not touched.
-const SCHEMA_VERSION: i64 = 1;
+const SCHEMA_VERSION: i64 = 2;
 /// After so many steps so many rows are looked at, and those nobody needs any more go. More rows than steps, so that
 /// a file that forgets names stays small; few enough that no step is slow.
 const SWEEP_EVERY: u64 = 128;
@@ -93,10 +93,11 @@ impl Database {
         &self.path
     }
 
-    /// Carries a batch out in one transaction.
+    /// Carries a batch out in one transaction; `all`: it consists of Takes of different locks, and all are granted or none.
     pub(super) fn carry_out(
         &mut self,
         batch: &[Step],
+        all: bool,
         around: &Surroundings<'_>,
     ) -> Result<Done, Fault> {
         self.check_identity(batch)?;
@@ -105,7 +106,8 @@ impl Database {
             self.run("ROLLBACK")?;
         }
         self.run("BEGIN IMMEDIATE")?;
-        let done = self.apply(batch, around).and_then(|done| {
+        let done = if all { self.apply_all(batch, around) } else { self.apply(batch, around) };
+        let done = done.and_then(|done| {
             self.sweep(batch.len() as u64, (around.clock)())?;
             Ok(done)
         });
@@ -182,6 +184,25 @@ impl Database {
                 row::store(&self.connection, &step.lock, &record)?;
             }
         }
+        Ok(Done { answers, notices: scene.notices, write_back: None })
+    }
+
+    fn apply_all<'a>(&self, batch: &'a [Step], around: &Surroundings<'_>) -> Result<Done, Fault> {
+        let Surroundings { clock, channel, reachable } = *around;
+        let mut scene = Scene { now: clock(), channel, reachable, notices: Vec::new() };
+        let load =
+            |step: &'a Step| Ok::<_, Fault>((step, row::load(&self.connection, &step.lock)?));
+        let mut records = batch.iter().map(load).collect::<Result<Vec<_>, _>>()?;
+        let outcomes = match Record::apply_all(&mut records, &mut scene) {
+            Ok(granted) => {
+                for (step, record) in &records {
+                    row::store(&self.connection, &step.lock, record)?;
+                }
+                granted
+            }
+            Err(none) => none,
+        };
+        let answers = outcomes.into_iter().map(Ok).collect();
         Ok(Done { answers, notices: scene.notices, write_back: None })
     }
 

@@ -112,6 +112,7 @@ impl SqliteStore {
     fn carry_out(
         &self,
         part: &[Step],
+        all: bool,
         manners: Manners,
     ) -> Result<(Done, Option<Arc<Mailbox>>), Fault> {
         self.with(|Open { database, gate, mailbox }| {
@@ -123,12 +124,31 @@ impl SqliteStore {
             let done = if part.iter().all(|step| step.action == Action::Read) {
                 database.look(part, &around)?
             } else {
-                gate.pass(manners, || database.carry_out(part, &around))?
+                gate.pass(manners, || database.carry_out(part, all, &around))?
             };
             // Most batches tell nobody anything.
             let mailbox = mailbox.as_ref().filter(|_| !done.notices.is_empty()).cloned();
             Ok((done, mailbox))
         })
+    }
+}
+
+impl SqliteStore {
+    /// Carries out what goes into one transaction, and tells whoever is to be told.
+    async fn part(&self, part: &[Step], all: bool, patience: &mut Patience) -> Vec<Answer> {
+        match patience.keep(&self.runtime, |manners| self.carry_out(part, all, manners)).await {
+            Ok((done, mailbox)) => {
+                self.post.deliver(done.notices, mailbox.as_deref());
+                if let Some(write_back) = done.write_back {
+                    self.runtime.spawn_blocking(Box::new(|| write_back.run()));
+                }
+                done.answers
+            }
+            Err(fault) => {
+                let failure = fault.with("path", &self.path).into_failure();
+                part.iter().map(|_| Err(failure.clone())).collect()
+            }
+        }
     }
 }
 
@@ -144,21 +164,13 @@ impl LeaseStore for SqliteStore {
             if !answers.is_empty() {
                 let_others_run().await;
             }
-            match patience.keep(&self.runtime, |manners| self.carry_out(part, manners)).await {
-                Ok((done, mailbox)) => {
-                    answers.extend(done.answers);
-                    self.post.deliver(done.notices, mailbox.as_deref());
-                    if let Some(write_back) = done.write_back {
-                        self.runtime.spawn_blocking(Box::new(|| write_back.run()));
-                    }
-                }
-                Err(fault) => {
-                    let failure = fault.with("path", &self.path).into_failure();
-                    answers.extend(part.iter().map(|_| Err(failure.clone())));
-                }
-            }
+            answers.extend(self.part(part, false, &mut patience).await);
         }
         answers
+    }
+
+    async fn step_all(&self, batch: &[Step]) -> Vec<Answer> {
+        self.part(batch, true, &mut Patience::of(self.timeout)).await
     }
 
     async fn listen(&self, sink: NoticeSink) -> Result<()> {

@@ -8,10 +8,11 @@ use serde::de::DeserializeOwned;
 use super::fault::Fault;
 use crate::driver::record::{Holder, Record};
 use crate::fence::Token;
-use crate::port::{LockKey, OwnerId};
+use crate::port::{Kind, LockKey, Mode, OwnerId};
 
-/// The table. Times are microseconds since 1970; `waiters` and `tombstones` are JSON, NULL when there are none. No index
-/// beside the key and no hidden row number: a step rewrites one page.
+/// The table. Times are microseconds since 1970; `holders`, `waiters` and `tombstones` are JSON, NULL when there are none.
+/// The holder of a mutex stands in columns of its own, the holders of other kinds in `holders`. No index beside the key
+/// and no hidden row number: a step rewrites one page.
 pub(super) const TABLE: &str = "CREATE TABLE IF NOT EXISTS fencelock_lock (
     name TEXT PRIMARY KEY NOT NULL,
     owner TEXT,
@@ -24,14 +25,18 @@ pub(super) const TABLE: &str = "CREATE TABLE IF NOT EXISTS fencelock_lock (
     waiters TEXT,
     tombstones TEXT,
     open_since INTEGER,
+    kind TEXT,
+    holders TEXT,
     forget_after INTEGER NOT NULL
 ) WITHOUT ROWID";
 
 const LOAD: &str = "SELECT owner, token, granted_at, expires_at, info, last_token, counter_until, waiters, tombstones,
-    open_since FROM fencelock_lock WHERE name = ?1";
+    open_since, kind, holders FROM fencelock_lock WHERE name = ?1";
 
-const STORE: &str = "REPLACE INTO fencelock_lock (name, owner, token, granted_at, expires_at, info, last_token,
-    counter_until, waiters, tombstones, open_since, forget_after) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+const STORE: &str =
+    "REPLACE INTO fencelock_lock (name, owner, token, granted_at, expires_at, info, last_token,
+    counter_until, waiters, tombstones, open_since, kind, holders, forget_after)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
 
 /// Makes sure that the table is the one these statements need.
 pub(super) fn check(connection: &Connection) -> Result<(), Fault> {
@@ -49,18 +54,28 @@ pub(super) fn load(connection: &Connection, lock: &LockKey) -> Result<Record, Fa
 }
 
 fn read(row: &Row<'_>) -> Result<Record, Fault> {
-    let holder = match text(row, 0, "owner")? {
-        None => None,
-        Some(owner) => Some(Holder {
+    let kind = match text(row, 10, "kind")? {
+        None => Kind::Mutex,
+        Some("read-write") => Kind::ReadWrite,
+        Some("semaphore") => Kind::Semaphore,
+        Some(_) => return Err(Fault::column("kind")),
+    };
+    let holders = match text(row, 0, "owner")? {
+        None => list(row, 11, "holders")?,
+        Some(owner) => vec![Holder {
             owner: OwnerId::parse(owner).ok_or_else(|| Fault::column("owner"))?,
+            mode: Mode::Exclusive,
+            upgrading: None,
+            turn: 0,
             token: token(row, 1, "token")?,
             since: number(row, 2, "granted_at")?,
             ends: number(row, 3, "expires_at")?,
             info: text(row, 4, "info")?.unwrap_or_default().into(),
-        }),
+        }],
     };
     Ok(Record {
-        holder,
+        kind,
+        holders,
         last: token(row, 5, "last_token")?,
         counter_until: number(row, 6, "counter_until")?,
         tickets: list(row, 7, "waiters")?,
@@ -75,7 +90,15 @@ fn read(row: &Row<'_>) -> Result<Record, Fault> {
 /// Writes a lock's record.
 pub(super) fn store(connection: &Connection, lock: &LockKey, record: &Record) -> Result<(), Fault> {
     let mut digits = [0; 32];
-    let holder = record.holder.as_ref();
+    let (holder, others) = match (record.kind, &record.holders[..]) {
+        (Kind::Mutex, [holder]) => (Some(holder), &[][..]),
+        (_, holders) => (None, holders),
+    };
+    let kind = match record.kind {
+        Kind::Mutex => None,
+        Kind::ReadWrite => Some("read-write"),
+        Kind::Semaphore => Some("semaphore"),
+    };
     connection.prepare_cached(STORE)?.execute(params![
         lock.as_str(),
         holder.map(|holder| holder.owner.encode(&mut digits)),
@@ -88,6 +111,8 @@ pub(super) fn store(connection: &Connection, lock: &LockKey, record: &Record) ->
         json(&record.tickets, record.tickets.is_empty())?,
         json(&record.tombstones, record.tombstones.is_empty())?,
         record.open_since.map(signed),
+        kind,
+        json(&others, others.is_empty())?,
         signed(record.forget_after()),
     ])?;
     Ok(())

@@ -1,0 +1,102 @@
+//! Who holds and who waits, and who may hold beside whom.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::micros;
+use crate::port::limits::TICKET_LIFE;
+use crate::port::{HolderView, Mode, OwnerId, WaiterView};
+
+/// A hold with an end time.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Holder {
+    /// The attempt that was granted.
+    pub owner: OwnerId,
+    /// How it holds.
+    pub mode: Mode,
+    /// It waits to become the writer; where its client listens.
+    pub upgrading: Option<Arc<str>>,
+    /// The number of the newest change of its mode.
+    pub turn: u32,
+    /// The first token drawn with it.
+    pub token: u64,
+    /// When it was granted.
+    pub since: u64,
+    /// When it ends.
+    pub ends: u64,
+    /// What it said of itself.
+    pub info: Arc<str>,
+}
+
+impl Holder {
+    pub(super) fn view(&self, now: u64) -> HolderView {
+        HolderView {
+            mode: self.mode,
+            token: Some(crate::fence::Token::new(self.token)),
+            left: Some(left(self.ends, now)),
+            held_for: Some(left(now, self.since)),
+            info: self.info.clone(),
+        }
+    }
+}
+
+/// A place in the queue.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Ticket {
+    /// The attempt that waits.
+    pub owner: OwnerId,
+    /// How it wants to hold.
+    pub mode: Mode,
+    /// Of how many permits it wants one.
+    pub limit: u32,
+    /// Where its client listens.
+    pub channel: Arc<str>,
+    /// The lease it wants.
+    pub ttl: u64,
+    /// How many tokens it wants to draw.
+    pub block: u32,
+    /// When it joined.
+    pub since: u64,
+    /// When it was last heard of.
+    pub refreshed: u64,
+    /// How often an open lock was taken past it.
+    pub passed: u32,
+    /// What it said of itself.
+    pub info: Arc<str>,
+}
+
+impl Ticket {
+    pub(super) fn live(&self, now: u64) -> bool {
+        now < self.refreshed + micros(TICKET_LIFE) || mutant!(HandOverToDeadWaiter)
+    }
+
+    pub(super) fn view(&self, now: u64) -> WaiterView {
+        let waiting_for = left(now, self.since);
+        WaiterView { mode: self.mode, info: self.info.clone(), waiting_for }
+    }
+}
+
+/// From `now` until `ends`.
+pub(super) fn left(ends: u64, now: u64) -> Duration {
+    Duration::from_micros(ends.saturating_sub(now))
+}
+
+/// Whether one more may hold in this mode beside those who do.
+pub(super) fn admits(holders: &[Holder], mode: Mode, limit: u32) -> bool {
+    let any = |modes: &[Mode]| holders.iter().any(|holder| modes.contains(&holder.mode));
+    let upgrading = holders.iter().any(|holder| holder.upgrading.is_some());
+    match mode {
+        Mode::Write if mutant!(WriterBesideReaders) => !any(&[Mode::Write]),
+        Mode::Exclusive | Mode::Write => holders.is_empty(),
+        Mode::Read if mutant!(ReaderBesideWriter) => true,
+        Mode::Read => !any(&[Mode::Write]) && (!upgrading || mutant!(UpgradeLetsReadersIn)),
+        Mode::Upgradeable if mutant!(TwoUpgradeable) => !any(&[Mode::Write]),
+        Mode::Upgradeable => !any(&[Mode::Write, Mode::Upgradeable]),
+        Mode::Permit => {
+            let limit = if mutant!(OnePermitTooMany) { limit + 1 } else { limit };
+            holders.len() < usize::try_from(limit).unwrap_or(usize::MAX)
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! The model: what every step means, as a pure function over one lock's record.
+//!
+//! Memory and SQLite run this very code; the scripts of other stores are tested against it, outcome by outcome, and the
+//! simulator and the exhaustive protocol models are built on it. Times are microseconds of the *store's* clock.
+
+mod change;
+mod holder;
+mod step;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::holder::{Holder, Ticket};
+use self::holder::{admits, left};
+use crate::fence::Token;
+use crate::port::limits::{
+    COUNTER_TTLS, GRANT_TTL, OPEN_FOR, PASSES, TICKET_LIFE, UNREACHABLE_AFTER,
+};
+use crate::port::{Action, Kind, Mode, Notice, Outcome, OwnerId, State, Step};
+
+/// Everything a store keeps of one lock.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Record {
+    /// What it is in use as; while nobody holds or waits, anything.
+    pub kind: Kind,
+    /// The present holders in the order of their grants. Leases may have ended since.
+    pub holders: Vec<Holder>,
+    /// The counter: the newest token drawn, or the highest floor seen.
+    pub last: u64,
+    /// When the counter may be forgotten: after every token drawn, by a margin.
+    pub counter_until: u64,
+    /// The queue, in order of arrival.
+    pub tickets: VecDeque<Ticket>,
+    /// Owner ids whose Take must be refused, and until when.
+    pub tombstones: BTreeMap<OwnerId, u64>,
+    /// Since when the lock is open to whoever comes first.
+    pub open_since: Option<u64>,
+}
+
+/// What a step sees of the world, and what it wants to have said there.
+pub struct Scene<'a> {
+    /// The store's clock.
+    pub now: u64,
+    /// Where the client that asks listens.
+    pub channel: &'a Arc<str>,
+    /// Whether anybody listens on a channel. A store that cannot tell says yes.
+    pub reachable: &'a dyn Fn(&str) -> bool,
+    /// Notices to send once the change is safely stored, each with its channel.
+    pub notices: Vec<(Arc<str>, Notice)>,
+}
+
+/// What is granted, and to whom.
+struct Grant {
+    owner: OwnerId,
+    mode: Mode,
+    ttl: u64,
+    block: u32,
+    info: Arc<str>,
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX >> 1)
+}
+
+impl Record {
+    /// Carries one step out.
+    pub fn apply(&mut self, step: &Step, scene: &mut Scene<'_>) -> Outcome {
+        let owner = step.owner;
+        if step.action == Action::Read {
+            return Outcome::State(self.view(scene.now));
+        }
+        self.expire(scene.now);
+        if step.kind != self.kind {
+            if self.in_use(scene.now) && !mutant!(KindIgnored) {
+                return self.of_another_kind(step, scene.now);
+            }
+            self.kind = step.kind;
+            self.tickets.clear();
+        }
+        match &step.action {
+            Action::Read => Outcome::State(self.view(scene.now)),
+            Action::Take(take) => self.take(owner, take, scene),
+            Action::Refresh { ttl } => self.refresh(owner, micros(*ttl), scene),
+            Action::Renew { ttl } => {
+                self.settle_unless_mutant(owner, scene);
+                self.renew(owner, micros(*ttl), scene.now).unwrap_or(Outcome::Gone)
+            }
+            Action::Change { .. } if step.kind != Kind::ReadWrite => Outcome::Gone,
+            Action::Change { turn, mode, ttl } => {
+                self.change(owner, *turn, *mode, micros(*ttl), scene)
+            }
+            Action::Free { open } => self.free(owner, *open, scene),
+            Action::Leave { tombstone } => self.leave(owner, *tombstone, scene),
+        }
+    }
+
+    /// Carries out Takes of different locks as one: all are granted, or none is, and then no record has changed. Each
+    /// step comes with its lock's record.
+    pub fn apply_all(
+        records: &mut [(&Step, Self)],
+        scene: &mut Scene<'_>,
+    ) -> Result<Vec<Outcome>, Vec<Outcome>> {
+        let told = scene.notices.len();
+        let outcomes: Vec<_> =
+            records.iter_mut().map(|(step, record)| record.apply(step, scene)).collect();
+        let granted = |outcome: &Outcome| matches!(outcome, Outcome::Granted { .. });
+        if outcomes.iter().all(granted) || mutant!(AllTakesSome) {
+            return Ok(outcomes);
+        }
+        scene.notices.truncate(told);
+        let none = |outcome| if granted(&outcome) { Outcome::Gone } else { outcome };
+        Err(outcomes.into_iter().map(none).collect())
+    }
+
+    /// From when on nothing is left to remember, whatever was held or waited for until then: the record may be dropped.
+    pub fn forget_after(&self) -> u64 {
+        let held = self.holders.iter().map(|holder| holder.ends).max();
+        let queued = self.tickets.iter().map(|ticket| ticket.refreshed + micros(TICKET_LIFE)).max();
+        let buried = self.tombstones.values().copied().max();
+        [held, queued, buried].into_iter().flatten().fold(self.counter_until, u64::max)
+    }
+
+    fn in_use(&self, now: u64) -> bool {
+        !self.holders.is_empty() || self.tickets.iter().any(|ticket| ticket.live(now))
+    }
+
+    /// A step that comes for another kind of lock finds nothing of its own.
+    fn of_another_kind(&mut self, step: &Step, now: u64) -> Outcome {
+        match &step.action {
+            Action::Take(_) if !self.tombstones.contains_key(&step.owner) => {
+                Outcome::Conflict { kind: self.kind }
+            }
+            Action::Leave { tombstone: Some(life) } => {
+                self.tombstones.insert(step.owner, now + micros(*life));
+                Outcome::Gone
+            }
+            _ => Outcome::Gone,
+        }
+    }
+
+    /// Removes what has ended.
+    fn expire(&mut self, now: u64) {
+        self.tombstones.retain(|_, until| *until > now);
+        let before = self.holders.len();
+        if !mutant!(ExpiryIgnored) {
+            self.holders.retain(|holder| {
+                holder.ends > now || holder.mode == Mode::Permit && mutant!(PermitNeverExpires)
+            });
+        }
+        if self.holders.len() < before {
+            // A lock that vanished without a Free is never open.
+            self.open_since = None;
+        }
+        if self.counter_until <= now {
+            self.last = 0;
+        }
+    }
+
+    /// As long as the head of the queue may hold beside those who do, it is granted and told.
+    fn settle(&mut self, caller: OwnerId, scene: &mut Scene<'_>) {
+        let now = scene.now;
+        self.finish_upgrade(scene);
+        loop {
+            self.drop_dead(now);
+            let Some(head) = self.tickets.front() else {
+                self.open_since = None;
+                return;
+            };
+            if !admits(&self.holders, head.mode, head.limit) || self.is_open(now) {
+                return;
+            }
+            let silent = now >= head.refreshed + micros(UNREACHABLE_AFTER);
+            if head.owner != caller && silent && !(scene.reachable)(&head.channel) {
+                self.tickets.pop_front();
+                continue;
+            }
+            let back = mutant!(QueueServedFromTheBack);
+            let ticket = if back { self.tickets.pop_back() } else { self.tickets.pop_front() };
+            let Some(Ticket { owner, mode, block, channel, info, ttl, .. }) = ticket else {
+                return;
+            };
+            let ttl = ttl.min(micros(GRANT_TTL));
+            let token = self.grant(Grant { owner, mode, ttl, block, info }, now);
+            let ttl = Duration::from_micros(ttl);
+            scene.notices.push((channel, Notice::Granted { owner, token, ttl }));
+        }
+    }
+
+    fn settle_unless_mutant(&mut self, caller: OwnerId, scene: &mut Scene<'_>) {
+        if !mutant!(OnlyFreeSettles) {
+            self.settle(caller, scene);
+        }
+    }
+
+    fn drop_dead(&mut self, now: u64) {
+        while self.tickets.front().is_some_and(|head| !head.live(now)) {
+            self.tickets.pop_front();
+        }
+    }
+
+    /// Whether the lock is free for whoever comes first.
+    fn is_open(&self, now: u64) -> bool {
+        let patient = self.tickets.front().is_none_or(|head| head.passed < PASSES);
+        self.open_since.is_some_and(|since| patient && now < since + micros(OPEN_FOR))
+    }
+
+    fn grant(&mut self, grant: Grant, now: u64) -> Token {
+        let Grant { owner, mode, ttl, block, info } = grant;
+        let token = self.draw(block, ttl, now);
+        self.open_since = None;
+        let (since, ends) = (now, now + ttl);
+        let (upgrading, turn) = (None, 0);
+        self.holders.push(Holder { owner, mode, upgrading, turn, token, since, ends, info });
+        Token::new(token)
+    }
+
+    /// Draws tokens for a lease; answers the first.
+    fn draw(&mut self, block: u32, ttl: u64, now: u64) -> u64 {
+        let first = match () {
+            () if mutant!(BareCounterToken) => self.last + 1,
+            () if mutant!(TokenRepeats) => self.last.max(1),
+            () => (self.last + 1).max(now),
+        };
+        self.raise(first + u64::from(block.max(1)) - 1, ttl, now);
+        first
+    }
+
+    /// Lifts the counter, and keeps it until the clock has passed every token drawn by ten ttls.
+    fn raise(&mut self, last: u64, ttl: u64, now: u64) {
+        self.last = self.last.max(last);
+        let end = self.last.max(now) + ttl * u64::from(COUNTER_TTLS);
+        self.counter_until = self.counter_until.max(end);
+    }
+
+    /// What is left of the hold that ends first.
+    fn soonest(&self, now: u64) -> Duration {
+        let soonest = self.holders.iter().map(|holder| holder.ends).min();
+        soonest.map_or(Duration::ZERO, |ends| left(ends, now))
+    }
+
+    fn queued(&self, ahead: usize, now: u64) -> Outcome {
+        Outcome::Queued {
+            last: Token::new(self.last),
+            left: Some(self.soonest(now)),
+            ahead: u32::try_from(ahead).unwrap_or(u32::MAX),
+            foreign: false,
+        }
+    }
+
+    fn view(&self, now: u64) -> State {
+        let holders = self.holders.iter().filter(|holder| holder.ends > now);
+        let mut holders: Vec<_> = holders.map(|holder| holder.view(now)).collect();
+        holders.sort_by_key(|holder| holder.token);
+        let live = self.tickets.iter().filter(|ticket| ticket.live(now));
+        let waiters: Vec<_> = live.map(|ticket| ticket.view(now)).collect();
+        let idle = holders.is_empty() && waiters.is_empty();
+        State {
+            kind: if idle { Kind::Mutex } else { self.kind },
+            holders,
+            last: Token::new(if self.counter_until <= now { 0 } else { self.last }),
+            waiters,
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Take, Refresh, Renew, Free and Leave.
+
+use std::time::Duration;
+
+use super::holder::{Ticket, admits, left};
+use super::{Grant, Record, Scene, micros};
+use crate::fence::Token;
+use crate::port::limits::{COUNTER_TTLS, FLOOR_AHEAD, PASSES};
+use crate::port::{Mode, Notice, Outcome, OwnerId, Take};
+
+impl Record {
+    pub(super) fn take(&mut self, owner: OwnerId, take: &Take, scene: &mut Scene<'_>) -> Outcome {
+        let now = scene.now;
+        if self.tombstones.contains_key(&owner) && !mutant!(TombstoneIgnored) {
+            return Outcome::Gone;
+        }
+        if take.floor > Token::default() && !mutant!(FloorIgnored) {
+            let floor = take.floor.get().min(now + micros(FLOOR_AHEAD));
+            self.raise(floor, micros(take.ttl), now);
+        }
+        if !mutant!(TakePassesWaiters) {
+            self.settle_unless_mutant(owner, scene);
+        }
+        if let Some(holder) = self.holders.iter().find(|holder| holder.owner == owner) {
+            let (token, left) = (Token::new(holder.token), left(holder.ends, now));
+            return Outcome::Granted { token, left };
+        }
+        let place = self.tickets.iter().position(|ticket| ticket.owner == owner);
+        let past =
+            mutant!(TakePassesWaiters) || take.mode == Mode::Read && mutant!(ReadersPassWriters);
+        let first = self.tickets.is_empty() || self.is_open(now) || past;
+        if first && admits(&self.holders, take.mode, take.limit) {
+            if let Some(place) = place {
+                self.tickets.remove(place);
+            }
+            if place != Some(0)
+                && let Some(head) = self.tickets.front_mut()
+            {
+                head.passed += 1;
+            }
+            let (mode, ttl, block) = (take.mode, micros(take.ttl), take.block);
+            let info = take.info.clone();
+            let token = self.grant(Grant { owner, mode, ttl, block, info }, now);
+            return Outcome::Granted { token, left: take.ttl };
+        }
+        if !take.wait {
+            return Outcome::Held { left: Some(self.soonest(now)) };
+        }
+        let place = place.unwrap_or_else(|| {
+            self.tickets.push_back(Ticket {
+                owner,
+                mode: take.mode,
+                limit: take.limit,
+                channel: scene.channel.clone(),
+                ttl: micros(take.ttl),
+                block: take.block,
+                since: now,
+                refreshed: now,
+                passed: 0,
+                info: take.info.clone(),
+            });
+            self.tickets.len() - 1
+        });
+        self.queued(place, now)
+    }
+
+    pub(super) fn refresh(&mut self, owner: OwnerId, ttl: u64, scene: &mut Scene<'_>) -> Outcome {
+        let now = scene.now;
+        self.settle_unless_mutant(owner, scene);
+        if let Some(granted) = self.renew(owner, ttl, now) {
+            return granted;
+        }
+        let Some(place) = self.tickets.iter().position(|ticket| ticket.owner == owner) else {
+            if mutant!(RefreshCreatesTicket) {
+                let take = Take {
+                    mode: Mode::Exclusive,
+                    limit: 1,
+                    ttl: Duration::from_micros(ttl),
+                    wait: true,
+                    block: 1,
+                    floor: Token::default(),
+                    info: "".into(),
+                };
+                return self.take(owner, &take, scene);
+            }
+            return Outcome::Gone;
+        };
+        let ticket = &mut self.tickets[place];
+        ticket.refreshed = now;
+        ticket.ttl = ttl;
+        let (mode, limit) = (ticket.mode, ticket.limit);
+        if place == 0 && self.is_open(now) && admits(&self.holders, mode, limit) {
+            let ticket = self.tickets.pop_front().expect("the head was just seen");
+            let Ticket { block, info, .. } = ticket;
+            let token = self.grant(Grant { owner, mode, ttl, block, info }, now);
+            return Outcome::Granted { token, left: Duration::from_micros(ttl) };
+        }
+        self.queued(place, now)
+    }
+
+    /// Pushes the end of `owner`'s hold, if it has one.
+    pub(super) fn renew(&mut self, owner: OwnerId, ttl: u64, now: u64) -> Option<Outcome> {
+        let anyone = mutant!(RenewWithoutOwnerCheck);
+        let holder = self.holders.iter_mut().find(|holder| holder.owner == owner || anyone)?;
+        let end = now + ttl;
+        holder.ends = if mutant!(RenewShortens) { end } else { end.max(holder.ends) };
+        let (token, left) = (Token::new(holder.token), left(holder.ends, now));
+        let ends = holder.ends;
+        self.counter_until = self.counter_until.max(ends + ttl * u64::from(COUNTER_TTLS));
+        Some(Outcome::Granted { token, left })
+    }
+
+    pub(super) fn free(&mut self, owner: OwnerId, open: bool, scene: &mut Scene<'_>) -> Outcome {
+        let mine = self.remove(owner);
+        if mine {
+            self.drop_dead(scene.now);
+            let head = self.tickets.front().filter(|head| open && head.passed < PASSES);
+            if let Some(head) = head.filter(|head| admits(&self.holders, head.mode, head.limit)) {
+                self.open_since = Some(scene.now);
+                scene.notices.push((head.channel.clone(), Notice::Open { owner: head.owner }));
+            }
+        }
+        if !mutant!(FreeDoesNotSettle) {
+            self.settle(owner, scene);
+        }
+        if mine { Outcome::Freed } else { Outcome::Gone }
+    }
+
+    /// Takes a hold away; whether there was one.
+    fn remove(&mut self, owner: OwnerId) -> bool {
+        let anyone = mutant!(FreeWithoutOwnerCheck);
+        let place = self.holders.iter().position(|holder| holder.owner == owner || anyone);
+        if let Some(place) = place {
+            self.holders.remove(place);
+        }
+        place.is_some()
+    }
+
+    pub(super) fn leave(
+        &mut self,
+        owner: OwnerId,
+        tombstone: Option<Duration>,
+        scene: &mut Scene<'_>,
+    ) -> Outcome {
+        let before = self.tickets.len() + self.holders.len();
+        self.tickets.retain(|ticket| ticket.owner != owner);
+        if !mutant!(LeaveForgetsHold) {
+            self.holders.retain(|holder| holder.owner != owner);
+        }
+        let found = self.tickets.len() + self.holders.len() < before;
+        if let Some(life) = tombstone.filter(|_| !found && !mutant!(NoTombstone)) {
+            self.tombstones.insert(owner, scene.now + micros(life));
+        }
+        self.settle_unless_mutant(owner, scene);
+        if found { Outcome::Freed } else { Outcome::Gone }
+    }
+}
