@@ -67,7 +67,8 @@ impl StoreUrl {
                 Ok(LeaseHandle::new(store))
             }
             #[cfg(feature = "redis")]
-            "redis" | "rediss" | "redis+unix" | "redis+sentinel" | "rediss+sentinel" => {
+            "redis" | "rediss" | "redis+unix" | "redis+sentinel" | "rediss+sentinel"
+            | "redis+cluster" | "rediss+cluster" => {
                 let store = crate::driver::redis::RedisStore::connect_all(
                     &self.url,
                     &self.others,
@@ -80,9 +81,8 @@ impl StoreUrl {
             #[cfg(not(feature = "sqlite"))]
             "sqlite" => Err(Error::not_built("sqlite")),
             #[cfg(not(feature = "redis"))]
-            "redis" | "rediss" | "redis+unix" | "redis+sentinel" | "rediss+sentinel" => {
-                Err(Error::not_built("redis"))
-            }
+            "redis" | "rediss" | "redis+unix" | "redis+sentinel" | "rediss+sentinel"
+            | "redis+cluster" | "rediss+cluster" => Err(Error::not_built("redis")),
             _ => Err(Error::invalid(
                 "url",
                 "no store goes by that scheme; there are `redis://`, `sqlite:` and `memory:`",

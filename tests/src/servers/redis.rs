@@ -107,9 +107,15 @@ impl RedisServer {
         admin(self.port).expect("the server takes connections")
     }
 
+    /// A command that is answered.
+    pub fn ask<T: redis::FromRedisValue>(&self, words: &[&str]) -> T {
+        let mut command = redis::cmd(words[0]);
+        command.arg(&words[1..]).query(&mut self.admin()).expect("the server answers")
+    }
+
     /// A section of what the server tells of itself.
     pub fn info(&self, section: &str) -> String {
-        redis::cmd("INFO").arg(section).query(&mut self.admin()).expect("the server answers")
+        self.ask(&["INFO", section])
     }
 
     fn signal(&self, signal: Signal) {

@@ -11,6 +11,7 @@ use super::tls::Tls;
 use crate::error::{Error, Result};
 use crate::options::Options;
 
+const PORT: u16 = 6379;
 const SENTINEL_PORT: u16 = 26379;
 
 /// Where one server listens.
@@ -37,6 +38,10 @@ pub(super) enum Topology {
     Single(Host),
     /// A master whose place the sentinels know.
     Sentinel { sentinels: Vec<Host>, master: String },
+    /// A cluster some of whose nodes are known.
+    Cluster(Vec<Host>),
+    /// One node of a cluster.
+    Node(Host),
 }
 
 /// The servers' addresses and our credentials there.
@@ -58,7 +63,8 @@ impl fmt::Debug for Address {
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.topology {
-            Topology::Single(host) => host.fmt(f),
+            Topology::Single(host) | Topology::Node(host) => host.fmt(f),
+            Topology::Cluster(seeds) => list(f, seeds),
             Topology::Sentinel { sentinels, master } => {
                 write!(f, "{master} of ")?;
                 list(f, sentinels)
@@ -75,9 +81,10 @@ fn list(f: &mut fmt::Formatter<'_>, hosts: &[Host]) -> fmt::Result {
 }
 
 impl Address {
-    /// Reads `redis[s]://[user[:password]@]host[:port][/database]`, `redis+unix:///path/of/socket` or
-    /// `redis[s]+sentinel://[user[:password]@]host[:port][,host[:port]...]/master[/database]`. `others` are the hosts
-    /// behind the first, which a URL cannot hold.
+    /// Reads `redis[s]://[user[:password]@]host[:port][/database]`, `redis+unix:///path/of/socket`,
+    /// `redis[s]+sentinel://[user[:password]@]host[:port][,host[:port]...]/master[/database]` or
+    /// `redis[s]+cluster://[user[:password]@]host[:port][,host[:port]...]`. `others` are the hosts behind the first,
+    /// which a URL cannot hold.
     pub(super) fn parse(url: &Url, others: &[String], options: &Options) -> Result<Self> {
         let scheme = url.scheme();
         let (base, way) = scheme.split_once('+').unwrap_or((scheme, ""));
@@ -112,6 +119,10 @@ impl Address {
                 let sentinels = std::iter::once(Ok(first)).chain(more).collect::<Result<_>>()?;
                 Topology::Sentinel { sentinels, master }
             }
+            ("cluster", _) if info.redis_settings().db() == 0 => {
+                let more = others.iter().map(|host| host_of(host, PORT));
+                Topology::Cluster(std::iter::once(Ok(first)).chain(more).collect::<Result<_>>()?)
+            }
             ("" | "unix", _) if others.is_empty() => Topology::Single(first),
             _ => return Err(malformed()),
         };
@@ -123,6 +134,16 @@ impl Address {
         let settings = settings.set_lib_name("fencelock", env!("CARGO_PKG_VERSION"));
         let tls = secure.then(|| Tls::new(options)).transpose()?;
         Ok(Self { topology, tls, settings, secrets })
+    }
+
+    /// One node of this cluster.
+    pub(super) fn node(&self, host: &Host) -> Self {
+        Self { topology: Topology::Node(host.clone()), ..self.clone() }
+    }
+
+    /// The nodes of a cluster that were named.
+    pub(super) fn seeds(&self) -> &[Host] {
+        if let Topology::Cluster(seeds) = &self.topology { seeds } else { &[] }
     }
 
     /// How we greet a server.
@@ -163,7 +184,8 @@ fn malformed() -> Error {
     Error::invalid(
         "url",
         "the URL must look like `redis://[user[:password]@]host[:port][/database]` (`rediss://` with TLS), \
-         `redis+sentinel://[user[:password]@]host[:port],host[:port]/master[/database]` or `redis+unix:///path/of/socket`",
+         `redis+sentinel://[user[:password]@]host[:port],host[:port]/master[/database]`, \
+         `redis+cluster://[user[:password]@]host[:port],host[:port]` or `redis+unix:///path/of/socket`",
     )
 }
 
@@ -198,6 +220,7 @@ mod tests {
             "rediss+unix:///run/redis.sock",
             "redis+sentinel://localhost",
             "redis+sentinel://localhost/mymaster/three",
+            "redis+cluster://localhost/3",
         ] {
             assert_eq!(code(url, &[]), Code::Invalid, "{url}");
         }
@@ -212,6 +235,16 @@ mod tests {
             parse("redis+unix:///run/redis.sock", &[]).unwrap().to_string(),
             "/run/redis.sock"
         );
+    }
+
+    #[test]
+    fn a_cluster_has_some_nodes_we_know() {
+        let address = parse("rediss+cluster://me:pw@a", &["b:7"]);
+        assert_eq!(address.is_ok(), cfg!(feature = "tls"));
+        let address = parse("redis+cluster://me:pw@a/0", &["b:7"]).unwrap();
+        assert_eq!(address.to_string(), "a:6379,b:7");
+        let node = address.node(&address.seeds()[1]);
+        assert_eq!((node.to_string(), node.has_password()), ("b:7".to_owned(), true));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::place::record_key;
 use crate::error::{Code, Error};
 use crate::port::LockKey;
 
+pub(super) const NO_CLUSTER: &str = "the server is no cluster; write `redis://`";
 const READONLY: &str = "the server is a read-only replica; connect to the master";
 const MASTERDOWN: &str = "the replica has lost its master; connect to the master";
 
@@ -56,6 +57,7 @@ const REPLIES: &[(&str, Code, &str)] = &[
 
 /// The same for replies without a telling first word.
 const PHRASES: &[(&str, Code, &str)] = &[
+    ("cluster support disabled", Code::Unsupported, NO_CLUSTER),
     (
         "max number of clients",
         Code::Unavailable,

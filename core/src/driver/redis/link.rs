@@ -76,18 +76,7 @@ impl Link {
         channel: String,
         runtime: RuntimeHandle,
     ) -> Result<Arc<Self>> {
-        let link = Arc::new(Self {
-            address,
-            channel,
-            timeout: options.timeout,
-            connect_timeout: options.connect_timeout,
-            runtime,
-            sink: OnceLock::new(),
-            state: Mutex::new(State::Down(0, Error::internal("not yet connected"))),
-            changed: Event::new(),
-            wanted: Event::new(),
-            demoted: AtomicBool::new(false),
-        });
+        let link = Self::down(address, options, channel, runtime, None);
         // On a task of its own, because the crate spawns its driver where it is called.
         let (sender, receiver) = futures_channel::oneshot::channel();
         let task = Arc::clone(&link);
@@ -98,6 +87,46 @@ impl Link {
         let live = receiver.await.map_err(|_| Error::internal("the runtime dropped a task"))??;
         *link.state.lock() = State::Up(live);
         Ok(link)
+    }
+
+    /// Connects as soon as that can be, and delivers notices to `sink`.
+    pub(super) fn begin(
+        address: Address,
+        options: &Options,
+        channel: String,
+        runtime: RuntimeHandle,
+        sink: Option<NoticeSink>,
+    ) -> Arc<Self> {
+        let link = Self::down(address, options, channel, runtime, sink);
+        let task = Arc::clone(&link);
+        link.runtime.spawn(Box::pin(async move { task.reconnect().await }));
+        link
+    }
+
+    fn down(
+        address: Address,
+        options: &Options,
+        channel: String,
+        runtime: RuntimeHandle,
+        sink: Option<NoticeSink>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            address,
+            channel,
+            timeout: options.timeout,
+            connect_timeout: options.connect_timeout,
+            runtime,
+            sink: sink.map_or_else(OnceLock::new, OnceLock::from),
+            state: Mutex::new(State::Down(0, Error::internal("not yet connected"))),
+            changed: Event::new(),
+            wanted: Event::new(),
+            demoted: AtomicBool::new(false),
+        })
+    }
+
+    /// Whether it worked when last seen.
+    pub(super) fn is_up(&self) -> bool {
+        matches!(&*self.state.lock(), State::Up(_))
     }
 
     /// Delivers notices from now on.
@@ -166,7 +195,8 @@ impl Link {
     async fn attempt(self: &Arc<Self>) -> Result<Arc<Live>> {
         let work = async {
             let place = match &self.address.topology {
-                Topology::Single(host) => host.clone(),
+                Topology::Single(host) | Topology::Node(host) => host.clone(),
+                Topology::Cluster(_) => unreachable!("a cluster is reached by its nodes"),
                 Topology::Sentinel { sentinels, master } => {
                     let patience = self.connect_timeout / 2;
                     sentinel::master(&self.address, sentinels, master, patience, &self.runtime)
@@ -309,8 +339,8 @@ impl Link {
     /// A failover ends when it ends, and nobody tells: whoever waits for one looks more often.
     fn longest_pause(&self) -> Duration {
         match self.address.topology {
-            Topology::Single(_) => LAST_PAUSE,
             Topology::Sentinel { .. } => FAILOVER_PAUSE,
+            _ => LAST_PAUSE,
         }
     }
 

@@ -6,7 +6,7 @@ use redis::aio::MultiplexedConnection;
 use redis::{RedisError, Value};
 
 use super::address::{Address, Topology};
-use super::fault;
+use super::fault::{self, NO_CLUSTER};
 use crate::error::{Code, Error, Result};
 
 /// What a server says of itself. One that does not say is taken as it comes.
@@ -41,6 +41,7 @@ impl Nature {
             (Topology::Single(_), "cluster") => wrong(
                 "the server is a node of a cluster; write `redis+cluster://`, with this node and others",
             ),
+            (Topology::Node(_), "standalone") => wrong(NO_CLUSTER),
             (_, "sentinel") => wrong(
                 "the server is a sentinel; write `redis+sentinel://`, the sentinels, and the master's name as the path",
             ),

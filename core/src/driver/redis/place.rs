@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-const SLOTS: usize = 16384;
+/// How many slots a cluster has.
+pub(super) const SLOTS: usize = 16384;
 const OPENING: &str = "fencelock:{";
 const MIDDLE: &str = "}:lock:";
 
@@ -11,6 +12,11 @@ const MIDDLE: &str = "}:lock:";
 pub(super) fn record_key(key: &str) -> String {
     let tag = tag(key);
     [OPENING, &tag, MIDDLE, key].concat()
+}
+
+/// The slot of a lock's keys.
+pub(super) fn slot_of(key: &str) -> u16 {
+    slot(hash_tag(key).unwrap_or(key).as_bytes())
 }
 
 /// The lock whose side record lies under this key, if it is one.
@@ -92,8 +98,7 @@ mod tests {
             ["orders:42", "{user}:1", "a{b}c", "{}", "}{", "{", "}", "{}{a}", "{{a}}", "ä{ö}"]
         {
             let record = record_key(key);
-            let hashed = |key: &str| slot(hash_tag(key).unwrap_or(key).as_bytes());
-            assert_eq!(hashed(&record), hashed(key), "{key} and {record}");
+            assert_eq!(slot_of(&record), slot_of(key), "{key} and {record}");
             assert_eq!(lock_of_record(&record), Some(key));
         }
     }
