@@ -55,6 +55,7 @@ const ALL: [Script; 16] = [
 /// How the scripts that read the lock themselves begin and end.
 const CALL: &str = "local call = redis.call";
 const TAKE: &str = "return take(read(KEYS[1], KEYS[2], call('GET', KEYS[1]), me))";
+const FREEING: &str = "local me, holder = ARGV[1], call('GET', KEYS[1])";
 const FREE: &str = "
 local lock = read(KEYS[1], KEYS[2], holder, me)
 local word = free(lock, me, ARGV[2] == '1')
@@ -105,12 +106,15 @@ fn parts(Script(call, kind): Script, clock: &str) -> Vec<&str> {
             (&[clock, counter, plain, include_str!("lua/take.lua")], &[taking, TAKE])
         }
         (Call::Take, _) => (&[clock, counter], &[taking, TAKE]),
-        (Call::Free, _) => (&[free, clock], &[freeing, FREE]),
+        (Call::Free, Kind::Mutex) => (&[free, clock], &[freeing, FREE]),
+        (Call::Free, _) => (&[FREEING, clock], &[freeing, FREE]),
         (Call::Pass, _) => {
             let pass = include_str!("lua/pass.lua");
             (&[clock, counter, plain, pass], &[freeing, taking, PASS])
         }
-        (Call::All, _) => (&[clock], &[include_str!("lua/all.lua")]),
+        (Call::All, _) => {
+            (&[clock, include_str!("lua/several.lua")], &[taking, include_str!("lua/all.lua")])
+        }
         (Call::Leave, _) => (&[clock], &[include_str!("lua/leave.lua")]),
         (Call::Tend, _) => (&[clock], &[include_str!("lua/tend.lua")]),
         (Call::Change, _) => (&[clock], &[include_str!("lua/change.lua")]),
