@@ -25,8 +25,7 @@ async fn failovers_under_load_lower_no_token_and_are_over_at_once() {
     for round in 0..rounds() {
         load.all_granted_after(Instant::now()).await;
         let killed = Instant::now();
-        let (old, over) =
-            tokio::task::block_in_place(|| set.fail_over(NAMES[round % NAMES.len()]));
+        let (old, over) = tokio::task::block_in_place(|| set.fail_over(NAMES[round % NAMES.len()]));
         let back = load.all_granted_after(over).await.duration_since(over);
         assert!(back <= BACK, "a lock was granted {back:?} after the failover");
         (longest, slowest) = (longest.max(back), slowest.max(over - killed));
@@ -67,7 +66,10 @@ async fn a_slot_that_moves_takes_its_locks_along() {
     }
     let (from, slot) = (set.owner("{slot}", None), 0);
     let to = (from + 1) % 3;
-    let slot = { let _ = slot; set.nodes[0].ask::<u16>(&["CLUSTER", "KEYSLOT", "{slot}"]).to_string() };
+    let slot = {
+        let _ = slot;
+        set.nodes[0].ask::<u16>(&["CLUSTER", "KEYSLOT", "{slot}"]).to_string()
+    };
     let (source, target) = (set.id(from), set.id(to));
     set.nodes[to].ask::<()>(&["CLUSTER", "SETSLOT", &slot, "IMPORTING", &source]);
     set.nodes[from].ask::<()>(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &target]);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fencelock::options::Options;
-use fencelock::port::{Action, LeaseStore, LockKey, Notice, Outcome, Step};
+use fencelock::port::{Action, Kind, LeaseStore, LockKey, Mode, Notice, Outcome, Step};
 use fencelock_tests::bare::{Bare, TTL, take};
 use fencelock_tests::servers::{RedisServer, rights};
 
@@ -16,7 +16,7 @@ async fn connect(server: &RedisServer) -> Result<Bare, String> {
 async fn everything(server: &RedisServer) -> Result<(), String> {
     let mut client = connect(server).await?;
     let lock = LockKey::new("app:till");
-    let step = |owner, action| Step { lock: lock.clone(), owner, action };
+    let step = |owner, action| Step { lock: lock.clone(), owner, kind: Kind::Mutex, action };
     let run = async |client: &Bare, batch: &[Step]| {
         let answers = client.store.step(batch).await.into_iter();
         let answers: Result<Vec<_>, _> = answers.collect();
@@ -46,9 +46,33 @@ async fn everything(server: &RedisServer) -> Result<(), String> {
     }
     run(&client, &[step(client.owner(), longer)]).await?;
     let seen = run(&client, &[step(client.owner(), Action::Read)]).await?;
-    assert!(matches!(&seen[..], [Outcome::State(state)] if state.holder.is_some()));
+    assert!(matches!(&seen[..], [Outcome::State(state)] if state.holders.len() == 1));
     let names = client.store.names("app:").await.map_err(|error| error.to_string())?;
     assert_eq!(names, std::slice::from_ref(&lock));
+    // Readers and a writer, permits.
+    for (name, first, second) in
+        [("app:book", Mode::Upgradeable, Mode::Write), ("app:pool", Mode::Permit, Mode::Permit)]
+    {
+        let lock = LockKey::new(name);
+        let kind = first.kind();
+        let step = |owner, action| Step { lock: lock.clone(), owner, kind, action };
+        let mut wants = [first, second].map(|mode| (mode, take(true)));
+        for (mode, action) in &mut wants {
+            if let Action::Take(take) = action {
+                take.mode = *mode;
+            }
+        }
+        let [(_, first), (_, second)] = wants;
+        run(&client, &[step(owners[0], first), step(owners[1], second)]).await?;
+        if kind == Kind::ReadWrite {
+            let upgrade = Action::Change { turn: 1, mode: Mode::Write, ttl: TTL };
+            run(&client, &[step(owners[0], upgrade)]).await?;
+        }
+        run(&client, &[step(owners[0], Action::Renew { ttl: TTL })]).await?;
+        run(&client, &[step(owners[0], Action::Free { open: false })]).await?;
+        run(&client, &[step(owners[1], Action::Refresh { ttl: TTL })]).await?;
+        run(&client, &[step(owners[1], Action::Leave { tombstone: None })]).await?;
+    }
     // Scripts the server has forgotten.
     let () = redis::cmd("SCRIPT").arg("FLUSH").query(&mut server.admin()).unwrap();
     run(&client, &[step(client.owner(), Action::Renew { ttl: TTL })]).await?;

@@ -32,14 +32,12 @@ impl ClusterSet {
             let bus = free_port().to_string();
             let own = ["--cluster-enabled", "yes", "--cluster-node-timeout", NODE_TIMEOUT];
             let bus = ["--cluster-port", &bus, "--repl-diskless-sync-delay", "0"];
-            let replica = ["--repl-ping-replica-period", "1", "--cluster-allow-replica-migration", "no"];
+            let replica =
+                ["--repl-ping-replica-period", "1", "--cluster-allow-replica-migration", "no"];
             RedisServer::start_with(&[&own[..], &bus, &replica, arguments].concat())
         };
         let set = Self { nodes: (0..2 * MASTERS).map(|_| node()).collect() };
         for (at, node) in set.nodes.iter().enumerate() {
-            let first = &set.nodes[0];
-            let (port, bus) = (first.port().to_string(), first.ask::<Vec<String>>(&["CONFIG", "GET", "cluster-port"]).swap_remove(1));
-            node.ask::<()>(&["CLUSTER", "MEET", "127.0.0.1", &port, &bus]);
             // Epochs that differ from the start need not be sorted out later.
             node.ask::<()>(&["CLUSTER", "SET-CONFIG-EPOCH", &(at + 1).to_string()]);
             if at < MASTERS {
@@ -48,8 +46,18 @@ impl ClusterSet {
                 node.ask::<()>(&["CLUSTER", "ADDSLOTSRANGE", &share(at), &last]);
             }
         }
+        let first = &set.nodes[0];
+        let (port, bus) = (
+            first.port().to_string(),
+            first.ask::<Vec<String>>(&["CONFIG", "GET", "cluster-port"]).swap_remove(1),
+        );
+        for node in &set.nodes {
+            node.ask::<()>(&["CLUSTER", "MEET", "127.0.0.1", &port, &bus]);
+        }
         set.until("the nodes know each other", |set| {
-            set.nodes.iter().all(|node| node.ask::<String>(&["CLUSTER", "INFO"]).contains("cluster_known_nodes:6"))
+            set.nodes.iter().all(|node| {
+                node.ask::<String>(&["CLUSTER", "INFO"]).contains("cluster_known_nodes:6")
+            })
         });
         for at in MASTERS..2 * MASTERS {
             let master = set.id(at - MASTERS);
@@ -100,7 +108,9 @@ impl ClusterSet {
         loop {
             assert!(Instant::now() < give_up, "nobody took over");
             let (now, new) = (Instant::now(), self.owner(key, Some(old)));
-            if new != old && self.nodes[new].ask::<String>(&["CLUSTER", "INFO"]).contains("cluster_state:ok") {
+            if new != old
+                && self.nodes[new].ask::<String>(&["CLUSTER", "INFO"]).contains("cluster_state:ok")
+            {
                 return (old, now);
             }
             std::thread::sleep(Duration::from_millis(5));

@@ -46,6 +46,7 @@ mod address;
 mod cluster;
 mod fault;
 mod guarantees;
+mod lane;
 mod link;
 mod nature;
 mod node;

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use redis::{Cmd, Pipeline, Value};
 
 use super::fault;
+use super::lane::too_few;
 use super::link::{Link, Live};
 use super::place;
 use super::request::{Request, is_unknown_script};
 use super::script::Texts;
 use crate::error::{Error, Result};
-use crate::port::{Answer, Failure, LockKey, Step};
+use crate::port::{Action, Answer, Failure, LockKey, Outcome, Step};
 
 /// How many keys one `SCAN` looks at.
 const SCAN_COUNT: u32 = 1000;
@@ -23,10 +24,19 @@ pub(super) struct Node {
     stopped: crate::runtime::sync::Mutex<Option<Arc<Texts>>>,
 }
 
-/// What came back, one for each request. Scripts the server had forgotten were sent once more, unless that has `failed`.
+/// What came back, one for each request.
 pub(super) struct Replies {
     pub(super) values: Vec<Value>,
-    pub(super) failed: Option<Error>,
+    pub(super) lack: Lack,
+}
+
+/// What is missing in an exchange.
+#[derive(Default)]
+pub(super) struct Lack {
+    /// Scripts the server had forgotten were sent once more, and had no answer.
+    failed: Option<Error>,
+    /// Only so many replicas have acknowledged what was written.
+    replicas: Option<u32>,
 }
 
 impl Node {
@@ -62,11 +72,35 @@ impl Node {
         self.link.answer(live, connection.send_packed_commands(&pipeline, 0, count)).await
     }
 
-    /// Sends commands the node of a cluster would turn away, because their slot is still coming to it.
-    async fn ask(&self, live: &Arc<Live>, commands: Vec<Cmd>) -> Result<Vec<Value>> {
-        let permitted = commands.into_iter().flat_map(|command| [redis::cmd("ASKING"), command]);
-        let replies = self.send(live, permitted.collect()).await?;
-        Ok(replies.into_iter().skip(1).step_by(2).collect())
+    /// Sends calls, the way they need: `asking` has the node of a cluster take them although their slot is still coming to
+    /// it, `mark` has the replicas acknowledge them.
+    async fn call(
+        &self,
+        live: &Arc<Live>,
+        mut commands: Vec<Cmd>,
+        asking: bool,
+        mark: Option<String>,
+        lack: &mut Lack,
+    ) -> Result<Vec<Value>> {
+        if asking {
+            let permitted =
+                commands.into_iter().flat_map(|command| [redis::cmd("ASKING"), command]);
+            commands = permitted.collect();
+        }
+        let mut values = match (&live.lane, mark) {
+            (Some(lane), Some(mark)) => {
+                let acked = lane.send(&self.link, live, commands, mark).await?;
+                if acked.replicas < self.link.acks {
+                    lack.replicas = Some(acked.replicas);
+                }
+                acked.values
+            }
+            _ => self.send(live, commands).await?,
+        };
+        if asking {
+            values = values.into_iter().skip(1).step_by(2).collect();
+        }
+        Ok(values)
     }
 
     /// Sends requests; `asking`: although their slot is still coming to this node.
@@ -77,17 +111,20 @@ impl Node {
         asking: bool,
     ) -> Result<Replies> {
         let channel = &self.link.channel;
-        let call = |request: &Request<'_>| {
+        let evalsha = |request: &Request<'_>| {
             request.command("EVALSHA", live.hashes.of(request.script), channel)
         };
-        let commands = plan.iter().map(call).collect();
-        let mut values = if asking {
-            self.ask(live, commands).await?
-        } else {
-            self.send(live, commands).await?
+        let mark = || {
+            let steps = plan.iter().flat_map(|request| request.steps);
+            let first = steps.into_iter().find(|step| may_grant(&step.action))?;
+            Some(place::mark_key(first.lock.as_str()))
         };
+        let mark = if self.link.acks > 0 { mark() } else { None };
+        let mut lack = Lack::default();
+        let commands = plan.iter().map(evalsha).collect();
+        let mut values = self.call(live, commands, asking, mark.clone(), &mut lack).await?;
         if !values.iter().any(is_unknown_script) {
-            return Ok(Replies { values, failed: None });
+            return Ok(Replies { values, lack });
         }
         #[cfg(feature = "sim")]
         let stopped = self.stopped.lock().clone();
@@ -96,22 +133,19 @@ impl Node {
         #[cfg(not(feature = "sim"))]
         let texts = Texts::shared();
         let forgotten = plan.iter().zip(&values).filter(|(_, reply)| is_unknown_script(reply));
-        let commands = forgotten
-            .map(|(request, _)| request.command("EVAL", texts.of(request.script), channel))
-            .collect();
-        let again =
-            if asking { self.ask(live, commands).await } else { self.send(live, commands).await };
-        let failed = match again {
+        let eval =
+            |request: &Request<'_>| request.command("EVAL", texts.of(request.script), channel);
+        let commands = forgotten.map(|(request, _)| eval(request)).collect();
+        match self.call(live, commands, asking, mark, &mut lack).await {
             Ok(again) => {
                 let gaps = values.iter_mut().filter(|reply| is_unknown_script(reply));
                 for (gap, reply) in gaps.zip(again) {
                     *gap = reply;
                 }
-                None
             }
-            Err(error) => Some(error),
-        };
-        Ok(Replies { values, failed })
+            Err(error) => lack.failed = Some(error),
+        }
+        Ok(Replies { values, lack })
     }
 
     /// Sends what a batch was cut into; answers every step.
@@ -120,13 +154,13 @@ impl Node {
             Ok(live) => live,
             Err(error) => return fail(batch, &Failure::refused(error)),
         };
-        let Replies { values, failed } = match self.exchange(&live, plan, false).await {
+        let Replies { values, lack } = match self.exchange(&live, plan, false).await {
             Ok(replies) => replies,
             Err(error) => return fail(batch, &Failure::unknown(error)),
         };
         let mut answers = Vec::with_capacity(batch.len());
         for (request, reply) in plan.iter().zip(values) {
-            self.take_in(request, reply, failed.as_ref(), &mut answers);
+            self.take_in(request, reply, &lack, &mut answers);
         }
         let demoted =
             |answer: &Answer| answer.as_ref().is_err_and(|lack| fault::is_demotion(&lack.error));
@@ -141,14 +175,20 @@ impl Node {
         &self,
         request: &Request<'_>,
         reply: Value,
-        failed: Option<&Error>,
+        lack: &Lack,
         answers: &mut Vec<Answer>,
     ) {
-        match failed {
-            Some(error) if is_unknown_script(&reply) => {
-                answers.extend(fail(request.steps, &Failure::unknown(error.clone())));
+        if let Some(error) = lack.failed.as_ref().filter(|_| is_unknown_script(&reply)) {
+            return answers.extend(fail(request.steps, &Failure::unknown(error.clone())));
+        }
+        let before = answers.len();
+        request.answers(reply, &self.link.address, answers);
+        let Some(replicas) = lack.replicas else { return };
+        for answer in &mut answers[before..] {
+            if matches!(answer, Ok(Outcome::Granted { .. })) {
+                // It stands on the master, and on how many others nobody knows.
+                *answer = Err(Failure::unknown(too_few(&self.link, replicas)));
             }
-            _ => request.answers(reply, &self.link.address, answers),
         }
     }
 
@@ -178,6 +218,11 @@ impl Node {
             cursor = next;
         }
     }
+}
+
+/// Whether a step may be answered by a grant.
+fn may_grant(action: &Action) -> bool {
+    !matches!(action, Action::Free { .. } | Action::Leave { .. } | Action::Read)
 }
 
 /// One failure for all.

@@ -14,6 +14,11 @@ pub(super) fn record_key(key: &str) -> String {
     [OPENING, &tag, MIDDLE, key].concat()
 }
 
+/// A key beside a lock's, for what replicas have to acknowledge.
+pub(super) fn mark_key(key: &str) -> String {
+    [OPENING, &tag(key), "}:acks"].concat()
+}
+
 /// The slot of a lock's keys.
 pub(super) fn slot_of(key: &str) -> u16 {
     slot(hash_tag(key).unwrap_or(key).as_bytes())
@@ -99,6 +104,7 @@ mod tests {
         {
             let record = record_key(key);
             assert_eq!(slot_of(&record), slot_of(key), "{key} and {record}");
+            assert_eq!(slot_of(&mark_key(key)), slot_of(key), "{key}");
             assert_eq!(lock_of_record(&record), Some(key));
         }
     }

@@ -152,7 +152,7 @@ impl Cluster {
                 plan.push(request);
             }
         }
-        let Replies { values, failed } = match node.exchange(&live, &plan, asking).await {
+        let Replies { values, lack } = match node.exchange(&live, &plan, asking).await {
             Ok(replies) => replies,
             Err(error) => {
                 self.doubt();
@@ -181,7 +181,7 @@ impl Cluster {
             if is_down(&reply) {
                 self.doubt();
             }
-            node.take_in(request, reply, failed.as_ref(), &mut answers);
+            node.take_in(request, reply, &lack, &mut answers);
             delivery.answers.extend(part.places[at].iter().copied().zip(answers.drain(..)));
         }
         delivery

@@ -1,24 +1,26 @@
 //! The one connection of a client: made, watched, made again.
 
+mod greet;
+
 use std::future::Future;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use event_listener::Event;
 use futures_util::future::{Either, select};
-use futures_util::stream::StreamExt;
-use redis::aio::{MultiplexedConnection, SendError};
-use redis::{AsyncConnectionConfig, ProtocolVersion, PushInfo, PushKind, RedisError, Value};
+use redis::aio::MultiplexedConnection;
+use redis::{ProtocolVersion, RedisError};
 
 use super::address::{Address, Host, Topology};
 use super::fault;
-use super::nature::Nature;
+use super::lane::Lane;
 use super::notice;
-use super::script::{Hashes, Texts};
-use super::sentinel;
-use super::wire::{self, Leash, Trouble};
+use super::script::Hashes;
+#[cfg(feature = "sim")]
+use super::script::Texts;
+use super::wire::Leash;
 use crate::error::{Error, Result};
 use crate::options::Options;
 use crate::port::{Notice, NoticeSink, RuntimeHandle};
@@ -29,16 +31,16 @@ const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LAST_PAUSE: Duration = Duration::from_secs(1);
 /// The last where another server takes over.
 const FAILOVER_PAUSE: Duration = Duration::from_millis(200);
-/// Requests on their way to the socket before the next one has to wait for its turn.
-const OUTBOX: usize = 512;
 
 /// A connection that is kept up for as long as the store is open.
 pub(super) struct Link {
     pub(super) address: Address,
     pub(super) channel: String,
-    timeout: Duration,
+    /// How many replicas have to acknowledge a grant before it counts.
+    pub(super) acks: u32,
+    pub(super) timeout: Duration,
     connect_timeout: Duration,
-    runtime: RuntimeHandle,
+    pub(super) runtime: RuntimeHandle,
     sink: OnceLock<NoticeSink>,
     state: Mutex<State>,
     /// An attempt to connect has ended, or the store was closed.
@@ -61,6 +63,8 @@ enum State {
 pub(super) struct Live {
     pub(super) connection: MultiplexedConnection,
     pub(super) hashes: Hashes,
+    /// Where replicas have to acknowledge: the way of what they have to.
+    pub(super) lane: Option<Arc<Lane>>,
     place: Host,
     protocol: ProtocolVersion,
     broken: Arc<AtomicBool>,
@@ -113,6 +117,7 @@ impl Link {
         Arc::new(Self {
             address,
             channel,
+            acks: options.acks,
             timeout: options.timeout,
             connect_timeout: options.connect_timeout,
             runtime,
@@ -191,110 +196,13 @@ impl Link {
         }
     }
 
-    /// Connects once: finds the server, greets it, loads the scripts, subscribes.
-    async fn attempt(self: &Arc<Self>) -> Result<Arc<Live>> {
-        let work = async {
-            let place = match &self.address.topology {
-                Topology::Single(host) | Topology::Node(host) => host.clone(),
-                Topology::Cluster(_) => unreachable!("a cluster is reached by its nodes"),
-                Topology::Sentinel { sentinels, master } => {
-                    let patience = self.connect_timeout / 2;
-                    sentinel::master(&self.address, sentinels, master, patience, &self.runtime)
-                        .await?
-                }
-            };
-            self.greet(place).await
-        };
-        let late = || {
-            let error = std::io::Error::from(std::io::ErrorKind::TimedOut).into();
-            Err(fault::unreachable(&self.address, &error))
-        };
-        self.within(self.connect_timeout, work).await.unwrap_or_else(late)
-    }
-
-    async fn greet(self: &Arc<Self>, place: Host) -> Result<Arc<Live>> {
-        let broken = Arc::new(AtomicBool::new(false));
-        let (mut connection, protocol, leash) = self
-            .open(&place, &broken)
-            .await
-            .map_err(|trouble| trouble.into_error(&self.address))?;
-        let unreachable = |error| fault::unreachable(&self.address, &error);
-        let nature = Nature::of(&mut connection).await.map_err(unreachable)?;
-        let master = matches!(self.address.topology, Topology::Sentinel { .. })
-            || self.demoted.load(Ordering::Acquire);
-        nature.check(&self.address, master)?;
-        let hashes = Texts::shared()
-            .load(&mut connection)
-            .await
-            .map_err(|error| fault::scriptless(&self.address, &error))?;
-        let leashes = Arc::new(Mutex::new(leash.into_iter().collect()));
-        let live = Arc::new(Live { connection, hashes, place, protocol, broken, leashes });
-        if self.sink.get().is_some() {
-            self.subscribe(&live).await?;
-        }
-        Ok(live)
-    }
-
-    /// Connects by the newest protocol the server speaks.
-    async fn open(
-        self: &Arc<Self>,
-        place: &Host,
-        broken: &Arc<AtomicBool>,
-    ) -> Result<(MultiplexedConnection, ProtocolVersion, Option<Leash>), Trouble> {
-        let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(None)
-            .set_response_timeout(None)
-            .set_pipeline_buffer_size(OUTBOX);
-        let (link, flag) = (Arc::downgrade(self), Arc::clone(broken));
-        let pushed = config.clone().set_push_sender(move |push| {
-            receive(&link, &flag, &push);
-            Ok::<_, SendError>(())
-        });
-        for (protocol, config) in
-            [(ProtocolVersion::RESP3, pushed), (ProtocolVersion::RESP2, config)]
-        {
-            let settings = self.address.settings(protocol);
-            match wire::connect(&self.address, place, settings, config, &self.runtime).await {
-                Ok((connection, leash)) => return Ok((connection, protocol, leash)),
-                Err(trouble) if protocol == ProtocolVersion::RESP3 && trouble.lacks_resp3() => {}
-                Err(trouble) => return Err(trouble),
-            }
-        }
-        unreachable!("the last protocol's end is an answer")
-    }
-
-    /// Has the server tell this client its notices: on the connection itself, or where the server cannot, on another.
-    async fn subscribe(self: &Arc<Self>, live: &Live) -> Result<()> {
-        if live.protocol == ProtocolVersion::RESP3 {
-            let subscribed = live.connection.clone().subscribe(&self.channel).await;
-            return subscribed.map_err(|error| fault::unreachable(&self.address, &error));
-        }
-        let settings = self.address.settings(live.protocol);
-        let ear = async {
-            let mut ear = wire::listen(&self.address, &live.place, settings).await?;
-            ear.subscribe(&self.channel).await?;
-            Ok(ear.into_on_message())
-        };
-        let mut messages =
-            ear.await.map_err(|trouble: Trouble| trouble.into_error(&self.address))?;
-        let (link, broken) = (Arc::downgrade(self), Arc::clone(&live.broken));
-        let leash = Leash::tie(&self.runtime, async move {
-            while let Some(message) = messages.next().await {
-                let Some(link) = link.upgrade() else { return };
-                link.tell(message.get_payload_bytes());
-            }
-            if let Some(link) = link.upgrade() {
-                link.broke(&broken);
-            }
-        });
-        live.leashes.lock().push(leash);
-        Ok(())
-    }
-
+    /// A message has come. Where replicas have to acknowledge, a grant is but an invitation to ask.
     fn tell(&self, message: &[u8]) {
-        if let (Some(notice), Some(sink)) = (notice::parse(message), self.sink.get()) {
-            sink(notice);
-        }
+        let (Some(notice), Some(sink)) = (notice::parse(message), self.sink.get()) else { return };
+        sink(match notice {
+            Notice::Granted { owner, .. } if self.acks > 0 => Notice::Open { owner },
+            notice => notice,
+        });
     }
 
     /// The server says that it is not the master: looks for the one that is.
@@ -387,19 +295,5 @@ impl Link {
         let hashes = self.answer(&live, texts.load(&mut connection)).await?;
         *self.state.lock() = State::Up(Arc::new(Live { connection, hashes, ..(*live).clone() }));
         Ok(())
-    }
-}
-
-/// What the server tells without being asked, on the connection's own task.
-fn receive(link: &Weak<Link>, broken: &Arc<AtomicBool>, push: &PushInfo) {
-    let Some(link) = link.upgrade() else { return };
-    match push.kind {
-        PushKind::Disconnection => link.broke(broken),
-        PushKind::Message => {
-            if let [_, Value::BulkString(message)] = &push.data[..] {
-                link.tell(message);
-            }
-        }
-        _ => {}
     }
 }
