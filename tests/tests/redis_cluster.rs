@@ -4,6 +4,7 @@
 
 use std::time::{Duration, Instant};
 
+use fencelock::mutation::{Mutant, activate};
 use fencelock::{Client, Code};
 use fencelock_tests::failover::Load;
 use fencelock_tests::servers::{ClusterSet, RedisServer};
@@ -53,9 +54,22 @@ async fn many_leases_are_renewed_wherever_they_lie() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test]
 async fn a_slot_that_moves_takes_its_locks_along() {
-    let set = tokio::task::block_in_place(ClusterSet::default);
+    a_slot_moves().await.unwrap();
+}
+
+/// The test is not blind.
+#[tokio::test]
+async fn a_slot_that_is_not_asked_for_is_seen() {
+    activate(Some(Mutant::NotAsking));
+    let kept = a_slot_moves().await;
+    activate(None);
+    assert!(kept.is_err(), "nobody sees this: {}", Mutant::NotAsking.describe());
+}
+
+async fn a_slot_moves() -> fencelock::Result<()> {
+    let set = ClusterSet::default();
     let client = Client::builder().option("ttl", "20s").connect(&set.url()).await.unwrap();
     let (held, free) = (client.lock("{slot}:held"), client.lock("{slot}:free"));
     let guard = held.acquire().await.unwrap();
@@ -64,12 +78,9 @@ async fn a_slot_that_moves_takes_its_locks_along() {
     while held.inspect().await.unwrap().waiters.is_empty() {
         tokio::task::yield_now().await;
     }
-    let (from, slot) = (set.owner("{slot}", None), 0);
+    let from = set.owner("{slot}", None);
     let to = (from + 1) % 3;
-    let slot = {
-        let _ = slot;
-        set.nodes[0].ask::<u16>(&["CLUSTER", "KEYSLOT", "{slot}"]).to_string()
-    };
+    let slot = set.nodes[0].ask::<u16>(&["CLUSTER", "KEYSLOT", "{slot}"]).to_string();
     let (source, target) = (set.id(from), set.id(to));
     set.nodes[to].ask::<()>(&["CLUSTER", "SETSLOT", &slot, "IMPORTING", &source]);
     set.nodes[from].ask::<()>(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &target]);
@@ -86,13 +97,14 @@ async fn a_slot_that_moves_takes_its_locks_along() {
         set.nodes[from].ask::<()>(&["MIGRATE", "127.0.0.1", &port, &key, "0", "1000"]);
     }
     // All keys have gone: the step is asked for where they are.
-    guard.extend(Duration::from_secs(22)).await.unwrap();
+    guard.extend(Duration::from_secs(22)).await?;
     for node in [to, from] {
         set.nodes[node].ask::<()>(&["CLUSTER", "SETSLOT", &slot, "NODE", &target]);
     }
     soon.await.unwrap().unwrap().release().await.check().unwrap();
     guard.release().await.check().unwrap();
     waiting.await.unwrap().unwrap().release().await.check().unwrap();
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -134,4 +146,28 @@ async fn one_is_not_taken_for_the_other() {
     // One known node among strangers is enough, also a replica.
     let port = set.nodes[5].port();
     fencelock::connect(&format!("redis+cluster://{free},127.0.0.1:{port}")).await.unwrap();
+}
+
+/// What is under way at a server that hangs is not waited for longer than until another one is there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_frozen_master_is_left_for_the_next_one() {
+    let set = tokio::task::block_in_place(ClusterSet::default);
+    let client = Client::builder().option("ttl", "20s").option("timeout", "30s");
+    let client = client.connect(&set.url()).await.unwrap();
+    let guard = client.lock("held").acquire().await.unwrap();
+    let token = guard.token();
+    guard.release().await.check().unwrap();
+    let old = set.owner("held", None);
+    set.nodes[old].stop();
+    let hanging = tokio::spawn({
+        let lock = client.lock("{held}:other");
+        async move { lock.acquire().await }
+    });
+    let over = tokio::task::block_in_place(|| set.taken_over("held", old));
+    let next = client.lock("held").acquire_within(Duration::from_secs(20)).await.unwrap();
+    assert!(over.elapsed() <= BACK, "granted {:?} after the failover", over.elapsed());
+    assert!(next.token() > token);
+    next.release().await.check().unwrap();
+    hanging.await.unwrap().unwrap().release().await.check().unwrap();
+    set.nodes[old].cont();
 }

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use fencelock::Code;
 use fencelock::options::Options;
-use fencelock::port::{Action, Kind, LeaseStore, LockKey, Mode, Notice, Outcome, Step};
+use fencelock::port::{Action, Applied, Kind, LeaseStore, LockKey, Mode, Notice, Outcome, Step};
 use fencelock_tests::bare::{Bare, TTL, take};
-use fencelock_tests::servers::{RedisServer, rights};
+use fencelock_tests::servers::{ClusterSet, RedisServer, rights};
 
 async fn connect(server: &RedisServer) -> Result<Bare, String> {
     let client = Bare::connect(&server.url_with_rights(), &Options::default()).await;
@@ -106,5 +107,32 @@ async fn others_are_none_of_its_business() {
     grant(&server, &rights());
     let client = connect(&server).await.unwrap();
     let failure = client.fail("other", take(true)).await;
-    assert_eq!(failure.error.code(), fencelock::Code::Auth, "{failure:?}");
+    assert_eq!(failure.error.code(), Code::Auth, "{failure:?}");
+}
+
+/// What `acks` and a cluster need beyond the line.
+#[tokio::test]
+async fn more_rights_are_named_where_they_are_needed() {
+    let server = RedisServer::start();
+    let options = Options { acks: 1, ..Options::default() };
+    for (more, code) in [(None, Code::Auth), (Some("+wait"), Code::Unavailable)] {
+        let words: Vec<_> = rights().into_iter().chain(more).collect();
+        grant(&server, &words);
+        let client = Bare::connect(&server.url_with_rights(), &options).await.unwrap();
+        let failure = client.fail("app:till", take(true)).await;
+        assert_eq!(
+            (failure.error.code(), failure.applied),
+            (code, Applied::Unknown),
+            "{failure:?}"
+        );
+    }
+    let words: Vec<_> =
+        ["--user"].into_iter().chain(rights()).chain(["+asking", "+cluster|slots"]).collect();
+    let set = ClusterSet::start(&words);
+    let url = set.url().replace("://", "://fencelock:PASSWORD@");
+    let client = fencelock::connect(&url).await.unwrap();
+    for number in 0..20 {
+        let lock = client.lock(&format!("app:{number}"));
+        lock.acquire().await.unwrap().release().await.check().unwrap();
+    }
 }

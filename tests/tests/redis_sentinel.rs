@@ -59,3 +59,27 @@ async fn what_the_sentinels_do_not_know_is_named() {
     let url = set.url().replace("redis+sentinel://", &format!("redis+sentinel://{some},"));
     fencelock::connect(&url).await.unwrap();
 }
+
+/// What is under way at a server that hangs is not waited for longer than until another one is there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_frozen_master_is_left_for_the_next_one() {
+    let set = tokio::task::block_in_place(SentinelSet::default);
+    let client = Client::builder().option("ttl", "20s").option("timeout", "30s");
+    let client = client.connect(&set.url()).await.unwrap();
+    let guard = client.lock("held").acquire().await.unwrap();
+    let token = guard.token();
+    guard.release().await.check().unwrap();
+    let old = set.master();
+    set.nodes[old].stop();
+    let hanging = tokio::spawn({
+        let lock = client.lock("other");
+        async move { lock.acquire().await }
+    });
+    let (over, _) = tokio::task::block_in_place(|| set.taken_over(old));
+    let next = client.lock("held").acquire_within(Duration::from_secs(20)).await.unwrap();
+    assert!(over.elapsed() <= BACK, "granted {:?} after the failover", over.elapsed());
+    assert!(next.token() > token);
+    next.release().await.check().unwrap();
+    hanging.await.unwrap().unwrap().release().await.check().unwrap();
+    set.nodes[old].cont();
+}

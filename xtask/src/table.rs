@@ -165,7 +165,7 @@ pub(crate) const PARTS: &[Part] = &[
     Part {
         name: "topologies",
         tags: &["faults", "redis"],
-        shows: "Redis over TLS, under sentinels, and while it fails over, loads or is busy",
+        shows: "Redis over TLS, under sentinels, as a cluster; replicas that acknowledge; failovers under load",
         needs: &[Need::RedisServer],
         steps: &[Step::Tests(Targets::Named(&["redis_sentinel", "redis_tls", "redis_transients"]))],
         full: &[],

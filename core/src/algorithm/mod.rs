@@ -13,6 +13,7 @@ mod lease;
 mod register;
 mod release;
 mod renew;
+mod rest;
 #[cfg(all(test, feature = "shuttle"))]
 mod shuttle;
 mod target;

@@ -6,6 +6,7 @@ use futures_channel::{mpsc, oneshot};
 use futures_util::future::{Either, select};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
+use super::rest::Rests;
 use super::target::Target;
 use crate::error::Code;
 use crate::port::{Action, Applied, Instant, LeaseHandle, Outcome, OwnerId, RuntimeHandle};
@@ -83,6 +84,7 @@ pub(crate) async fn housekeeping(
     mut inbox: UndoReceiver,
     store: LeaseHandle,
     runtime: RuntimeHandle,
+    rests: Rests,
 ) {
     let mut under_way = FuturesUnordered::new();
     let mut open = true;
@@ -113,13 +115,13 @@ pub(crate) async fn housekeeping(
             next = inbox.0.try_recv().ok();
         }
         if !batch.is_empty() {
-            under_way.push(settle(batch, store.clone(), runtime.clone()));
+            under_way.push(settle(batch, store.clone(), runtime.clone(), rests.clone()));
         }
     }
 }
 
 /// Repeats a batch until every one of it is confirmed or has settled itself.
-async fn settle(mut batch: Vec<Undo>, store: LeaseHandle, runtime: RuntimeHandle) {
+async fn settle(mut batch: Vec<Undo>, store: LeaseHandle, runtime: RuntimeHandle, rests: Rests) {
     let mut rest = FIRST_REST;
     loop {
         let step = |undo: &Undo| undo.lock.step(undo.owner, undo.action.clone());
@@ -146,7 +148,7 @@ async fn settle(mut batch: Vec<Undo>, store: LeaseHandle, runtime: RuntimeHandle
             return;
         }
         batch = open;
-        runtime.sleep_until(now + rest).await;
+        rests.rest(rest).await;
         rest = (rest * 2).min(LONGEST_REST);
     }
 }

@@ -41,7 +41,8 @@ pub fn columns(rust: &Path) -> Vec<Column> {
     let with = |backend| {
         languages.clone().map(|(language, program)| Column { backend, language, program })
     };
-    Backend::ALL.into_iter().flat_map(with).collect()
+    let ways = Backend::WAYS.map(|backend| Column { backend, language: "rust", program: None });
+    Backend::ALL.into_iter().flat_map(with).chain(ways).collect()
 }
 
 impl Column {
@@ -50,6 +51,9 @@ impl Column {
         let program = self.program.is_some();
         if program && self.backend == Backend::Sim {
             return Some("virtual time does not reach into another program");
+        }
+        if Backend::WAYS.contains(&self.backend) && !case.anywhere {
+            return Some("it does not depend on how Redis is reached");
         }
         case.needs().into_iter().find_map(|need| match need {
             Need::Kill if !program && self.backend != Backend::Sim => {

@@ -95,6 +95,12 @@ impl ClusterSet {
         self.nodes.iter().position(|node| node.port() == port).expect("the port is a node's")
     }
 
+    /// The nodes that have slots now.
+    pub fn masters(&self) -> Vec<&RedisServer> {
+        let leads = |node: &&RedisServer| node.info("replication").contains("role:master");
+        self.nodes.iter().filter(leads).collect()
+    }
+
     /// A node's name among the others.
     pub fn id(&self, at: usize) -> String {
         self.nodes[at].ask(&["CLUSTER", "MYID"])
@@ -104,6 +110,11 @@ impl ClusterSet {
     pub fn fail_over(&mut self, key: &str) -> (usize, Instant) {
         let old = self.owner(key, None);
         self.nodes[old].kill_hard();
+        (old, self.taken_over(key, old))
+    }
+
+    /// Waits until a replica has taken over the key from this node; when that was.
+    pub fn taken_over(&self, key: &str, old: usize) -> Instant {
         let give_up = Instant::now() + PATIENCE;
         loop {
             assert!(Instant::now() < give_up, "nobody took over");
@@ -111,7 +122,7 @@ impl ClusterSet {
             if new != old
                 && self.nodes[new].ask::<String>(&["CLUSTER", "INFO"]).contains("cluster_state:ok")
             {
-                return (old, now);
+                return now;
             }
             std::thread::sleep(Duration::from_millis(5));
         }

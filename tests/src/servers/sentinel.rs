@@ -99,6 +99,11 @@ impl SentinelSet {
     pub fn fail_over(&mut self) -> (Instant, usize) {
         let old = self.master();
         self.nodes[old].kill_hard();
+        self.taken_over(old)
+    }
+
+    /// Waits until another node has taken over from this one; when that was, and which it is.
+    pub fn taken_over(&self, old: usize) -> (Instant, usize) {
         let give_up = Instant::now() + PATIENCE;
         loop {
             assert!(Instant::now() < give_up, "nobody took over");

@@ -141,6 +141,11 @@ impl Address {
         Self { topology: Topology::Node(host.clone()), ..self.clone() }
     }
 
+    /// Whether there is one server only, wherever it is.
+    pub(super) fn is_single(&self) -> bool {
+        matches!(self.topology, Topology::Single(_))
+    }
+
     /// The nodes of a cluster that were named.
     pub(super) fn seeds(&self) -> &[Host] {
         if let Topology::Cluster(seeds) = &self.topology { seeds } else { &[] }

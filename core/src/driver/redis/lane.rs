@@ -8,6 +8,7 @@ use futures_channel::oneshot;
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, Pipeline, Value};
 
+use super::fault;
 use super::link::{Link, Live};
 use crate::error::{Code, Error, Result};
 use crate::port::RuntimeHandle;
@@ -36,10 +37,10 @@ struct Errand {
     reply: oneshot::Sender<Result<Acked>>,
 }
 
-/// What came back, and how many replicas have it.
+/// What came back, and why it counts for nothing if too few replicas have it.
 pub(super) struct Acked {
     pub(super) values: Vec<Value>,
-    pub(super) replicas: u32,
+    pub(super) lack: Option<Error>,
 }
 
 impl Lane {
@@ -105,12 +106,12 @@ impl Lane {
             link.answer(live, connection.send_packed_commands(&pipeline, 0, sum + 2)).await;
         match answered {
             Ok(mut values) => {
-                let replicas = acknowledged(values.split_off(sum.min(values.len())));
+                let lack = lack(link, &values.split_off(sum.min(values.len())));
                 let mut values = values.into_iter();
                 for (reply, count) in replies.into_iter().zip(counts) {
                     let values = values.by_ref().take(count).collect();
                     // Who has gone will undo what it asked for.
-                    let _ = reply.send(Ok(Acked { values, replicas }));
+                    let _ = reply.send(Ok(Acked { values, lack: lack.clone() }));
                 }
             }
             Err(error) => {
@@ -122,19 +123,24 @@ impl Lane {
     }
 }
 
-/// How many replicas have all that was written, the mark included.
-fn acknowledged(words: Vec<Value>) -> u32 {
-    match &words[..] {
-        [Value::Okay, Value::Int(replicas)] => u32::try_from(*replicas).unwrap_or(0),
+/// Why what was written does not count; `words` are the answers to the mark and to the `WAIT`.
+fn lack(link: &Link, words: &[Value]) -> Option<Error> {
+    let refused = |word: &Value| match word {
+        Value::ServerError(error) => {
+            let text = format!("{} {}", error.code(), error.details().unwrap_or_default());
+            Some(fault::refusal(&link.address, &text, None))
+        }
+        _ => None,
+    };
+    let replicas = match words {
+        [_, Value::Int(replicas)] => u32::try_from(*replicas).unwrap_or(0),
         _ => 0,
-    }
-}
-
-/// Why a grant does not count.
-pub(super) fn too_few(link: &Link, replicas: u32) -> Error {
-    let message =
-        "too few replicas have acknowledged the lock in time; are they connected to the master?";
-    Error::new(Code::Unavailable, message)
-        .with("server", link.address.to_string())
-        .with("acks", format!("{replicas} of {}", link.acks))
+    };
+    words.iter().find_map(refused).or_else(|| {
+        let message = "too few replicas have acknowledged the lock in time; are they connected to the master?";
+        let error = Error::new(Code::Unavailable, message)
+            .with("server", link.address.to_string())
+            .with("acks", format!("{replicas} of {}", link.acks));
+        (replicas < link.acks).then_some(error)
+    })
 }

@@ -82,6 +82,7 @@ use crate::port::{
 /// One client's view of a Redis server, or of a cluster of them.
 pub struct RedisStore {
     servers: Servers,
+    acks: u32,
 }
 
 enum Servers {
@@ -120,7 +121,7 @@ impl RedisStore {
         } else {
             Servers::One(Node::new(Link::connect(address, options, channel, runtime).await?))
         };
-        Ok(Self { servers })
+        Ok(Self { servers, acks: options.acks })
     }
 
     /// The key of the record that lies beside a lock, for people who look with their own tools.
@@ -155,7 +156,7 @@ impl RedisStore {
 impl LeaseStore for RedisStore {
     fn capabilities(&self) -> Capabilities {
         Capabilities::new("redis", Fence::ClockBounded)
-            .with_guarantees(guarantees::GUARANTEES)
+            .with_guarantees(guarantees::guarantees(&self.address().topology, self.acks))
             .with_dialects(&["plain"])
     }
 

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use redis::{Cmd, Pipeline, Value};
 
 use super::fault;
-use super::lane::too_few;
 use super::link::{Link, Live};
 use super::place;
 use super::request::{Request, is_unknown_script};
@@ -35,8 +34,8 @@ pub(super) struct Replies {
 pub(super) struct Lack {
     /// Scripts the server had forgotten were sent once more, and had no answer.
     failed: Option<Error>,
-    /// Only so many replicas have acknowledged what was written.
-    replicas: Option<u32>,
+    /// Too few replicas have acknowledged what was written.
+    acks: Option<Error>,
 }
 
 impl Node {
@@ -82,6 +81,7 @@ impl Node {
         mark: Option<String>,
         lack: &mut Lack,
     ) -> Result<Vec<Value>> {
+        let asking = asking && !mutant!(NotAsking);
         if asking {
             let permitted =
                 commands.into_iter().flat_map(|command| [redis::cmd("ASKING"), command]);
@@ -90,8 +90,8 @@ impl Node {
         let mut values = match (&live.lane, mark) {
             (Some(lane), Some(mark)) => {
                 let acked = lane.send(&self.link, live, commands, mark).await?;
-                if acked.replicas < self.link.acks {
-                    lack.replicas = Some(acked.replicas);
+                if !mutant!(AcksIgnored) {
+                    lack.acks = acked.lack.or(lack.acks.take());
                 }
                 acked.values
             }
@@ -150,13 +150,16 @@ impl Node {
 
     /// Sends what a batch was cut into; answers every step.
     pub(super) async fn carry_out(&self, batch: &[Step], plan: &[Request<'_>]) -> Vec<Answer> {
-        let live = match self.link.live().await {
-            Ok(live) => live,
-            Err(error) => return fail(batch, &Failure::refused(error)),
-        };
-        let Replies { values, lack } = match self.exchange(&live, plan, false).await {
-            Ok(replies) => replies,
-            Err(error) => return fail(batch, &Failure::unknown(error)),
+        let (live, Replies { values, lack }) = loop {
+            let live = match self.link.live().await {
+                Ok(live) => live,
+                Err(error) => return fail(batch, &Failure::refused(error)),
+            };
+            match self.exchange(&live, plan, false).await {
+                Ok(replies) => break (live, replies),
+                Err(_) if mutant!(SentAgainAfterUnknown) => {}
+                Err(error) => return fail(batch, &Failure::unknown(error)),
+            }
         };
         let mut answers = Vec::with_capacity(batch.len());
         for (request, reply) in plan.iter().zip(values) {
@@ -183,11 +186,11 @@ impl Node {
         }
         let before = answers.len();
         request.answers(reply, &self.link.address, answers);
-        let Some(replicas) = lack.replicas else { return };
+        let Some(error) = &lack.acks else { return };
         for answer in &mut answers[before..] {
             if matches!(answer, Ok(Outcome::Granted { .. })) {
                 // It stands on the master, and on how many others nobody knows.
-                *answer = Err(Failure::unknown(too_few(&self.link, replicas)));
+                *answer = Err(Failure::unknown(error.clone()));
             }
         }
     }
@@ -222,6 +225,9 @@ impl Node {
 
 /// Whether a step may be answered by a grant.
 fn may_grant(action: &Action) -> bool {
+    if mutant!(RenewalNeedsNoAcks) && matches!(action, Action::Renew { .. }) {
+        return false;
+    }
     !matches!(action, Action::Free { .. } | Action::Leave { .. } | Action::Read)
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use redis::aio::MultiplexedConnection;
+use redis::aio::{MultiplexedConnection, PubSubStream};
 use redis::{AsyncConnectionConfig, Pipeline, ProtocolVersion, RedisConnectionInfo, Value};
 
 use super::address::{Address, Host};
@@ -14,6 +14,9 @@ use super::fault;
 use super::wire::{self, Leash, Trouble};
 use crate::error::{Code, Error, Result};
 use crate::port::RuntimeHandle;
+
+/// How long before another sentinel is listened to.
+const LISTEN_AGAIN: Duration = Duration::from_millis(500);
 
 /// The master as one sentinel knows it, and how new that knowledge is: the epoch rises with every failover.
 struct Word {
@@ -53,6 +56,58 @@ pub(super) async fn master(
     newest.map(|newest| newest.master).ok_or_else(|| failure.unwrap_or_else(silent))
 }
 
+/// Completes when the sentinels have another master than the one at `place`.
+pub(super) async fn switched(
+    address: &Address,
+    sentinels: &[Host],
+    name: &str,
+    place: &Host,
+    runtime: &RuntimeHandle,
+) {
+    for sentinel in sentinels.iter().cycle() {
+        // It may have happened while nobody listened.
+        if let Ok(mut news) = listen(address, sentinel).await {
+            let now = master(address, sentinels, name, LISTEN_AGAIN, runtime).await;
+            if now.is_ok_and(|now| now != *place) {
+                return;
+            }
+            while let Some(message) = news.next().await {
+                // The master's name, where it was, and where it is now.
+                let text = String::from_utf8_lossy(message.get_payload_bytes()).into_owned();
+                let words: Vec<_> = text.rsplitn(5, ' ').collect();
+                if let [port, host, _, _, master] = words[..]
+                    && master == name
+                    && port.parse().is_ok_and(|port| Host::Tcp(host.to_owned(), port) != *place)
+                {
+                    return;
+                }
+            }
+        }
+        runtime.sleep_until(runtime.now() + LISTEN_AGAIN).await;
+    }
+}
+
+async fn listen(address: &Address, sentinel: &Host) -> Result<PubSubStream, Trouble> {
+    let hear = async |settings| {
+        let mut ear = wire::listen(address, sentinel, settings).await?;
+        ear.subscribe("+switch-master").await?;
+        Ok(ear.into_on_message())
+    };
+    match hear(open()).await {
+        Err(_) if address.has_password() => hear(ours(address)).await,
+        heard => heard,
+    }
+}
+
+/// The password is the master's. A sentinel hears it only if it asks for one.
+fn open() -> RedisConnectionInfo {
+    RedisConnectionInfo::default().set_protocol(ProtocolVersion::RESP2).set_skip_set_lib_name()
+}
+
+fn ours(address: &Address) -> RedisConnectionInfo {
+    address.settings(ProtocolVersion::RESP2).set_db(0)
+}
+
 async fn ask(
     address: &Address,
     sentinel: &Host,
@@ -62,17 +117,13 @@ async fn ask(
     let mut questions = Pipeline::new();
     questions.cmd("SENTINEL").arg("GET-MASTER-ADDR-BY-NAME").arg(name);
     questions.cmd("SENTINEL").arg("MASTER").arg(name);
-    // The password is the master's. A sentinel hears it only if it asks for one.
-    let open =
-        RedisConnectionInfo::default().set_protocol(ProtocolVersion::RESP2).set_skip_set_lib_name();
-    let mut replies = answers(address, sentinel, open, &questions, runtime).await;
+    let mut replies = answers(address, sentinel, open(), &questions, runtime).await;
     let wants = |replies: &Result<Vec<Value>>| match replies {
         Ok(replies) => replies.iter().any(is_refused),
         Err(error) => error.code() == Code::Auth,
     };
     if wants(&replies) && address.has_password() {
-        let ours = address.settings(ProtocolVersion::RESP2).set_db(0);
-        replies = answers(address, sentinel, ours, &questions, runtime).await;
+        replies = answers(address, sentinel, ours(address), &questions, runtime).await;
     }
     let unclear = || {
         let message = "a sentinel answered in a form fencelock does not know";

@@ -8,6 +8,8 @@ use redis::{
     RedisConnectionInfo, RedisError,
 };
 
+use tokio::net::TcpStream;
+
 use super::address::{Address, Host};
 use super::fault;
 use crate::error::Error;
@@ -68,7 +70,8 @@ impl Drop for Leash {
     }
 }
 
-/// Connects and greets. The leash, if there is one, holds the connection's task.
+/// Connects and greets. The leash, if there is one, holds the connection's task: whoever lets go of it ends what is under
+/// way at once. One server in the clear has none: there is nowhere else to go, and its task is the crate's own.
 pub(super) async fn connect(
     address: &Address,
     host: &Host,
@@ -78,6 +81,13 @@ pub(super) async fn connect(
 ) -> Result<(MultiplexedConnection, Option<Leash>), Trouble> {
     if let Some(tls) = &address.tls {
         let stream = tls.connect(host).await.map_err(Trouble::Ours)?;
+        let (connection, task) =
+            MultiplexedConnection::new_with_config(&settings, stream, config).await?;
+        return Ok((connection, Some(Leash::tie(runtime, task))));
+    }
+    if let (false, Host::Tcp(name, port)) = (address.is_single(), host) {
+        let stream = TcpStream::connect((&**name, *port)).await.map_err(RedisError::from)?;
+        stream.set_nodelay(true).map_err(RedisError::from)?;
         let (connection, task) =
             MultiplexedConnection::new_with_config(&settings, stream, config).await?;
         return Ok((connection, Some(Leash::tie(runtime, task))));

@@ -215,7 +215,8 @@ impl Cluster {
             (up, known)
         };
         for (host, node) in up {
-            if let Ok(reply) = node.look(question()).await
+            let slow = self.runtime.sleep_until(self.runtime.now() + route::SLOW);
+            if let Either::Left((Ok(reply), _)) = select(pin!(node.look(question())), slow).await
                 && let Some(map) = Map::read(&reply, &host)
             {
                 return Ok(map);

@@ -1,8 +1,12 @@
 //! The way of a batch: cut by slots, sent to their nodes at once, and sent on where a slot has moved.
 
 use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
+use futures_util::future::{Either, select};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use redis::Value;
 
@@ -16,6 +20,8 @@ use crate::driver::redis::request::Request;
 use crate::error::{Code, Error};
 use crate::port::{Answer, Failure, Step};
 
+/// A node that takes longer is asked about at the others.
+pub(super) const SLOW: Duration = Duration::from_millis(300);
 /// How often a step follows a slot that moves.
 const REDIRECTIONS: usize = 5;
 
@@ -125,7 +131,7 @@ impl Cluster {
             Ok(node) => node,
             Err(error) => return fail(delivery, &Failure::refused(error)),
         };
-        let live = match node.link.live().await {
+        let live = match self.watched(node.link.live()).await {
             Ok(live) => live,
             Err(error) => {
                 self.doubt();
@@ -152,7 +158,8 @@ impl Cluster {
                 plan.push(request);
             }
         }
-        let Replies { values, lack } = match node.exchange(&live, &plan, asking).await {
+        let exchange = node.exchange(&live, &plan, asking);
+        let Replies { values, lack } = match self.watched(exchange).await {
             Ok(replies) => replies,
             Err(error) => {
                 self.doubt();
@@ -185,6 +192,18 @@ impl Cluster {
             delivery.answers.extend(part.places[at].iter().copied().zip(answers.drain(..)));
         }
         delivery
+    }
+
+    /// Waits; as long as nothing comes, the node may have been replaced.
+    async fn watched<T>(self: &Arc<Self>, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        loop {
+            let slow = self.runtime.sleep_until(self.runtime.now() + SLOW);
+            match select(work.as_mut(), slow).await {
+                Either::Left((done, _)) => return done,
+                Either::Right(_) => self.doubt(),
+            }
+        }
     }
 
     fn unavailable(&self, message: &'static str) -> Error {

@@ -69,12 +69,33 @@ impl Link {
             lane = Some(Arc::new(Lane::new(connection)));
             leashes.extend(leash);
         }
+        if let Topology::Sentinel { sentinels, master } = &self.address.topology {
+            leashes.push(self.watch(sentinels.clone(), master.clone(), &place, &broken));
+        }
         let leashes = Arc::new(Mutex::new(leashes));
         let live = Arc::new(Live { connection, hashes, lane, place, protocol, broken, leashes });
         if self.sink.get().is_some() {
             self.subscribe(&live).await?;
         }
         Ok(live)
+    }
+
+    /// Leaves the master as soon as the sentinels have another one, also if it still answers.
+    fn watch(
+        self: &Arc<Self>,
+        sentinels: Vec<Host>,
+        master: String,
+        place: &Host,
+        broken: &Arc<AtomicBool>,
+    ) -> Leash {
+        let (link, broken, place) = (Arc::downgrade(self), Arc::clone(broken), place.clone());
+        let (address, runtime) = (self.address.clone(), Arc::clone(&self.runtime));
+        Leash::tie(&self.runtime, async move {
+            sentinel::switched(&address, &sentinels, &master, &place, &runtime).await;
+            if let Some(link) = link.upgrade() {
+                link.broke(&broken);
+            }
+        })
     }
 
     /// Connects by the newest protocol the server speaks.

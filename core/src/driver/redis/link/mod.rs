@@ -72,6 +72,14 @@ pub(super) struct Live {
     leashes: Arc<Mutex<Vec<Leash>>>,
 }
 
+impl Live {
+    /// Ends what serves it, and with that what is under way on it: nobody waits for a server that was left.
+    fn let_go(&self) {
+        let leashes = std::mem::take(&mut *self.leashes.lock());
+        drop(leashes);
+    }
+}
+
 impl Link {
     /// Connects, or says why not.
     pub(super) async fn connect(
@@ -183,7 +191,9 @@ impl Link {
 
     /// Lets go of the connection for good.
     pub(super) fn close(&self) {
-        *self.state.lock() = State::Closed;
+        if let State::Up(live) = std::mem::replace(&mut *self.state.lock(), State::Closed) {
+            live.let_go();
+        }
         self.changed.notify(usize::MAX);
         self.wanted.notify(usize::MAX);
     }
@@ -200,7 +210,9 @@ impl Link {
     fn tell(&self, message: &[u8]) {
         let (Some(notice), Some(sink)) = (notice::parse(message), self.sink.get()) else { return };
         sink(match notice {
-            Notice::Granted { owner, .. } if self.acks > 0 => Notice::Open { owner },
+            Notice::Granted { owner, .. } if self.acks > 0 && !mutant!(PushNeedsNoAcks) => {
+                Notice::Open { owner }
+            }
             notice => notice,
         });
     }
@@ -218,6 +230,7 @@ impl Link {
         if let State::Up(live) = &*state
             && Arc::ptr_eq(&live.broken, broken)
         {
+            live.let_go();
             *state = State::Down(0, fault::unanswered(&self.address, "the connection broke"));
             let link = Arc::clone(self);
             self.runtime.spawn(Box::pin(async move { link.reconnect().await }));
