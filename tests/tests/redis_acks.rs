@@ -196,6 +196,8 @@ async fn b25_without_acks_the_fence_covers_what_a_failover_forgets() {
     for at in &replicas {
         set.nodes[*at].stop();
     }
+    // Also what is on its way to them would be passed on.
+    set.nodes[old].ask::<()>(&["CLIENT", "KILL", "TYPE", "replica"]);
     let guard = holder.lock("held").acquire().await.unwrap();
     set.nodes[old].kill_hard();
     for at in &replicas {
