@@ -7,5 +7,5 @@ mod sentinel;
 
 pub use self::authority::Authority;
 pub use self::cluster::ClusterSet;
-pub use self::redis::{RedisServer, rights};
+pub use self::redis::{RedisServer, commands, rights};
 pub use self::sentinel::SentinelSet;

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use fencelock::Code;
 use fencelock::options::Options;
-use fencelock::port::{Action, Applied, Kind, LeaseStore, LockKey, Mode, Notice, Outcome, Step};
+use fencelock::port::{
+    Action, Applied, CellKey, CellStore, Change, Family, Kind, LeaseStore, LockKey, Mode, Notice,
+    Outcome, Step,
+};
 use fencelock_tests::bare::{Bare, TTL, take};
 use fencelock_tests::servers::{ClusterSet, RedisServer, rights};
 
@@ -74,6 +77,18 @@ async fn everything(server: &RedisServer) -> Result<(), String> {
         run(&client, &[step(owners[1], Action::Refresh { ttl: TTL })]).await?;
         run(&client, &[step(owners[1], Action::Leave { tombstone: None })]).await?;
     }
+    // A value that stays.
+    let key = CellKey::new(Family::Version, "app:price");
+    let change = Change {
+        key: key.clone(),
+        expected: None,
+        value: Some("1".into()),
+        writer: client.owner(),
+        keep: None,
+    };
+    let swapped = client.store.compare_and_set(&change).await;
+    swapped.map_err(|failure| failure.error.to_string())?;
+    client.store.read(&key).await.map_err(|error| error.to_string())?;
     // Scripts the server has forgotten.
     let () = redis::cmd("SCRIPT").arg("FLUSH").query(&mut server.admin()).unwrap();
     run(&client, &[step(client.owner(), Action::Renew { ttl: TTL })]).await?;

@@ -41,7 +41,7 @@ async fn trouble(
         })
         .await
     });
-    while asker.lock("held").inspect().await.unwrap().holder.is_none() {
+    while asker.lock("held").inspect().await.unwrap().holders.is_empty() {
         tokio::task::yield_now().await;
     }
     begin(&mut admin);

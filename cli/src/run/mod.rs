@@ -169,7 +169,12 @@ impl Run {
 
     async fn connect(&self, options: &[(&str, Value)]) -> Result<Client, Failure> {
         let app = self.command.first().map(|command| program(command)).unwrap_or_default();
-        let mut builder = Client::builder().app(app).language("shell");
+        // While it waits for a store that refuses, people should know why.
+        let mut builder = Client::builder().app(app).language("shell").on_event(|event| {
+            if let Some(trouble) = &event.trouble {
+                say(format_args!("{trouble}; still waiting"));
+            }
+        });
         for (name, value) in options.iter().filter(|(name, _)| scope(name) == Some(Scope::Client)) {
             builder = builder.option(name, value.clone());
         }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use futures_channel::oneshot;
 use futures_util::future::{Either, select};
@@ -13,7 +14,7 @@ use super::lease::Attempt;
 use super::target::Target;
 use crate::error::{Code, Error, Result};
 use crate::event::Event;
-use crate::port::Instant;
+use crate::port::{Instant, Runtime};
 use crate::runtime::sync::Mutex;
 
 /// How long an acquire waits.
@@ -23,6 +24,17 @@ pub(crate) enum Wait {
     Try,
     Until(Instant),
     Forever,
+}
+
+impl Wait {
+    /// From now on so long; `None`: for ever.
+    pub(crate) fn of(wait: Option<Duration>, runtime: &dyn Runtime) -> Self {
+        match wait {
+            None => Self::Forever,
+            Some(Duration::ZERO) => Self::Try,
+            Some(wait) => Self::Until(runtime.now() + wait),
+        }
+    }
 }
 
 impl Core {
@@ -44,8 +56,10 @@ impl Core {
         match select(work, self.runtime.sleep_until(end)).await {
             Either::Left((result, _)) => result,
             Either::Right(((), work)) => {
+                // Whoever stands behind another waiter of this client waits for the same store.
+                let line = self.cohorts.lock().trouble_of(lock);
                 drop(work);
-                Err(failure.lock().take().unwrap_or_else(|| {
+                Err(failure.lock().take().or(line).unwrap_or_else(|| {
                     Error::new(
                         Code::Timeout,
                         "the lock was not granted within the wait; it is held by somebody else",
@@ -65,6 +79,7 @@ impl Core {
     ) -> Result<Option<Local>> {
         let leads = terms.mode.is_exclusive();
         let entry = self.cohorts.lock().enter(lock, &terms, waits);
+        let in_line = matches!(entry, Entry::Line { .. });
         let attempt = match entry {
             Entry::Refused => return Ok(None),
             Entry::Lead => None,
@@ -77,13 +92,14 @@ impl Core {
                 }
             }
         };
-        let attempt = match attempt {
+        let mut attempt = match attempt {
             Some(mut attempt) => {
                 attempt.pass_to(terms);
                 attempt
             }
-            None => Box::new(Attempt::new(self.clone(), lock.clone(), terms, waits, None)),
+            None => Box::new(Attempt::new(self.clone(), lock.clone(), terms, waits)),
         };
+        attempt.announced |= in_line;
         let mut lead =
             Lead { core: self, lock, attempt: Some(attempt), failure, leads, seated: false };
         let hold = lead.attempt.as_mut().expect("the leader has an attempt").run().await;
@@ -92,11 +108,12 @@ impl Core {
                 lead.seated = true;
                 self.floors.saw(&lock.key, hold.newest_token());
                 let local = self.cohorts.lock().seat(hold.clone(), self.runtime.now());
-                // Lost before it was seated: nobody would vacate the seat later.
+                self.events.emit(|| Event::granted(lock.as_str(), local.token));
+                // Lost before it was seated: nobody would vacate the seat later, and nobody was told.
                 if hold.is_lost() {
                     self.vacate(&hold);
+                    self.events.emit(|| Event::lost(lock.as_str(), hold.token));
                 }
-                self.events.emit(|| Event::granted(lock.as_str(), local.token));
                 Ok(Some(local))
             }
             Ok(None) => Ok(None),

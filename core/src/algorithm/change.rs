@@ -31,7 +31,7 @@ impl Core {
                 return Err(lost(hold));
             }
             let sent = self.runtime.now();
-            let action = Action::Change { mode: Mode::Write, ttl: hold.ttl(), turn };
+            let action = Action::Change { mode: Mode::Write, ttl: lease(hold), turn };
             let pause = match self.store.step(vec![hold.lock.step(hold.owner, action)]).await.pop()
             {
                 Some(Ok(Outcome::Granted { token, left })) => {
@@ -84,7 +84,7 @@ impl Core {
         hold.set_mode(mode);
         self.vacate(hold);
         let sent = self.runtime.now();
-        let action = Action::Change { mode, ttl: hold.ttl(), turn: hold.next_turn() };
+        let action = Action::Change { mode, ttl: lease(hold), turn: hold.next_turn() };
         match self.store.step(vec![hold.lock.step(hold.owner, action.clone())]).await.pop() {
             Some(Ok(Outcome::Granted { left, .. })) => {
                 if hold.prolong(sent, left, self.runtime.now()) { Ok(()) } else { Err(lost(hold)) }
@@ -104,9 +104,13 @@ impl Core {
     /// Has the housekeeping repeat a change until the store confirms it.
     fn change_later(&self, hold: &Hold, action: Action) {
         let (lock, owner, until) = (hold.lock.clone(), hold.owner, hold.deadline());
-        let undo = Undo { lock, owner, action, until, doubtful: true, lasts: until, reply: None };
-        self.undo.send(undo);
+        self.undo.send(Undo { lock, owner, action, until });
     }
+}
+
+/// The lease a change renews to; a fixed one is not.
+fn lease(hold: &Hold) -> Duration {
+    if hold.renew { hold.ttl() } else { Duration::ZERO }
 }
 
 fn lost(hold: &Hold) -> Error {

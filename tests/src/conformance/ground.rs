@@ -55,6 +55,9 @@ impl Backend {
             | (Need::Files, Self::Sqlite)
             | (Need::VirtualTime, Self::Sim)
             | (Need::Kill | Need::SharedStore, _) => None,
+            (Need::Extends | Need::Renews | Need::TellsLoss, _) => {
+                Some("there is no other library in this column")
+            }
             (Need::ForeignHolders, _) => Some("the store keeps no locks but fencelock's own"),
             (Need::DialectPlain, _) => Some("the store speaks no dialect"),
             (Need::NoDialects, _) => Some("the store speaks dialects"),
@@ -147,6 +150,13 @@ impl Ground {
         Self { url, redis: None, cluster: None }
     }
 
+    /// Lets the actors do everything: other libraries need other commands, and waking their waiters does too.
+    pub(super) fn lift_rights(&mut self) {
+        if let Some(server) = &self.redis {
+            self.url = lock(server).url().to_string();
+        }
+    }
+
     /// A raw command, as somebody else; what the server answers, as text.
     pub(super) fn command(&self, words: &[String]) -> Result<String, String> {
         let server = self.redis.as_ref().ok_or("this store takes no raw commands")?;
@@ -178,6 +188,10 @@ impl Ground {
             for server in guard.as_deref().into_iter().chain(nodes) {
                 let keys = run(server, &words(&["KEYS", &format!("*{prefix}*")]))?;
                 for key in keys.lines().filter(|key| !key.is_empty()) {
+                    if key.contains("}:version:") {
+                        // A user's value stays for as long as the user wants.
+                        continue;
+                    }
                     let record = key.starts_with("fencelock:");
                     if !record {
                         left.push(format!("the key {key}"));

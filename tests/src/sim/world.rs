@@ -327,7 +327,7 @@ impl World {
             let (kind, action) = (Kind::Mutex, Action::Take(take));
             let step = Step { lock: lock_key(lock), owner, kind, action };
             let (answers, _) =
-                self.network.store(|store| store.carry_out(&stranger, &[step], &|_| false));
+                self.network.store(|store| store.carry_out(&stranger, &[step], false, &|_| false));
             if !matches!(answers[..], [Ok(fencelock::port::Outcome::Granted { .. })]) {
                 let detail = format!("lock {lock} cannot be had in the end: {answers:?}");
                 self.checker.violated(Rule::Stuck, detail);

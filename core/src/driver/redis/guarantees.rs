@@ -43,6 +43,10 @@ const FORWARD: Guarantee = Guarantee::new(
     "the server's clock jumps forward",
     "leases may end early: two may believe to hold until the next renewal; the fence covers it",
 );
+const STEPS_BACK: Guarantee = Guarantee::new(
+    "the server's clock steps back",
+    "what ends by it lasts longer by the step: the lock of a holder that died is free after a ttl and the step",
+);
 const BACKWARD: Guarantee = Guarantee::new(
     "the server's clock steps back and its data is lost",
     "nothing on the store knows the older tokens; this client still raises the counter to those it has seen",
@@ -50,6 +54,10 @@ const BACKWARD: Guarantee = Guarantee::new(
 const FIXED: Guarantee = Guarantee::new(
     "renew is false",
     "a foreign delete or data loss is not told before the deadline; the fence covers it",
+);
+const VALUES: Guarantee = Guarantee::new(
+    "the data is lost or falls back: jobs and versions",
+    "the instant a job ran last may be run once more; tokens and versions still rise, as far as the clock does not step back",
 );
 
 /// What can be promised of servers that stand together like this.
@@ -65,8 +73,10 @@ pub(super) fn guarantees(topology: &Topology, acks: u32) -> &'static [Guarantee]
             CUT_OFF,
             SLOT,
             FORWARD,
+            STEPS_BACK,
             BACKWARD,
             FIXED,
+            VALUES,
         ],
         (Topology::Cluster(_) | Topology::Node(_), _) => &[
             HOLDER_DIES,
@@ -78,8 +88,10 @@ pub(super) fn guarantees(topology: &Topology, acks: u32) -> &'static [Guarantee]
             CUT_OFF,
             SLOT,
             FORWARD,
+            STEPS_BACK,
             BACKWARD,
             FIXED,
+            VALUES,
         ],
         (_, 0) => &[
             HOLDER_DIES,
@@ -90,8 +102,10 @@ pub(super) fn guarantees(topology: &Topology, acks: u32) -> &'static [Guarantee]
             FAILOVER,
             CUT_OFF,
             FORWARD,
+            STEPS_BACK,
             BACKWARD,
             FIXED,
+            VALUES,
         ],
         (_, _) => &[
             HOLDER_DIES,
@@ -102,8 +116,10 @@ pub(super) fn guarantees(topology: &Topology, acks: u32) -> &'static [Guarantee]
             ACKED,
             CUT_OFF,
             FORWARD,
+            STEPS_BACK,
             BACKWARD,
             FIXED,
+            VALUES,
         ],
     }
 }

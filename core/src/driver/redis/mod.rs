@@ -36,6 +36,7 @@
 //! | Free with a Take of the same lock behind it, nobody waits | 6: EVALSHA TIME HMGET GET HSET SET |
 //! | the same, handing over and queueing | 11: EVALSHA TIME HMGET GET HMGET HGET HDEL PUBLISH HSET SET; HGET more if others wait |
 //! | Renew | 4 for each lock: GET HMGET PTTL PEXPIRE; EVALSHA TIME for each 500 locks |
+//! | Free in a dialect with a prefix | 3 more where python-redis-lock waits (DEL LPUSH PEXPIRE), 1 where Spring may (PUBLISH) |
 //! | Refresh | 6 for each lock: GET HMGET HGET HGET PTTL HSET; EVALSHA TIME for each 500 locks |
 //!
 //! An answer that is an error has changed nothing: scripts read, and so find what is no lock, before they write; their
@@ -43,12 +44,15 @@
 //! and renewed, but neither taken nor queued for.
 
 mod address;
+mod cell;
 mod cluster;
 mod fault;
+mod gate;
 mod guarantees;
 mod lane;
 mod link;
 mod nature;
+mod neighbour;
 mod node;
 mod notice;
 mod place;
@@ -69,14 +73,15 @@ use url::Url;
 
 use self::address::{Address, Topology};
 use self::cluster::Cluster;
+pub use self::gate::RedisGate;
 use self::link::Link;
 use self::node::{Node, fail};
 use self::request::Request;
 use crate::error::{Code, Error, Result};
 use crate::options::Options;
 use crate::port::{
-    Action, Answer, Capabilities, Failure, Fence, Kind, LeaseStore, LockKey, NoticeSink, OwnerId,
-    RuntimeHandle, Step,
+    Action, Answer, Capabilities, Cells, Failure, Fence, Kind, LeaseStore, LockKey, NoticeSink,
+    OwnerId, RuntimeHandle, Step,
 };
 
 /// One client's view of a Redis server, or of a cluster of them.
@@ -197,6 +202,10 @@ impl LeaseStore for RedisStore {
             Servers::Cluster(cluster) => cluster.names(prefix).await?,
         };
         Ok(names.into_iter().collect())
+    }
+
+    fn cells(&self) -> Option<Cells<'_>> {
+        Some(Cells::of(self))
     }
 
     async fn close(&self) {

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use redis::{Cmd, Pipeline, Value};
 
+use super::cell::CellCall;
 use super::fault;
 use super::link::{Link, Live};
 use super::place;
 use super::request::{Request, is_unknown_script};
-use super::script::Texts;
+use super::script::{Script, Texts};
 use crate::error::{Error, Result};
 use crate::port::{Action, Answer, Failure, LockKey, Outcome, Step};
 
@@ -126,15 +127,10 @@ impl Node {
         if !values.iter().any(is_unknown_script) {
             return Ok(Replies { values, lack });
         }
-        #[cfg(feature = "sim")]
-        let stopped = self.stopped.lock().clone();
-        #[cfg(feature = "sim")]
-        let texts = stopped.as_deref().unwrap_or(Texts::shared());
-        #[cfg(not(feature = "sim"))]
-        let texts = Texts::shared();
         let forgotten = plan.iter().zip(&values).filter(|(_, reply)| is_unknown_script(reply));
-        let eval =
-            |request: &Request<'_>| request.command("EVAL", texts.of(request.script), channel);
+        let eval = |request: &Request<'_>| {
+            self.with_text(request.script, |text| request.command("EVAL", text, channel))
+        };
         let commands = forgotten.map(|(request, _)| eval(request)).collect();
         match self.call(live, commands, asking, mark, &mut lack).await {
             Ok(again) => {
@@ -146,6 +142,32 @@ impl Node {
             Err(error) => lack.failed = Some(error),
         }
         Ok(Replies { values, lack })
+    }
+
+    /// Runs a script on one cell; `asking`: although its slot is still coming to this node.
+    pub(super) async fn run(
+        &self,
+        live: &Arc<Live>,
+        cell: &CellCall<'_>,
+        asking: bool,
+    ) -> Result<Value> {
+        let mut lack = Lack::default();
+        let hashed = vec![cell.command("EVALSHA", live.hashes.of(cell.script))];
+        let mut values = self.call(live, hashed, asking, None, &mut lack).await?;
+        if values.iter().any(is_unknown_script) {
+            let whole = vec![self.with_text(cell.script, |text| cell.command("EVAL", text))];
+            values = self.call(live, whole, asking, None, &mut lack).await?;
+        }
+        Ok(values.pop().unwrap_or_default())
+    }
+
+    /// Does something with the text of a script.
+    fn with_text<T>(&self, script: Script, act: impl FnOnce(&str) -> T) -> T {
+        #[cfg(feature = "sim")]
+        if let Some(stopped) = &*self.stopped.lock() {
+            return act(stopped.of(script));
+        }
+        act(Texts::shared().of(script))
     }
 
     /// Sends what a batch was cut into; answers every step.

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use fencelock::Claim;
 use fencelock::driver::record::Record;
-use fencelock::port::Runtime;
 use fencelock::port::limits::GRANT_TTL;
+use fencelock::port::{Kind, Mode, Runtime};
 
 use super::book::{Book, Live, Watched};
 use super::{Checker, Rule};
@@ -33,7 +33,7 @@ impl Checker {
 
     fn look_at_guards(&self, book: &mut Book, now: Duration) {
         let mut found = Vec::new();
-        let mut holders = vec![None; book.locks.len()];
+        let mut holders = vec![Vec::new(); book.locks.len()];
         for live in book.live.values_mut() {
             let client = &book.clients[live.client];
             let name =
@@ -48,7 +48,13 @@ impl Checker {
                 let prompt = book.prompt && book.round_trip * 4 < live.act.ttl.min(GRANT_TTL);
                 let healthy =
                     prompt && client.works() && client.unhealthy + live.act.longest_lease() < now;
-                let renewed = live.act.renew && live.act.max_hold.is_none() && !live.act.extends();
+                // The longest it may be held is counted from its grant, which the guard's coming out follows.
+                let held_for = client.node.now().since(live.since);
+                let capped = live
+                    .act
+                    .max_hold
+                    .is_some_and(|most| held_for + book.round_trip + client.timeout + SLACK > most);
+                let renewed = live.act.renew && !capped && !live.act.extends();
                 let innocent = self.rules.calm() || (healthy && renewed && self.rules.faithful());
                 if live.unheld.is_none() && innocent {
                     found.push((Rule::FalselyLost, name));
@@ -77,8 +83,16 @@ impl Checker {
             if !backed {
                 found.push((Rule::Unbacked, name.clone()));
             }
-            if let Some(other) = holders[live.lock].replace(name.clone()) {
-                found.push((Rule::Overlap, format!("{name} and {other}")));
+            let beside = (live.kind, live.claim.mode(), live.act.limit, name.clone());
+            for other in &holders[live.lock] {
+                if !stand_together(&beside, other) {
+                    found.push((Rule::Overlap, format!("{name} and {}", other.3)));
+                }
+            }
+            holders[live.lock].push(beside);
+            let count = holders[live.lock].len();
+            if live.kind == Kind::Semaphore && count > live.act.limit as usize {
+                found.push((Rule::Overlap, format!("{count} permits of {}", live.act.limit)));
             }
         }
         for (rule, detail) in found {
@@ -194,10 +208,29 @@ impl Watched {
     }
 }
 
+/// One who claims to hold: the kind of lock, how, of how many permits, its name.
+type Beside = (Kind, Mode, u32, String);
+
+/// Whether two may hold at once.
+fn stand_together(one: &Beside, other: &Beside) -> bool {
+    let both = (one.1, other.1);
+    one.0 == other.0
+        && matches!(
+            both,
+            (Mode::Permit, Mode::Permit)
+                | (Mode::Read, Mode::Read | Mode::Upgradeable)
+                | (Mode::Upgradeable, Mode::Read)
+        )
+}
+
 /// Whether the store keeps this lease at this very moment.
 fn backs(record: &Record, store: &Server, claim: &Claim) -> bool {
     let token = claim.token().get();
     record.holders.iter().any(|holder| {
-        holder.ends > store.now() && holder.token <= token && token < holder.token + 64
+        let alone = !claim.mode().is_exclusive() || holder.mode.is_exclusive();
+        // The store is ahead of a client that has yet to learn of its upgrade, or gave it up.
+        let upgraded = !claim.mode().is_exclusive() && claim.mode().kind() == Kind::ReadWrite;
+        let drawn = holder.token <= token && token < holder.token + 64;
+        holder.ends > store.now() && alone && (drawn || upgraded && token < holder.token)
     })
 }

@@ -13,11 +13,13 @@ use redis::Value;
 use super::Cluster;
 use super::map::redirection;
 use crate::driver::redis::address::Host;
+use crate::driver::redis::cell::CellCall;
 use crate::driver::redis::fault;
-use crate::driver::redis::node::Replies;
+use crate::driver::redis::link::Live;
+use crate::driver::redis::node::{Node, Replies};
 use crate::driver::redis::place::slot_of;
 use crate::driver::redis::request::Request;
-use crate::error::{Code, Error};
+use crate::error::{Code, Error, Result};
 use crate::port::{Answer, Failure, Step};
 
 /// A node that takes longer is asked about at the others.
@@ -131,19 +133,9 @@ impl Cluster {
             Ok(node) => node,
             Err(error) => return fail(delivery, &Failure::refused(error)),
         };
-        let live = match self.watched(node.link.live()).await {
+        let live = match self.reached(&node).await {
             Ok(live) => live,
-            Err(error) => {
-                self.doubt();
-                // The node was left, not the cluster.
-                let closed = error.code() == Code::Closed && !self.state.lock().closed;
-                let error = if closed {
-                    self.unavailable("the lock's node has gone; try again")
-                } else {
-                    error
-                };
-                return fail(delivery, &Failure::refused(error));
-            }
+            Err(error) => return fail(delivery, &Failure::refused(error)),
         };
         // One request after another, each with its part and the places of its steps there.
         let mut plan = Vec::new();
@@ -169,13 +161,7 @@ impl Cluster {
         let mut answers = Vec::new();
         for ((request, (part, at)), reply) in plan.iter().zip(from).zip(values) {
             if let Some((to, moved)) = elsewhere(&reply, &host) {
-                let way = if moved {
-                    self.state.lock().map.moved(part.slot, to);
-                    self.doubt();
-                    Way::Owner
-                } else {
-                    Way::Asking(to)
-                };
+                let way = self.redirected(part.slot, to, moved);
                 let rest = Part {
                     slot: part.slot,
                     places: part.places[at.clone()].to_vec(),
@@ -192,6 +178,64 @@ impl Cluster {
             delivery.answers.extend(part.places[at].iter().copied().zip(answers.drain(..)));
         }
         delivery
+    }
+
+    /// Runs a script on one cell, where that lies.
+    pub(in crate::driver::redis) async fn run(
+        self: &Arc<Self>,
+        cell: &CellCall<'_>,
+    ) -> Result<Value, Failure> {
+        let mut way = Way::Owner;
+        for _ in 0..=REDIRECTIONS {
+            let asking = matches!(way, Way::Asking(_));
+            let owner = match way {
+                Way::Asking(host) => Some(host),
+                Way::Owner => self.state.lock().map.owner(cell.slot).cloned(),
+            };
+            let Some(host) = owner else {
+                self.doubt();
+                let message = "no node has the value's slot now; try again";
+                return Err(Failure::refused(self.unavailable(message)));
+            };
+            let node = self.node(&host).map_err(Failure::refused)?;
+            let live = self.reached(&node).await.map_err(Failure::refused)?;
+            let reply = match self.watched(node.run(&live, cell, asking)).await {
+                Ok(reply) => reply,
+                Err(error) => {
+                    self.doubt();
+                    return Err(Failure::unknown(error));
+                }
+            };
+            let Some((to, moved)) = elsewhere(&reply, &host) else {
+                if is_down(&reply) {
+                    self.doubt();
+                }
+                return Ok(reply);
+            };
+            way = self.redirected(cell.slot, to, moved);
+        }
+        let message = "the value's slot moves from node to node; try again";
+        Err(Failure::refused(self.unavailable(message)))
+    }
+
+    /// The connection to a node, or why there is none.
+    async fn reached(self: &Arc<Self>, node: &Node) -> Result<Arc<Live>> {
+        self.watched(node.link.live()).await.map_err(|error| {
+            self.doubt();
+            // The node was left, not the cluster.
+            let left = error.code() == Code::Closed && !self.state.lock().closed;
+            if left { self.unavailable("the lock's node has gone; try again") } else { error }
+        })
+    }
+
+    /// Takes note that a slot is elsewhere, `moved` for good.
+    fn redirected(self: &Arc<Self>, slot: u16, to: Host, moved: bool) -> Way {
+        if !moved {
+            return Way::Asking(to);
+        }
+        self.state.lock().map.moved(slot, to);
+        self.doubt();
+        Way::Owner
     }
 
     /// Waits; as long as nothing comes, the node may have been replaced.
