@@ -46,6 +46,7 @@ pub mod runtime;
 #[cfg(feature = "tokio")]
 mod url;
 
+pub use algorithm::Quorum;
 #[cfg(feature = "tokio")]
 pub use client::connect;
 pub use client::{Client, ClientBuilder};

@@ -125,8 +125,13 @@ impl MemoryStore {
         let mut shared = self.memory.0.lock();
         let Shelf { records, sinks, steps, .. } = &mut *shared;
         let reachable = |channel: &str| sinks.contains_key(channel);
-        let mut scene =
-            Scene { now, channel: &self.channel, reachable: &reachable, notices: Vec::new() };
+        let mut scene = Scene {
+            now,
+            born: 0,
+            channel: &self.channel,
+            reachable: &reachable,
+            notices: Vec::new(),
+        };
         let outcomes: Vec<_> = if all {
             let record =
                 |step: &'a Step| (step, records.get(&step.lock).cloned().unwrap_or_default());

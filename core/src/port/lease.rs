@@ -46,6 +46,8 @@ pub struct Capabilities {
     pub dialects: &'static [&'static str],
     /// Whether holders that are not fencelock's may stand on the store.
     pub foreign_holders: bool,
+    /// Why the store cannot serve waiters of different clients in order, nor count permits, if it cannot.
+    pub unordered: Option<&'static str>,
     /// What this store and configuration survive, in words.
     pub guarantees: &'static [Guarantee],
 }
@@ -69,12 +71,25 @@ impl Guarantee {
 impl Capabilities {
     /// A store without dialects or foreign holders.
     pub const fn new(store: &'static str, fence: Fence) -> Self {
-        Self { store, fence, dialects: &[], foreign_holders: false, guarantees: &[] }
+        Self {
+            store,
+            fence,
+            dialects: &[],
+            foreign_holders: false,
+            unordered: None,
+            guarantees: &[],
+        }
     }
 
     /// The same, with what it survives.
     pub const fn with_guarantees(mut self, guarantees: &'static [Guarantee]) -> Self {
         self.guarantees = guarantees;
+        self
+    }
+
+    /// The same, for a store that serves no waiters in order, and why.
+    pub const fn without_order(mut self, why: &'static str) -> Self {
+        self.unordered = Some(why);
         self
     }
 
@@ -153,8 +168,31 @@ pub enum Action {
         /// How long to refuse this owner id; given after an unknown outcome.
         tombstone: Option<Duration>,
     },
+    /// A Take on one node of a quorum. It never queues: nodes that grant in an order of their own would split the grant.
+    /// Answers as a Take that does not wait, or `Recovering`.
+    Vote(Vote),
+    /// Have this client told (`Notice::Open` with this owner id) when the lock is given back, for an attempt on a quorum
+    /// that was not granted; to be repeated before [`limits::TICKET_LIFE`] is over, which keeps its place. Those who want to
+    /// hold alone stop new readers from entering meanwhile. Answers `Queued`, or `Gone` if the lock can be had now. A
+    /// Leave takes it back, an exclusive grant to the same client too.
+    Watch {
+        /// How it wants to hold.
+        mode: Mode,
+        /// Who waits, as JSON.
+        info: Arc<str>,
+    },
     /// Look, change nothing. Answers `State`.
     Read,
+}
+
+/// The details of [`Action::Vote`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Vote {
+    /// What is asked for; `wait` has no meaning here.
+    pub take: Take,
+    /// How long the node must have kept its data for its vote to count: the longest lease on the quorum, so that none it
+    /// may have forgotten is still believed in.
+    pub aged: Duration,
 }
 
 /// The details of [`Action::Take`].
@@ -211,6 +249,11 @@ pub enum Outcome {
     Conflict {
         /// What it is in use as.
         kind: Kind,
+    },
+    /// The node may have lost its data not long ago: it does not vote yet.
+    Recovering {
+        /// For how long.
+        left: Duration,
     },
     /// What lies on the store.
     State(State),

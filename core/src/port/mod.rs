@@ -13,7 +13,7 @@ pub use batch::{BoxFuture, LeaseHandle};
 pub use key::{LockKey, OwnerId};
 pub use lease::{
     Action, Answer, Applied, Capabilities, Failure, Fence, Guarantee, HolderView, LeaseStore,
-    Notice, NoticeSink, Outcome, State, Step, Take, WaiterView, limits,
+    Notice, NoticeSink, Outcome, State, Step, Take, Vote, WaiterView, limits,
 };
 pub use marker::{MaybeSend, MaybeSync};
 pub use mode::{Kind, Mode};

@@ -1,0 +1,195 @@
+//! What the steps of one quorum share: its nodes, its holds, and what is owed to whom.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use super::no_permits;
+use super::node::{FIRST_PAUSE, LAST_PAUSE, Node};
+use super::proposal::Proposal;
+use super::waiting::Waiting;
+use crate::error::{Code, Error};
+use crate::fence::Token;
+use crate::port::limits::TOMBSTONE_LIFE;
+use crate::port::{
+    Action, Answer, Failure, LeaseHandle, Mode, Outcome, OwnerId, RuntimeHandle, Step, Take, Vote,
+};
+use crate::runtime::sync::Mutex;
+
+/// Nobody waits longer for a node while the others have answered.
+const LONGEST_PATIENCE: Duration = Duration::from_millis(250);
+
+/// The nodes, and what this client knows of them.
+pub(super) struct Ring {
+    pub(super) nodes: Vec<Arc<Node>>,
+    pub(super) runtime: RuntimeHandle,
+    pub(super) max_ttl: Duration,
+    timeout: Duration,
+    /// How long a decision takes, in nanoseconds, smoothed.
+    round_trip: AtomicU64,
+    pub(super) proposal: Mutex<Proposal>,
+    pub(super) holds: Mutex<BTreeMap<OwnerId, Held>>,
+    pub(super) waiting: Mutex<Waiting>,
+}
+
+/// A hold of this client.
+pub(super) struct Held {
+    /// What was asked for, with the newest token drawn as the floor.
+    pub(super) take: Take,
+    /// Whether it may have been taken once more on some node.
+    pub(super) healed: bool,
+}
+
+impl Ring {
+    pub(super) fn new(
+        nodes: Vec<LeaseHandle>,
+        runtime: RuntimeHandle,
+        max_ttl: Duration,
+        timeout: Duration,
+    ) -> Self {
+        Self {
+            nodes: nodes.into_iter().map(Node::new).map(Arc::new).collect(),
+            runtime,
+            max_ttl,
+            timeout,
+            round_trip: AtomicU64::new(1_000_000),
+            proposal: Mutex::default(),
+            holds: Mutex::default(),
+            waiting: Mutex::default(),
+        }
+    }
+
+    pub(super) fn majority(&self) -> usize {
+        if mutant!(QuorumTooSmall) { self.nodes.len() / 2 } else { self.nodes.len() / 2 + 1 }
+    }
+
+    /// How long the slower nodes are waited for, by somebody who asks for a lease of `ttl`.
+    pub(super) fn patience(&self, ttl: Duration) -> Duration {
+        self.timeout.min(LONGEST_PATIENCE).min(ttl / 4)
+    }
+
+    /// How long a decision takes.
+    pub(super) fn round_trip(&self) -> Duration {
+        Duration::from_nanos(self.round_trip.load(Ordering::Relaxed))
+    }
+
+    /// A decision took so long.
+    pub(super) fn took(&self, time: Duration) {
+        let old = self.round_trip.load(Ordering::Relaxed);
+        let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.round_trip.store(old - old / 8 + time / 8, Ordering::Relaxed);
+    }
+
+    /// A time from zero to `longest`, by the dice.
+    pub(super) fn jitter(&self, longest: Duration) -> Duration {
+        let mut dice = [0; 2];
+        self.runtime.random(&mut dice);
+        longest * u32::from(u16::from_le_bytes(dice)) / 0x1_0000
+    }
+
+    /// Why a step cannot be carried out on a quorum, if it cannot.
+    pub(super) fn refuses(&self, step: &Step) -> Option<Failure> {
+        let ttl = match &step.action {
+            Action::Take(take) if take.mode == Mode::Permit => {
+                return Some(Failure::refused(no_permits()));
+            }
+            Action::Take(Take { ttl, .. })
+            | Action::Renew { ttl }
+            | Action::Refresh { ttl }
+            | Action::Change { ttl, .. } => *ttl,
+            _ => return None,
+        };
+        (ttl > self.max_ttl).then(|| {
+            let most = self.max_ttl.as_secs_f64();
+            let message = format!(
+                "on a quorum a lease is at most `max_ttl` long, {most} s; ask for less, or set `max_ttl` for all clients"
+            );
+            Failure::refused(Error::invalid("ttl", message))
+        })
+    }
+
+    /// What a node answered to steps of ours: what it did not confirm is owed to it.
+    pub(super) fn noted(self: &Arc<Self>, number: usize, batch: &[Step], answers: &[Answer]) {
+        for (step, answer) in batch.iter().zip(answers) {
+            if answer.is_err() && matches!(step.action, Action::Free { .. } | Action::Leave { .. })
+            {
+                self.owe(number, step);
+            }
+        }
+    }
+
+    /// The node has yet to confirm that it knows nothing of this attempt.
+    pub(super) fn owe(self: &Arc<Self>, number: usize, step: &Step) {
+        if mutant!(QuorumForgetsDebts) {
+            return;
+        }
+        let until = self.runtime.now() + self.max_ttl.max(TOMBSTONE_LIFE);
+        if self.nodes[number].debts.lock().owe(step, until) {
+            self.settle_debts(number);
+        }
+    }
+
+    /// Pays what is owed to a node, until it confirms.
+    pub(super) fn settle_debts(self: &Arc<Self>, number: usize) {
+        let ring = Arc::clone(self);
+        self.runtime.spawn(Box::pin(async move {
+            let node = &ring.nodes[number];
+            let mut pause = FIRST_PAUSE;
+            loop {
+                let bill = node.debts.lock().bill(ring.runtime.now());
+                if bill.is_empty() {
+                    return;
+                }
+                let answers = node.store.step(bill.clone()).await;
+                for (step, answer) in bill.iter().zip(&answers) {
+                    match answer {
+                        Ok(_) => {
+                            node.spoke();
+                            node.debts.lock().paid(step);
+                        }
+                        Err(failure) if failure.error.code() == Code::Closed => {
+                            return node.debts.lock().forgive();
+                        }
+                        Err(_) => {}
+                    }
+                }
+                if answers.iter().all(Result::is_ok) {
+                    continue;
+                }
+                ring.runtime.sleep_until(ring.runtime.now() + pause).await;
+                pause = LAST_PAUSE.min(pause * 2);
+            }
+        }));
+    }
+
+    /// A node does not know a hold of ours: it is taken there once more, so that restarts of one node after the other do
+    /// not end it.
+    pub(super) fn heal(self: &Arc<Self>, number: usize, renew: &Step) {
+        let mut holds = self.holds.lock();
+        let Some(held) = holds.get_mut(&renew.owner) else { return };
+        held.healed = true;
+        let vote = Vote { take: held.take.clone(), aged: self.max_ttl };
+        drop(holds);
+        let step = Step { action: Action::Vote(vote), ..renew.clone() };
+        let ring = Arc::clone(self);
+        self.runtime.spawn(Box::pin(async move {
+            let answer = ring.nodes[number].store.step(vec![step.clone()]).await.pop();
+            let refused = matches!(
+                answer,
+                Some(Ok(Outcome::Held { .. } | Outcome::Gone | Outcome::Recovering { .. }))
+            );
+            // Given back meanwhile: what was taken is not wanted any more.
+            if !refused && !ring.holds.lock().contains_key(&step.owner) && !mutant!(HealAfterFree) {
+                ring.owe(number, &step);
+            }
+        }));
+    }
+
+    /// A hold has been decided: it is ours.
+    pub(super) fn holds(&self, step: &Step, take: &Take, newest: Token) {
+        let take = Take { floor: newest, ..take.clone() };
+        let held = Held { take, healed: false };
+        self.holds.lock().insert(step.owner, held);
+    }
+}

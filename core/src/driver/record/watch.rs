@@ -1,0 +1,111 @@
+//! What a node of a quorum does besides: it votes, and tells those who were not granted when the lock is given back.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::holder::{admits, left};
+use super::{Record, Scene, micros};
+use crate::port::limits::TICKET_LIFE;
+use crate::port::{Mode, Notice, Outcome, OwnerId, Vote, WaiterView};
+
+/// Somebody to tell when the lock is given back.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Watcher {
+    /// What it is told by.
+    pub owner: OwnerId,
+    /// How it wants to hold.
+    pub mode: Mode,
+    /// Where its client listens.
+    pub channel: Arc<str>,
+    /// When it came.
+    pub since: u64,
+    /// When it was last heard of.
+    pub refreshed: u64,
+    /// What it said of itself.
+    pub info: Arc<str>,
+}
+
+impl Watcher {
+    pub(super) fn live(&self, now: u64) -> bool {
+        now < self.refreshed + micros(TICKET_LIFE)
+    }
+
+    pub(super) fn view(&self, now: u64) -> WaiterView {
+        let waiting_for = left(now, self.since);
+        WaiterView { mode: self.mode, info: self.info.clone(), waiting_for }
+    }
+}
+
+impl Record {
+    pub(super) fn vote(&mut self, owner: OwnerId, vote: &Vote, scene: &mut Scene<'_>) -> Outcome {
+        let now = scene.now;
+        let votes_from = scene.born + micros(vote.aged);
+        if now < votes_from && !mutant!(AmnesiacVotes) {
+            return Outcome::Recovering { left: left(votes_from, now) };
+        }
+        let take = &vote.take;
+        let holds = self.holders.iter().any(|holder| holder.owner == owner);
+        if !holds && self.gives_way(take.mode, now) {
+            return Outcome::Held { left: Some(self.soonest(now)) };
+        }
+        let outcome = self.take(owner, take, scene);
+        if matches!(outcome, Outcome::Granted { .. }) && take.mode.is_exclusive() {
+            self.watchers.retain(|watcher| watcher.channel != *scene.channel);
+        }
+        outcome
+    }
+
+    pub(super) fn watch(
+        &mut self,
+        owner: OwnerId,
+        mode: Mode,
+        info: &Arc<str>,
+        scene: &Scene<'_>,
+    ) -> Outcome {
+        let now = scene.now;
+        self.watchers.retain(|watcher| watcher.live(now));
+        let free = self.tickets.is_empty() && admits(&self.holders, mode, 1);
+        if free && !self.gives_way(mode, now) {
+            return Outcome::Gone;
+        }
+        let place = self.watchers.iter().position(|watcher| watcher.owner == owner);
+        if let Some(place) = place {
+            let watcher = &mut self.watchers[place];
+            (watcher.mode, watcher.refreshed) = (mode, now);
+        } else {
+            let (channel, info) = (scene.channel.clone(), info.clone());
+            let (since, refreshed) = (now, now);
+            self.watchers.push_back(Watcher { owner, mode, channel, since, refreshed, info });
+        }
+        self.queued(place.unwrap_or(self.watchers.len() - 1), now)
+    }
+
+    /// A reader does not enter past somebody who wants to be alone.
+    fn gives_way(&self, mode: Mode, now: u64) -> bool {
+        let mut watchers = self.watchers.iter().filter(|watcher| watcher.live(now));
+        !mode.is_exclusive() && watchers.any(|watcher| watcher.mode.is_exclusive())
+    }
+
+    /// The lock was given back: tells the first who may hold now, and readers behind a reader.
+    pub(super) fn call(&mut self, scene: &mut Scene<'_>) {
+        let mut readers = false;
+        while self.tickets.is_empty()
+            && let Some(first) = self.watchers.front()
+        {
+            let there = first.live(scene.now) && (scene.reachable)(&first.channel);
+            let alone = first.mode.is_exclusive();
+            if there && (alone && readers || !admits(&self.holders, first.mode, 1)) {
+                return;
+            }
+            let Some(Watcher { owner, channel, .. }) = self.watchers.pop_front() else { return };
+            if there {
+                scene.notices.push((channel, Notice::Open { owner }));
+                readers = true;
+                if alone {
+                    return;
+                }
+            }
+        }
+    }
+}
