@@ -167,10 +167,11 @@ impl Register {
         early
     }
 
-    /// The lock is open to this attempt: it looks, at once or when it is in the queue.
+    /// Somebody should ask now: an attempt, at once or when it is in the queue; or a hold whose mode is being changed.
     pub(super) fn opened(&mut self, owner: OwnerId, now: Instant) {
         match self.entries.get_mut(&owner).map(|entry| &mut entry.stage) {
             Some(Stage::Asked { opened, .. }) => *opened = true,
+            Some(Stage::Held(hold)) => hold.tell(),
             _ => self.look_now(owner, now),
         }
     }
@@ -191,9 +192,7 @@ impl Register {
                 return;
             }
             Stage::Waiting(queue) => queue,
-            // A change of its mode may have come to its end.
-            Stage::Held(hold) => return hold.tell(),
-            Stage::Gone => return,
+            Stage::Gone | Stage::Held(_) => return,
         };
         if token <= queue.last && !mutant!(LatePushBelieved) {
             return;

@@ -297,7 +297,7 @@ pub enum Applied {
 pub struct State {
     /// What the lock is in use as.
     pub kind: Kind,
-    /// The present holders, in the order of their grants.
+    /// The present holders, in the order of their tokens.
     pub holders: Vec<HolderView>,
     /// The lock's counter: the newest token drawn.
     pub last: Token,
@@ -343,7 +343,7 @@ pub enum Notice {
         /// The lease it was granted for.
         ttl: Duration,
     },
-    /// The lock is open (`fair: false`): this owner, the head, may now take it.
+    /// This owner should ask now: the lock is open (`fair: false`) and it is the head, or its upgrade has come to its end.
     Open {
         /// The owner id of the ticket.
         owner: OwnerId,

@@ -213,15 +213,16 @@ impl LeaseStore for Quorum {
             let heard = move |notice| {
                 let Some(ring) = ring.upgrade() else { return };
                 match notice {
+                    // The change of a hold's mode.
+                    Notice::Open { owner } if ring.holds.lock().contains_key(&owner) => {
+                        sink(notice)
+                    }
                     Notice::Open { owner } => {
                         let owners = ring.waiting.lock().told(owner);
                         owners.into_iter().for_each(|owner| sink(Notice::Open { owner }));
                     }
-                    Notice::Granted { owner, .. } => {
-                        if ring.holds.lock().contains_key(&owner) {
-                            sink(notice);
-                        }
-                    }
+                    // No node of a quorum hands over.
+                    Notice::Granted { .. } => {}
                     Notice::Gap => {
                         ring.settle_debts(number);
                         sink(notice);

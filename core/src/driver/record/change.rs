@@ -54,13 +54,13 @@ impl Record {
         })
     }
 
-    /// The last of the others is gone: whoever waits to become the writer is.
+    /// The last of the others is gone: whoever waits to become the writer is, and may ask.
     pub(super) fn finish_upgrade(&mut self, scene: &mut Scene<'_>) {
         let [holder] = &mut self.holders[..] else { return };
         let Some(channel) = holder.upgrading.take() else { return };
-        let (owner, ttl) = (holder.owner, left(holder.ends, scene.now));
-        let token = self.become_writer(owner, scene.now);
-        scene.notices.push((channel, Notice::Granted { owner, token, ttl }));
+        let owner = holder.owner;
+        self.become_writer(owner, scene.now);
+        scene.notices.push((channel, Notice::Open { owner }));
     }
 
     fn become_writer(&mut self, owner: OwnerId, now: u64) -> Token {

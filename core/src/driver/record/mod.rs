@@ -97,6 +97,7 @@ impl Record {
                 self.settle_unless_mutant(owner, scene);
                 self.renew(owner, micros(*ttl), scene.now).unwrap_or(Outcome::Gone)
             }
+            Action::Change { .. } if step.kind != Kind::ReadWrite => Outcome::Gone,
             Action::Change { turn, mode, ttl } => {
                 self.change(owner, *turn, *mode, micros(*ttl), scene)
             }
@@ -261,7 +262,8 @@ impl Record {
 
     fn view(&self, now: u64) -> State {
         let holders = self.holders.iter().filter(|holder| holder.ends > now);
-        let holders: Vec<_> = holders.map(|holder| holder.view(now)).collect();
+        let mut holders: Vec<_> = holders.map(|holder| holder.view(now)).collect();
+        holders.sort_by_key(|holder| holder.token);
         let live = self.tickets.iter().filter(|ticket| ticket.live(now));
         let mut waiters: Vec<_> = live.map(|ticket| ticket.view(now)).collect();
         let watchers = self.watchers.iter().filter(|watcher| watcher.live(now));

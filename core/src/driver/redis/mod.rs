@@ -6,15 +6,24 @@
 //!
 //! | field | content |
 //! |---|---|
-//! | `o` `f` `s` `i` | the holder: owner id, first token, since when, what it says of itself. Valid while `K` is `o` |
-//! | `l` | the counter: the newest token drawn, or the highest floor seen |
-//! | `u` | until when the record is kept at least; negative while somebody waits or is buried, which sends every step the long way |
+//! | `h` | the holder of a mutex, packed: owner id, first token, since when, what it says of itself. Valid while `K` is that owner id |
+//! | `c` | packed: the counter (the newest token drawn, or the highest floor seen), and until when the record is kept at least; that is negative while somebody waits or is buried or shares the lock, which sends every step the long way |
 //! | `q` | the queue: owner ids in order, a comma after each |
-//! | `w<owner>` | a ticket, packed: refreshed, passed over, ttl, block, since, channel, info |
+//! | `w<owner>` | a ticket, packed: refreshed, passed over, ttl, block, since, mode, limit, channel, info |
 //! | `m` | since when the lock is open (`fair: false`) |
 //! | `x<owner>`, `b` | tombstones and their ends; when the first of them may be swept |
 //!
-//! A string under `K` that is not `o` is a foreign holder. No string under `K` is a free lock, whatever took it away.
+//! A read-write lock or a semaphore has the mark `fencelock:read-write` or `fencelock:semaphore` under `K` while somebody
+//! holds it, and of its record beside the above:
+//!
+//! | field | content |
+//! |---|---|
+//! | `k` | the kind it is in use as |
+//! | `H` | packed: the soonest end, then owner id, mode and end of every hold |
+//! | `h<owner>` | packed: its token, since when, the number of its newest change of mode, what it says of itself |
+//! | `g` | where the client of an upgrade under way listens |
+//!
+//! A string under `K` that is neither is a foreign holder. No string under `K` is a free lock, whatever took it away.
 //!
 //! What a script costs, in commands as the server counts them (`INFO commandstats`), the call itself included:
 //!
@@ -52,11 +61,11 @@ use self::address::Address;
 use self::link::{Link, Live};
 use self::request::{Request, is_unknown_script};
 use self::script::Texts;
-use crate::error::Result;
+use crate::error::{Code, Error, Result};
 use crate::options::Options;
 use crate::port::{
-    Answer, Capabilities, Failure, Fence, LeaseStore, LockKey, NoticeSink, OwnerId, RuntimeHandle,
-    Step,
+    Action, Answer, Capabilities, Failure, Fence, Kind, LeaseStore, LockKey, NoticeSink, OwnerId,
+    RuntimeHandle, Step,
 };
 
 /// One client's view of a Redis server, over one connection.
@@ -130,21 +139,13 @@ impl RedisStore {
             plan.iter().map(|request| request.command("EVAL", texts.of(request.script), channel));
         self.send(live, commands.collect()).await
     }
-}
 
-impl LeaseStore for RedisStore {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities::new("redis", Fence::ClockBounded)
-            .with_guarantees(guarantees::GUARANTEES)
-            .with_dialects(&["plain"])
-    }
-
-    async fn step(&self, batch: &[Step]) -> Vec<Answer> {
+    /// Sends what a batch was cut into; answers every step.
+    async fn carry_out(&self, batch: &[Step], plan: &[Request<'_>]) -> Vec<Answer> {
         let live = match self.link.live().await {
             Ok(live) => live,
             Err(error) => return fail(batch, &Failure::refused(error)),
         };
-        let plan = Request::plan(batch);
         let command = |request: &Request<'_>| {
             request.command("EVALSHA", live.hashes.of(request.script), &self.link.channel)
         };
@@ -176,6 +177,28 @@ impl LeaseStore for RedisStore {
             request.answers(reply, &self.link.address, &mut answers);
         }
         answers
+    }
+}
+
+impl LeaseStore for RedisStore {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::new("redis", Fence::ClockBounded)
+            .with_guarantees(guarantees::GUARANTEES)
+            .with_dialects(&["plain"])
+    }
+
+    async fn step(&self, batch: &[Step]) -> Vec<Answer> {
+        self.carry_out(batch, &Request::plan(batch)).await
+    }
+
+    async fn step_all(&self, batch: &[Step]) -> Vec<Answer> {
+        let mutex =
+            |step: &Step| step.kind == Kind::Mutex && matches!(step.action, Action::Take(_));
+        if !batch.iter().all(mutex) {
+            let message = "only mutexes are taken as one; others one after another";
+            return fail(batch, &Failure::refused(Error::new(Code::Unsupported, message)));
+        }
+        self.carry_out(batch, &[Request::all(batch)]).await
     }
 
     async fn listen(&self, sink: NoticeSink) -> Result<()> {

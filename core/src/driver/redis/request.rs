@@ -8,10 +8,12 @@ use redis::{Cmd, Value};
 use super::address::Address;
 use super::fault;
 use super::place::record_key;
-use super::script::{Script, word};
+use super::script::{Call, Script, code, word};
 use crate::error::Error;
 use crate::fence::Token;
-use crate::port::{Action, Answer, Failure, HolderView, LockKey, Outcome, State, Step, WaiterView};
+use crate::port::{
+    Action, Answer, Failure, HolderView, Kind, LockKey, Outcome, State, Step, Take, WaiterView,
+};
 
 /// The most locks one script tends to, so that no script keeps the server for long.
 const GROUP: usize = 500;
@@ -30,17 +32,16 @@ impl<'a> Request<'a> {
     pub(super) fn plan(mut batch: &'a [Step]) -> Vec<Self> {
         let mut plan = Vec::new();
         while let Some(step) = batch.first() {
-            let script = script_of(&step.action);
+            let script = script_of(step);
             let (script, count) = match (script, batch.get(1)) {
-                (Script::Tend, _) => {
-                    let same = |step: &&Step| script_of(&step.action) == script;
+                (Script(Call::Tend, _), _) => {
+                    let same = |step: &&Step| script_of(step) == script;
                     (script, batch.iter().take(GROUP).take_while(same).count())
                 }
-                (Script::Free, Some(Step { lock, action: Action::Take(_), .. }))
-                    if *lock == step.lock =>
-                {
-                    (Script::Pass, 2)
-                }
+                (
+                    Script(Call::Free, Kind::Mutex),
+                    Some(Step { lock, kind: Kind::Mutex, action: Action::Take(_), .. }),
+                ) if *lock == step.lock => (Script(Call::Pass, Kind::Mutex), 2),
                 _ => (script, 1),
             };
             let (steps, rest) = batch.split_at(count);
@@ -50,11 +51,16 @@ impl<'a> Request<'a> {
         plan
     }
 
+    /// One call for Takes of different mutexes, as one.
+    pub(super) fn all(steps: &'a [Step]) -> Self {
+        Self { script: Script(Call::All, Kind::Mutex), steps }
+    }
+
     /// The call by the script's hash (`EVALSHA`) or its text (`EVAL`).
     pub(super) fn command(&self, verb: &str, script: &str, channel: &str) -> Cmd {
         let count = self.steps.len();
         let mut command = Cmd::with_capacity(3 + 10 * count, script.len() + 512 * count);
-        let locks = if self.script == Script::Pass { &self.steps[1..] } else { self.steps };
+        let locks = if self.script.0 == Call::Pass { &self.steps[1..] } else { self.steps };
         command.arg(verb).arg(script).arg(2 * locks.len());
         for Step { lock, .. } in locks {
             command.arg(lock.as_str()).arg(record_key(lock.as_str()));
@@ -74,7 +80,7 @@ impl<'a> Request<'a> {
             Value::Array(words) => words,
             // The plain cases are answered by one number.
             Value::Int(number) => {
-                if self.script == Script::Pass {
+                if self.script.0 == Call::Pass {
                     answers.push(Ok(Outcome::Freed));
                 }
                 return answers.push(self.brief(number));
@@ -85,14 +91,14 @@ impl<'a> Request<'a> {
             }
             _ => Vec::new(),
         };
-        if self.script == Script::Pass {
+        if self.script.0 == Call::Pass {
             let freed = words.first().and_then(|word| outcome(std::slice::from_ref(word)));
             answers.push(freed.ok_or_else(|| garbled(&self.steps[0].lock)));
             answers.push(match words.get(1..).unwrap_or_default() {
                 [Value::Int(number)] => self.brief(*number),
                 words => outcome(words).ok_or_else(|| garbled(&self.steps[1].lock)),
             });
-        } else if self.script == Script::Tend {
+        } else if matches!(self.script.0, Call::Tend | Call::All) {
             for (at, step) in self.steps.iter().enumerate() {
                 let words = words.get(at * WORDS..(at + 1) * WORDS).unwrap_or_default();
                 answers.push(match words {
@@ -103,7 +109,7 @@ impl<'a> Request<'a> {
                 });
             }
         } else {
-            let outcome = if self.script == Script::Look { state(&words) } else { outcome(&words) };
+            let outcome = if self.script.0 == Call::Look { state(&words) } else { outcome(&words) };
             answers.push(outcome.ok_or_else(|| garbled(&self.steps[0].lock)));
         }
     }
@@ -128,14 +134,16 @@ pub(super) fn is_unknown_script(reply: &Value) -> bool {
     matches!(reply, Value::ServerError(error) if error.code() == "NOSCRIPT")
 }
 
-fn script_of(action: &Action) -> Script {
-    match action {
-        Action::Take(_) => Script::Take,
-        Action::Free { .. } => Script::Free,
-        Action::Leave { .. } => Script::Leave,
-        Action::Refresh { .. } | Action::Renew { .. } => Script::Tend,
-        Action::Read => Script::Look,
-    }
+fn script_of(step: &Step) -> Script {
+    let call = match step.action {
+        Action::Take(_) => Call::Take,
+        Action::Free { .. } => Call::Free,
+        Action::Leave { .. } => Call::Leave,
+        Action::Refresh { .. } | Action::Renew { .. } => Call::Tend,
+        Action::Change { .. } => return Script(Call::Change, Kind::ReadWrite),
+        Action::Read => return Script(Call::Look, Kind::Mutex),
+    };
+    Script(call, step.kind)
 }
 
 fn write_arguments(command: &mut Cmd, step: &Step, channel: &str) {
@@ -143,15 +151,18 @@ fn write_arguments(command: &mut Cmd, step: &Step, channel: &str) {
         command.arg(step.owner.encode(&mut [0; 32]));
     }
     match &step.action {
-        Action::Take(take) => command
-            .arg(millis(take.ttl))
-            .arg(u8::from(take.wait))
-            .arg(take.block.max(1))
-            .arg(take.floor.get())
-            .arg(channel)
-            .arg(&*take.info),
+        Action::Take(take) => {
+            command.arg(millis(take.ttl)).arg(&numbers(take)[..]).arg(channel).arg(&*take.info);
+            if step.kind != Kind::Mutex {
+                command.arg(code::of_mode(take.mode)).arg(take.limit);
+            }
+            command
+        }
         Action::Refresh { ttl } => command.arg(millis(*ttl)).arg(1),
         Action::Renew { ttl } => command.arg(millis(*ttl)).arg(0),
+        Action::Change { turn, mode, ttl } => {
+            command.arg(code::of_mode(*mode)).arg(millis(*ttl)).arg(turn).arg(channel)
+        }
         Action::Free { open } => command.arg(u8::from(*open)),
         Action::Leave { tombstone } => {
             let life = tombstone.unwrap_or_default().as_micros();
@@ -159,6 +170,17 @@ fn write_arguments(command: &mut Cmd, step: &Step, channel: &str) {
         }
         Action::Read => command,
     };
+}
+
+/// Whether a Take waits, how many tokens it draws, and its floor, as a script unpacks them: `<Bdd`. Reading numbers from
+/// text costs a script more.
+#[expect(clippy::cast_precision_loss, reason = "tokens stay below 2^53")]
+fn numbers(take: &Take) -> [u8; 17] {
+    let mut packed = [0; 17];
+    packed[0] = u8::from(take.wait);
+    packed[1..9].copy_from_slice(&f64::from(take.block.max(1)).to_le_bytes());
+    packed[9..].copy_from_slice(&(take.floor.get() as f64).to_le_bytes());
+    packed
 }
 
 /// The unit of Redis' leases. Rounded up: a lock never ends before we were told it would.
@@ -191,7 +213,8 @@ fn outcome(words: &[Value]) -> Option<Outcome> {
             ahead: u32::try_from(number(ahead)?).ok()?,
             foreign: number(foreign)? == 1,
         },
-        (word::HELD, [ttl]) => Outcome::Held { left: lease(number(ttl)?) },
+        (word::CONFLICT, [kind, ..]) => Outcome::Conflict { kind: code::kind(number(kind)?)? },
+        (word::HELD, [ttl, ..]) => Outcome::Held { left: lease(number(ttl)?) },
         (word::FREED, _) => Outcome::Freed,
         (word::GONE, _) => Outcome::Gone,
         _ => return None,
@@ -205,28 +228,32 @@ fn text(word: &Value) -> Option<Arc<str>> {
 }
 
 fn state(words: &[Value]) -> Option<Outcome> {
-    let [held, token, ttl, since, info, last, now, waiters @ ..] = words else { return None };
+    let [kind, last, now, count, rest @ ..] = words else { return None };
     let ago = |since| Duration::from_micros(unsigned(now).unwrap_or(0).saturating_sub(since));
-    let holder = match number(held)? {
-        0 => None,
-        1 => Some(HolderView {
-            token: Some(Token::new(unsigned(token)?)),
-            left: lease(number(ttl)?),
-            held_for: Some(ago(unsigned(since)?)),
-            info: text(info)?,
-        }),
-        _ => Some(HolderView {
-            token: None,
-            left: lease(number(ttl)?),
-            held_for: None,
-            info: "".into(),
-        }),
+    let (holders, waiters) = rest.split_at_checked(5 * usize::try_from(number(count)?).ok()?)?;
+    let holder = |words: &[Value]| {
+        // Of a holder that is not ours only its end is known.
+        let token = unsigned(&words[1]).map(Token::new);
+        Some(HolderView {
+            mode: code::mode(number(&words[0])?)?,
+            token,
+            left: lease(number(&words[2])?),
+            held_for: token.and(Some(ago(unsigned(&words[3])?))),
+            info: text(&words[4])?,
+        })
     };
-    let waiter = |pair: &[Value]| {
-        Some(WaiterView { info: text(&pair[0])?, waiting_for: ago(unsigned(&pair[1])?) })
+    let mut holders: Vec<_> = holders.chunks_exact(5).map(holder).collect::<Option<_>>()?;
+    holders.sort_by_key(|holder| holder.token);
+    let waiter = |words: &[Value]| {
+        Some(WaiterView {
+            mode: code::mode(number(&words[0])?)?,
+            waiting_for: ago(unsigned(&words[1])?),
+            info: text(&words[2])?,
+        })
     };
-    let waiters = waiters.chunks_exact(2).map(waiter).collect::<Option<_>>()?;
-    Some(Outcome::State(State { holder, last: Token::new(unsigned(last)?), waiters }))
+    let waiters = waiters.chunks_exact(3).map(waiter).collect::<Option<_>>()?;
+    let (kind, last) = (code::kind(number(kind)?)?, Token::new(unsigned(last)?));
+    Some(Outcome::State(State { kind, holders, last, waiters }))
 }
 
 /// A reply that no script of ours gives: what was done is not known.

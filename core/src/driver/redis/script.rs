@@ -6,29 +6,54 @@ use std::time::Duration;
 use redis::aio::MultiplexedConnection;
 use redis::{Pipeline, RedisError, Value};
 
-use crate::port::limits;
+use crate::port::{Kind, Mode, limits};
 
-/// One script for every kind of step.
+/// What a script does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Script {
+pub(super) enum Call {
     /// Take.
     Take,
     /// Free.
     Free,
-    /// A Free and the Take of the same lock behind it, as one.
+    /// A Free and the Take of the same mutex behind it, as one.
     Pass,
+    /// Takes of several mutexes as one.
+    All,
     /// Leave.
     Leave,
     /// Renew and Refresh, of many locks.
     Tend,
-    /// Read.
+    /// Change.
+    Change,
+    /// Read, of any kind.
     Look,
 }
 
-const ALL: [Script; 6] =
-    [Script::Take, Script::Free, Script::Pass, Script::Leave, Script::Tend, Script::Look];
+/// One script: what it does, for one kind of lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Script(pub(super) Call, pub(super) Kind);
 
-/// How the scripts that read the lock themselves end.
+const ALL: [Script; 16] = [
+    Script(Call::Take, Kind::Mutex),
+    Script(Call::Free, Kind::Mutex),
+    Script(Call::Pass, Kind::Mutex),
+    Script(Call::All, Kind::Mutex),
+    Script(Call::Leave, Kind::Mutex),
+    Script(Call::Tend, Kind::Mutex),
+    Script(Call::Look, Kind::Mutex),
+    Script(Call::Take, Kind::ReadWrite),
+    Script(Call::Free, Kind::ReadWrite),
+    Script(Call::Leave, Kind::ReadWrite),
+    Script(Call::Tend, Kind::ReadWrite),
+    Script(Call::Change, Kind::ReadWrite),
+    Script(Call::Take, Kind::Semaphore),
+    Script(Call::Free, Kind::Semaphore),
+    Script(Call::Leave, Kind::Semaphore),
+    Script(Call::Tend, Kind::Semaphore),
+];
+
+/// How the scripts that read the lock themselves begin and end.
+const CALL: &str = "local call = redis.call";
 const TAKE: &str = "return take(read(KEYS[1], KEYS[2], call('GET', KEYS[1]), me))";
 const FREE: &str = "
 local lock = read(KEYS[1], KEYS[2], holder, me)
@@ -37,7 +62,7 @@ store(lock)
 return word";
 const PASS: &str = "
 local lock = read(KEYS[1], KEYS[2], holder, me)
-local word = free(lock, ARGV[8], ARGV[9] == '1')
+local word = free(lock, ARGV[6], ARGV[7] == '1')
 local reply = take(lock)
 if type(reply) == 'number' then return { word, reply } end
 table.insert(reply, 1, word)
@@ -51,8 +76,47 @@ pub(super) mod word {
     pub(crate) const HELD: i64 = 3;
     pub(crate) const FREED: i64 = 4;
     pub(crate) const GONE: i64 = 5;
+    pub(crate) const CONFLICT: i64 = 6;
     /// No word is higher; tokens are.
-    pub(crate) const LAST: i64 = GONE;
+    pub(crate) const LAST: i64 = CONFLICT;
+}
+
+impl Script {
+    fn place(self) -> usize {
+        ALL.iter().position(|known| *known == self).expect("every step has its script")
+    }
+}
+
+/// What a script is put together from. Those that everybody waits for decide the plain case before most else is even
+/// defined.
+fn parts(Script(call, kind): Script, clock: &str) -> Vec<&str> {
+    let record = include_str!("lua/record.lua");
+    let own = match kind {
+        Kind::Mutex => include_str!("lua/mutex.lua"),
+        Kind::ReadWrite | Kind::Semaphore => include_str!("lua/shared.lua"),
+    };
+    let (enter, settle) = (include_str!("lua/enter.lua"), include_str!("lua/settle.lua"));
+    let lock = [record, own, enter, settle];
+    let (counter, plain) = (include_str!("lua/counter.lua"), include_str!("lua/plain.lua"));
+    let (freeing, taking) = (include_str!("lua/freeing.lua"), include_str!("lua/taking.lua"));
+    let free = include_str!("lua/free.lua");
+    let (first, last): (&[&str], &[&str]) = match (call, kind) {
+        (Call::Take, Kind::Mutex) => {
+            (&[clock, counter, plain, include_str!("lua/take.lua")], &[taking, TAKE])
+        }
+        (Call::Take, _) => (&[clock, counter], &[taking, TAKE]),
+        (Call::Free, _) => (&[free, clock], &[freeing, FREE]),
+        (Call::Pass, _) => {
+            let pass = include_str!("lua/pass.lua");
+            (&[clock, counter, plain, pass], &[freeing, taking, PASS])
+        }
+        (Call::All, _) => (&[clock], &[include_str!("lua/all.lua")]),
+        (Call::Leave, _) => (&[clock], &[include_str!("lua/leave.lua")]),
+        (Call::Tend, _) => (&[clock], &[include_str!("lua/tend.lua")]),
+        (Call::Change, _) => (&[clock], &[include_str!("lua/change.lua")]),
+        (Call::Look, _) => return vec![CALL, clock, record, include_str!("lua/look.lua")],
+    };
+    [&[CALL], first, &lock, last].concat()
 }
 
 /// The texts of all scripts. They differ between clients only where a test stops the clock.
@@ -74,35 +138,22 @@ impl Texts {
     }
 
     fn with_clock(clock: &str) -> Self {
-        let lock = include_str!("lua/lock.lua");
         Self(ALL.map(|script| {
-            // Those that everybody waits for decide the plain case before most else is even defined.
-            let (counter, take) = (include_str!("lua/counter.lua"), include_str!("lua/take.lua"));
-            let (free, pass) = (include_str!("lua/free.lua"), include_str!("lua/pass.lua"));
-            let freeing = include_str!("lua/freeing.lua");
-            let taking = include_str!("lua/taking.lua");
-            let parts: &[&str] = match script {
-                Script::Take => &[clock, counter, take, lock, taking, TAKE],
-                Script::Free => &[free, clock, lock, freeing, FREE],
-                Script::Pass => &[clock, counter, pass, lock, freeing, taking, PASS],
-                Script::Leave => &[clock, lock, include_str!("lua/leave.lua")],
-                Script::Tend => &[clock, lock, include_str!("lua/tend.lua")],
-                Script::Look => &[clock, lock, include_str!("lua/look.lua")],
-            };
             let mut text = String::new();
+            let parts = parts(script, clock);
             let lines = parts.iter().flat_map(|part| part.lines());
             for line in lines.filter(|line| !line.trim_start().starts_with("--")) {
                 text.push_str(line.trim_start());
                 text.push('\n');
             }
             // In their place, not as variables: every function that names a variable costs time at each run.
-            constants().iter().fold(text, |text, (name, value)| text.replace(name, value))
+            constants(script.1).iter().fold(text, |text, (name, value)| text.replace(name, value))
         }))
     }
 
     /// The text of one script.
     pub(super) fn of(&self, script: Script) -> &str {
-        &self.0[script as usize]
+        &self.0[script.place()]
     }
 
     /// Makes the scripts known to the server; answers their hashes.
@@ -134,15 +185,45 @@ pub(super) struct Hashes([String; ALL.len()]);
 impl Hashes {
     /// The hash of one script.
     pub(super) fn of(&self, script: Script) -> &str {
-        &self.0[script as usize]
+        &self.0[script.place()]
     }
 }
 
-/// The constants of the scripts: numbers of the port, the words of a reply, and the form of a ticket: refreshed, passed
-/// over, ttl, block, since, channel. Its info follows.
-fn constants() -> [(&'static str, String); 14] {
+/// The constants of the scripts: numbers of the port, the words of a reply, the forms of what is packed, and what differs
+/// between kinds.
+fn constants(kind: Kind) -> Vec<(&'static str, String)> {
     let micros = |time: Duration| time.as_micros().to_string();
-    [
+    let shared = kind != Kind::Mutex;
+    let where_shared = |text: &str| if shared { text.to_owned() } else { String::new() };
+    let mode = |mode| code::of_mode(mode).to_string();
+    let mark = |kind| {
+        format!("'fencelock:{}'", if kind == Kind::Semaphore { "semaphore" } else { "read-write" })
+    };
+    vec![
+        ("EXPIRE\n", where_shared("expire(lock)\n")),
+        ("FINISH_UPGRADE", where_shared("finish_upgrade(lock)")),
+        ("NOTE_HOLDS", where_shared("note(lock)")),
+        ("ONE_IS_ENOUGH", if shared { String::new() } else { "do return end".to_owned() }),
+        (
+            "MODE_AND_LIMIT",
+            if shared { "ARGV[6] + 0, ARGV[7] + 0" } else { "MODE_EXCLUSIVE, 1" }.to_owned(),
+        ),
+        ("THIS_KIND", code::of_kind(kind).to_string()),
+        ("THIS_MARK", mark(kind)),
+        ("MARK_READ_WRITE", mark(Kind::ReadWrite)),
+        ("MARK_SEMAPHORE", mark(Kind::Semaphore)),
+        ("KIND_MUTEX", code::of_kind(Kind::Mutex).to_string()),
+        ("KIND_READ_WRITE", code::of_kind(Kind::ReadWrite).to_string()),
+        ("MODE_EXCLUSIVE", mode(Mode::Exclusive)),
+        ("MODE_READ", mode(Mode::Read)),
+        ("MODE_WRITE", mode(Mode::Write)),
+        ("MODE_UPGRADEABLE", mode(Mode::Upgradeable)),
+        ("MODE_UPGRADING", code::UPGRADING.to_string()),
+        ("MODE_PERMIT", mode(Mode::Permit)),
+        // Owner id, mode, end.
+        ("HOLD_SIZE", "41".to_owned()),
+        // Refreshed, passed over, ttl, block, since, mode, limit, channel. The info follows.
+        ("TICKET_FORM", "'<dBdddBds'".to_owned()),
         // Leases are in milliseconds, the unit of their keys' expiry; moments and other times in microseconds.
         ("GRANT_TTL", limits::GRANT_TTL.as_millis().to_string()),
         ("TICKET_LIFE", micros(limits::TICKET_LIFE)),
@@ -157,6 +238,42 @@ fn constants() -> [(&'static str, String); 14] {
         ("HELD", word::HELD.to_string()),
         ("FREED", word::FREED.to_string()),
         ("GONE", word::GONE.to_string()),
-        ("TICKET_FORM", "'<dBddds'".to_owned()),
+        ("CONFLICT", word::CONFLICT.to_string()),
     ]
+}
+
+/// Kinds and modes as the scripts write them.
+pub(super) mod code {
+    use crate::port::{Kind, Mode};
+
+    /// An upgradeable reader that waits to become the writer.
+    pub(crate) const UPGRADING: i64 = 6;
+    const MODES: [Mode; 5] =
+        [Mode::Exclusive, Mode::Read, Mode::Write, Mode::Upgradeable, Mode::Permit];
+    const KINDS: [Kind; 3] = [Kind::Mutex, Kind::ReadWrite, Kind::Semaphore];
+
+    fn place<T: PartialEq>(all: &[T], one: T) -> i64 {
+        let place = all.iter().position(|known| *known == one).expect("all are listed");
+        i64::try_from(place + 1).unwrap_or(0)
+    }
+
+    fn at<T: Copy>(all: &[T], code: i64) -> Option<T> {
+        all.get(usize::try_from(code).ok()?.checked_sub(1)?).copied()
+    }
+
+    pub(crate) fn of_mode(mode: Mode) -> i64 {
+        place(&MODES, mode)
+    }
+
+    pub(crate) fn mode(code: i64) -> Option<Mode> {
+        if code == UPGRADING { Some(Mode::Upgradeable) } else { at(&MODES, code) }
+    }
+
+    pub(crate) fn of_kind(kind: Kind) -> i64 {
+        place(&KINDS, kind)
+    }
+
+    pub(crate) fn kind(code: i64) -> Option<Kind> {
+        at(&KINDS, code)
+    }
 }

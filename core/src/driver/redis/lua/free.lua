@@ -1,10 +1,10 @@
 -- KEYS: lock, record. ARGV: owner, whether to leave the lock open.
 local me = ARGV[1]
-local holder = redis.call('GET', KEYS[1])
-local counter = redis.call('HGET', KEYS[2], 'u')
--- Nobody waits.
-if not counter or counter + 0 > 0 then
+local holder = call('GET', KEYS[1])
+local counter = call('HGET', KEYS[2], 'c')
+-- The number that says until when the record is kept has no minus: nobody waits.
+if not counter or string.byte(counter, 16) < 128 then
   if holder ~= me then return GONE end
-  redis.call('DEL', KEYS[1])
+  call('DEL', KEYS[1])
   return FREED
 end

@@ -1,16 +1,13 @@
-
 -- Ends a hold of a lock in hand. Answers what became of it.
 local function free(lock, owner, open)
-  local mine = lock.holder == owner
-  if mine then
-    lock.holder, lock.released = false, true
-    local ticket = open and head(lock)
-    if ticket and ticket.passed < PASSES then
-      call('DEL', lock.key)
-      lock.released = false
-      lock.open, lock.opened = now, true
-      tell(ticket, 'o' .. ticket.owner)
-    end
+  if enter(lock) then return GONE end
+  local mine = unseat(lock, owner)
+  local ticket = mine and open and head(lock)
+  if ticket and ticket.passed < PASSES and admits(lock, ticket.mode, ticket.limit) then
+    -- A server that takes no writes says so here, before anybody is told; see settle.
+    call('HDEL', lock.record, 'm')
+    lock.open, lock.opened = now, true
+    tell(ticket, 'o' .. ticket.owner)
   end
   settle(lock, owner)
   return mine and FREED or GONE

@@ -1,9 +1,9 @@
 -- KEYS: lock, record. ARGV: owner, life of the tombstone in µs or 0.
 local me, life = ARGV[1], ARGV[2] + 0
 local lock = read(KEYS[1], KEYS[2], call('GET', KEYS[1]), me)
-local mine = lock.holder == me
-local place = string.find(lock.queue, me, 1, true)
-if mine then lock.holder, lock.released = false, true end
+local other = enter(lock)
+local mine = not other and unseat(lock, me)
+local place = not other and string.find(lock.queue, me, 1, true)
 if place then drop(lock, place, me) end
 if life > 0 and not mine and not place then
   put(lock, 'x' .. me, now + life)
@@ -14,6 +14,6 @@ if life > 0 and not mine and not place then
   lock.turned = true
   keep(lock, now + life)
 end
-settle(lock, me)
+if not other then settle(lock, me) end
 store(lock)
 return (mine or place) and FREED or GONE

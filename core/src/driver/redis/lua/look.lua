@@ -1,14 +1,40 @@
--- KEYS: lock, record. Answers whether it is held (2: by a foreign holder), token, ms left, since, info, counter, clock;
--- then info and since of every waiter.
+-- KEYS: lock, record. Answers kind, counter, clock and how many hold; of each mode, token, ms left, since, info (of one
+-- that is not ours: token -1); of every waiter mode, since, info.
 local lock = read(KEYS[1], KEYS[2], call('GET', KEYS[1]), '')
-local more = call('HMGET', lock.record, 's', 'i')
-local held = lock.holder and (lock.holder == lock.owner and 1 or 2) or 0
-local reply = { held, lock.first or 0, left(lock), tonumber(more[1]) or 0, more[2] or '', lock.last, now }
+local reply, count = { lock.kind, lock.last, now, 0 }, 0
+
+local function add(mode, token, rest, since, info)
+  count = count + 1
+  for _, word in ipairs({ mode, token, rest, since, info }) do
+    reply[#reply + 1] = word
+  end
+end
+
+local shared = lock.kind ~= KIND_MUTEX and lock.holder == mark_of(lock.kind)
+if lock.holder and not shared then
+  if lock.kind == KIND_MUTEX and lock.holder == lock.owner then
+    local packed = call('HGET', lock.record, 'h')
+    add(MODE_EXCLUSIVE, lock.first, call('PTTL', lock.key), struct.unpack('<d', packed, 41), sub(packed, 49))
+  else
+    add(MODE_EXCLUSIVE, -1, call('PTTL', lock.key), 0, '')
+  end
+end
+for at = 1, shared and #lock.holds or 0, HOLD_SIZE do
+  local ends = struct.unpack('<d', lock.holds, at + 33)
+  if ends > now then
+    local packed = call('HGET', lock.record, 'h' .. sub(lock.holds, at, at + 31))
+    local token, since, _, rest = struct.unpack('<ddd', packed)
+    add(string.byte(lock.holds, at + 32), token, math.floor((ends - now) / 1000), since, sub(packed, rest))
+  end
+end
+reply[4] = count
 for at = 1, #lock.queue, 33 do
   local ticket = ticket_of(lock, sub(lock.queue, at, at + 31))
   if ticket and now < ticket.refreshed + TICKET_LIFE then
-    reply[#reply + 1] = ticket.info
+    reply[#reply + 1] = ticket.mode
     reply[#reply + 1] = ticket.since
+    reply[#reply + 1] = ticket.info
   end
 end
+if not reply[5] then reply[1] = KIND_MUTEX end
 return reply

@@ -1,34 +1,34 @@
-
 -- Asks for a lock in hand, and writes what has changed of it.
 local function take(lock)
-  if lock.buried and lock.buried > now then
-    store(lock)
-    return GONE
-  end
+  if lock.buried and lock.buried > now then return GONE end
+  local other = enter(lock)
+  if other then return { CONFLICT, other } end
+  local mode, limit = MODE_AND_LIMIT
   if reached > lock.last then
-    lock.last = reached
-    put(lock, 'l', reached)
+    lock.last, lock.turned = reached, true
   end
   if floor > 0 then keep(lock, math.max(reached, now) + ttl * 1000 * COUNTER_TTLS) end
   settle(lock, me)
-  if lock.holder == me and lock.owner == me then
+  local first, rest = held(lock, me)
+  if first then
     store(lock)
-    return { GRANTED, lock.first, left(lock) }
+    return { GRANTED, first, rest }
   end
   local place = string.find(lock.queue, me, 1, true)
-  if not lock.holder then
+  local ticket = admits(lock, mode, limit) and head(lock)
+  if ticket == nil or ticket and is_open(lock, ticket) then
     -- Nobody waits, or the lock is open: this owner passes the head over, unless it is the head.
-    local ticket = head(lock)
     if place then drop(lock, place, me) end
     if ticket and ticket.owner ~= me then
       ticket.passed = ticket.passed + 1
       write(lock, ticket)
     end
-    grant(lock, me, ttl, block, ARGV[7], next_token(lock))
+    first = next_token(lock)
+    seat(lock, me, mode, ttl, block, ARGV[5], first)
     store(lock)
-    return lock.first
+    return first
   end
-  if ARGV[3] == '0' then
+  if wait == 0 then
     store(lock)
     return { HELD, left(lock) }
   end
@@ -37,10 +37,10 @@ local function take(lock)
     lock.queue = lock.queue .. me .. ','
     lock.moved, lock.turned = true, true
     write(lock, {
-      owner = me, refreshed = now, passed = 0, ttl = ttl, block = block, since = now, channel = ARGV[6],
-      info = ARGV[7],
+      owner = me, refreshed = now, passed = 0, ttl = ttl, block = block, since = now, mode = mode, limit = limit,
+      channel = ARGV[4], info = ARGV[5],
     })
   end
   store(lock)
-  return queued(lock, place)
+  return queued(lock, (place - 1) / 33)
 end

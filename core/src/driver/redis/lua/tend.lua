@@ -1,19 +1,12 @@
 -- Renew and Refresh of many locks. KEYS: lock, record, and so on. ARGV: owner, ttl in ms, 1 for a Refresh, and so on.
 local function tend(key, record, me, ttl, refresh)
   local lock = read(key, record, call('GET', key), me)
+  if enter(lock) then return { GONE, 0, 0, 0, 0 } end
   settle(lock, me)
-  if lock.holder == me and lock.owner == me then
-    local rest = left(lock)
-    -- Never nearer. A hold whose end somebody took away gets one again.
-    if lock.granted then
-      lock.granted = math.max(rest, ttl)
-    elseif rest < ttl then
-      call('PEXPIRE', key, ttl)
-    end
-    rest = math.max(rest, ttl)
-    keep(lock, now + (rest + ttl * COUNTER_TTLS) * 1000)
+  local first, rest = prolong(lock, me, ttl)
+  if first then
     store(lock)
-    return { GRANTED, lock.first, rest, 0, 0 }
+    return { GRANTED, first, rest, 0, 0 }
   end
   local place = refresh and string.find(lock.queue, me, 1, true)
   if not place then
@@ -21,16 +14,17 @@ local function tend(key, record, me, ttl, refresh)
     return { GONE, 0, 0, 0, 0 }
   end
   local ticket = ticket_of(lock, me)
-  if place == 1 and not lock.holder and is_open(lock, ticket) then
+  if place == 1 and is_open(lock, ticket) and admits(lock, ticket.mode, ticket.limit) then
     drop(lock, place, me)
-    grant(lock, me, ttl, ticket.block, ticket.info, next_token(lock))
+    first = next_token(lock)
+    seat(lock, me, ticket.mode, ttl, ticket.block, ticket.info, first)
     store(lock)
-    return { GRANTED, lock.first, ttl, 0, 0 }
+    return { GRANTED, first, ttl, 0, 0 }
   end
   ticket.refreshed, ticket.ttl = now, ttl
   write(lock, ticket)
   store(lock)
-  return queued(lock, place)
+  return queued(lock, (place - 1) / 33)
 end
 
 local replies = {}

@@ -1,0 +1,61 @@
+-- A mutex: what lies under the lock is the owner id of its one holder; of him the record knows first token, since, info.
+local function admits(lock)
+  return not lock.holder
+end
+
+-- Whether somebody holds it who is not ours.
+local function foreign(lock)
+  return lock.holder and lock.holder ~= lock.owner
+end
+
+local function seat(lock, owner, _, ttl, block, info, first)
+  lock.last = first + block - 1
+  lock.holder, lock.owner, lock.first, lock.granted, lock.turned = owner, owner, first, ttl, true
+  put(lock, 'h', owner .. struct.pack('<dd', first, now) .. info)
+  close(lock)
+  keep(lock, lock.last + ttl * 1000 * COUNTER_TTLS)
+end
+
+-- Ends a hold; whether there was one.
+local function unseat(lock, owner)
+  if lock.holder ~= owner then return false end
+  lock.holder, lock.released = false, true
+  return true
+end
+
+-- Milliseconds left of the hold, granted here or before; -1 if it has no end.
+local function left(lock)
+  return lock.granted or lock.holder and call('PTTL', lock.key) or 0
+end
+
+-- First token and rest of an owner's hold, if it has one.
+local function held(lock, owner)
+  if lock.holder == owner and lock.owner == owner then return lock.first, left(lock) end
+end
+
+-- Pushes the end of a hold, never nearer. A hold whose end somebody took away gets one again.
+local function prolong(lock, owner, ttl)
+  local first, rest = held(lock, owner)
+  if not first then return nil end
+  if lock.granted then
+    lock.granted = math.max(rest, ttl)
+  elseif rest < ttl then
+    call('PEXPIRE', lock.key, ttl)
+  end
+  rest = math.max(rest, ttl)
+  keep(lock, now + (rest + ttl * COUNTER_TTLS) * 1000)
+  return first, rest
+end
+
+local function busy()
+  return false
+end
+
+-- Writes the lock itself.
+local function commit(lock)
+  if lock.granted then
+    call('SET', lock.key, lock.holder, 'PX', lock.granted)
+  elseif lock.released then
+    call('DEL', lock.key)
+  end
+end

@@ -1,0 +1,93 @@
+-- The lock in hand. Reads come first and fail on a key of the wrong type; a script that has written does not fail.
+-- Names in capitals stand for numbers and short texts, which are put in their place before the script is sent.
+local sub = string.sub
+
+-- Reads a lock: what lies under it (false: nothing); of the record the counter and until when it is kept, the holder of
+-- a mutex, the queue, since when the lock is open, when tombstones are due, which other kind it is in use as and who
+-- holds it so, and the end of this owner's own tombstone.
+local function read(key, record, holder, me)
+  local fields = call('HMGET', record, 'c', 'h', 'q', 'm', 'b', 'k', 'H', 'x' .. me)
+  local last, kept, owner, first = 0, 0, nil, 0
+  if fields[1] then last, kept = struct.unpack('<dd', fields[1]) end
+  if fields[2] then owner, first = sub(fields[2], 1, 32), struct.unpack('<d', fields[2], 33) end
+  return {
+    key = key, record = record, holder = holder,
+    last = last, kept = math.abs(kept), owner = owner, first = first, queue = fields[3] or '',
+    open = tonumber(fields[4]), due = tonumber(fields[5]), kind = tonumber(fields[6]) or KIND_MUTEX,
+    holds = fields[7] and sub(fields[7], 9) or '', soonest = fields[7] and struct.unpack('<d', fields[7]),
+    buried = tonumber(fields[8]),
+    -- What changes: pairs to set, fields to remove; whether the queue, the record's end, or the counter's field; whether
+    -- the lock was opened; the lock.
+    set = {}, gone = {}, moved = false, extended = false, turned = false,
+    opened = false, granted = false, released = false,
+  }
+end
+
+local function put(lock, field, content)
+  local set = lock.set
+  local count = #set
+  set[count + 1], set[count + 2] = field, content
+end
+
+-- The record must not be forgotten before this moment. It is kept for twice as long, so that most steps need no EXPIRE.
+local function keep(lock, moment)
+  if moment > lock.kept then
+    lock.kept = 2 * moment - now
+    lock.extended, lock.turned = true, true
+  end
+end
+
+local function forget(lock)
+  if lock.gone[1] then
+    call('HDEL', lock.record, unpack(lock.gone))
+    lock.gone = {}
+  end
+end
+
+local function erase(lock, field)
+  lock.gone[#lock.gone + 1] = field
+  -- What `unpack` can carry is limited.
+  if #lock.gone == 1000 then forget(lock) end
+end
+
+-- Takes the ticket at this place out of the queue.
+local function drop(lock, place, owner)
+  lock.queue = sub(lock.queue, 1, place - 1) .. sub(lock.queue, place + 33)
+  lock.moved, lock.turned = true, true
+  erase(lock, 'w' .. owner)
+end
+
+local function ticket_of(lock, owner)
+  local packed = call('HGET', lock.record, 'w' .. owner)
+  if not packed then return nil end
+  local refreshed, passed, ttl, block, since, mode, limit, channel, at = struct.unpack(TICKET_FORM, packed)
+  return {
+    owner = owner, refreshed = refreshed, passed = passed, ttl = ttl, block = block, since = since, mode = mode,
+    limit = limit, channel = channel, info = sub(packed, at),
+  }
+end
+
+-- The first live ticket; dead ones before it are dropped.
+local function head(lock)
+  while lock.queue ~= '' do
+    local owner = sub(lock.queue, 1, 32)
+    local ticket = ticket_of(lock, owner)
+    if ticket and now < ticket.refreshed + TICKET_LIFE then return ticket end
+    drop(lock, 1, owner)
+  end
+end
+
+local function next_token(lock)
+  return math.max(lock.last + 1, now)
+end
+
+local function close(lock)
+  if lock.open then
+    lock.open = nil
+    erase(lock, 'm')
+  end
+end
+
+local function mark_of(kind)
+  return kind == KIND_READ_WRITE and MARK_READ_WRITE or MARK_SEMAPHORE
+end
