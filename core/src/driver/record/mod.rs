@@ -79,6 +79,11 @@ impl Record {
         if step.action == Action::Read {
             return Outcome::State(self.view(scene.now));
         }
+        if let Action::Vote(vote) = &step.action
+            && let Some(left) = vote.recovery(scene)
+        {
+            return Outcome::Recovering { left };
+        }
         self.expire(scene.now);
         if step.kind != self.kind {
             if self.in_use(scene.now) && !mutant!(KindIgnored) {

@@ -1,6 +1,7 @@
 //! What a node of a quorum does besides: it votes, and tells those who were not granted when the lock is given back.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -40,10 +41,6 @@ impl Watcher {
 impl Record {
     pub(super) fn vote(&mut self, owner: OwnerId, vote: &Vote, scene: &mut Scene<'_>) -> Outcome {
         let now = scene.now;
-        let votes_from = scene.born + micros(vote.aged);
-        if now < votes_from && !mutant!(AmnesiacVotes) {
-            return Outcome::Recovering { left: left(votes_from, now) };
-        }
         let take = &vote.take;
         let holds = self.holders.iter().any(|holder| holder.owner == owner);
         if !holds && self.gives_way(take.mode, now) {
@@ -90,16 +87,16 @@ impl Record {
     /// The lock was given back: tells the first who may hold now, and readers behind a reader.
     pub(super) fn call(&mut self, scene: &mut Scene<'_>) {
         let mut readers = false;
+        self.watchers.retain(|watcher| watcher.live(scene.now));
         while self.tickets.is_empty()
             && let Some(first) = self.watchers.front()
         {
-            let there = first.live(scene.now) && (scene.reachable)(&first.channel);
             let alone = first.mode.is_exclusive();
-            if there && (alone && readers || !admits(&self.holders, first.mode, 1)) {
+            if alone && readers || !admits(&self.holders, first.mode, 1) {
                 return;
             }
             let Some(Watcher { owner, channel, .. }) = self.watchers.pop_front() else { return };
-            if there {
+            if (scene.reachable)(&channel) {
                 scene.notices.push((channel, Notice::Open { owner }));
                 readers = true;
                 if alone {
@@ -107,5 +104,14 @@ impl Record {
                 }
             }
         }
+    }
+}
+
+impl Vote {
+    /// For how long the node may have lost what it knew too short a time ago.
+    pub(super) fn recovery(&self, scene: &Scene<'_>) -> Option<Duration> {
+        let votes_from = scene.born + micros(self.aged);
+        let recovering = scene.now < votes_from && !mutant!(AmnesiacVotes);
+        recovering.then(|| left(votes_from, scene.now))
     }
 }

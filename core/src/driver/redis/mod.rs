@@ -43,6 +43,7 @@
 //! and renewed, but neither taken nor queued for.
 
 mod address;
+mod birth;
 mod fault;
 mod guarantees;
 mod link;
@@ -58,6 +59,7 @@ use redis::{Cmd, Pipeline, Value};
 use url::Url;
 
 use self::address::Address;
+use self::birth::Birth;
 use self::link::{Link, Live};
 use self::request::{Request, is_unknown_script};
 use self::script::Texts;
@@ -71,6 +73,7 @@ use crate::port::{
 /// One client's view of a Redis server, over one connection.
 pub struct RedisStore {
     link: Arc<Link>,
+    birth: Birth,
     #[cfg(feature = "sim")]
     stopped: crate::runtime::sync::Mutex<Option<Arc<Texts>>>,
 }
@@ -92,6 +95,7 @@ impl RedisStore {
         let channel = format!("fencelock:c:{}", OwnerId::draw(&*runtime));
         Ok(Self {
             link: Link::connect(address, options, channel, runtime).await?,
+            birth: Birth::default(),
             #[cfg(feature = "sim")]
             stopped: crate::runtime::sync::Mutex::default(),
         })
@@ -146,6 +150,17 @@ impl RedisStore {
             Ok(live) => live,
             Err(error) => return fail(batch, &Failure::refused(error)),
         };
+        if let Some(command) = self.birth.due(batch, &live) {
+            let seen = self.send(&live, vec![command]).await;
+            let seen = seen.and_then(|mut replies| {
+                let reply = replies.pop().unwrap_or_default().extract_error();
+                reply.map_err(|error| fault::unreachable(&self.link.address, &error))
+            });
+            match seen {
+                Ok(_) => self.birth.done(&live),
+                Err(error) => return fail(batch, &Failure::refused(error)),
+            }
+        }
         let command = |request: &Request<'_>| {
             request.command("EVALSHA", live.hashes.of(request.script), &self.link.channel)
         };
@@ -175,6 +190,9 @@ impl RedisStore {
                 reply
             };
             request.answers(reply, &self.link.address, &mut answers);
+        }
+        if answers.iter().any(|answer| matches!(answer, Ok(request::UNBORN))) {
+            self.birth.gone();
         }
         answers
     }

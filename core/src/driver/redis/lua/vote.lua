@@ -1,0 +1,7 @@
+-- The vote of one node of a quorum. KEYS: lock, record, birth mark. ARGV: as for a Take; last, for how long the node must
+-- have kept its data, in µs.
+local born = call('GET', KEYS[3])
+born = born and tonumber(string.match(born, ' (%d+)$'))
+if not born then return { UNBORN, 0 } end
+born = born + ARGV[#ARGV]
+if now < born then return { RECOVERING, math.ceil((born - now) / 1000) } end
