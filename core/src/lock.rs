@@ -25,15 +25,25 @@ pub struct Lock {
     mode: Mode,
     /// Of how many permits.
     limit: u32,
+    /// Whether somebody asked for order, be it as a client's default.
+    ordered: bool,
     /// The first mistake made in setting it up.
     mistake: Option<Error>,
 }
 
 impl Lock {
     pub(crate) fn new(client: Client, name: &str) -> Self {
-        let options = client.options().clone();
+        let (options, ordered) = (client.options().clone(), client.asks_for_order());
         let mistake = check_name(name).err();
-        Self { client, name: name.into(), options, mode: Mode::Exclusive, limit: 1, mistake }
+        Self {
+            client,
+            name: name.into(),
+            options,
+            mode: Mode::Exclusive,
+            limit: 1,
+            ordered,
+            mistake,
+        }
     }
 
     /// The same name, held in another mode.
@@ -78,7 +88,7 @@ impl Lock {
 
     /// Whether waiters are served in their order of arrival (the default).
     pub fn fair(mut self, fair: bool) -> Self {
-        self.options.fair = fair;
+        (self.options.fair, self.ordered) = (fair, fair);
         self
     }
 
@@ -98,6 +108,8 @@ impl Lock {
     pub fn option(mut self, name: &str, value: impl Into<Value>) -> Self {
         if let Err(mistake) = self.options.set_all([(name, value.into())], false) {
             self.mistake.get_or_insert(mistake);
+        } else if name == "fair" {
+            self.ordered = self.options.fair;
         }
         self
     }
@@ -196,6 +208,17 @@ impl Lock {
         Ok(local.map(|local| Guard::new(self.core().clone(), local)))
     }
 
+    /// A store without order says so where somebody asks for it; a default is no wish.
+    fn check_order(&self) -> Result<()> {
+        if self.ordered
+            && let Some(why) = self.core().store.capabilities().unordered
+        {
+            let message = format!("`fair: true` cannot be had here: {why}; leave it out");
+            return Err(Error::new(Code::Unsupported, message));
+        }
+        Ok(())
+    }
+
     fn target(&self, key: LockKey) -> Target {
         Target { key, kind: self.mode.kind() }
     }
@@ -205,6 +228,7 @@ impl Lock {
             return Err(mistake.clone());
         }
         self.options.check()?;
+        self.check_order()?;
         match &self.options.dialect {
             Dialect::Auto => Ok(LockKey::new(self.name.clone())),
             dialect => {

@@ -111,6 +111,9 @@ options! {
     local: u32 = "16", Integer, Lock, integer;
     /// How long to wait for an answer of the store before the outcome counts as unknown.
     timeout: Duration = "5s", Duration, Client, timeout;
+    /// On a quorum: the longest lease, and for how long a node that may have lost its data does not vote. The same for all
+    /// clients.
+    max_ttl: Duration = "60s", Duration, Client, ttl;
     /// How long to try to reach the store before it counts as unavailable.
     connect_timeout: Duration = "5s", Duration, Client, timeout;
 }
@@ -164,6 +167,7 @@ impl Options {
         check_ttl("ttl", self.ttl)?;
         check_ttl("timeout", self.timeout)?;
         check_ttl("connect_timeout", self.connect_timeout)?;
+        check_ttl("max_ttl", self.max_ttl)?;
         if self.max_hold.is_some_and(|hold| hold.is_zero()) {
             return Err(Error::invalid("max_hold", "`max_hold` must be longer than zero"));
         }

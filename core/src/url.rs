@@ -1,5 +1,7 @@
 //! A URL names a store and sets its options.
 
+mod nodes;
+
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 use url::Url;
@@ -12,17 +14,23 @@ use crate::port::{LeaseHandle, RuntimeHandle};
 /// A parsed URL. Its text, which may hold a password, is never shown.
 pub(crate) struct StoreUrl {
     url: Url,
+    /// The nodes, if it is a quorum; `url` is then the first of them.
+    nodes: Vec<Url>,
 }
 
 impl StoreUrl {
     pub(crate) fn parse(text: &str) -> Result<Self> {
+        if let Some(nodes) = nodes::parse(text) {
+            let nodes = nodes?;
+            return Ok(Self { url: nodes[0].clone(), nodes });
+        }
         let url = Url::parse(text).map_err(|error| {
             Error::invalid(
                 "url",
                 format!("the URL cannot be read ({error}); write `redis://host:6379`, `sqlite:locks.db` or `memory:`"),
             )
         })?;
-        Ok(Self { url })
+        Ok(Self { url, nodes: Vec::new() })
     }
 
     /// The options in the query.
@@ -46,6 +54,10 @@ impl StoreUrl {
         options: &Options,
         runtime: RuntimeHandle,
     ) -> Result<LeaseHandle> {
+        #[cfg(feature = "redis")]
+        if !self.nodes.is_empty() {
+            return nodes::open(&self.nodes, options, runtime).await;
+        }
         match self.url.scheme() {
             "memory" => Ok(LeaseHandle::new(Memory::named(self.url.path()).store(runtime))),
             #[cfg(feature = "sqlite")]
@@ -74,7 +86,7 @@ impl StoreUrl {
             "redis" | "rediss" => Err(Error::not_built("redis")),
             _ => Err(Error::invalid(
                 "url",
-                "no store goes by that scheme; there are `redis://`, `sqlite:` and `memory:`",
+                "no store goes by that scheme; there are `redis://`, `redlock://`, `sqlite:` and `memory:`",
             )),
         }
     }

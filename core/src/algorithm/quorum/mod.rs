@@ -102,12 +102,16 @@ impl Quorum {
     ) -> Result<Self> {
         let count = nodes.len();
         if count < 3 || count.is_multiple_of(2) {
-            let message = format!(
-                "a quorum has an odd number of nodes, at least three, not {count}; an even one survives no more failures than the odd one below it"
-            );
-            return Err(Error::invalid("nodes", message).with("count", count.to_string()));
+            return Err(Self::wrong_number(count));
         }
         Ok(Self(Arc::new(Ring::new(nodes, runtime, max_ttl, timeout))))
+    }
+
+    pub(crate) fn wrong_number(count: usize) -> Error {
+        let message = format!(
+            "a quorum has an odd number of nodes, at least three, not {count}; an even one survives no more failures than the odd one below it"
+        );
+        Error::invalid("nodes", message).with("count", count.to_string())
     }
 
     /// Runs steps that are decided by counting; one batch for each node.
@@ -270,11 +274,10 @@ fn no_permits() -> Error {
     Error::new(Code::Unsupported, message)
 }
 
-/// More than the minority may be away.
-fn no_majority(heard: usize, ring: &Ring, failure: Option<Error>) -> Error {
+/// More than a minority is away.
+fn no_majority(ring: &Ring, failure: Option<Error>) -> Error {
     let (of, needed) = (ring.nodes.len(), ring.majority());
-    let message =
-        format!("only {heard} of {of} nodes of the quorum could be asked, {needed} are needed");
+    let message = format!("fewer than {needed} of the quorum's {of} nodes answer");
     let error = Error::new(Code::Unavailable, message);
     match failure {
         Some(failure) if failure.code() == Code::Closed => failure,

@@ -21,7 +21,6 @@ pub(super) struct Tally {
     others: usize,
     states: Vec<State>,
     failure: Option<Error>,
-    failures: usize,
 }
 
 impl Tally {
@@ -36,10 +35,7 @@ impl Tally {
                 self.others += 1;
                 self.other = Some(other);
             }
-            Err(Failure { error, .. }) => {
-                self.failures += 1;
-                self.failure = Some(error);
-            }
+            Err(failure) => self.failure = Some(failure.error),
         }
     }
 
@@ -62,8 +58,7 @@ impl Tally {
     /// The quorum's answer.
     pub(super) fn outcome(self, ring: &Arc<Ring>, step: &Step) -> Answer {
         let (nodes, majority) = (ring.nodes.len(), ring.majority());
-        let heard = self.answers - self.failures;
-        let unknown = |failure| Err(Failure::unknown(no_majority(heard, ring, failure)));
+        let unknown = |failure| Err(Failure::unknown(no_majority(ring, failure)));
         match step.action {
             Action::Renew { .. } | Action::Change { .. } => {
                 let enough = if mutant!(RenewByMinority) { 1 } else { majority };

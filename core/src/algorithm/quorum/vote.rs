@@ -180,7 +180,7 @@ async fn lost(
         give_back(ring, step, &votes, unheard, None, take).await;
         return Err(Failure::refused(match recovering {
             Some(left) if failure.is_none() => recovering_nodes(left),
-            _ => no_majority(heard, ring, failure),
+            _ => no_majority(ring, failure),
         }));
     }
     let mut ends = votes.held.clone();
