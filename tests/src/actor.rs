@@ -272,18 +272,27 @@ fn shown(state: Value) -> Result<Value> {
         .map_err(|error| Error::new(Code::Internal, format!("this is no state: {error}")))?;
     let millis = |time: Duration| time.as_secs_f64() * 1000.0;
     let info = |info: &str| serde_json::from_str(info).unwrap_or(json!({}));
-    let holder = state.holder.map(|holder| {
+    let holders = state.holders.iter().map(|holder| {
         json!({
+            "mode": holder.mode,
             "token": holder.token,
             "left": holder.left.map(millis),
             "held_for": holder.held_for.map(millis),
             "info": info(&holder.info),
         })
     });
-    let waiters = state.waiters.iter().map(
-        |waiter| json!({ "info": info(&waiter.info), "waiting_for": millis(waiter.waiting_for) }),
-    );
-    Ok(json!({ "holder": holder, "last": state.last, "waiters": waiters.collect::<Vec<_>>() }))
+    let waiters = state.waiters.iter().map(|waiter| {
+        let (info, waiting_for) = (info(&waiter.info), millis(waiter.waiting_for));
+        json!({ "mode": waiter.mode, "info": info, "waiting_for": waiting_for })
+    });
+    let (holders, waiters) = (holders.collect::<Vec<_>>(), waiters.collect::<Vec<_>>());
+    Ok(json!({
+        "kind": state.kind,
+        "holder": holders.first(),
+        "holders": holders,
+        "last": state.last,
+        "waiters": waiters,
+    }))
 }
 
 fn millis(time: f64) -> Duration {

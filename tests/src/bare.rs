@@ -6,8 +6,8 @@ use std::time::Duration;
 use fencelock::driver::redis::RedisStore;
 use fencelock::options::Options;
 use fencelock::port::{
-    Action, Answer, Failure, LeaseStore, LockKey, Notice, Outcome, OwnerId, RuntimeHandle, Step,
-    Take,
+    Action, Answer, Failure, Kind, LeaseStore, LockKey, Mode, Notice, Outcome, OwnerId,
+    RuntimeHandle, Step, Take,
 };
 use fencelock::runtime::TokioRuntime;
 use fencelock::{Result, Token};
@@ -44,7 +44,7 @@ impl Bare {
 
     /// One step.
     pub async fn step(&self, lock: &str, owner: OwnerId, action: Action) -> Answer {
-        let step = Step { lock: LockKey::new(lock), owner, action };
+        let step = Step { lock: LockKey::new(lock), owner, kind: Kind::Mutex, action };
         self.store.step(&[step]).await.remove(0)
     }
 
@@ -86,5 +86,14 @@ pub const TTL: Duration = Duration::from_secs(30);
 
 /// An ordinary Take.
 pub fn take(wait: bool) -> Action {
-    Action::Take(Take { ttl: TTL, wait, block: 1, floor: Token::default(), info: "{}".into() })
+    let (mode, limit) = (Mode::Exclusive, 1);
+    Action::Take(Take {
+        mode,
+        limit,
+        ttl: TTL,
+        wait,
+        block: 1,
+        floor: Token::default(),
+        info: "{}".into(),
+    })
 }

@@ -87,12 +87,17 @@ struct Run<'a, S: Subject> {
 impl<S: Subject> Run<'_, S> {
     async fn make(&mut self, one: &Move, started: Instant) -> Result<(), String> {
         match one {
-            Move::Batch { client, steps } => {
+            Move::Batch { client, steps } | Move::All { client, takes: steps } => {
+                let all = matches!(one, Move::All { .. });
                 let Some(Some(asks)) = self.clients.get(*client) else { return Ok(()) };
                 self.world.now = self.subject.now();
-                let expected = self.world.carry_out(*client, steps, self.scale);
+                let expected = self.world.carry_out(*client, steps, all, self.scale);
                 let batch: Vec<Step> = expected.iter().map(|(step, _)| step.clone()).collect();
-                let answers = asks.store.step(&batch).await;
+                let answers = if all {
+                    asks.store.step_all(&batch).await
+                } else {
+                    asks.store.step(&batch).await
+                };
                 let tolerance = self.tolerance(started);
                 for ((step, expected), answer) in expected.into_iter().zip(answers) {
                     self.compare(&step, &expected, answer, tolerance)
@@ -191,19 +196,33 @@ impl<S: Subject> Run<'_, S> {
     ) -> Result<bool, String> {
         let waiters = expected.waiters.len() == found.waiters.len()
             && expected.waiters.iter().zip(&found.waiters).all(|(e, f)| {
-                e.info == f.info && near(Some(e.waiting_for), Some(f.waiting_for), by.time)
+                (e.mode, &e.info) == (f.mode, &f.info)
+                    && near(Some(e.waiting_for), Some(f.waiting_for), by.time)
             });
         Ok(waiters
-            && match (&expected.holder, &found.holder) {
-                (Some(e), Some(f)) => {
-                    let (Some(token), Some(t)) = (e.token, f.token) else { return Ok(false) };
-                    self.same_token(step, token, t, by)?
-                        && near(e.left, f.left, by.time)
-                        && near(e.held_for, f.held_for, by.time)
-                        && e.info == f.info
-                }
-                (e, f) => e.is_none() && f.is_none(),
-            })
+            && expected.kind == found.kind
+            && expected.holders.len() == found.holders.len()
+            && self.same_holders(step, expected, found, by)?)
+    }
+
+    fn same_holders(
+        &mut self,
+        step: &Step,
+        expected: &State,
+        found: &State,
+        by: Tolerance,
+    ) -> Result<bool, String> {
+        for (e, f) in expected.holders.iter().zip(&found.holders) {
+            let (Some(token), Some(t)) = (e.token, f.token) else { return Ok(false) };
+            let alike = self.same_token(step, token, t, by)?
+                && near(e.left, f.left, by.time)
+                && near(e.held_for, f.held_for, by.time)
+                && (e.mode, &e.info) == (f.mode, &f.info);
+            if !alike {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     async fn compare_notices(&mut self, by: Tolerance) -> Result<(), String> {

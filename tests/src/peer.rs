@@ -8,7 +8,8 @@ use std::time::Duration;
 use fencelock::driver::sqlite::SqliteStore;
 use fencelock::options::Options;
 use fencelock::port::{
-    Action, Answer, LeaseStore, LockKey, Notice, Outcome, OwnerId, RuntimeHandle, Step, Take,
+    Action, Answer, Kind, LeaseStore, LockKey, Mode, Notice, Outcome, OwnerId, RuntimeHandle, Step,
+    Take,
 };
 use fencelock::runtime::TokioRuntime;
 use fencelock::{Result, Token};
@@ -66,7 +67,7 @@ impl<S: LeaseStore> Peer<S> {
 
     /// One step.
     pub async fn step(&self, name: &str, owner: OwnerId, action: Action) -> Answer {
-        let step = Step { lock: LockKey::new(name), owner, action };
+        let step = Step { lock: LockKey::new(name), owner, kind: Kind::Mutex, action };
         self.store.step(&[step]).await.remove(0)
     }
 
@@ -127,5 +128,14 @@ impl Place {
 }
 
 fn take(ttl: Duration, wait: bool) -> Action {
-    Action::Take(Take { ttl, wait, block: 1, floor: Token::default(), info: "{}".into() })
+    let (mode, limit) = (Mode::Exclusive, 1);
+    Action::Take(Take {
+        mode,
+        limit,
+        ttl,
+        wait,
+        block: 1,
+        floor: Token::default(),
+        info: "{}".into(),
+    })
 }

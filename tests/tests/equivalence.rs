@@ -104,9 +104,21 @@ fn every_broken_clause_is_seen() {
         Mutant::TombstoneIgnored,
         Mutant::QueueServedFromTheBack,
         Mutant::ExpiryIgnored,
+        Mutant::ReaderBesideWriter,
+        Mutant::WriterBesideReaders,
+        Mutant::ReadersPassWriters,
+        Mutant::TwoUpgradeable,
+        Mutant::UpgradeLetsReadersIn,
+        Mutant::UpgradeBesideReaders,
+        Mutant::UpgradeKeepsToken,
+        Mutant::LateChangeBelieved,
+        Mutant::OnePermitTooMany,
+        Mutant::PermitNeverExpires,
+        Mutant::KindIgnored,
+        Mutant::AllTakesSome,
     ] {
         activate(Some(mutant));
-        let found = search(7, 300, 0, &Scale::moved(), || RedisSubject::new(server.url()));
+        let found = search(7, 600, 0, &Scale::moved(), || RedisSubject::new(server.url()));
         activate(None);
         assert!(found.is_some(), "300 cases do not see this: {}", mutant.describe());
     }

@@ -48,6 +48,28 @@ impl<S: LeaseStore, F: Fn() -> Fault + MaybeSend + MaybeSync + 'static> Chaos<S,
     }
 }
 
+impl<S: LeaseStore, F: Fn() -> Fault + MaybeSend + MaybeSync + 'static> Chaos<S, F> {
+    /// Sends a batch of so many steps through the fault of the moment.
+    async fn struck(&self, count: usize, send: impl Future<Output = Vec<Answer>>) -> Vec<Answer> {
+        let all = |failure: fn(Error) -> Failure| {
+            (0..count).map(|_| Err(failure(unavailable()))).collect()
+        };
+        match (self.choose)() {
+            Fault::None => send.await,
+            Fault::Late(delay) => {
+                self.runtime.sleep_until(self.runtime.now() + delay).await;
+                send.await
+            }
+            Fault::Refused => all(Failure::refused),
+            Fault::RequestLost => all(Failure::unknown),
+            Fault::ReplyLost => {
+                send.await;
+                all(Failure::unknown)
+            }
+        }
+    }
+}
+
 fn unavailable() -> Error {
     Error::new(Code::Unavailable, "the network failed on purpose")
 }
@@ -58,22 +80,11 @@ impl<S: LeaseStore, F: Fn() -> Fault + MaybeSend + MaybeSync + 'static> LeaseSto
     }
 
     async fn step(&self, batch: &[Step]) -> Vec<Answer> {
-        let all = |failure: fn(Error) -> Failure| {
-            batch.iter().map(|_| Err(failure(unavailable()))).collect()
-        };
-        match (self.choose)() {
-            Fault::None => self.store.step(batch).await,
-            Fault::Late(delay) => {
-                self.runtime.sleep_until(self.runtime.now() + delay).await;
-                self.store.step(batch).await
-            }
-            Fault::Refused => all(Failure::refused),
-            Fault::RequestLost => all(Failure::unknown),
-            Fault::ReplyLost => {
-                self.store.step(batch).await;
-                all(Failure::unknown)
-            }
-        }
+        self.struck(batch.len(), self.store.step(batch)).await
+    }
+
+    async fn step_all(&self, batch: &[Step]) -> Vec<Answer> {
+        self.struck(batch.len(), self.store.step_all(batch)).await
     }
 
     async fn listen(&self, sink: NoticeSink) -> Result<()> {

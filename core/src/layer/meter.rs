@@ -57,6 +57,14 @@ impl Count {
     pub fn notices(&self) -> u64 {
         self.0.notices.load(Ordering::Relaxed)
     }
+
+    fn counted(&self, answers: Vec<Answer>) -> Vec<Answer> {
+        let failed = answers.iter().filter(|answer| answer.is_err()).count();
+        self.0.batches.fetch_add(1, Ordering::Relaxed);
+        self.0.steps.fetch_add(answers.len() as u64, Ordering::Relaxed);
+        self.0.unanswered.fetch_add(failed as u64, Ordering::Relaxed);
+        answers
+    }
 }
 
 impl<S: LeaseStore> Meter<S> {
@@ -72,13 +80,11 @@ impl<S: LeaseStore> LeaseStore for Meter<S> {
     }
 
     async fn step(&self, batch: &[Step]) -> Vec<Answer> {
-        let figures = &self.count.0;
-        figures.batches.fetch_add(1, Ordering::Relaxed);
-        figures.steps.fetch_add(batch.len() as u64, Ordering::Relaxed);
-        let answers = self.store.step(batch).await;
-        let failed = answers.iter().filter(|answer| answer.is_err()).count();
-        figures.unanswered.fetch_add(failed as u64, Ordering::Relaxed);
-        answers
+        self.count.counted(self.store.step(batch).await)
+    }
+
+    async fn step_all(&self, batch: &[Step]) -> Vec<Answer> {
+        self.count.counted(self.store.step_all(batch).await)
     }
 
     async fn listen(&self, sink: NoticeSink) -> Result<()> {

@@ -371,7 +371,7 @@ pub trait LeaseStore: MaybeSend + MaybeSync + 'static {
     /// recalls nothing that has been sent.
     fn step(&self, batch: &[Step]) -> impl Future<Output = Vec<Answer>> + MaybeSend;
 
-    /// Carries out Takes of different locks as one: all are granted, or none is (then whatever stands against it is
+    /// Carries out Takes of different locks that do not wait as one: all are granted, or none is (then whatever stands against it is
     /// answered, and `Gone` for the rest). A store that cannot do that for these locks refuses with `unsupported`; then
     /// they are taken one after another.
     fn step_all(&self, batch: &[Step]) -> impl Future<Output = Vec<Answer>> + MaybeSend {

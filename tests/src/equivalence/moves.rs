@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fencelock::Token;
-use fencelock::port::{Action, LockKey, OwnerId, Step, Take};
+use fencelock::port::{Action, Kind, LockKey, Mode, OwnerId, Step, Take};
 use proptest::prelude::*;
 
 use super::world::World;
@@ -69,6 +69,13 @@ pub enum Move {
         /// What it sends.
         steps: Vec<StepPlan>,
     },
+    /// A client takes all locks as one, or none.
+    All {
+        /// Which client.
+        client: usize,
+        /// Its Takes.
+        takes: Vec<StepPlan>,
+    },
     /// So many units of time pass.
     Pass(u32),
     /// A lock is deleted by somebody who is not fencelock.
@@ -88,6 +95,7 @@ pub enum Move {
 pub struct StepPlan {
     lock: u8,
     who: Who,
+    kind: Kind,
     action: ActionPlan,
 }
 
@@ -95,15 +103,16 @@ pub struct StepPlan {
 #[derive(Clone, Copy, Debug)]
 enum Who {
     Owner(u8),
-    Holder,
+    Holder(usize),
     Head,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum ActionPlan {
-    Take { ttl: usize, wait: bool, block: u32, floor: Floor },
+    Take { ttl: usize, wait: bool, block: u32, floor: Floor, share: usize },
     Refresh { ttl: usize },
     Renew { ttl: usize },
+    Change { turn: u32, share: usize, ttl: usize },
     Free { open: bool },
     Leave { tombstone: bool },
     Read,
@@ -116,6 +125,9 @@ enum Floor {
     Above,
     FarAbove,
 }
+
+/// How a read-write lock may be held. Plain readers are the most.
+const SHARES: [Mode; 4] = [Mode::Read, Mode::Write, Mode::Upgradeable, Mode::Read];
 
 /// The lock's key.
 pub(super) fn lock(number: u8) -> LockKey {
@@ -133,11 +145,11 @@ impl StepPlan {
         let lock = lock(self.lock);
         let owner = match self.who {
             Who::Owner(number) => owner(number),
-            Who::Holder => world.holder(&lock).unwrap_or_else(|| owner(0)),
+            Who::Holder(number) => world.holder(&lock, number).unwrap_or_else(|| owner(0)),
             Who::Head => world.head(&lock).unwrap_or_else(|| owner(1)),
         };
         let action = match self.action {
-            ActionPlan::Take { ttl, wait, block, floor } => {
+            ActionPlan::Take { ttl, wait, block, floor, share } => {
                 let floor = match floor {
                     // Where both clocks run, a floor that either clamps to its own is not the same one.
                     Floor::Above | Floor::FarAbove if !scale.high_floors => 0,
@@ -148,17 +160,29 @@ impl StepPlan {
                 };
                 let info = format!("{{\"owner\":\"{owner}\"}}").into();
                 let floor = Token::new(floor);
-                Action::Take(Take { ttl: scale.ttls[ttl], wait, block, floor, info })
+                let (mode, limit) = match self.kind {
+                    Kind::Mutex => (Mode::Exclusive, 1),
+                    Kind::ReadWrite => (SHARES[share], 1),
+                    Kind::Semaphore => (Mode::Permit, share as u32 % 3 + 1),
+                };
+                let ttl = scale.ttls[ttl];
+                Action::Take(Take { mode, limit, ttl, wait, block, floor, info })
             }
             ActionPlan::Refresh { ttl } => Action::Refresh { ttl: scale.ttls[ttl] },
             ActionPlan::Renew { ttl } => Action::Renew { ttl: scale.ttls[ttl] },
+            ActionPlan::Change { turn, share, ttl } => {
+                Action::Change { turn, mode: SHARES[share], ttl: scale.ttls[ttl] }
+            }
             ActionPlan::Free { open } => Action::Free { open },
             ActionPlan::Leave { tombstone } => {
                 Action::Leave { tombstone: tombstone.then_some(scale.tombstone) }
             }
             ActionPlan::Read => Action::Read,
         };
-        Step { lock, owner, action }
+        // Only read-write locks know a change of mode.
+        let change = matches!(action, Action::Change { .. });
+        let kind = if change { Kind::ReadWrite } else { self.kind };
+        Step { lock, owner, kind, action }
     }
 }
 
@@ -167,10 +191,20 @@ pub fn moves(scale: &Scale) -> impl Strategy<Value = Vec<Move>> + use<> {
     let leap = scale.leap;
     // Some runs are nearly all `fair: false`: only there a head is passed over again and again.
     let open = prop_oneof![2 => Just(0.3), 1 => Just(0.95)];
-    open.prop_flat_map(move |open| prop::collection::vec(one(leap, open), 1..50))
+    // Most steps of a run are for locks of one kind.
+    let kind = prop_oneof![
+        3 => Just(Kind::Mutex),
+        3 => Just(Kind::ReadWrite),
+        2 => Just(Kind::Semaphore),
+    ];
+    let run = move |(open, kind)| prop::collection::vec(one(leap, open, kind), 1..50);
+    (open, kind).prop_flat_map(run)
 }
 
-fn one(leap: u32, open: f64) -> impl Strategy<Value = Move> {
+fn one(leap: u32, open: f64, kind: Kind) -> impl Strategy<Value = Move> {
+    let some_kind = prop::sample::select(&[Kind::Mutex, Kind::ReadWrite, Kind::Semaphore][..]);
+    let kind = prop_oneof![30 => Just(kind), 1 => some_kind];
+    let share = 0..SHARES.len();
     let floor = prop_oneof![
         6 => Just(Floor::None),
         1 => Just(Floor::Seen),
@@ -179,36 +213,60 @@ fn one(leap: u32, open: f64) -> impl Strategy<Value = Move> {
     ];
     let ttl = 0..3usize;
     let number = (0..OWNERS).prop_map(Who::Owner);
-    let anyone = prop_oneof![2 => number.clone(), 2 => Just(Who::Holder), 2 => Just(Who::Head)];
-    let take = (ttl.clone(), prop::bool::weighted(0.8), prop_oneof![Just(1u32), Just(16)], floor)
-        .prop_map(|(ttl, wait, block, floor)| ActionPlan::Take { ttl, wait, block, floor });
+    let holder = (0..3usize).prop_map(Who::Holder);
+    let anyone = prop_oneof![2 => number.clone(), 2 => holder.clone(), 2 => Just(Who::Head)];
+    let block = prop_oneof![Just(1u32), Just(16)];
+    let take = (ttl.clone(), prop::bool::weighted(0.8), block, floor, share.clone()).prop_map(
+        |(ttl, wait, block, floor, share)| ActionPlan::Take { ttl, wait, block, floor, share },
+    );
+    let change = (1..4u32, share, ttl.clone()).prop_map(|(turn, share, ttl)| ActionPlan::Change {
+        turn,
+        share,
+        ttl,
+    });
     let refresh = ttl.clone().prop_map(|ttl| ActionPlan::Refresh { ttl });
     let renew = ttl.prop_map(|ttl| ActionPlan::Renew { ttl });
     let free = prop::bool::weighted(open).prop_map(|open| ActionPlan::Free { open });
     let leave = any::<bool>().prop_map(|tombstone| ActionPlan::Leave { tombstone });
     let lock = prop_oneof![5 => Just(0), 1 => 0..LOCKS];
     // What a client sends that releases while others of its own wait: stores may carry it out as one.
-    let pass = (lock.clone(), free.clone(), number.clone(), take.clone()).prop_map(
-        |(lock, free, who, take)| {
-            let free = StepPlan { lock, who: Who::Holder, action: free };
-            vec![free, StepPlan { lock, who, action: take }]
+    let pass = (lock.clone(), kind.clone(), free.clone(), number.clone(), take.clone()).prop_map(
+        |(lock, kind, free, who, take)| {
+            let free = StepPlan { lock, kind, who: Who::Holder(0), action: free };
+            vec![free, StepPlan { lock, kind, who, action: take }]
         },
     );
+    let takes = (number.clone(), take.clone(), take.clone()).prop_map(|(who, first, second)| {
+        let plan = |(lock, action)| {
+            let ActionPlan::Take { ttl, block, floor, share, .. } = action else {
+                unreachable!("only Takes are drawn here")
+            };
+            let action = ActionPlan::Take { ttl, wait: false, block, floor, share };
+            StepPlan { lock, kind: Kind::Mutex, who, action }
+        };
+        (0..LOCKS).zip([first, second]).map(plan).collect()
+    });
     let step = prop_oneof![
         10 => (number.clone(), take.clone()),
         3 => (anyone.clone(), refresh),
         2 => (anyone.clone(), renew),
         2 => (anyone.clone(), free.clone()),
-        6 => (Just(Who::Holder), free),
+        3 => (anyone.clone(), change),
+        6 => (holder, free),
         3 => (anyone.clone(), leave),
         2 => (anyone, Just(ActionPlan::Read)),
     ];
-    let step =
-        (lock.clone(), step).prop_map(|(lock, (who, action))| StepPlan { lock, who, action });
+    let step = (lock.clone(), kind, step).prop_map(|(lock, kind, (who, action))| StepPlan {
+        lock,
+        kind,
+        who,
+        action,
+    });
     let several = prop::collection::vec(step.clone(), 2..5);
     let batch = prop_oneof![6 => prop::collection::vec(step, 1), 2 => several, 1 => pass];
     prop_oneof![
         24 => (0..CLIENTS, batch).prop_map(|(client, steps)| Move::Batch { client, steps }),
+        1 => (0..CLIENTS, takes).prop_map(|(client, takes)| Move::All { client, takes }),
         4 => (1..=leap.min(4)).prop_map(Move::Pass),
         1 => (1..=leap).prop_map(Move::Pass),
         1 => lock.prop_map(|lock| Move::Vanish { lock }),

@@ -9,7 +9,7 @@ use fencelock::driver::redis::RedisStore;
 use fencelock::driver::sqlite::SqliteStore;
 use fencelock::options::Options;
 use fencelock::port::{
-    Action, BoxFuture, Instant, LeaseStore, LockKey, OwnerId, Runtime, RuntimeHandle, Step,
+    Action, BoxFuture, Instant, Kind, LeaseStore, LockKey, OwnerId, Runtime, RuntimeHandle, Step,
 };
 use fencelock::runtime::TokioRuntime;
 use tempfile::TempDir;
@@ -294,6 +294,7 @@ impl Subject for RunningRedis {
         let nothing = Step {
             lock: LockKey::new("nothing"),
             owner: OwnerId::parse(&"0".repeat(32)).expect("32 hexadecimal digits"),
+            kind: Kind::Mutex,
             action: Action::Read,
         };
         store.step(&[nothing]).await[0].as_ref().expect("the server answers");

@@ -28,9 +28,10 @@ impl World {
         self.records.get(lock).map_or(0, |record| record.last)
     }
 
-    /// Who held it when it was last looked at.
-    pub(super) fn holder(&self, lock: &LockKey) -> Option<OwnerId> {
-        Some(self.records.get(lock)?.holder.as_ref()?.owner)
+    /// One of those who held it when it was last looked at.
+    pub(super) fn holder(&self, lock: &LockKey, number: usize) -> Option<OwnerId> {
+        let holders = &self.records.get(lock)?.holders;
+        Some(holders.get(number % holders.len().max(1))?.owner)
     }
 
     /// Who waits first.
@@ -43,16 +44,37 @@ impl World {
         &mut self,
         client: usize,
         plans: &[StepPlan],
+        all: bool,
         scale: &Scale,
     ) -> Vec<(Step, Outcome)> {
         let channel: Arc<str> = client.to_string().into();
         let number = |channel: &str| channel.parse::<usize>().expect("channels are numbers here");
         let connected = self.connected;
         let reachable = |channel: &str| connected[number(channel)];
-        let mut scene =
-            Scene { now: self.now, channel: &channel, reachable: &reachable, notices: Vec::new() };
+        let mut scene = Scene {
+            now: self.now,
+            born: 0,
+            channel: &channel,
+            reachable: &reachable,
+            notices: Vec::new(),
+        };
         let mut done = Vec::new();
-        for plan in plans {
+        if all {
+            let steps: Vec<_> = plans.iter().map(|plan| plan.step(scale, self)).collect();
+            let record = |step| (step, Record::default());
+            let mut records: Vec<_> = steps.iter().map(record).collect();
+            for (step, record) in &mut records {
+                *record = self.records.get(&step.lock).cloned().unwrap_or_default();
+            }
+            let outcomes = Record::apply_all(&mut records, &mut scene);
+            if outcomes.is_ok() {
+                let made = records.into_iter().map(|(step, record)| (step.lock.clone(), record));
+                self.records.extend(made);
+            }
+            let outcomes = outcomes.unwrap_or_else(|none| none);
+            done = steps.iter().cloned().zip(outcomes).collect();
+        }
+        for plan in plans.iter().filter(|_| !all) {
             let step = plan.step(scale, self);
             let record = self.records.entry(step.lock.clone()).or_default();
             let outcome = record.apply(&step, &mut scene);
@@ -67,8 +89,9 @@ impl World {
     /// Somebody deletes the lock behind everybody's back.
     pub(super) fn vanish(&mut self, lock: &LockKey) {
         if let Some(record) = self.records.get_mut(lock)
-            && record.holder.take().is_some()
+            && !record.holders.is_empty()
         {
+            record.holders.clear();
             record.open_since = None;
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use fencelock::Token;
 use fencelock::driver::record::{Record, Scene};
 use fencelock::port::limits::{TICKET_LIFE, TOMBSTONE_LIFE};
-use fencelock::port::{Action, LockKey, Notice, Outcome, OwnerId, Step, Take};
+use fencelock::port::{Action, Kind, LockKey, Mode, Notice, Outcome, OwnerId, Step, Take};
 
 use super::{Answered, Ask, LEASE, Moment, Packet, Phase, Protocol, Request, TICK, Wrong};
 
@@ -27,7 +27,16 @@ fn attempt_of(owner: OwnerId) -> (u8, u8) {
 
 fn take(wait: bool) -> Action {
     let ttl = TICK * u32::from(LEASE);
-    Action::Take(Take { ttl, wait, block: 1, floor: Token::default(), info: "".into() })
+    let (mode, limit) = (Mode::Exclusive, 1);
+    Action::Take(Take {
+        mode,
+        limit,
+        ttl,
+        wait,
+        block: 1,
+        floor: Token::default(),
+        info: "".into(),
+    })
 }
 
 impl Moment {
@@ -72,7 +81,7 @@ impl Moment {
 
     /// What may be asked of the store after every step.
     fn judge(&mut self, now: u64) {
-        if let Some(holder) = &self.record.holder {
+        if let Some(holder) = self.record.holder() {
             let (token, grantee) = (holder.token, attempt_of(holder.owner));
             if (token, grantee) != (self.granted, self.grantee) {
                 if token <= self.granted {
@@ -83,14 +92,14 @@ impl Moment {
         }
         let life = TICKET_LIFE.as_micros() as u64;
         let waits = self.record.tickets.iter().any(|ticket| now < ticket.refreshed + life);
-        if self.record.holder.is_none() && waits && self.record.open_since.is_none() {
+        if self.record.holders.is_empty() && waits && self.record.open_since.is_none() {
             self.wrong = Some(Wrong::Asleep);
         }
     }
 
     /// Whether the store has forgotten every attempt that knows it was undone.
     pub(super) fn nothing_left(&self) -> bool {
-        let holder = self.record.holder.iter().map(|holder| holder.owner);
+        let holder = self.record.holders.iter().map(|holder| holder.owner);
         let waiters = self.record.tickets.iter().map(|ticket| ticket.owner);
         holder.chain(waiters).all(|owner| !self.settled.contains(&attempt_of(owner)))
     }
@@ -116,8 +125,10 @@ fn apply(
 ) -> (Outcome, Vec<Packet>) {
     let channel: Arc<str> = client.to_string().into();
     let reachable = |to: &str| to.parse().is_ok_and(reachable);
-    let mut scene = Scene { now, channel: &channel, reachable: &reachable, notices: Vec::new() };
-    let step = Step { lock: LockKey::new("lock"), owner: owner(client, attempt), action };
+    let mut scene =
+        Scene { now, born: 0, channel: &channel, reachable: &reachable, notices: Vec::new() };
+    let (lock, owner) = (LockKey::new("lock"), owner(client, attempt));
+    let step = Step { lock, owner, kind: Kind::Mutex, action };
     let outcome = record.apply(&step, &mut scene);
     let pushes = scene.notices.into_iter().filter_map(|(_, notice)| {
         let (owner, token) = match notice {

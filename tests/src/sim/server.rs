@@ -90,7 +90,7 @@ impl Server {
     ) -> Carried {
         let now = self.node.wall();
         self.records.retain(|_, record| record.forget_after() > now);
-        let mut scene = Scene { now, channel, reachable, notices: Vec::new() };
+        let mut scene = Scene { now, born: 0, channel, reachable, notices: Vec::new() };
         let at = self.world.now().since(Instant::default());
         let mut answers = Vec::with_capacity(batch.len());
         for step in batch {
@@ -134,7 +134,7 @@ impl Server {
     pub fn delete_hold(&mut self, lock: &LockKey) {
         let mut records = self.records.clone();
         if let Some(record) = records.get_mut(lock) {
-            record.holder = None;
+            record.holders.clear();
         }
         self.replace(records);
     }
@@ -202,7 +202,7 @@ impl Diary<'_> {
     }
 
     fn endings(&mut self, before: &Record, after: &Record) {
-        let holder = |record: &Record| record.holder.as_ref().map(|holder| holder.owner);
+        let holder = |record: &Record| record.holder().map(|holder| holder.owner);
         if let Some(owner) = holder(before).filter(|owner| Some(*owner) != holder(after)) {
             self.note(owner, Change::Ended);
         }
@@ -221,7 +221,7 @@ impl Diary<'_> {
                 self.note(ticket.owner, Change::Queued { channel: ticket.channel.clone() });
             }
         }
-        let grants = |record: &Record| record.holder.as_ref().map(|held| (held.owner, held.token));
+        let grants = |record: &Record| record.holder().map(|held| (held.owner, held.token));
         let Some((owner, token)) = grants(after).filter(|grant| grants(before) != Some(*grant))
         else {
             return;
@@ -237,7 +237,7 @@ impl Diary<'_> {
     }
 
     fn look_for_sleepers(&mut self, record: &Record, now: u64) {
-        if record.holder.is_none()
+        if record.holders.is_empty()
             && record.open_since.is_none()
             && let Some(waiter) = record.tickets.iter().find(|ticket| lives(ticket, now))
         {

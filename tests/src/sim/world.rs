@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use fencelock::port::{Action, OwnerId, Runtime, Step, Take};
+use fencelock::port::{Action, Kind, Mode, OwnerId, Runtime, Step, Take};
 use fencelock::runtime::sim::{Sim, SimNode, Stuck};
 use fencelock::{Client, Gate, Token};
 
@@ -315,6 +315,8 @@ impl World {
         let stranger: Arc<str> = "stranger".into();
         for lock in 0..self.plan.locks() {
             let take = Take {
+                mode: Mode::Exclusive,
+                limit: 1,
                 ttl: Duration::from_secs(1),
                 wait: false,
                 block: 1,
@@ -322,7 +324,8 @@ impl World {
                 info: "".into(),
             };
             let owner = OwnerId::draw(&**self.sim.world());
-            let step = Step { lock: lock_key(lock), owner, action: Action::Take(take) };
+            let (kind, action) = (Kind::Mutex, Action::Take(take));
+            let step = Step { lock: lock_key(lock), owner, kind, action };
             let (answers, _) =
                 self.network.store(|store| store.carry_out(&stranger, &[step], &|_| false));
             if !matches!(answers[..], [Ok(fencelock::port::Outcome::Granted { .. })]) {

@@ -125,7 +125,12 @@ impl Record {
             return Ok(outcomes);
         }
         scene.notices.truncate(told);
-        let none = |outcome| if granted(&outcome) { Outcome::Gone } else { outcome };
+        let none = |outcome| match outcome {
+            Outcome::Granted { .. } => Outcome::Gone,
+            // Of what was not carried out nothing is told in times.
+            Outcome::Held { .. } => Outcome::Held { left: None },
+            other => other,
+        };
         Err(outcomes.into_iter().map(none).collect())
     }
 
@@ -136,6 +141,11 @@ impl Record {
         let buried = self.tombstones.values().copied().max();
         let told = self.watchers.iter().map(|watcher| watcher.refreshed + micros(TICKET_LIFE));
         [held, queued, buried, told.max()].into_iter().flatten().fold(self.counter_until, u64::max)
+    }
+
+    /// The holder of a mutex; of other kinds, whoever was granted first.
+    pub fn holder(&self) -> Option<&Holder> {
+        self.holders.first()
     }
 
     fn in_use(&self, now: u64) -> bool {

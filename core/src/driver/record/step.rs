@@ -145,6 +145,8 @@ impl Record {
         tombstone: Option<Duration>,
         scene: &mut Scene<'_>,
     ) -> Outcome {
+        // Tickets that have ended are not found: a store may have forgotten them with the record.
+        self.drop_dead(scene.now);
         let before = self.tickets.len() + self.holders.len();
         self.tickets.retain(|ticket| ticket.owner != owner);
         if !mutant!(LeaveForgetsHold) {

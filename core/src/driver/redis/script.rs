@@ -67,6 +67,7 @@ const ALL: [Script; 21] = [
 const CALL: &str = "local call = redis.call";
 const TAKE: &str = "return take(read(KEYS[1], KEYS[2], call('GET', KEYS[1]), me))";
 const VOTE: &str = "return vote(read(KEYS[1], KEYS[2], call('GET', KEYS[1]), me))";
+const FREEING: &str = "local me, holder = ARGV[1], call('GET', KEYS[1])";
 const FREE: &str = "
 local lock = read(KEYS[1], KEYS[2], holder, me)
 local word = free(lock, me, ARGV[2] == '1')
@@ -128,12 +129,15 @@ fn parts(Script(call, kind): Script, clock: &str) -> Vec<&str> {
         (Call::Vote, _) => (&[clock, vote, counter], &[watching, taking, voting, VOTE]),
         (Call::Watch, _) => (&[clock], &[watching, include_str!("lua/watch.lua")]),
         (Call::Birth, _) => return vec![CALL, clock, include_str!("lua/birth.lua")],
-        (Call::Free, _) => (&[free, clock], &[watching, freeing, FREE]),
+        (Call::Free, Kind::Mutex) => (&[free, clock], &[watching, freeing, FREE]),
+        (Call::Free, _) => (&[FREEING, clock], &[watching, freeing, FREE]),
         (Call::Pass, _) => {
             let pass = include_str!("lua/pass.lua");
             (&[clock, counter, plain, pass], &[watching, freeing, taking, PASS])
         }
-        (Call::All, _) => (&[clock], &[include_str!("lua/all.lua")]),
+        (Call::All, _) => {
+            (&[clock, include_str!("lua/several.lua")], &[taking, include_str!("lua/all.lua")])
+        }
         (Call::Leave, _) => (&[clock], &[watching, include_str!("lua/leave.lua")]),
         (Call::Tend, _) => (&[clock], &[include_str!("lua/tend.lua")]),
         (Call::Change, _) => (&[clock], &[include_str!("lua/change.lua")]),

@@ -93,9 +93,8 @@ impl Checker {
         for (number, lock) in book.locks.iter_mut().enumerate() {
             let key = lock.key.as_ref().expect("every lock has a key");
             let free = self.network.store(|store| {
-                let held = |record: &Record| {
-                    record.holder.as_ref().is_some_and(|holder| holder.ends > store.now())
-                };
+                let held =
+                    |record: &Record| record.holders.iter().any(|holder| holder.ends > store.now());
                 !store.records().get(key).is_some_and(held)
             });
             if !free {
@@ -141,7 +140,7 @@ impl Checker {
                 else {
                     continue;
                 };
-                let holder = record.holder.iter().filter(|holder| holder.ends > store.now());
+                let holder = record.holders.iter().filter(|holder| holder.ends > store.now());
                 let owners = holder.map(|holder| ("holds", holder.owner));
                 let waits = record.tickets.iter().filter(|ticket| lives(ticket, store.now()));
                 let waits = waits.map(|ticket| ("waits", ticket.owner));
@@ -198,7 +197,7 @@ impl Watched {
 /// Whether the store keeps this lease at this very moment.
 fn backs(record: &Record, store: &Server, claim: &Claim) -> bool {
     let token = claim.token().get();
-    record.holder.as_ref().is_some_and(|holder| {
+    record.holders.iter().any(|holder| {
         holder.ends > store.now() && holder.token <= token && token < holder.token + 64
     })
 }

@@ -15,12 +15,12 @@ local function change()
     if #lock.holds > HOLD_SIZE then
       write_hold(lock, at, HOLD_SIZE, me, MODE_UPGRADING, ends)
       put(lock, 'g', ARGV[5])
-      put(lock, 'h' .. me, struct.pack('<ddd', token, since, turn) .. info)
+      describe(lock, me, token, since, turn, info)
       return queued(lock, #lock.holds / HOLD_SIZE - 1)
     end
     return { GRANTED, become_writer(lock, at, turn), rest }
   end
-  put(lock, 'h' .. me, struct.pack('<ddd', token, since, turn) .. info)
+  describe(lock, me, token, since, turn, info)
   local down = from == MODE_WRITE and (mode == MODE_UPGRADEABLE or mode == MODE_READ)
   if not (down or from == mode or upgradeable and (mode == MODE_UPGRADEABLE or mode == MODE_READ)) then
     return { HELD, left(lock) }

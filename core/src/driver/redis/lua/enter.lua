@@ -27,5 +27,7 @@ local function enter(lock)
     erase(lock, 'h')
   end
   close(lock)
-  lock.kind, lock.holds, lock.soonest, lock.owner, lock.turned = THIS_KIND, '', nil, nil, true
+  lock.kind, lock.holds, lock.soonest, lock.owner = THIS_KIND, '', nil, nil
+  -- A record that is not there is not made for that.
+  lock.turned = lock.kept > 0
 end

@@ -65,12 +65,26 @@ local function admits(lock, mode, limit)
   return mode == MODE_READ or first ~= MODE_UPGRADEABLE
 end
 
+local function describe(lock, owner, token, since, turn, info)
+  lock.described = lock.described or {}
+  lock.described[owner] = { token, since, turn, info }
+  put(lock, 'h' .. owner, struct.pack('<ddd', token, since, turn) .. info)
+end
+
+local function details(lock, owner)
+  local known = lock.described and lock.described[owner]
+  if known then return unpack(known) end
+  local packed = call('HGET', lock.record, 'h' .. owner)
+  local token, since, turn, at = struct.unpack('<ddd', packed)
+  return token, since, turn, sub(packed, at)
+end
+
 local function seat(lock, owner, mode, ttl, block, info, first)
   local ends = now + ttl * 1000
   lock.last, lock.turned = first + block - 1, true
   local at = mode == MODE_UPGRADEABLE and 1 or #lock.holds + 1
   write_hold(lock, at, 0, owner, mode, ends)
-  put(lock, 'h' .. owner, struct.pack('<ddd', first, now, 0) .. info)
+  describe(lock, owner, first, now, 0, info)
   close(lock)
   keep(lock, lock.last + ttl * 1000 * COUNTER_TTLS)
 end
@@ -89,12 +103,6 @@ end
 local function left(lock)
   if foreign(lock) then return call('PTTL', lock.key) end
   return lock.soonest and rest_of(lock.soonest) or 0
-end
-
-local function details(lock, owner)
-  local packed = call('HGET', lock.record, 'h' .. owner)
-  local token, since, turn, at = struct.unpack('<ddd', packed)
-  return token, since, turn, sub(packed, at)
 end
 
 local function held(lock, owner)
@@ -118,7 +126,7 @@ local function become_writer(lock, at, turn)
   local token = next_token(lock)
   lock.last, lock.turned = token, true
   write_hold(lock, at, HOLD_SIZE, owner, MODE_WRITE, ends)
-  put(lock, 'h' .. owner, struct.pack('<ddd', token, since, turn or known) .. info)
+  describe(lock, owner, token, since, turn or known, info)
   keep(lock, token + (ends - now) * COUNTER_TTLS)
   return token
 end

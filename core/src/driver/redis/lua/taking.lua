@@ -1,7 +1,10 @@
 -- Asks for a lock in hand, and writes what has changed of it.
 local function take(lock)
-  if lock.buried and lock.buried > now then return GONE end
   local other = enter(lock)
+  if lock.buried and lock.buried > now then
+    store(lock)
+    return GONE
+  end
   if other then return { CONFLICT, other } end
   local mode, limit = MODE_AND_LIMIT
   if reached > lock.last then
@@ -24,7 +27,7 @@ local function take(lock)
       write(lock, ticket)
     end
     first = next_token(lock)
-    seat(lock, me, mode, ttl, block, ARGV[5], first)
+    seat(lock, me, mode, ttl, block, info, first)
     store(lock)
     return first
   end
@@ -38,7 +41,7 @@ local function take(lock)
     lock.moved, lock.turned = true, true
     write(lock, {
       owner = me, refreshed = now, passed = 0, ttl = ttl, block = block, since = now, mode = mode, limit = limit,
-      channel = ARGV[4], info = ARGV[5],
+      channel = channel, info = info,
     })
   end
   store(lock)
