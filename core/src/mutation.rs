@@ -150,6 +150,8 @@ mod table {
         RenewByMinority,
         /// A token that only some nodes keep is not written to the others.
         TokenNotWrittenBack,
+        /// Writing a token back takes the lock anew where it was given back meanwhile.
+        RaiseTakesAnew,
         /// What a lost vote was granted is not given back.
         LostVoteKept,
         /// What a lost vote was granted is given back only where it is known to be.

@@ -193,6 +193,8 @@ pub struct Vote {
     /// How long the node must have kept its data for its vote to count: the longest lease on the quorum, so that none it
     /// may have forgotten is still believed in.
     pub aged: Duration,
+    /// The owner holds already, and wants its counter raised to the floor: `Gone` if it does not, nothing is taken.
+    pub again: bool,
 }
 
 /// The details of [`Action::Take`].

@@ -48,12 +48,10 @@ impl Place {
     }
 
     async fn act(&self, client: &Client, act: &Act) {
-        let lock = client
-            .lock(lock_key(act.lock).as_str())
-            .ttl(act.ttl)
-            .renew(act.renew)
-            .fair(act.fair)
-            .local(act.local);
+        let lock =
+            client.lock(lock_key(act.lock).as_str()).ttl(act.ttl).renew(act.renew).local(act.local);
+        // Order is the default, and not to be asked for where there is none.
+        let lock = if act.fair { lock } else { lock.fair(false) };
         let lock = match act.max_hold {
             Some(most) => lock.max_hold(most),
             None => lock,

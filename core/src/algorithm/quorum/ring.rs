@@ -169,7 +169,7 @@ impl Ring {
         let mut holds = self.holds.lock();
         let Some(held) = holds.get_mut(&renew.owner) else { return };
         held.healed = true;
-        let vote = Vote { take: held.take.clone(), aged: self.max_ttl };
+        let vote = Vote { take: held.take.clone(), aged: self.max_ttl, again: false };
         drop(holds);
         let step = Step { action: Action::Vote(vote), ..renew.clone() };
         let ring = Arc::clone(self);

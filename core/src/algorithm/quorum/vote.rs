@@ -65,7 +65,7 @@ pub(super) async fn take(ring: &Arc<Ring>, step: &Step, take: &Take) -> Answer {
     let sent = ring.runtime.now();
     let proposed = ring.proposal.lock().make(sent, take.floor);
     let asked = Take { wait: false, floor: proposed, ..take.clone() };
-    let batch: Arc<[Step]> = Arc::new([vote(ring, step, asked)]);
+    let batch: Arc<[Step]> = Arc::new([vote(ring, step, asked, false)]);
     let mut ballot = Ballot::send(ring, vec![batch; nodes], ring.patience(take.ttl));
     let mut votes = Votes::default();
     while votes.granted.len() < majority && votes.against() <= nodes - majority {
@@ -94,8 +94,8 @@ pub(super) async fn take(ring: &Arc<Ring>, step: &Step, take: &Take) -> Answer {
     lost(ring, step, take, votes, &unheard).await
 }
 
-fn vote(ring: &Ring, step: &Step, take: Take) -> Step {
-    let action = Action::Vote(Vote { take, aged: ring.max_ttl });
+fn vote(ring: &Ring, step: &Step, take: Take, again: bool) -> Step {
+    let action = Action::Vote(Vote { take, aged: ring.max_ttl, again });
     Step { action, ..step.clone() }
 }
 
@@ -131,7 +131,7 @@ async fn agree(
         return true;
     }
     let floor = top(token, take);
-    let raise = vote(ring, step, Take { wait: false, floor, ..take.clone() });
+    let raise = vote(ring, step, Take { wait: false, floor, ..take.clone() }, true);
     let look = Step { action: Action::Read, ..step.clone() };
     let raise: Arc<[Step]> = Arc::new([raise, look]);
     let mut batches: Vec<Arc<[Step]>> = vec![Arc::new([]); ring.nodes.len()];

@@ -43,6 +43,9 @@ impl Record {
         let now = scene.now;
         let take = &vote.take;
         let holds = self.holders.iter().any(|holder| holder.owner == owner);
+        if vote.again && !holds && !mutant!(RaiseTakesAnew) {
+            return Outcome::Gone;
+        }
         if !holds && self.gives_way(take.mode, now) {
             return Outcome::Held { left: Some(self.soonest(now)) };
         }

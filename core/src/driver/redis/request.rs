@@ -168,7 +168,7 @@ fn write_arguments(command: &mut Cmd, step: &Step, channel: &str) {
         Action::Vote(vote) => {
             write_take(command, step.kind, &vote.take, channel);
             let aged = u64::try_from(vote.aged.as_micros()).unwrap_or(u64::MAX >> 11);
-            command.arg(aged)
+            command.arg(aged).arg(u8::from(vote.again))
         }
         Action::Watch { mode, info } => command.arg(code::of_mode(*mode)).arg(channel).arg(&**info),
         Action::Refresh { ttl } => command.arg(millis(*ttl)).arg(1),

@@ -17,8 +17,8 @@ use fencelock::runtime::sim::SimNode;
 use fencelock::{Claim, Event, EventKind, Token};
 
 use self::book::{Book, Live, Pending, Shared, Watched};
-use super::network::Network;
 use super::plan::{Act, Plan};
+use super::stores::Stores;
 
 pub use self::note::Note;
 pub use self::violation::{Figures, Rule, Violation};
@@ -27,7 +27,7 @@ pub use self::violation::{Figures, Rule, Violation};
 #[derive(Debug)]
 pub struct Checker {
     world: Arc<SimNode>,
-    network: Network,
+    stores: Stores,
     rules: Rules,
     book: Mutex<Book>,
 }
@@ -67,7 +67,7 @@ impl Checker {
     pub fn new(
         plan: &Plan,
         world: &Arc<SimNode>,
-        network: &Network,
+        stores: &Stores,
         nodes: &[(Arc<SimNode>, Arc<str>)],
         traced: bool,
     ) -> Arc<Self> {
@@ -111,8 +111,8 @@ impl Checker {
             history: traced.then(Vec::new),
             ..Book::default()
         };
-        let (world, network) = (Arc::clone(world), network.clone());
-        Arc::new(Self { world, network, rules, book: Mutex::new(book) })
+        let (world, stores) = (Arc::clone(world), stores.clone());
+        Arc::new(Self { world, stores, rules, book: Mutex::new(book) })
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {
@@ -249,6 +249,10 @@ impl Checker {
         };
         book.live.insert(number, live);
         book.clients[client].idle[lock].0 += 1;
+        if self.stores.vote() {
+            // What the nodes grant is not yet a grant.
+            book.locks[lock].grants += 1;
+        }
         drop(book);
         self.audit();
         let mut book = self.book();

@@ -1,6 +1,8 @@
 -- Votes: as a Take, but a reader does not enter past somebody who wants to be alone.
 local function vote(lock)
-  if not enter(lock) and lock.watch and not (lock.buried and lock.buried > now) then
+  if enter(lock) then return take(lock) end
+  if again and not held(lock, me) then return GONE end
+  if lock.watch and not (lock.buried and lock.buried > now) then
     local mode, limit = MODE_AND_LIMIT
     local all, mine = watchers(lock), held(lock, me)
     if not mine and gives_way(all, mode) then
