@@ -264,6 +264,7 @@ impl World {
     fn fall_ill(&self, node: usize, time: Duration) {
         let until = self.sim.elapsed() + time + self.plan.longest_lease() + Duration::from_secs(2);
         let all = self.stores.fall_ill(node, until);
+        self.checker.shaken(until);
         if all > self.sim.elapsed() {
             self.checker.disturb_all(all);
         }

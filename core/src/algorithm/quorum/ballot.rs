@@ -52,7 +52,7 @@ impl Ballot {
     }
 
     /// The next answer; `None` when nobody is waited for any more.
-    pub(super) async fn next(&mut self) -> Option<(usize, Vec<Answer>)> {
+    pub(super) async fn next(&mut self) -> Option<Return> {
         let (number, batch, answers) = poll_fn(|context| {
             let out = Pin::new(&mut self.out);
             if let Poll::Ready(next) = out.poll_next(context) {
@@ -76,7 +76,7 @@ impl Ballot {
         .await?;
         self.back[number] = true;
         self.ring.noted(number, &batch, &answers);
-        Some((number, answers))
+        Some((number, batch, answers))
     }
 
     /// Has everything gone out, without waiting for an answer.
@@ -107,8 +107,12 @@ impl Drop for Ballot {
             while let Some((number, batch, answers)) = out.next().await {
                 ring.noted(number, &batch, &answers);
                 for (step, answer) in batch.iter().zip(&answers) {
-                    if matches!((&step.action, answer), (Action::Renew { .. }, Ok(Outcome::Gone))) {
-                        ring.heal(number, step);
+                    match (&step.action, answer) {
+                        (Action::Renew { .. }, Ok(Outcome::Gone)) => ring.heal(number, step),
+                        (Action::Vote(vote), answer) if !vote.again => {
+                            ring.late_vote(number, step, answer);
+                        }
+                        _ => {}
                     }
                 }
             }

@@ -19,7 +19,7 @@ use std::time::Duration;
 use futures_util::future::{join, join_all};
 
 use self::ballot::Ballot;
-use self::ring::Ring;
+use self::ring::{Nodes, Ring};
 use self::tally::Tally;
 use crate::error::{Code, Error, Result};
 use crate::port::limits::TOMBSTONE_LIFE;
@@ -101,7 +101,7 @@ impl Quorum {
         timeout: Duration,
     ) -> Result<Self> {
         let count = nodes.len();
-        if count < 3 || count.is_multiple_of(2) {
+        if count < 3 || count.is_multiple_of(2) || count > Nodes::MOST {
             return Err(Self::wrong_number(count));
         }
         Ok(Self(Arc::new(Ring::new(nodes, runtime, max_ttl, timeout))))
@@ -115,7 +115,7 @@ impl Quorum {
     }
 
     /// Runs steps that are decided by counting; one batch for each node.
-    async fn count(&self, batch: Arc<[Step]>) -> Vec<Answer> {
+    async fn count(&self, batch: &[Step], batches: Vec<Arc<[Step]>>) -> Vec<Answer> {
         let ring = &self.0;
         let sent = ring.runtime.now();
         let leases = batch.iter().filter_map(|step| match step.action {
@@ -123,40 +123,61 @@ impl Quorum {
             _ => None,
         });
         let patience = ring.patience(leases.min().unwrap_or(ring.max_ttl));
-        let mut ballot = Ballot::send(ring, vec![batch.clone(); ring.nodes.len()], patience);
+        let mut ballot = Ballot::send(ring, batches, patience);
         let mut tallies: Vec<Tally> = batch.iter().map(|_| Tally::default()).collect();
         while !batch.iter().zip(&tallies).all(|(step, tally)| tally.decided(&step.action, ring)) {
-            let Some((node, answers)) = ballot.next().await else { break };
-            for (tally, answer) in tallies.iter_mut().zip(answers) {
-                tally.count(node, answer);
+            let Some((node, sent, answers)) = ballot.next().await else { break };
+            // A node from which the vote is still out was not told of the hold's end.
+            let mut told = sent.iter().zip(answers).peekable();
+            for (step, tally) in batch.iter().zip(&mut tallies) {
+                if told.peek().is_some_and(|(sent, _)| sent.owner == step.owner)
+                    && let Some((_, answer)) = told.next()
+                {
+                    tally.count(node, answer);
+                }
             }
         }
         ring.took(ring.runtime.now().since(sent));
         drop(ballot);
         let tallies = batch.iter().zip(tallies);
-        tallies.map(|(step, tally)| tally.outcome(ring, step)).collect()
+        tallies.map(|(step, tally)| tally.outcome(ring, step, sent)).collect()
     }
 
     async fn counted(&self, batch: Vec<Step>) -> Vec<Answer> {
         let ring = &self.0;
         let asked = batch.len();
-        let mut more = Vec::new();
         let mut batch = batch;
-        for step in &mut batch {
-            if !matches!(step.action, Action::Free { .. } | Action::Leave { .. }) {
-                continue;
+        let leaves = |step: &&Step| matches!(step.action, Action::Leave { .. });
+        // What was registered for whoever gives up goes with it.
+        let more = batch.iter().filter(leaves).filter_map(|step| ring.waiting.lock().left(step));
+        let more: Vec<Step> = more.collect();
+        batch.extend(more);
+        let mut same: Option<Arc<[Step]>> = None;
+        let ends: Vec<_> = batch
+            .iter()
+            .map(|step| match step.action {
+                Action::Free { .. } | Action::Leave { .. } => ring.give_up(step.owner),
+                _ => None,
+            })
+            .collect();
+        let tombstone = Some(ring.max_ttl.max(TOMBSTONE_LIFE));
+        let plain = |(late, doubtful): &(Nodes, Nodes)| late.is_empty() && doubtful.is_empty();
+        let batches = (0..ring.nodes.len()).map(|node| {
+            if ends.iter().flatten().all(plain) {
+                return same.get_or_insert_with(|| batch.clone().into()).clone();
             }
-            if let Action::Leave { .. } = step.action {
-                // What was registered for whoever gives up goes with it.
-                more.extend(ring.waiting.lock().left(step));
-            }
-            if ring.holds.lock().remove(&step.owner).is_some_and(|held| held.healed) {
-                // It may be on its way to a node that had lost it.
-                step.action = Action::Leave { tombstone: Some(ring.max_ttl.max(TOMBSTONE_LIFE)) };
-            }
-        }
-        batch.append(&mut more);
-        let mut answers = self.count(batch.into()).await;
+            let told =
+                batch.iter().zip(&ends).filter_map(|(step, end)| match (end, &step.action) {
+                    (Some((late, _)), Action::Free { .. }) if late.has(node) => None,
+                    (Some((_, doubtful)), Action::Free { .. }) if doubtful.has(node) => {
+                        Some(Step { action: Action::Leave { tombstone }, ..step.clone() })
+                    }
+                    _ => Some(step.clone()),
+                });
+            told.collect()
+        });
+        let batches = batches.collect();
+        let mut answers = self.count(&batch, batches).await;
         answers.truncate(asked);
         answers
     }

@@ -5,15 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use super::super::hold::deadline;
 use super::no_permits;
 use super::node::{FIRST_PAUSE, LAST_PAUSE, Node};
 use super::proposal::Proposal;
 use super::waiting::Waiting;
 use crate::error::{Code, Error};
-use crate::fence::Token;
 use crate::port::limits::TOMBSTONE_LIFE;
 use crate::port::{
-    Action, Answer, Failure, LeaseHandle, Mode, Outcome, OwnerId, RuntimeHandle, Step, Take, Vote,
+    Action, Answer, Failure, Instant, LeaseHandle, Mode, Outcome, OwnerId, RuntimeHandle, Step,
+    Take, Vote,
 };
 use crate::runtime::sync::Mutex;
 
@@ -37,8 +38,48 @@ pub(super) struct Ring {
 pub(super) struct Held {
     /// What was asked for, with the newest token drawn as the floor.
     pub(super) take: Take,
-    /// Whether it may have been taken once more on some node.
-    pub(super) healed: bool,
+    /// Until when the majority that granted or renewed it last certainly keeps it.
+    pub(super) until: Instant,
+    /// Nodes whose vote has not come back: what they granted is given back when it does.
+    pub(super) late: Nodes,
+    /// Nodes of which it is not known whether they granted, or may yet.
+    pub(super) doubtful: Nodes,
+    /// It was given back, but for the late nodes.
+    pub(super) freed: bool,
+}
+
+/// A set of nodes, by number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Nodes(u64);
+
+impl Nodes {
+    /// More nodes than this no quorum has.
+    pub(super) const MOST: usize = 63;
+
+    pub(super) fn add(&mut self, node: usize) {
+        self.0 |= 1 << node;
+    }
+
+    pub(super) fn remove(&mut self, node: usize) {
+        self.0 &= !(1 << node);
+    }
+
+    pub(super) fn has(self, node: usize) -> bool {
+        self.0 & (1 << node) != 0
+    }
+
+    pub(super) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl FromIterator<usize> for Nodes {
+    fn from_iter<I: IntoIterator<Item = usize>>(nodes: I) -> Self {
+        nodes.into_iter().fold(Self::default(), |mut all, node| {
+            all.add(node);
+            all
+        })
+    }
 }
 
 impl Ring {
@@ -164,32 +205,77 @@ impl Ring {
     }
 
     /// A node does not know a hold of ours: it is taken there once more, so that restarts of one node after the other do
-    /// not end it.
+    /// not end it. While the majority that knew it last still keeps it, nobody else can have held it in between.
     pub(super) fn heal(self: &Arc<Self>, number: usize, renew: &Step) {
         let mut holds = self.holds.lock();
         let Some(held) = holds.get_mut(&renew.owner) else { return };
-        held.healed = true;
+        if held.freed || self.runtime.now() >= held.until {
+            return;
+        }
+        held.doubtful.add(number);
         let vote = Vote { take: held.take.clone(), aged: self.max_ttl, again: false };
         drop(holds);
         let step = Step { action: Action::Vote(vote), ..renew.clone() };
         let ring = Arc::clone(self);
         self.runtime.spawn(Box::pin(async move {
             let answer = ring.nodes[number].store.step(vec![step.clone()]).await.pop();
-            let refused = matches!(
-                answer,
-                Some(Ok(Outcome::Held { .. } | Outcome::Gone | Outcome::Recovering { .. }))
-            );
-            // Given back meanwhile: what was taken is not wanted any more.
-            if !refused && !ring.holds.lock().contains_key(&step.owner) && !mutant!(HealAfterFree) {
-                ring.owe(number, &step);
+            let granted = matches!(answer, Some(Ok(Outcome::Granted { .. })));
+            let unknown = !matches!(answer, Some(Ok(_)));
+            let mut holds = ring.holds.lock();
+            match holds.get_mut(&step.owner) {
+                Some(held) if unknown => held.doubtful.add(number),
+                Some(held) => held.doubtful.remove(number),
+                // Given back meanwhile: what was taken is not wanted any more.
+                None if (granted || unknown) && !mutant!(HealAfterFree) => ring.owe(number, &step),
+                None => {}
             }
         }));
     }
 
+    /// The vote of a node came back after the matter was decided.
+    pub(super) fn late_vote(self: &Arc<Self>, number: usize, step: &Step, answer: &Answer) {
+        let unknown = answer.is_err();
+        let granted = matches!(answer, Ok(Outcome::Granted { .. }));
+        let mut holds = self.holds.lock();
+        let wanted = holds.get_mut(&step.owner).is_some_and(|held| {
+            held.late.remove(number);
+            if unknown {
+                held.doubtful.add(number);
+            }
+            !held.freed
+        });
+        if !wanted {
+            if holds.get(&step.owner).is_some_and(|held| held.late.is_empty()) {
+                holds.remove(&step.owner);
+            }
+            drop(holds);
+            if (granted || unknown) && !mutant!(QuorumFreesWhereGranted) {
+                self.owe(number, step);
+            }
+        }
+    }
+
+    /// A hold is given back. What each node is told: nothing yet where the vote is still out.
+    pub(super) fn give_up(&self, owner: OwnerId) -> Option<(Nodes, Nodes)> {
+        let mut holds = self.holds.lock();
+        let held = holds.get_mut(&owner)?;
+        let (late, doubtful) = (held.late, held.doubtful);
+        held.freed = true;
+        if late.is_empty() {
+            holds.remove(&owner);
+        }
+        Some((late, doubtful))
+    }
+
+    /// A majority keeps `left` of a lease it was asked for at `sent`.
+    pub(super) fn kept(&self, owner: OwnerId, sent: Instant, left: Duration) {
+        if let Some(held) = self.holds.lock().get_mut(&owner) {
+            held.until = held.until.max(deadline(sent, left));
+        }
+    }
+
     /// A hold has been decided: it is ours.
-    pub(super) fn holds(&self, step: &Step, take: &Take, newest: Token) {
-        let take = Take { floor: newest, ..take.clone() };
-        let held = Held { take, healed: false };
-        self.holds.lock().insert(step.owner, held);
+    pub(super) fn holds(&self, owner: OwnerId, held: Held) {
+        self.holds.lock().insert(owner, held);
     }
 }

@@ -7,7 +7,7 @@ use super::no_majority;
 use super::ring::Ring;
 use crate::error::Error;
 use crate::fence::Token;
-use crate::port::{Action, Answer, Failure, Outcome, State, Step};
+use crate::port::{Action, Answer, Failure, Instant, Outcome, State, Step};
 
 /// The answers so far.
 #[derive(Default)]
@@ -56,25 +56,27 @@ impl Tally {
     }
 
     /// The quorum's answer.
-    pub(super) fn outcome(self, ring: &Arc<Ring>, step: &Step) -> Answer {
+    pub(super) fn outcome(self, ring: &Arc<Ring>, step: &Step, sent: Instant) -> Answer {
         let (nodes, majority) = (ring.nodes.len(), ring.majority());
         let unknown = |failure| Err(Failure::unknown(no_majority(ring, failure)));
         match step.action {
             Action::Renew { .. } | Action::Change { .. } => {
                 let enough = if mutant!(RenewByMinority) { 1 } else { majority };
                 if self.granted.len() >= enough {
-                    self.gone.iter().for_each(|node| ring.heal(*node, step));
                     let token = self.granted.iter().map(|(_, token, _)| *token).max();
                     let left =
                         kept(self.granted.iter().map(|(.., left)| *left).collect(), majority);
+                    ring.kept(step.owner, sent, left);
+                    self.gone.iter().for_each(|node| ring.heal(*node, step));
                     return Ok(Outcome::Granted { token: token.unwrap_or_default(), left });
                 }
                 if self.gone.len() > nodes - majority {
                     // A minority may still keep it, for nobody.
-                    ring.holds.lock().remove(&step.owner);
+                    ring.give_up(step.owner);
                     (0..nodes).for_each(|node| ring.owe(node, step));
                     return Ok(Outcome::Gone);
                 }
+                self.gone.iter().for_each(|node| ring.heal(*node, step));
                 let other = self.other.filter(|_| self.granted.len() + self.others >= majority);
                 other.map_or_else(|| unknown(self.failure), Ok)
             }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::super::hold::deadline;
 use super::ballot::Ballot;
 use super::no_majority;
-use super::ring::Ring;
+use super::ring::{Held, Nodes, Ring};
 use super::tally::kept;
 use super::waiting::queued;
 use crate::error::{Code, Error};
@@ -69,7 +70,7 @@ pub(super) async fn take(ring: &Arc<Ring>, step: &Step, take: &Take) -> Answer {
     let mut ballot = Ballot::send(ring, vec![batch; nodes], ring.patience(take.ttl));
     let mut votes = Votes::default();
     while votes.granted.len() < majority && votes.against() <= nodes - majority {
-        let Some((node, mut answers)) = ballot.next().await else { break };
+        let Some((node, _, mut answers)) = ballot.next().await else { break };
         votes.count(node, answers.pop());
     }
     if mutant!(UnknownVoteCounts) {
@@ -81,17 +82,24 @@ pub(super) async fn take(ring: &Arc<Ring>, step: &Step, take: &Take) -> Answer {
     ring.took(ring.runtime.now().since(sent));
     if votes.granted.len() >= majority && agree(ring, step, take, &votes, (sent, proposed)).await {
         let token = votes.token();
-        ring.holds(step, take, top(token, take));
+        let left = kept(votes.granted.iter().map(|(.., left)| *left).collect(), majority);
+        let held = Held {
+            take: Take { floor: top(token, take), ..take.clone() },
+            until: deadline(sent, left),
+            late: ballot.awaited().collect(),
+            doubtful: votes.failures.iter().map(|(node, _)| *node).collect(),
+            freed: false,
+        };
+        ring.holds(step.owner, held);
         let more = ring.waiting.lock().won(step, take.mode.is_exclusive());
         if let Some(step) = more {
             tell_all(ring, step);
         }
-        let left = kept(votes.granted.iter().map(|(.., left)| *left).collect(), majority);
         return Ok(Outcome::Granted { token, left });
     }
-    let unheard: Vec<usize> = ballot.awaited().collect();
+    // What is granted late is given back when it is known.
     drop(ballot);
-    lost(ring, step, take, votes, &unheard).await
+    lost(ring, step, take, votes).await
 }
 
 fn vote(ring: &Ring, step: &Step, take: Take, again: bool) -> Step {
@@ -138,7 +146,7 @@ async fn agree(
     lagging.iter().for_each(|node| batches[*node] = raise.clone());
     let mut ballot = Ballot::send(ring, batches, ring.patience(take.ttl));
     while stored < ring.majority() {
-        let Some((_, answers)) = ballot.next().await else { return false };
+        let Some((.., answers)) = ballot.next().await else { return false };
         if let [Ok(Outcome::Granted { .. }), Ok(Outcome::State(State { last, .. }))] = answers[..] {
             stored += usize::from(last >= floor);
         }
@@ -156,17 +164,11 @@ fn recovering_nodes(left: Duration) -> Error {
 }
 
 /// The vote was not won: what was granted is given back, and whoever waits is told when it is worth asking again.
-async fn lost(
-    ring: &Arc<Ring>,
-    step: &Step,
-    take: &Take,
-    votes: Votes,
-    unheard: &[usize],
-) -> Answer {
+async fn lost(ring: &Arc<Ring>, step: &Step, take: &Take, votes: Votes) -> Answer {
     let (nodes, majority) = (ring.nodes.len(), ring.majority());
     if votes.conflicts.len() > nodes - majority {
         let kind = votes.conflicts[0];
-        give_back(ring, step, &votes, unheard, None, take).await;
+        give_back(ring, step, &votes, None, take).await;
         return Ok(Outcome::Conflict { kind });
     }
     let heard = votes.granted.len() + votes.held.len() + votes.conflicts.len();
@@ -177,7 +179,7 @@ async fn lost(
         let recovering = votes.recovering.iter().min().copied();
         let failure = votes.failures.first().map(|(_, error)| error.clone());
         ring.waiting.lock().left(step).into_iter().for_each(|step| tell_all(ring, step));
-        give_back(ring, step, &votes, unheard, None, take).await;
+        give_back(ring, step, &votes, None, take).await;
         return Err(Failure::refused(match recovering {
             Some(left) if failure.is_none() => recovering_nodes(left),
             _ => no_majority(ring, failure),
@@ -189,7 +191,7 @@ async fn lost(
     let more = majority.saturating_sub(votes.granted.len()).saturating_sub(1);
     let left = ends.get(more).or(ends.last()).copied().unwrap_or(Some(Duration::ZERO));
     if !take.wait {
-        give_back(ring, step, &votes, unheard, None, take).await;
+        give_back(ring, step, &votes, None, take).await;
         return Ok(Outcome::Held { left });
     }
     let split = votes.held.len() < majority;
@@ -199,7 +201,7 @@ async fn lost(
         action: Action::Watch { mode: take.mode, info: take.info.clone() },
         ..step.clone()
     };
-    let (free, ahead, foreign) = give_back(ring, step, &votes, unheard, Some(watch), take).await;
+    let (free, ahead, foreign) = give_back(ring, step, &votes, Some(watch), take).await;
     let splits = ring.waiting.lock().splits(&step.lock, split);
     let longest = ring.round_trip().max(Duration::from_micros(200)) * (4 << splits.min(6));
     let rest = ring.jitter(longest.min(take.ttl / 4));
@@ -215,20 +217,18 @@ async fn give_back(
     ring: &Arc<Ring>,
     step: &Step,
     votes: &Votes,
-    unheard: &[usize],
     watch: Option<Step>,
     take: &Take,
 ) -> (bool, u32, bool) {
     let tombstone = Some(take.ttl.max(TOMBSTONE_LIFE));
     let leave = |tombstone| Step { action: Action::Leave { tombstone }, ..step.clone() };
-    let failed = votes.failures.iter().map(|(node, _)| *node);
-    let doubtful: Vec<usize> = unheard.iter().copied().chain(failed).collect();
+    let doubtful: Nodes = votes.failures.iter().map(|(node, _)| *node).collect();
     let granted = |node: usize| votes.granted.iter().any(|(granted, ..)| *granted == node);
     let batches: Vec<Arc<[Step]>> = (0..ring.nodes.len())
         .map(|node| {
             let undo = if mutant!(LostVoteKept) {
                 None
-            } else if doubtful.contains(&node) {
+            } else if doubtful.has(node) {
                 (!mutant!(QuorumFreesWhereGranted)).then(|| leave(tombstone))
             } else {
                 granted(node).then(|| leave(None))
@@ -244,7 +244,7 @@ async fn give_back(
         return (false, 0, false);
     }
     while answered < ring.majority() {
-        let Some((_, mut answers)) = ballot.next().await else { break };
+        let Some((.., mut answers)) = ballot.next().await else { break };
         match answers.pop() {
             Some(Ok(Outcome::Queued { ahead, foreign, .. })) => {
                 first = first.min(ahead);

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::holder::{admits, left};
 use super::{Record, Scene, micros};
 use crate::port::limits::TICKET_LIFE;
-use crate::port::{Mode, Notice, Outcome, OwnerId, Vote, WaiterView};
+use crate::port::{Mode, Notice, Outcome, OwnerId, Take, Vote, WaiterView};
 
 /// Somebody to tell when the lock is given back.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -41,7 +41,7 @@ impl Watcher {
 impl Record {
     pub(super) fn vote(&mut self, owner: OwnerId, vote: &Vote, scene: &mut Scene<'_>) -> Outcome {
         let now = scene.now;
-        let take = &vote.take;
+        let take = &Take { wait: false, ..vote.take.clone() };
         let holds = self.holders.iter().any(|holder| holder.owner == owner);
         if vote.again && !holds && !mutant!(RaiseTakesAnew) {
             return Outcome::Gone;

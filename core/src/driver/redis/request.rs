@@ -166,7 +166,8 @@ fn write_arguments(command: &mut Cmd, step: &Step, channel: &str) {
     match &step.action {
         Action::Take(take) => write_take(command, step.kind, take, channel),
         Action::Vote(vote) => {
-            write_take(command, step.kind, &vote.take, channel);
+            let take = Take { wait: false, ..vote.take.clone() };
+            write_take(command, step.kind, &take, channel);
             let aged = u64::try_from(vote.aged.as_micros()).unwrap_or(u64::MAX >> 11);
             command.arg(aged).arg(u8::from(vote.again))
         }

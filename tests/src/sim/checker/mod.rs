@@ -172,6 +172,13 @@ impl Checker {
         }
     }
 
+    /// A node of the quorum fails: a hold that only a bare majority granted may be lost with it, until `until`.
+    pub fn shaken(&self, until: Duration) {
+        for watched in &mut self.book().clients {
+            watched.unhealthy = watched.unhealthy.max(until);
+        }
+    }
+
     /// The same for all.
     pub fn disturb_all(&self, until: Duration) {
         let clients = self.book().clients.len();
