@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use clap::ValueEnum;
 use fencelock::Token;
-use fencelock::port::{HolderView, State, WaiterView};
+use fencelock::port::{HolderView, Kind, Mode, State, WaiterView};
 use serde::{Deserialize, Serialize};
 
 /// How a result is written.
@@ -22,17 +22,20 @@ pub(crate) const JSON: &str = "\
 JSON of a lock (times are whole milliseconds; fields may be added, none is renamed or removed):
   name        the lock
   state       \"held\" or \"free\"
+  kind        what it is in use as: \"mutex\", \"read_write\" or \"semaphore\"
   last_token  the newest fencing token drawn, 0 if none is known
-  holder      null, or
+  holder      the first of the holders, or null
+  holders     in the order of their tokens, each with
+    mode        \"exclusive\", \"read\", \"write\", \"upgradeable\" or \"permit\"
     token       its fencing token; null if the holder is not fencelock's
     left_ms     what is left of its lease; null if it has no end
     held_ms     how long it has held, null if not known;  since: the same as a UTC time
     host, pid, app, language, label, metadata
                 who it is, as it says itself; null where it says nothing
-  waiters     in their order, each with position (from 1), waiting_ms and who it is";
+  waiters     in their order, each with position (from 1), mode, waiting_ms and who it is";
 
 /// Who a holder or waiter says it is. What is missing or of another type counts as not said.
-#[derive(Default, Deserialize, Serialize)]
+#[derive(Clone, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub(crate) struct Who {
     host: Option<String>,
@@ -47,13 +50,16 @@ pub(crate) struct Who {
 pub(crate) struct LockView {
     name: String,
     state: &'static str,
+    kind: Kind,
     last_token: Token,
     holder: Option<Holder>,
+    holders: Vec<Holder>,
     waiters: Vec<Waiter>,
 }
 
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 struct Holder {
+    mode: Mode,
     token: Option<Token>,
     left_ms: Option<u64>,
     held_ms: Option<u64>,
@@ -65,6 +71,7 @@ struct Holder {
 #[derive(Serialize)]
 struct Waiter {
     position: usize,
+    mode: Mode,
     waiting_ms: u64,
     #[serde(flatten)]
     who: Who,
@@ -72,11 +79,14 @@ struct Waiter {
 
 impl LockView {
     pub(crate) fn new(name: String, state: State) -> Self {
+        let holders: Vec<_> = state.holders.iter().map(Holder::new).collect();
         Self {
             name,
-            state: if state.holder.is_some() { "held" } else { "free" },
+            state: if holders.is_empty() { "free" } else { "held" },
+            kind: state.kind,
             last_token: state.last,
-            holder: state.holder.as_ref().map(Holder::new),
+            holder: holders.first().cloned(),
+            holders,
             waiters: (1..)
                 .zip(state.waiters)
                 .map(|(at, waiter)| Waiter::new(at, &waiter))
@@ -93,28 +103,19 @@ impl LockView {
                 lines.push(format!("{name} is free; the store knows nothing of it"));
             }
             None => lines.push(format!("{name} is free; its last token was {}", self.last_token)),
-            Some(holder) => {
-                lines.push(format!("{name} is held"));
-                let mut fact = |what: &str, text: &str| lines.push(format!("  {what:<8} {text}"));
-                fact("holder", &holder.who.describe());
-                if let Some(label) = &holder.who.label {
-                    fact("label", &clean(label));
-                }
-                for (key, value) in &holder.who.metadata {
-                    fact("", &format!("{}: {}", clean(key), clean(value)));
-                }
-                if let (Some(since), Some(held)) = (&holder.since, holder.held_ms) {
-                    fact("since", &format!("{since} ({} ago)", time(held)));
-                }
-                fact("token", &holder.token.map_or("none".to_owned(), |token| token.to_string()));
-                fact("lease", &holder.lease());
+            Some(_) => {
+                lines.push(match self.holders.len() {
+                    _ if self.kind == Kind::Mutex => format!("{name} is held"),
+                    count => format!("{name} is held as a {}, {count} at once", self.kind),
+                });
+                lines.extend(self.holders.iter().flat_map(|holder| holder.facts(self.kind)));
             }
         }
         if !self.waiters.is_empty() {
             lines.push(format!("  {:<8} {}", "waiters", self.waiters.len()));
         }
         let width = self.waiters.len().to_string().len();
-        for Waiter { position, waiting_ms, who } in &self.waiters {
+        for Waiter { position, waiting_ms, who, .. } in &self.waiters {
             let waiting = time(*waiting_ms);
             lines.push(format!("  {:<8} {position:>width$}. {waiting:>7}  {}", "", who.describe()));
         }
@@ -143,12 +144,32 @@ impl Holder {
     fn new(holder: &HolderView) -> Self {
         let since = holder.held_for.and_then(|held| SystemTime::now().checked_sub(held));
         Self {
+            mode: holder.mode,
             token: holder.token,
             left_ms: holder.left.map(millis),
             held_ms: holder.held_for.map(millis),
             since: since.map(|since| humantime::format_rfc3339_millis(since).to_string()),
             who: Who::read(&holder.info),
         }
+    }
+
+    /// What is known of it, a line each.
+    fn facts(&self, kind: Kind) -> Vec<String> {
+        let mut lines = Vec::new();
+        let mut fact = |what: &str, text: &str| lines.push(format!("  {what:<8} {text}"));
+        fact(if kind == Kind::Mutex { "holder" } else { mode(self.mode) }, &self.who.describe());
+        if let Some(label) = &self.who.label {
+            fact("label", &clean(label));
+        }
+        for (key, value) in &self.who.metadata {
+            fact("", &format!("{}: {}", clean(key), clean(value)));
+        }
+        if let (Some(since), Some(held)) = (&self.since, self.held_ms) {
+            fact("since", &format!("{since} ({} ago)", time(held)));
+        }
+        fact("token", &self.token.map_or("none".to_owned(), |token| token.to_string()));
+        fact("lease", &self.lease());
+        lines
     }
 
     fn lease(&self) -> String {
@@ -159,7 +180,8 @@ impl Holder {
 impl Waiter {
     fn new(position: usize, waiter: &WaiterView) -> Self {
         let who = Who::read(&waiter.info);
-        Self { position, waiting_ms: millis(waiter.waiting_for), who }
+        let (mode, waiting_ms) = (waiter.mode, millis(waiter.waiting_for));
+        Self { position, mode, waiting_ms, who }
     }
 }
 
@@ -182,6 +204,17 @@ impl Who {
             text.extend([" (", &clean(language), ")"]);
         }
         text
+    }
+}
+
+/// How somebody holds, as one word of a line.
+fn mode(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Exclusive => "holder",
+        Mode::Read => "reader",
+        Mode::Write => "writer",
+        Mode::Upgradeable => "upgrades",
+        Mode::Permit => "permit",
     }
 }
 

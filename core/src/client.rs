@@ -9,11 +9,13 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::algorithm::Core;
+use crate::all::All;
 use crate::error::{Error, Result};
 use crate::event::{Event, Events};
 use crate::lock::Lock;
 use crate::options::{Options, check_name};
 use crate::port::{Capabilities, LeaseHandle, LeaseStore, LockKey, Mode, RuntimeHandle};
+use crate::scope::Scope;
 #[cfg(feature = "tokio")]
 use crate::url::StoreUrl;
 
@@ -122,6 +124,21 @@ impl Client {
     /// back when its lease has ended. Clients may ask with different limits, each is served by its own.
     pub fn permits(&self, name: &str, limit: u32) -> Lock {
         self.lock(name).permits(limit)
+    }
+
+    /// Several mutexes as one: all or nothing, in a global order.
+    pub fn all(&self, names: impl IntoIterator<Item = impl AsRef<str>>) -> All {
+        All::new(self.clone(), names)
+    }
+
+    /// A new scope: whoever holds a lock in it may enter again.
+    pub fn scope(&self) -> Scope {
+        Scope::new(self.clone())
+    }
+
+    /// A mutex that may be entered again through this value and its clones: a lock in a [scope](Client::scope) of its own.
+    pub fn reentrant(&self, name: &str) -> Lock {
+        self.scope().lock(name)
     }
 
     /// The names of the locks the store knows, in order. An empty prefix: all.

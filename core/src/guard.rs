@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use crate::algorithm::{Core, GivenUp, Local};
+use crate::algorithm::{Core, GivenUp, Local, Share};
 use crate::error::{Code, Error, Result};
 use crate::event::Event;
 use crate::fence::Token;
@@ -70,6 +70,8 @@ pub struct Guard {
 pub struct Claim {
     core: Arc<Core>,
     local: Local,
+    /// Its part of a scope's hold.
+    share: Option<Arc<Share>>,
 }
 
 impl Claim {
@@ -91,7 +93,7 @@ impl Claim {
     /// Whether the lock may be relied on at this very moment. Compares the clock at every call, so it is right also after
     /// the process was frozen.
     pub fn is_held(&self) -> bool {
-        self.local.hold.is_held() && self.local.hold.serves(self.local.number)
+        self.local.hold.is_held() && self.serves()
     }
 
     /// How long the lock may still be relied on if it were not renewed any more; zero once it is lost.
@@ -106,7 +108,7 @@ impl Claim {
         if self.is_held() {
             return Ok(());
         }
-        if !self.local.hold.serves(self.local.number) {
+        if !self.serves() {
             return Err(Error::not_held().with("name", self.name()));
         }
         let message =
@@ -130,6 +132,17 @@ impl Claim {
 }
 
 impl Claim {
+    /// Whether its guard has not been given back.
+    fn serves(&self) -> bool {
+        let given_back = self.share.as_ref().is_some_and(|share| share.has_left());
+        self.local.hold.serves(self.local.number) && !given_back
+    }
+
+    /// Gives its part of a scope's hold back; whether the hold is to end with it.
+    fn leave(&self) -> bool {
+        self.share.as_ref().is_none_or(|share| share.leave())
+    }
+
     pub(crate) async fn extend(&self, ttl: Duration) -> Result<()> {
         check_ttl("ttl", ttl)?;
         self.core.extend(&self.local, ttl).await
@@ -137,13 +150,19 @@ impl Claim {
 
     /// Completes when there is nothing left to lose: true if the lock was lost, false if the guard was given back before.
     pub(crate) async fn ended(&self) -> bool {
-        self.core.ended(&self.local).await
+        let left = || self.share.as_ref().is_some_and(|share| share.has_left());
+        !left() && self.core.ended(&self.local).await && !left()
     }
 }
 
 impl Guard {
     pub(crate) fn new(core: Arc<Core>, local: Local) -> Self {
-        Self { claim: Claim { core, local }, released: false }
+        Self { claim: Claim { core, local, share: None }, released: false }
+    }
+
+    /// One of several guards of a scope's hold.
+    pub(crate) fn shared(core: Arc<Core>, local: Local, share: Share) -> Self {
+        Self { claim: Claim { core, local, share: Some(Arc::new(share)) }, released: false }
     }
 
     /// A look at this guard for somebody else: a task that writes, a signal that fires when the lock is lost.
@@ -162,7 +181,7 @@ impl Guard {
     ///
     /// A guard that reads plainly cannot be upgraded (`unsupported`): two that tried would wait for each other for ever.
     pub async fn upgrade(&mut self) -> Result<()> {
-        let Claim { core, local } = &mut self.claim;
+        let Claim { core, local, .. } = &mut self.claim;
         if !local.hold.serves(local.number) {
             return Err(Error::not_held().with("name", local.hold.lock.as_str()));
         }
@@ -176,7 +195,7 @@ impl Guard {
     /// beside it. It keeps its token. After an error the guard is the lesser reader all the same, and the store is told
     /// so until it confirms.
     pub async fn downgrade(&mut self, mode: Mode) -> Result<()> {
-        let Claim { core, local } = &self.claim;
+        let Claim { core, local, .. } = &self.claim;
         if !local.hold.serves(local.number) {
             return Err(Error::not_held().with("name", local.hold.lock.as_str()));
         }
@@ -186,7 +205,15 @@ impl Guard {
     /// Frees the lock and tells how that went. If this future is dropped, the lock is freed all the same.
     pub async fn release(mut self) -> Released {
         self.released = true;
-        let Claim { core, local } = &self.claim;
+        if !self.claim.leave() {
+            // Others of its scope hold on.
+            return if self.claim.local.hold.is_held() {
+                Released::Released
+            } else {
+                Released::AlreadyLost
+            };
+        }
+        let Claim { core, local, .. } = &self.claim;
         core.events.emit(|| Event::released(local.hold.lock.as_str(), local.token));
         match core.give_up(local) {
             GivenUp::Passed => Released::Released,
@@ -207,8 +234,9 @@ impl std::ops::Deref for Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        if !self.released || mutant!(LateLocalDropFreesNext) {
-            let Claim { core, local } = &self.claim;
+        let ends = !self.released && self.claim.leave();
+        if ends || self.released && mutant!(LateLocalDropFreesNext) {
+            let Claim { core, local, .. } = &self.claim;
             core.events.emit(|| Event::released(local.hold.lock.as_str(), local.token));
             core.abandon(local);
         }

@@ -28,6 +28,7 @@
 pub mod mutation;
 
 mod algorithm;
+mod all;
 #[cfg(feature = "tokio")]
 pub mod blocking;
 mod client;
@@ -43,10 +44,12 @@ pub mod options;
 pub mod port;
 mod released;
 pub mod runtime;
+mod scope;
 #[cfg(feature = "tokio")]
 mod url;
 
 pub use algorithm::Quorum;
+pub use all::{All, AllGuard};
 #[cfg(feature = "tokio")]
 pub use client::connect;
 pub use client::{Client, ClientBuilder};
@@ -56,3 +59,4 @@ pub use fence::{Gate, Token};
 pub use guard::{Claim, Guard, Pending};
 pub use lock::Lock;
 pub use released::Released;
+pub use scope::Scope;

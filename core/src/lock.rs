@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::future::{Either, select};
 use serde_json::Value;
 
-use crate::algorithm::{Core, Target, Terms, Wait};
+use crate::algorithm::{Core, Counts, Member, Target, Terms, Wait};
 use crate::client::Client;
 use crate::error::{Code, Error, Result};
 use crate::guard::{Claim, Guard, Pending};
@@ -27,6 +27,8 @@ pub struct Lock {
     limit: u32,
     /// Whether somebody asked for order, be it as a client's default.
     ordered: bool,
+    /// The scope in which it may be entered again.
+    scope: Option<Arc<Counts>>,
     /// The first mistake made in setting it up.
     mistake: Option<Error>,
 }
@@ -42,8 +44,25 @@ impl Lock {
             mode: Mode::Exclusive,
             limit: 1,
             ordered,
+            scope: None,
             mistake,
         }
+    }
+
+    /// The same lock, for a scope.
+    pub(crate) fn within(mut self, scope: Arc<Counts>) -> Self {
+        self.scope = Some(scope);
+        self
+    }
+
+    /// The wait its options say.
+    pub(crate) fn patience(&self) -> Option<Duration> {
+        self.options.wait
+    }
+
+    /// What it is among several.
+    pub(crate) fn member(&self) -> Result<Member> {
+        Ok(Member { lock: self.target(self.key()?), terms: self.terms() })
     }
 
     /// The same name, held in another mode.
@@ -138,12 +157,7 @@ impl Lock {
     fn acquire_for(&self, wait: Option<Duration>) -> Pending<Guard> {
         let lock = self.clone();
         Pending::new(async move {
-            let wait = match wait {
-                None => Wait::Forever,
-                Some(Duration::ZERO) => Wait::Try,
-                Some(wait) => Wait::Until(lock.core().runtime.now() + wait),
-            };
-            let guard = lock.attempt(wait).await?;
+            let guard = lock.attempt(Wait::of(wait, &*lock.core().runtime)).await?;
             guard.ok_or_else(|| {
                 Error::new(Code::Timeout, "the lock is held by somebody else, and the wait is zero")
                     .with("name", &*lock.name)
@@ -202,10 +216,20 @@ impl Lock {
     }
 
     async fn attempt(&self, wait: Wait) -> Result<Option<Guard>> {
-        let key = self.key()?;
-        let local = self.core().acquire(&self.target(key), self.terms(), wait).await;
-        let local = local.map_err(|error| error.with("name", &*self.name))?;
-        Ok(local.map(|local| Guard::new(self.core().clone(), local)))
+        let (core, lock, terms) = (self.core(), self.target(self.key()?), self.terms());
+        let guard = match &self.scope {
+            None => {
+                let local = core.acquire(&lock, terms, wait).await;
+                local.map(|local| local.map(|local| Guard::new(core.clone(), local)))
+            }
+            Some(scope) => {
+                let entered = core.enter(scope, &lock, terms, wait).await;
+                entered.map(|entered| {
+                    entered.map(|(local, share)| Guard::shared(core.clone(), local, share))
+                })
+            }
+        };
+        guard.map_err(|error| error.with("name", &*self.name))
     }
 
     /// A store without order says so where somebody asks for it; a default is no wish.

@@ -160,6 +160,12 @@ mod table {
         QuorumForgetsDebts,
         /// A hold that is taken once more on a node stays there though it was freed meanwhile.
         HealAfterFree,
+        /// The first guard of a scope that is given back frees the hold of all.
+        ReentrantFreesEarly,
+        /// A guard of a scope that is given back twice counts twice.
+        ReentrantReleasedTwice,
+        /// Several as one are returned though the first was lost while the last was waited for.
+        AllWithoutALook,
         /// The gate lets older tokens pass.
         GateLetsOlderPass,
     }

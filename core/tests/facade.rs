@@ -52,8 +52,9 @@ impl Host {
         let client = self.facade.client();
         loop {
             let state = client.lock("x").inspect().await.unwrap();
-            let left = (self.facade.load(), client.load(), state.holder, state.waiters.len());
-            if left == ((0, 0, 0), (0, 0), None, 0) {
+            let left =
+                (self.facade.load(), client.load(), state.holders.len(), state.waiters.len());
+            if left == ((0, 0, 0), (0, 0), 0, 0) {
                 return;
             }
             tokio::task::yield_now().await;

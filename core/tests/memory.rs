@@ -90,7 +90,7 @@ async fn a_cancelled_waiter_leaves_nothing() {
     let guard = tokio::time::timeout(500 * MS, b.lock("x").acquire()).await.expect("free").unwrap();
     assert_eq!(guard.release().await, Released::Released);
     let state = a.lock("x").inspect().await.unwrap();
-    assert_eq!((state.holder, state.waiters.len()), (None, 0));
+    assert_eq!((state.holders.len(), state.waiters.len()), (0, 0));
 }
 
 #[tokio::test]

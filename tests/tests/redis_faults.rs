@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
 use fencelock::options::Options;
-use fencelock::port::{Action, Applied, Failure, LeaseStore, LockKey, Notice, Outcome, Step};
+use fencelock::port::{Action, Applied, Failure, Kind, LeaseStore, LockKey, Notice, Outcome, Step};
 use fencelock::{Code, Error};
 use fencelock_tests::bare::{Bare, PATIENCE, TTL, take};
 use fencelock_tests::proxy::Proxy;
@@ -117,7 +117,12 @@ async fn a_key_that_is_no_lock_is_a_conflict_and_stays_as_it_is() {
     // In one script with others, it fails alone.
     let () = admin.rpush("other", 7).unwrap();
     let owner = client.hold("mine").await;
-    let renew = |lock| Step { lock: LockKey::new(lock), owner, action: Action::Renew { ttl: TTL } };
+    let renew = |lock| Step {
+        lock: LockKey::new(lock),
+        owner,
+        kind: Kind::Mutex,
+        action: Action::Renew { ttl: TTL },
+    };
     let answers = client.store.step(&[renew("other"), renew("mine"), renew("none")]).await;
     assert_failure(answers[0].as_ref().unwrap_err(), Applied::No, Code::Conflict);
     assert!(matches!(answers[1], Ok(Outcome::Granted { .. })), "{answers:?}");
@@ -189,7 +194,8 @@ async fn scripts_that_were_flushed_are_loaded_again() {
     let owner = client.hold("orders").await;
     let () = redis::cmd("SCRIPT").arg("FLUSH").exec(&mut admin).unwrap();
     let other = client.owner();
-    let step = |lock, owner, action| Step { lock: LockKey::new(lock), owner, action };
+    let step =
+        |lock, owner, action| Step { lock: LockKey::new(lock), owner, kind: Kind::Mutex, action };
     let answers = client
         .store
         .step(&[
@@ -256,7 +262,7 @@ async fn a_take_that_arrives_after_its_undo_is_refused() {
     drop(held);
     until("the late Take arrives", || calls() > before).await;
     let Outcome::State(state) = client.ask("orders", owner, Action::Read).await else { panic!() };
-    assert_eq!((state.holder, state.waiters), (None, vec![]));
+    assert_eq!((state.holders, state.waiters), (vec![], vec![]));
     client.hold("orders").await;
 }
 

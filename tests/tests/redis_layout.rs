@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fencelock::driver::redis::RedisStore;
 use fencelock::options::Options;
-use fencelock::port::{Action, LeaseStore, LockKey, Notice, Outcome, OwnerId, Step};
+use fencelock::port::{Action, Kind, LeaseStore, LockKey, Notice, Outcome, OwnerId, Step};
 use fencelock_tests::bare::{Bare, TTL, take};
 use fencelock_tests::servers::RedisServer;
 use redis::Commands;
@@ -94,7 +94,8 @@ async fn a_contended_pair_costs_two_scripts() {
 async fn a_free_and_the_take_behind_it_are_one_script() {
     let server = RedisServer::start();
     let (client, mut admin) = (connect(&server).await, server.admin());
-    let step = |owner, action| Step { lock: LockKey::new("orders"), owner, action };
+    let (lock, kind) = (LockKey::new("orders"), Kind::Mutex);
+    let step = |owner, action| Step { lock: lock.clone(), owner, kind, action };
     let pass = async |from, to| {
         let free = step(from, Action::Free { open: false });
         client.store.step(&[free, step(to, take(true))]).await
@@ -130,6 +131,7 @@ async fn many_leases_are_renewed_by_few_scripts() {
         let step = |(number, owner)| Step {
             lock: LockKey::new(format!("orders:{number}")),
             owner,
+            kind: Kind::Mutex,
             action: action.clone(),
         };
         owners.enumerate().map(step).collect()
@@ -226,7 +228,8 @@ async fn a_foreign_holder_is_respected_and_polled_for() {
     let queued = client.ask("orders", owner, Action::Refresh { ttl: TTL }).await;
     assert!(matches!(queued, Outcome::Queued { left: None, foreign: true, .. }), "{queued:?}");
     let Outcome::State(state) = client.ask("orders", owner, Action::Read).await else { panic!() };
-    assert_eq!(state.holder.map(|holder| (holder.token, holder.left)), Some((None, None)));
+    let holders: Vec<_> = state.holders.iter().map(|held| (held.token, held.left)).collect();
+    assert_eq!(holders, [(None, None)]);
     for action in [Action::Free { open: false }, Action::Renew { ttl: TTL }] {
         assert_eq!(client.ask("orders", client.owner(), action).await, Outcome::Gone);
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use futures_channel::oneshot;
 use futures_util::future::{Either, select};
@@ -13,7 +14,7 @@ use super::lease::Attempt;
 use super::target::Target;
 use crate::error::{Code, Error, Result};
 use crate::event::Event;
-use crate::port::Instant;
+use crate::port::{Instant, Runtime};
 use crate::runtime::sync::Mutex;
 
 /// How long an acquire waits.
@@ -23,6 +24,17 @@ pub(crate) enum Wait {
     Try,
     Until(Instant),
     Forever,
+}
+
+impl Wait {
+    /// From now on so long; `None`: for ever.
+    pub(crate) fn of(wait: Option<Duration>, runtime: &dyn Runtime) -> Self {
+        match wait {
+            None => Self::Forever,
+            Some(Duration::ZERO) => Self::Try,
+            Some(wait) => Self::Until(runtime.now() + wait),
+        }
+    }
 }
 
 impl Core {

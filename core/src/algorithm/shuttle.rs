@@ -13,13 +13,13 @@ use ::shuttle::{check_pct, check_random, future, thread};
 use super::core::Core;
 use super::hold::Terms;
 use super::renew::{Turn, Wheel};
-use super::{GivenUp, Wait};
+use super::{GivenUp, Target, Wait};
 use crate::driver::memory::Memory;
 use crate::event::Events;
 use crate::fence::Token;
 use crate::port::{
-    Action, BoxFuture, Instant, LeaseHandle, LockKey, Notice, Outcome, OwnerId, Runtime,
-    RuntimeHandle, Step,
+    Action, BoxFuture, Instant, Kind, LeaseHandle, LockKey, Mode, Notice, Outcome, OwnerId,
+    Runtime, RuntimeHandle,
 };
 use crate::runtime::sync::Mutex;
 
@@ -54,6 +54,8 @@ impl Runtime for Still {
 
 fn terms(local: u32) -> Terms {
     Terms {
+        mode: Mode::Exclusive,
+        limit: 1,
         ttl: Duration::from_secs(30),
         renew: true,
         max_hold: None,
@@ -61,6 +63,10 @@ fn terms(local: u32) -> Terms {
         local,
         info: "".into(),
     }
+}
+
+fn target() -> Target {
+    Target { key: LockKey::new("x"), kind: Kind::Mutex }
 }
 
 async fn core(memory: &Memory, runtime: &RuntimeHandle) -> Arc<Core> {
@@ -81,13 +87,13 @@ async fn release(core: &Arc<Core>, local: &super::Local) {
 }
 
 /// Nothing is held, queued or waited for on the store.
-async fn assert_free(core: &Core, key: &LockKey, runtime: &RuntimeHandle) {
+async fn assert_free(core: &Core, lock: &Target, runtime: &RuntimeHandle) {
     let owner = OwnerId::draw(&**runtime);
-    let step = Step { lock: key.clone(), owner, action: Action::Read };
+    let step = lock.step(owner, Action::Read);
     let Some(Ok(Outcome::State(state))) = core.store.step(vec![step]).await.pop() else {
         panic!("no state")
     };
-    assert_eq!((state.holder, state.waiters.len()), (None, 0));
+    assert_eq!((state.holders.len(), state.waiters.len()), (0, 0));
     assert_eq!(core.load(), (0, 0));
 }
 
@@ -111,7 +117,7 @@ fn world(local: u32, gives_up: GivesUp) {
             core(&memory, &runtime).await,
             core(&memory, &runtime).await,
         ];
-        let key = LockKey::new("x");
+        let key = target();
         let inside = Arc::new(AtomicU64::new(0));
         let newest = Arc::new(AtomicU64::new(0));
         let threads: VecDeque<_> = (0..4)
@@ -190,7 +196,7 @@ fn the_wheel_sleeps_through_nothing() {
             let wheel = Arc::new(Wheel::new(runtime.clone()));
             let owners = [OwnerId::draw(&*runtime), OwnerId::draw(&*runtime)];
             for owner in owners {
-                wheel.ask(owner, LockKey::new("x"), terms(0));
+                wheel.ask(owner, target(), terms(0));
                 let queued = Outcome::Queued {
                     last: Token::default(),
                     left: None,

@@ -12,7 +12,6 @@ use shuttle::sync as imp;
 pub(crate) struct Mutex<T>(imp::Mutex<T>);
 
 impl<T> Mutex<T> {
-    #[cfg(any(feature = "redis", feature = "sqlite", feature = "sim"))]
     pub(crate) fn new(value: T) -> Self {
         Self(imp::Mutex::new(value))
     }

@@ -1,5 +1,7 @@
 //! One world, run from its plan to its end.
 
+mod outage;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -240,48 +242,10 @@ impl World {
                 checker.deleted(lock);
                 self.stores.first().store(|store| store.delete_hold(&lock_key(lock)));
             }
-            Fault::NodeRestart(node, time, loss) => {
-                self.fall_ill(node, time + self.plan.max_ttl);
-                self.restart(&self.stores.all()[node], time, loss);
-            }
-            Fault::NodeStall(node, time) => {
-                self.fall_ill(node, time);
-                let server = self.stores.all()[node].server();
-                server.pause();
-                self.after(time, move || server.resume());
-            }
-            Fault::NodeCut(node, client, time) => {
-                self.fall_ill(node, time);
-                let (network, channel) =
-                    (self.stores.all()[node].clone(), self.nodes[client].1.clone());
-                network.cut(&channel);
-                self.after(time, move || network.heal(&channel));
+            Fault::NodeRestart(..) | Fault::NodeStall(..) | Fault::NodeCut(..) => {
+                self.inflict_on_node(fault);
             }
         }
-    }
-
-    /// A node cannot be relied on for this time, nor until it has been asked again and has the holds of the others.
-    fn fall_ill(&self, node: usize, time: Duration) {
-        let until = self.sim.elapsed() + time + self.plan.longest_lease() + Duration::from_secs(2);
-        let all = self.stores.fall_ill(node, until);
-        self.checker.shaken(until);
-        if all > self.sim.elapsed() {
-            self.checker.disturb_all(all);
-        }
-    }
-
-    fn restart(&self, network: &Network, away: Duration, loss: Loss) {
-        network.take_down();
-        let network = network.clone();
-        self.after(away, move || {
-            match loss {
-                Loss::Nothing => {}
-                Loss::Everything => network.store(Server::wipe),
-                Loss::SinceSnapshot => network.store(Server::restore),
-            }
-            network.store(Server::start_anew);
-            network.bring_up();
-        });
     }
 
     /// How long a store that broke its word keeps clients from what they could rely on otherwise.

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::*;
-use crate::port::{Action, Applied, BoxFuture, Instant, Outcome, OwnerId, Runtime, Take};
+use crate::port::{
+    Action, Applied, BoxFuture, Instant, Kind, Mode, Outcome, OwnerId, Runtime, Take,
+};
 use crate::runtime::TokioRuntime;
 
 /// The real platform, its wall clock some time ahead.
@@ -56,7 +58,10 @@ fn take(store: &SqliteStore, name: &str, info: &str) -> Step {
     Step {
         lock: LockKey::new(name),
         owner: OwnerId::draw(&*store.runtime),
+        kind: Kind::Mutex,
         action: Action::Take(Take {
+            mode: Mode::Exclusive,
+            limit: 1,
             ttl: Duration::from_secs(1),
             wait: false,
             block: 1,

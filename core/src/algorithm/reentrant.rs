@@ -1,0 +1,167 @@
+//! Hold counts of a scope: whoever holds a lock in it enters again without asking the store.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use event_listener::Event;
+use futures_util::future::{Either, select};
+
+use super::acquire::Wait;
+use super::cohort::Local;
+use super::core::Core;
+use super::hold::Terms;
+use super::target::Target;
+use crate::error::{Code, Error, Result};
+use crate::runtime::sync::Mutex;
+
+/// What the users of one scope hold, and how often.
+#[derive(Default)]
+pub(crate) struct Counts {
+    entries: Mutex<BTreeMap<Target, Entry>>,
+    changed: Event,
+}
+
+enum Entry {
+    /// Somebody of the scope asks.
+    Asked,
+    Held {
+        local: Local,
+        count: u64,
+    },
+}
+
+/// One guard's share of a scope's hold.
+pub(crate) struct Share {
+    counts: Arc<Counts>,
+    lock: Target,
+    left: AtomicBool,
+}
+
+impl Share {
+    /// Whether it was given back.
+    pub(crate) fn has_left(&self) -> bool {
+        self.left.load(Ordering::Acquire)
+    }
+
+    /// Gives it back; whether it was the last one, so that the hold ends.
+    pub(crate) fn leave(&self) -> bool {
+        if self.left.swap(true, Ordering::AcqRel) && !mutant!(ReentrantReleasedTwice) {
+            return false;
+        }
+        let mut entries = self.counts.entries.lock();
+        let Some(Entry::Held { count, .. }) = entries.get_mut(&self.lock) else { return false };
+        *count -= 1;
+        let last = *count == 0 || mutant!(ReentrantFreesEarly);
+        if last {
+            entries.remove(&self.lock);
+        }
+        last
+    }
+}
+
+impl Core {
+    /// Gets the lock in a scope: at once if the scope holds it, else like anybody.
+    pub(crate) async fn enter(
+        self: &Arc<Self>,
+        counts: &Arc<Counts>,
+        lock: &Target,
+        terms: Terms,
+        wait: Wait,
+    ) -> Result<Option<(Local, Share)>> {
+        let share =
+            || Share { counts: counts.clone(), lock: lock.clone(), left: AtomicBool::new(false) };
+        loop {
+            let changed = counts.changed.listen();
+            let entered = counts.enter(lock)?;
+            match entered {
+                Entered::Again(local) => {
+                    let share = share();
+                    if terms.ttl > local.hold.ttl()
+                        && let Err(error) = self.extend(&local, terms.ttl).await
+                    {
+                        share.leave();
+                        return Err(error);
+                    }
+                    return Ok(Some((local, share)));
+                }
+                Entered::First => {
+                    let asking = Asking { counts, lock };
+                    let local = self.acquire(lock, terms, wait).await?;
+                    return Ok(local.map(|local| {
+                        asking.won(&local);
+                        (local, share())
+                    }));
+                }
+                Entered::Wait => match wait {
+                    Wait::Try => return Ok(None),
+                    Wait::Forever => changed.await,
+                    Wait::Until(end) => {
+                        if let Either::Right(_) =
+                            select(changed, self.runtime.sleep_until(end)).await
+                        {
+                            let message = "the lock was not granted within the wait; another task of this scope asks for it";
+                            return Err(Error::new(Code::Timeout, message));
+                        }
+                    }
+                },
+            }
+        }
+    }
+}
+
+/// What a scope says to one more who wants in.
+enum Entered {
+    /// It holds the lock.
+    Again(Local),
+    /// Ask for it.
+    First,
+    /// Another one of the scope asks.
+    Wait,
+}
+
+impl Counts {
+    fn enter(&self, lock: &Target) -> Result<Entered> {
+        let mut entries = self.entries.lock();
+        match entries.get_mut(lock) {
+            None => {
+                entries.insert(lock.clone(), Entry::Asked);
+                Ok(Entered::First)
+            }
+            Some(Entry::Asked) => Ok(Entered::Wait),
+            Some(Entry::Held { local, count }) if local.hold.is_held() => {
+                *count += 1;
+                Ok(Entered::Again(local.clone()))
+            }
+            Some(Entry::Held { .. }) => {
+                let message =
+                    "this scope lost the lock; give its guards back before it is asked for again";
+                Err(Error::new(Code::Lost, message).with("name", lock.as_str()))
+            }
+        }
+    }
+}
+
+/// The first of a scope on its way to the lock.
+struct Asking<'a> {
+    counts: &'a Counts,
+    lock: &'a Target,
+}
+
+impl Asking<'_> {
+    fn won(&self, local: &Local) {
+        let held = Entry::Held { local: local.clone(), count: 1 };
+        self.counts.entries.lock().insert(self.lock.clone(), held);
+    }
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        let mut entries = self.counts.entries.lock();
+        if let Some(Entry::Asked) = entries.get(self.lock) {
+            entries.remove(self.lock);
+        }
+        drop(entries);
+        self.counts.changed.notify(usize::MAX);
+    }
+}

@@ -1,0 +1,166 @@
+//! Several locks as one: in one step where the store can, else one after another in a global order, so that no two ever
+//! wait for each other. All or nothing.
+
+use std::sync::Arc;
+
+use super::acquire::Wait;
+use super::cohort::{Entry, Local};
+use super::core::Core;
+use super::hold::Terms;
+use super::target::Target;
+use crate::error::{Code, Error, Result};
+use crate::event::Event;
+use crate::port::limits::TOMBSTONE_LIFE;
+use crate::port::{Action, Answer, Applied, Outcome, OwnerId, Take};
+
+/// One lock of several.
+pub(crate) struct Member {
+    pub lock: Target,
+    pub terms: Terms,
+}
+
+impl Core {
+    /// Gets all of them, in the order of their names, or none: `None` if the caller does not wait and one is not free.
+    pub(crate) async fn acquire_all(
+        self: &Arc<Self>,
+        members: &[Member],
+        wait: Wait,
+    ) -> Result<Option<Vec<Local>>> {
+        loop {
+            if self.is_closed() {
+                return Err(Error::closed());
+            }
+            match self.take_as_one(members).await {
+                AsOne::Won(locals) => return Ok(Some(locals)),
+                AsOne::Refused if wait == Wait::Try => return Ok(None),
+                AsOne::Failed(error) if !error.retryable() || wait == Wait::Try => {
+                    return Err(error);
+                }
+                AsOne::Refused | AsOne::Failed(_) | AsOne::Unable => {}
+            }
+            let mut won = Won { core: self, locals: Vec::new() };
+            for Member { lock, terms } in members {
+                match self.acquire(lock, terms.clone(), wait).await? {
+                    Some(local) => won.locals.push(local),
+                    None => return Ok(None),
+                }
+            }
+            // The first may have been lost while the last was waited for.
+            if won.locals.iter().all(|local| local.hold.is_held()) || mutant!(AllWithoutALook) {
+                return Ok(Some(std::mem::take(&mut won.locals)));
+            }
+        }
+    }
+
+    /// One request for all, if nobody of this client is there yet.
+    async fn take_as_one(self: &Arc<Self>, members: &[Member]) -> AsOne {
+        let mut asked = Asked { core: self, attempts: Vec::new(), doubtful: false };
+        for Member { lock, terms } in members {
+            if !matches!(self.cohorts.lock().enter(lock, terms, false), Entry::Lead) {
+                return AsOne::Refused;
+            }
+            let owner = OwnerId::draw(&*self.runtime);
+            self.wheel.ask(owner, lock.clone(), terms.clone());
+            asked.attempts.push((lock, owner));
+        }
+        let steps = members.iter().zip(&asked.attempts).map(|(member, (lock, owner))| {
+            let Terms { mode, limit, ttl, ref info, .. } = member.terms;
+            let (block, floor) = (member.terms.block(), self.floors.of(&lock.key));
+            let take = Take { mode, limit, ttl, wait: false, block, floor, info: info.clone() };
+            lock.step(*owner, Action::Take(take))
+        });
+        let batch = steps.collect();
+        let sent = self.runtime.now();
+        asked.doubtful = true;
+        let answers = self.store.step_all(batch).await;
+        let mut holds = Vec::new();
+        for ((lock, owner), answer) in asked.attempts.iter().zip(&answers) {
+            let Ok(Outcome::Granted { token, left }) = *answer else { continue };
+            self.floors.saw(&lock.key, token);
+            holds.extend(self.wheel.granted(*owner, token, sent, left));
+        }
+        if holds.len() < members.len() {
+            asked.doubtful = answers.iter().any(may_hold);
+            return reason(answers);
+        }
+        asked.attempts.clear();
+        let seat = |hold: Arc<_>| self.cohorts.lock().seat(hold, self.runtime.now());
+        let locals: Vec<_> = holds.into_iter().map(seat).collect();
+        for local in &locals {
+            self.floors.saw(&local.hold.lock.key, local.hold.newest_token());
+            if local.hold.is_lost() {
+                self.vacate(&local.hold);
+            }
+            self.events.emit(|| Event::granted(local.hold.lock.as_str(), local.token));
+        }
+        AsOne::Won(locals)
+    }
+}
+
+/// How a request for all ended.
+enum AsOne {
+    Won(Vec<Local>),
+    /// One of them is not free.
+    Refused,
+    /// These are not taken as one on this store.
+    Unable,
+    Failed(Error),
+}
+
+/// Whether something may lie on the store after this answer.
+fn may_hold(answer: &Answer) -> bool {
+    match answer {
+        Ok(outcome) => matches!(outcome, Outcome::Granted { .. }),
+        Err(failure) => failure.applied == Applied::Unknown,
+    }
+}
+
+fn reason(answers: Vec<Answer>) -> AsOne {
+    for answer in answers {
+        match answer {
+            Ok(Outcome::Conflict { kind }) => {
+                let message =
+                    format!("one of the names is in use as a {kind}; use one kind for one name");
+                return AsOne::Failed(Error::new(Code::Conflict, message));
+            }
+            Err(failure) if failure.error.code() == Code::Unsupported => return AsOne::Unable,
+            Err(failure) => return AsOne::Failed(failure.error),
+            Ok(_) => {}
+        }
+    }
+    AsOne::Refused
+}
+
+/// Attempts under way; taken back unless they were won.
+struct Asked<'a> {
+    core: &'a Arc<Core>,
+    attempts: Vec<(&'a Target, OwnerId)>,
+    /// Whether a request is out whose outcome is not known to be nothing.
+    doubtful: bool,
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        for (lock, owner) in &self.attempts {
+            self.core.wheel.remove(*owner);
+            if self.doubtful && !mutant!(CancelForgets) {
+                self.core.leave_later(lock, *owner, Some(TOMBSTONE_LIFE));
+            }
+            self.core.pass_leadership(lock, None);
+        }
+    }
+}
+
+/// Locks won one after another; given back unless all are.
+struct Won<'a> {
+    core: &'a Arc<Core>,
+    locals: Vec<Local>,
+}
+
+impl Drop for Won<'_> {
+    fn drop(&mut self) {
+        for local in self.locals.iter().rev() {
+            self.core.abandon(local);
+        }
+    }
+}
