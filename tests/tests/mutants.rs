@@ -13,6 +13,17 @@ fn family_for(mutant: Mutant) -> Option<Family> {
     match mutant {
         Mutant::LatePushBelieved => Some(Family::Replay),
         Mutant::LostHoldPassedOn => Some(Family::Tiny),
+        Mutant::AmnesiacVotes => Some(Family::Amnesia),
+        Mutant::QuorumTooSmall
+        | Mutant::LostVoteKept
+        | Mutant::QuorumFreesWhereGranted
+        | Mutant::RaiseTakesAnew => Some(Family::Quorum),
+        Mutant::QuorumLeftOfBest | Mutant::UnknownVoteCounts | Mutant::RenewByMinority => {
+            Some(Family::Votes)
+        }
+        Mutant::TokenNotWrittenBack | Mutant::QuorumForgetsDebts | Mutant::HealAfterFree => {
+            Some(Family::Minority)
+        }
         _ => None,
     }
 }

@@ -13,7 +13,7 @@ use fencelock::{Client, Gate, Token};
 use super::actor::{Place, freeze};
 use super::checker::{Checker, Figures, Rule, Violation, lock_key};
 use super::network::Network;
-use super::plan::{Fault, Loss, Plan};
+use super::plan::{Fault, Plan};
 use super::server::{Change, Server};
 use super::stores::Stores;
 

@@ -77,7 +77,8 @@ pub(super) async fn take(ring: &Arc<Ring>, step: &Step, take: &Take) -> Answer {
         let left = take.ttl;
         let unknown: Vec<_> =
             ballot.awaited().chain(votes.failures.iter().map(|(node, _)| *node)).collect();
-        votes.granted.extend(unknown.into_iter().map(|node| (node, Token::default(), left)));
+        let token = votes.token();
+        votes.granted.extend(unknown.into_iter().map(|node| (node, token, left)));
     }
     ring.took(ring.runtime.now().since(sent));
     if votes.granted.len() >= majority && agree(ring, step, take, &votes, (sent, proposed)).await {

@@ -23,6 +23,10 @@
 //! | `h<owner>` | packed: its token, since when, the number of its newest change of mode, what it says of itself |
 //! | `g` | where the client of an upgrade under way listens |
 //!
+//! On a node of a quorum there are also the field `v` (who is told when the lock is given back, MessagePack: owner id, mode,
+//! channel, since, refreshed, info) and one key for all locks, the birth mark `fencelock:born`: the run of the server, and
+//! since when it has kept its data. A Vote costs a Take and a GET.
+//!
 //! A string under `K` that is neither is a foreign holder. No string under `K` is a free lock, whatever took it away.
 //!
 //! What a script costs, in commands as the server counts them (`INFO commandstats`), the call itself included:
@@ -66,8 +70,8 @@ use self::script::Texts;
 use crate::error::{Code, Error, Result};
 use crate::options::Options;
 use crate::port::{
-    Action, Answer, Capabilities, Failure, Fence, Kind, LeaseStore, LockKey, NoticeSink, OwnerId,
-    RuntimeHandle, Step,
+    Action, Answer, Capabilities, Failure, Fence, Kind, LeaseStore, LockKey, NoticeSink, Outcome,
+    OwnerId, RuntimeHandle, Step,
 };
 
 /// One client's view of a Redis server, over one connection.
@@ -191,8 +195,11 @@ impl RedisStore {
             };
             request.answers(reply, &self.link.address, &mut answers);
         }
-        if answers.iter().any(|answer| matches!(answer, Ok(request::UNBORN))) {
-            self.birth.gone();
+        for (step, answer) in batch.iter().zip(&mut answers) {
+            if let (Action::Vote(vote), Ok(request::UNBORN)) = (&step.action, &*answer) {
+                self.birth.gone();
+                *answer = Ok(Outcome::Recovering { left: vote.aged });
+            }
         }
         answers
     }
