@@ -11,7 +11,7 @@ use crate::algorithm::{Core, Member, Wait};
 use crate::client::Client;
 use crate::error::{Code, Error, Result};
 use crate::fence::Token;
-use crate::guard::{Guard, Pending};
+use crate::guard::{Claim, Guard, Pending};
 use crate::lock::Lock;
 use crate::released::Released;
 
@@ -133,6 +133,11 @@ impl AllGuard {
     /// The fencing token of one of the locks: each resource is handed its own.
     pub fn token(&self, name: &str) -> Option<Token> {
         self.guards.iter().find(|(known, _)| known == name).map(|(_, guard)| guard.token())
+    }
+
+    /// A look at one of the guards for somebody else: a task that writes, a signal that fires when that lock is lost.
+    pub fn claim(&self, name: &str) -> Option<Claim> {
+        self.guards.iter().find(|(known, _)| known == name).map(|(_, guard)| guard.claim())
     }
 
     /// The locks and their fencing tokens, in the order of the names.

@@ -162,8 +162,6 @@ mod table {
         HealAfterFree,
         /// The first guard of a scope that is given back frees the hold of all.
         ReentrantFreesEarly,
-        /// A guard of a scope that is given back twice counts twice.
-        ReentrantReleasedTwice,
         /// Several as one are returned though the first was lost while the last was waited for.
         AllWithoutALook,
         /// The gate lets older tokens pass.

@@ -186,7 +186,7 @@ async fn nothing_left(url: &str) {
     let end = Instant::now() + AFTER_DEATH;
     loop {
         let state = client.lock(LOCK).inspect().await.unwrap();
-        if state.holder.is_none() && state.waiters.is_empty() {
+        if state.holders.is_empty() && state.waiters.is_empty() {
             break;
         }
         assert!(Instant::now() < end, "left of the dead: {state:?}");

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use fencelock::{Client, Code, Released};
-use fencelock_tests::servers::redis::RedisServer;
+use fencelock_tests::servers::RedisServer;
 
 const MS: Duration = Duration::from_millis(1);
 /// The longest lease, and so how long a node that was restarted does not vote.

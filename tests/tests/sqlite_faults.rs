@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use fencelock::options::Options;
-use fencelock::port::{Action, Answer, Applied, LeaseStore, LockKey, Notice, Outcome, Step};
+use fencelock::port::{Action, Answer, Applied, Kind, LeaseStore, LockKey, Notice, Outcome, Step};
 use fencelock::{Code, Error, Token};
 use fencelock_tests::peer::Peer;
 use fencelock_tests::place::{Actor, Place};
@@ -188,6 +188,7 @@ async fn a_writer_that_stays_makes_the_step_fail_with_nothing_done() {
     let free = |at| Step {
         lock: LockKey::new(format!("busy{at}")),
         owner,
+        kind: Kind::Mutex,
         action: Action::Renew { ttl: TTL },
     };
     let before = peer.runtime.now();
@@ -205,7 +206,7 @@ async fn a_writer_that_stays_makes_the_step_fail_with_nothing_done() {
     token(&peer.try_take("busy", TTL).await.1);
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let Ok(Outcome::State(state)) = peer.step("busy", owner, Action::Read).await else { panic!() };
-    assert!(state.holder.is_some());
+    assert!(!state.holders.is_empty());
 }
 
 #[tokio::test]
@@ -232,8 +233,12 @@ async fn a_row_that_is_no_lock_is_a_conflict_and_spoils_no_other() {
         token(&answer);
         let statement = format!("UPDATE fencelock_lock SET {damage} WHERE name = 'torn'");
         assert_eq!(place.plain().execute(&statement, []).unwrap(), 1, "{damage}");
-        let renew =
-            |name| Step { lock: LockKey::new(name), owner, action: Action::Free { open: false } };
+        let renew = |name| Step {
+            lock: LockKey::new(name),
+            owner,
+            kind: Kind::Mutex,
+            action: Action::Free { open: false },
+        };
         let mut answers = peer.store.step(&[renew("torn"), renew("whole")]).await;
         assert!(matches!(answers.pop(), Some(Ok(Outcome::Gone))), "{damage}");
         let error = refusal(answers.remove(0));

@@ -31,7 +31,7 @@ impl Core {
                 return Err(lost(hold));
             }
             let sent = self.runtime.now();
-            let action = Action::Change { mode: Mode::Write, ttl: hold.ttl(), turn };
+            let action = Action::Change { mode: Mode::Write, ttl: lease(hold), turn };
             let pause = match self.store.step(vec![hold.lock.step(hold.owner, action)]).await.pop()
             {
                 Some(Ok(Outcome::Granted { token, left })) => {
@@ -84,7 +84,7 @@ impl Core {
         hold.set_mode(mode);
         self.vacate(hold);
         let sent = self.runtime.now();
-        let action = Action::Change { mode, ttl: hold.ttl(), turn: hold.next_turn() };
+        let action = Action::Change { mode, ttl: lease(hold), turn: hold.next_turn() };
         match self.store.step(vec![hold.lock.step(hold.owner, action.clone())]).await.pop() {
             Some(Ok(Outcome::Granted { left, .. })) => {
                 if hold.prolong(sent, left, self.runtime.now()) { Ok(()) } else { Err(lost(hold)) }
@@ -107,6 +107,11 @@ impl Core {
         let undo = Undo { lock, owner, action, until, doubtful: true, lasts: until, reply: None };
         self.undo.send(undo);
     }
+}
+
+/// The lease a change renews to; a fixed one is not.
+fn lease(hold: &Hold) -> Duration {
+    if hold.renew { hold.ttl() } else { Duration::ZERO }
 }
 
 fn lost(hold: &Hold) -> Error {

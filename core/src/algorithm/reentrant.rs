@@ -46,7 +46,7 @@ impl Share {
 
     /// Gives it back; whether it was the last one, so that the hold ends.
     pub(crate) fn leave(&self) -> bool {
-        if self.left.swap(true, Ordering::AcqRel) && !mutant!(ReentrantReleasedTwice) {
+        if self.left.swap(true, Ordering::AcqRel) {
             return false;
         }
         let mut entries = self.counts.entries.lock();

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use futures_util::future::{Either, select};
+
 use super::acquire::Wait;
 use super::cohort::{Entry, Local};
 use super::core::Core;
@@ -26,6 +28,22 @@ impl Core {
         members: &[Member],
         wait: Wait,
     ) -> Result<Option<Vec<Local>>> {
+        let work = Box::pin(self.gather(members, wait));
+        let Wait::Until(end) = wait else { return work.await };
+        match select(work, self.runtime.sleep_until(end)).await {
+            Either::Left((result, _)) => result,
+            Either::Right(_) => {
+                let message = "the locks were not granted within the wait; one of them is held by somebody else";
+                Err(Error::new(Code::Timeout, message))
+            }
+        }
+    }
+
+    async fn gather(
+        self: &Arc<Self>,
+        members: &[Member],
+        wait: Wait,
+    ) -> Result<Option<Vec<Local>>> {
         loop {
             if self.is_closed() {
                 return Err(Error::closed());
@@ -43,6 +61,13 @@ impl Core {
                 match self.acquire(lock, terms.clone(), wait).await? {
                     Some(local) => won.locals.push(local),
                     None => return Ok(None),
+                }
+            }
+            // Fixed leases begin when the last of them was won.
+            for (Member { terms, .. }, local) in members.iter().zip(&won.locals) {
+                if !terms.renew && members.len() > 1 && local.hold.is_held() {
+                    // Lost or not is looked at below.
+                    let _ = self.extend(local, terms.ttl).await;
                 }
             }
             // The first may have been lost while the last was waited for.

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fencelock::port::{Instant, Runtime};
+use fencelock::port::{Instant, Mode, Runtime};
 use fencelock::runtime::sim::SimNode;
 use fencelock::{Claim, Client, Code, Error, Gate, Guard, Lock, Released};
 use futures_util::future::{Either, select};
 
 use super::cancel::Cancelled;
 use super::checker::{Checker, Note, Rule, lock_key};
-use super::plan::{Act, Doing, End, How, Task};
+use super::plan::{Act, Cancel, Doing, End, How, Task};
 
 /// Where a task runs.
 #[derive(Clone)]
@@ -48,8 +48,18 @@ impl Place {
     }
 
     async fn act(&self, client: &Client, act: &Act) {
-        let lock =
-            client.lock(lock_key(act.lock).as_str()).ttl(act.ttl).renew(act.renew).local(act.local);
+        if let Some(other) = act.also {
+            return self.act_on_both(client, other, act).await;
+        }
+        let name = lock_key(act.lock);
+        let lock = match act.mode {
+            Mode::Exclusive => client.lock(name.as_str()),
+            Mode::Read => client.read(name.as_str()),
+            Mode::Write => client.write(name.as_str()),
+            Mode::Upgradeable => client.upgradeable(name.as_str()),
+            Mode::Permit => client.permits(name.as_str(), act.limit),
+        };
+        let lock = lock.ttl(act.ttl).renew(act.renew).local(act.local);
         // Order is the default, and not to be asked for where there is none.
         let lock = if act.fair { lock } else { lock.fair(false) };
         let lock = match act.max_hold {
@@ -70,9 +80,73 @@ impl Place {
         let asked = Cancelled::new(&self.node, act.cancel, asked).await;
         let was_paused = asking.end(&Ended::of(asked.as_ref()));
         let Some(Ok(Some(guard))) = asked else { return };
-        let held = Held { note: self.checker.holds(self.number, act, &guard, was_paused), guard };
-        self.section(&held.guard, Some(&held.guard), &held.note, act).await;
+        let note = self.checker.holds(self.number, act.lock, act, &guard, was_paused);
+        let mut held = Held { note, guard };
+        for doing in &act.section {
+            let claim = held.guard.claim();
+            match doing {
+                Doing::Upgrade(cancel) => self.upgrade(&mut held, *cancel).await,
+                Doing::Downgrade(mode) => self.downgrade(&mut held, *mode).await,
+                doing => self.section(&claim, Some(&held.guard), &held.note, act, *doing).await,
+            }
+        }
         self.give_back(held, act).await;
+    }
+
+    async fn upgrade(&self, held: &mut Held, cancel: Cancel) {
+        match Cancelled::new(&self.node, cancel, held.guard.upgrade()).await {
+            None => self.checker.count(|figures| figures.cancels += 1),
+            Some(Ok(())) => self.checker.changed(&held.note, &held.guard),
+            Some(Err(error)) => {
+                self.judge(&error, &[Code::Lost, Code::Unavailable, Code::Closed, Code::NotHeld]);
+            }
+        }
+    }
+
+    async fn downgrade(&self, held: &mut Held, mode: Mode) {
+        let before = held.guard.mode();
+        if let Err(error) = held.guard.downgrade(mode).await {
+            let known = [Code::Lost, Code::Unavailable, Code::Closed, Code::NotHeld];
+            // An upgrade that was given up leaves a reader behind, which can only go down.
+            let none = before == Mode::Read && mode == Mode::Upgradeable;
+            self.judge(&error, if none { &[Code::Unsupported] } else { &known });
+        }
+        self.checker.changed(&held.note, &held.guard);
+    }
+
+    /// Takes two mutexes as one, and works under both.
+    async fn act_on_both(&self, client: &Client, other: usize, act: &Act) {
+        let names = [act.lock, other].map(lock_key);
+        let all = client.all(names.iter().map(|name| name.as_str()));
+        let all = all.ttl(act.ttl).renew(act.renew).option("fair", act.fair);
+        let asking = Asking::begin(self, act);
+        let also = self.checker.asks(self.number, other, false);
+        let asked = async {
+            match act.how {
+                How::Try => all.try_acquire().await,
+                How::Within(wait) => all.acquire_within(wait).await.map(Some),
+                How::Acquire | How::With => all.acquire().await.map(Some),
+            }
+        };
+        let asked = Cancelled::new(&self.node, act.cancel, asked).await;
+        let was_paused = asking.end(&Ended::of(asked.as_ref()));
+        drop(also);
+        let Some(Ok(Some(guard))) = asked else { return };
+        let notes = [act.lock, other].map(|lock| {
+            let claim = guard.claim(lock_key(lock).as_str()).expect("it is one of them");
+            (lock, self.checker.holds(self.number, lock, act, &claim, was_paused), claim)
+        });
+        for doing in &act.section {
+            for (lock, note, claim) in &notes {
+                let act = &Act { lock: *lock, ..act.clone() };
+                self.section(claim, None, note, act, *doing).await;
+            }
+        }
+        drop(notes);
+        match act.end {
+            End::Drop => drop(guard),
+            End::Release(cancel) => drop(Cancelled::new(&self.node, cancel, guard.release()).await),
+        }
     }
 
     async fn act_within_with(&self, lock: &Lock, act: &Act) {
@@ -80,8 +154,12 @@ impl Place {
         let result = {
             let body = |claim: Claim| {
                 let was_paused = asking.take().is_some_and(|asking| asking.end(&Ended::Well));
-                let note = self.checker.holds(self.number, act, &claim, was_paused);
-                async move { self.section(&claim, None, &note, act).await }
+                let note = self.checker.holds(self.number, act.lock, act, &claim, was_paused);
+                async move {
+                    for doing in &act.section {
+                        self.section(&claim, None, &note, act, *doing).await;
+                    }
+                }
             };
             Cancelled::new(&self.node, act.cancel, lock.with(body)).await
         };
@@ -100,26 +178,33 @@ impl Place {
         }
     }
 
-    async fn section(&self, claim: &Claim, guard: Option<&Guard>, note: &Note, act: &Act) {
-        for doing in &act.section {
-            match *doing {
-                Doing::Work(time) => self.work(claim, note, time).await,
-                Doing::Write(time) => self.write(claim, act.lock, self.sleep(time)).await,
-                Doing::Freeze(time) => self.write(claim, act.lock, self.freeze(time)).await,
-                Doing::Extend(ttl) => {
-                    let Some(guard) = guard else { continue };
-                    match guard.extend(ttl).await {
-                        Ok(()) if !self.checker.calm() || claim.is_held() => {}
-                        Err(error) if !self.checker.calm() => {
-                            self.judge(&error, &[Code::Lost, Code::Unavailable, Code::Closed]);
-                        }
-                        result => {
-                            let detail = format!("extending ended with {result:?}");
-                            self.checker.violated(Rule::FalselyLost, detail);
-                        }
+    async fn section(
+        &self,
+        claim: &Claim,
+        guard: Option<&Guard>,
+        note: &Note,
+        act: &Act,
+        doing: Doing,
+    ) {
+        match doing {
+            Doing::Work(time) => self.work(claim, note, time).await,
+            Doing::Write(time) => self.write(claim, act.lock, self.sleep(time)).await,
+            Doing::Freeze(time) => self.write(claim, act.lock, self.freeze(time)).await,
+            Doing::Extend(ttl) => {
+                let Some(guard) = guard else { return };
+                match guard.extend(ttl).await {
+                    Ok(()) if !self.checker.calm() || claim.is_held() => {}
+                    Err(error) if !self.checker.calm() => {
+                        self.judge(&error, &[Code::Lost, Code::Unavailable, Code::Closed]);
+                    }
+                    result => {
+                        let detail = format!("extending ended with {result:?}");
+                        self.checker.violated(Rule::FalselyLost, detail);
                     }
                 }
             }
+            // Under `with` there is no guard to change.
+            Doing::Upgrade(_) | Doing::Downgrade(_) => {}
         }
     }
 
@@ -140,6 +225,10 @@ impl Place {
 
     /// Reads the resource, dawdles, and writes what follows from the read: lost if anybody wrote in between.
     async fn write(&self, claim: &Claim, lock: usize, dawdling: impl Future<Output = ()>) {
+        if !claim.mode().is_exclusive() {
+            // Whoever shares the lock may not write.
+            return dawdling.await;
+        }
         let Some(value) = self.checker.read(&self.gate, lock, claim.token()) else { return };
         let held = claim.is_held();
         dawdling.await;
@@ -230,7 +319,9 @@ struct Asking<'a> {
 impl<'a> Asking<'a> {
     fn begin(place: &'a Place, act: &'a Act) -> Self {
         let Place { checker, node, number, .. } = place;
-        let note = checker.asks(*number, act.lock, act.how != How::Try);
+        // Of two it is not known from outside which one is waited for.
+        let waits = act.how != How::Try && act.also.is_none();
+        let note = checker.asks(*number, act.lock, waits);
         Self { place, act, note, since: node.now(), pauses: checker.pauses(*number) }
     }
 
@@ -248,8 +339,10 @@ impl<'a> Asking<'a> {
             }
             Ended::Well => None,
             Ended::Badly(error) => {
-                let calm: &[Code] = &[Code::Timeout];
-                let rough: &[Code] = &[Code::Timeout, Code::Unavailable, Code::Closed];
+                // Some names are asked for as something else than they are in use as.
+                let calm: &[Code] = &[Code::Timeout, Code::Conflict];
+                let rough: &[Code] =
+                    &[Code::Timeout, Code::Conflict, Code::Unavailable, Code::Closed];
                 place.judge(error, if checker.calm() { calm } else { rough });
                 Some(error.code())
             }

@@ -4,6 +4,7 @@ mod nodes;
 
 use std::time::Duration;
 
+use fencelock::port::{Kind, Mode};
 use fencelock::runtime::sim::Dice;
 
 use super::plan::{Act, Cancel, Doing, End, Family, Fault, How, Loss, Machine, Node, Plan, Task};
@@ -46,12 +47,13 @@ impl Plan {
             Family::Queue => dice.between(5, 9),
             _ => dice.between(crowd, crowd + 3),
         };
-        let tasks = (0..tasks)
+        let mut tasks: Vec<Task> = (0..tasks)
             .map(|number| Task {
                 client: (number % crowd) as usize,
                 acts: (0..dice.between(1, 4)).map(|_| scale.act(dice)).collect(),
             })
             .collect();
+        shapes(&mut tasks, scale.locks, seed);
         let heals = scale.unit * dice.between(3, 12) as u32 + MILLISECOND * 20;
         let tasks: Vec<Task> = tasks;
         let leases = tasks.iter().flat_map(|task| &task.acts).map(Act::longest_lease);
@@ -69,6 +71,55 @@ impl Plan {
         let server_drift = if dice.chance(500) { server_drift } else { -server_drift };
         let weather = scale.weather(dice);
         Self { seed, family, weather, server_drift, nodes, max_ttl, clients, tasks, faults, heals }
+    }
+}
+
+/// What the locks of a world are used as, and how every act holds its own. By dice of their own: a world of mutexes is
+/// the one its seed has always been.
+fn shapes(tasks: &mut [Task], locks: u64, seed: u64) {
+    let dice = &mut Dice::new(seed ^ 0x6b69_6e64).fork();
+    if dice.chance(400) {
+        return;
+    }
+    let kinds = [Kind::Mutex, Kind::ReadWrite, Kind::ReadWrite, Kind::Semaphore];
+    let shape = |dice: &mut Dice| (dice.pick(&kinds), dice.between(1, 3) as u32);
+    let shapes: Vec<_> = (0..locks).map(|_| shape(dice)).collect();
+    for act in tasks.iter_mut().flat_map(|task| &mut task.acts) {
+        let (kind, limit) = shapes[act.lock];
+        // Somebody takes the name for something else.
+        let kind = if dice.chance(20) { dice.pick(&kinds) } else { kind };
+        act.limit = limit;
+        act.mode = match kind {
+            Kind::Mutex => Mode::Exclusive,
+            Kind::ReadWrite => dice.pick(&[
+                Mode::Read,
+                Mode::Read,
+                Mode::Write,
+                Mode::Upgradeable,
+                Mode::Upgradeable,
+            ]),
+            Kind::Semaphore => Mode::Permit,
+        };
+        let other = dice.below(locks) as usize;
+        if kind == Kind::Mutex && act.how != How::With && dice.chance(300) && other != act.lock {
+            (act.also, act.max_hold) = (Some(other), None);
+        }
+        let lesser = dice.pick(&[Mode::Read, Mode::Upgradeable]);
+        match act.mode {
+            // What waits for others outlasts a fixed lease.
+            Mode::Upgradeable if act.renew && dice.chance(800) => {
+                let patience = Cancel::draw(dice, 300, act.ttl);
+                act.section.insert(0, Doing::Upgrade(patience));
+                if dice.chance(400) {
+                    act.section.insert(1, Doing::Upgrade(Cancel::Never));
+                }
+                if dice.chance(400) {
+                    act.section.push(Doing::Downgrade(lesser));
+                }
+            }
+            Mode::Write if dice.chance(200) => act.section.push(Doing::Downgrade(lesser)),
+            _ => {}
+        }
     }
 }
 
@@ -168,6 +219,9 @@ impl Scale {
         Act {
             rest: if dice.chance(500) { Duration::ZERO } else { self.part(dice.below(100)) },
             lock: dice.below(self.locks) as usize,
+            mode: Mode::Exclusive,
+            limit: 1,
+            also: None,
             how,
             cancel: Cancel::draw(dice, 250, self.unit),
             ttl,

@@ -199,7 +199,13 @@ impl Network {
     }
 
     /// Sends a batch; the first answer to arrive goes to `reply`.
-    pub(super) fn send(&self, channel: &Arc<str>, batch: &[Step], reply: oneshot::Sender<Reply>) {
+    pub(super) fn send(
+        &self,
+        channel: &Arc<str>,
+        batch: &[Step],
+        all: bool,
+        reply: oneshot::Sender<Reply>,
+    ) {
         let copies = {
             let state = &mut *self.state();
             1 + u32::from(state.dice.chance(state.weather.doubled))
@@ -208,19 +214,19 @@ impl Network {
         for _ in 0..copies {
             // A lost request leaves the client waiting for its own timeout.
             if let Some(at) = self.arrival(channel, Way::Request) {
-                self.deliver(at, channel, batch, Arc::clone(&reply));
+                self.deliver(at, channel, batch, all, Arc::clone(&reply));
             }
         }
     }
 
     /// Has the server carry a batch out at `at`, on its own node: a stalled server does so when it goes on.
-    fn deliver(&self, at: Instant, channel: &Arc<str>, batch: &[Step], reply: Awaited) {
+    fn deliver(&self, at: Instant, channel: &Arc<str>, batch: &[Step], all: bool, reply: Awaited) {
         let connection = self.state().links.get(channel).map(|link| link.connection);
         let (channel, batch) = (channel.clone(), batch.to_vec());
         self.at(at, move |network| {
             let server = Arc::clone(&network.server);
             server.spawn(Box::pin(async move {
-                let answers = network.serve(&channel, &batch, connection);
+                let answers = network.serve(&channel, &batch, all, connection);
                 network.answer(&channel, answers, reply);
             }));
         });
@@ -231,6 +237,7 @@ impl Network {
         &self,
         channel: &Arc<str>,
         batch: &[Step],
+        all: bool,
         connection: Option<u64>,
     ) -> Option<Vec<Answer>> {
         let (answers, notices) = {
@@ -249,13 +256,17 @@ impl Network {
             if dice.chance(weather.torn) {
                 // Of the steps behind the break some were carried out all the same.
                 let answered = dice.below(batch.len() as u64 + 1) as usize;
-                let done = dice.between(answered as u64, batch.len() as u64) as usize;
-                let (mut answers, notices) = store.carry_out(channel, &batch[..done], &reachable);
+                let mut done = dice.between(answered as u64, batch.len() as u64) as usize;
+                if all && done > 0 {
+                    done = batch.len();
+                }
+                let (mut answers, notices) =
+                    store.carry_out(channel, &batch[..done], all, &reachable);
                 answers.truncate(answered);
                 answers.resize_with(batch.len(), || Err(unknown("the connection broke")));
                 (answers, notices)
             } else {
-                store.carry_out(channel, batch, &reachable)
+                store.carry_out(channel, batch, all, &reachable)
             }
         };
         for (channel, notice) in notices {

@@ -34,10 +34,10 @@ impl NetworkStore {
     }
 
     /// The answer to a batch, or `None` if none came in time or the connection broke.
-    async fn ask(&self, batch: &[Step]) -> Option<Vec<Answer>> {
+    async fn ask(&self, batch: &[Step], all: bool) -> Option<Vec<Answer>> {
         let (reply, answers) = oneshot::channel();
         let timeout = self.node.sleep_until(self.node.now() + self.timeout);
-        self.network.send(&self.channel, batch, reply);
+        self.network.send(&self.channel, batch, all, reply);
         match select(answers, timeout).await {
             Either::Left((Ok(Reply::Answers(answers)), _)) => Some(answers),
             Either::Left((Ok(Reply::Reset), _)) | Either::Right(_) => None,
@@ -46,6 +46,19 @@ impl NetworkStore {
                 timeout.await;
                 None
             }
+        }
+    }
+
+    async fn exchange(&self, batch: &[Step], all: bool) -> Vec<Answer> {
+        if let Some(error) = self.network.refuses(&self.channel) {
+            if error.code() != Code::Closed {
+                self.travel().await;
+            }
+            return batch.iter().map(|_| Err(Failure::refused(error.clone()))).collect();
+        }
+        match self.ask(batch, all).await {
+            Some(answers) => answers,
+            None => batch.iter().map(|_| Err(unknown("the store did not answer"))).collect(),
         }
     }
 
@@ -60,16 +73,11 @@ impl LeaseStore for NetworkStore {
     }
 
     async fn step(&self, batch: &[Step]) -> Vec<Answer> {
-        if let Some(error) = self.network.refuses(&self.channel) {
-            if error.code() != Code::Closed {
-                self.travel().await;
-            }
-            return batch.iter().map(|_| Err(Failure::refused(error.clone()))).collect();
-        }
-        match self.ask(batch).await {
-            Some(answers) => answers,
-            None => batch.iter().map(|_| Err(unknown("the store did not answer"))).collect(),
-        }
+        self.exchange(batch, false).await
+    }
+
+    async fn step_all(&self, batch: &[Step]) -> Vec<Answer> {
+        self.exchange(batch, true).await
     }
 
     async fn listen(&self, sink: NoticeSink) -> Result<()> {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use fencelock::port::{Kind, Mode};
 use fencelock::runtime::sim::Dice;
 
 use super::weather::Weather;
@@ -146,6 +147,12 @@ pub struct Act {
     pub rest: Duration,
     /// The lock's number.
     pub lock: usize,
+    /// How it is held.
+    pub mode: Mode,
+    /// Of how many permits it is one.
+    pub limit: u32,
+    /// Another mutex that is taken with it, as one.
+    pub also: Option<usize>,
     /// How it is asked for.
     pub how: How,
     /// When the asker loses patience.
@@ -203,6 +210,10 @@ pub enum Doing {
     Freeze(Duration),
     /// The lease is extended.
     Extend(Duration),
+    /// The upgradeable reader becomes the writer, unless it loses patience.
+    Upgrade(Cancel),
+    /// The hold becomes a lesser one.
+    Downgrade(Mode),
 }
 
 /// How a lock is given back.
@@ -267,11 +278,15 @@ impl Plan {
         matches!(self.family, Family::Calm | Family::Deaf | Family::Local | Family::Quorum)
     }
 
-    /// Whether even tokens may fall: the store loses data and its clock steps back.
+    /// Whether even tokens may fall: the store's clock steps back after it lost data, or after a leap ahead has ended the
+    /// life of a counter.
     pub fn forgets_tokens(&self) -> bool {
         let back = |fault: &Fault| matches!(fault, Fault::Jump(by) if *by < 0);
-        let loses =
-            |fault: &Fault| matches!(fault, Fault::Restart(_, loss) if *loss != Loss::Nothing);
+        let loses = |fault: &Fault| match fault {
+            Fault::Restart(_, loss) => *loss != Loss::Nothing,
+            Fault::Jump(by) => *by > 0,
+            _ => false,
+        };
         let mut faults = self.faults.iter().map(|(_, fault)| fault);
         faults.clone().any(back) && faults.any(loses)
     }
@@ -285,11 +300,16 @@ impl Plan {
     /// How many locks there are.
     pub fn locks(&self) -> usize {
         let acts = self.tasks.iter().flat_map(|task| &task.acts);
-        acts.map(|act| act.lock + 1).max().unwrap_or_default()
+        acts.map(|act| act.lock.max(act.also.unwrap_or(0)) + 1).max().unwrap_or_default()
     }
 }
 
 impl Act {
+    /// The kind of lock it asks for.
+    pub fn kind(&self) -> Kind {
+        self.mode.kind()
+    }
+
     /// The longest lease it asks for.
     pub fn longest_lease(&self) -> Duration {
         let longer = self.section.iter().filter_map(|doing| match doing {
@@ -303,7 +323,7 @@ impl Act {
     pub fn longest(&self) -> Duration {
         let each = self.section.iter().map(|doing| match doing {
             Doing::Work(time) | Doing::Write(time) | Doing::Freeze(time) => *time,
-            Doing::Extend(_) => Duration::ZERO,
+            Doing::Extend(_) | Doing::Upgrade(_) | Doing::Downgrade(_) => Duration::ZERO,
         });
         each.sum::<Duration>() + self.rest
     }

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fencelock::Token;
-use fencelock::driver::record::{Record, Scene, Ticket};
+use fencelock::driver::record::{Holder, Record, Scene, Ticket};
 use fencelock::port::limits::TICKET_LIFE;
-use fencelock::port::{Action, Answer, Instant, LockKey, Notice, Outcome, OwnerId, Runtime, Step};
+use fencelock::port::{
+    Action, Answer, Instant, LockKey, Mode, Notice, Outcome, OwnerId, Runtime, Step,
+};
 use fencelock::runtime::sim::SimNode;
 
 /// Something that happened to a lock on the store.
@@ -89,6 +91,7 @@ impl Server {
         &mut self,
         channel: &Arc<str>,
         batch: &[Step],
+        all: bool,
         reachable: &dyn Fn(&str) -> bool,
     ) -> Carried {
         let now = self.node.wall();
@@ -96,6 +99,16 @@ impl Server {
         let mut scene = Scene { now, born: self.born, channel, reachable, notices: Vec::new() };
         let at = self.world.now().since(Instant::default());
         let mut answers = Vec::with_capacity(batch.len());
+        if all {
+            let record = |step: &Step| self.records.get(&step.lock).cloned().unwrap_or_default();
+            let mut copies: Vec<_> = batch.iter().map(|step| (step, record(step))).collect();
+            if let Err(none) = Record::apply_all(&mut copies, &mut scene) {
+                self.steps += batch.len() as u64;
+                return (none.into_iter().map(Ok).collect(), Vec::new());
+            }
+            // All will be granted: carried out one by one they do the same, and the diary sees it.
+            scene.notices.clear();
+        }
         for step in batch {
             self.clients.entry(step.owner).or_insert_with(|| channel.clone());
             let record = self.records.entry(step.lock.clone()).or_default();
@@ -108,7 +121,9 @@ impl Server {
             diary.compare(&before, record, step.owner, now);
             // An owner id that was buried is refused before anything else is looked at.
             let refused = matches!(step.action, Action::Take(_)) && outcome == Outcome::Gone;
-            if step.action != Action::Read && !refused {
+            // A step for another kind than the lock is in use as touches nothing.
+            let touched = step.kind == record.kind;
+            if step.action != Action::Read && !refused && touched {
                 diary.look_for_sleepers(record, now);
             }
             answers.push(Ok(outcome));
@@ -210,12 +225,13 @@ impl Diary<'_> {
     }
 
     fn endings(&mut self, before: &Record, after: &Record) {
-        let holder = |record: &Record| record.holder().map(|holder| holder.owner);
-        if let Some(owner) = holder(before).filter(|owner| Some(*owner) != holder(after)) {
-            self.note(owner, Change::Ended);
+        for holder in &before.holders {
+            if !holds(after, holder.owner) {
+                self.note(holder.owner, Change::Ended);
+            }
         }
         for ticket in &before.tickets {
-            let granted = holder(after) == Some(ticket.owner);
+            let granted = holds(after, ticket.owner);
             if !granted && place(after, ticket.owner).is_none() {
                 self.note(ticket.owner, Change::Dropped);
             }
@@ -229,28 +245,55 @@ impl Diary<'_> {
                 self.note(ticket.owner, Change::Queued { channel: ticket.channel.clone() });
             }
         }
-        let grants = |record: &Record| record.holder().map(|held| (held.owner, held.token));
-        let Some((owner, token)) = grants(after).filter(|grant| grants(before) != Some(*grant))
-        else {
-            return;
+        let drawn = |record: &Record, owner, token| {
+            record.holders.iter().any(|held| (held.owner, held.token) == (owner, token))
         };
-        let was = place(before, owner);
-        let ahead = was.unwrap_or(before.tickets.len());
-        let earlier = before.tickets.iter().take(ahead);
-        let passed = earlier.filter(|ticket| place(after, ticket.owner).is_some()).count();
-        // One that asks itself is alive, whatever its ticket says.
-        let dead = was.is_some_and(|place| owner != caller && !lives(&before.tickets[place], now));
-        let (token, queued) = (Token::new(token), was.is_some());
-        self.note(owner, Change::Granted { token, queued, passed, dead });
+        for holder in &after.holders {
+            let (owner, token) = (holder.owner, holder.token);
+            if drawn(before, owner, token) {
+                continue;
+            }
+            let was = place(before, owner);
+            let mut ahead = was.unwrap_or(before.tickets.len());
+            if holds(before, owner) {
+                // An upgrade: whoever holds is before all who wait.
+                ahead = 0;
+            }
+            let earlier = before.tickets.iter().take(ahead);
+            let upgrades = before.holders.iter().filter(|held| {
+                held.upgrading.is_some() && held.owner != owner && holds(after, held.owner)
+            });
+            let passed = earlier.filter(|ticket| place(after, ticket.owner).is_some()).count()
+                + upgrades.count();
+            // One that asks itself is alive, whatever its ticket says.
+            let dead =
+                was.is_some_and(|place| owner != caller && !lives(&before.tickets[place], now));
+            let (token, queued) = (Token::new(token), was.is_some());
+            self.note(owner, Change::Granted { token, queued, passed, dead });
+        }
     }
 
     fn look_for_sleepers(&mut self, record: &Record, now: u64) {
-        if record.holders.is_empty()
-            && record.open_since.is_none()
-            && let Some(waiter) = record.tickets.iter().find(|ticket| lives(ticket, now))
+        let waiter = record.tickets.iter().find(|ticket| lives(ticket, now));
+        if record.open_since.is_none()
+            && let Some(waiter) = waiter.filter(|waiter| could_hold(record, waiter))
         {
             self.note(waiter.owner, Change::Unserved);
         }
+    }
+}
+
+fn holds(record: &Record, owner: OwnerId) -> bool {
+    record.holders.iter().any(|holder| holder.owner == owner)
+}
+
+/// Whether a waiter could certainly hold beside those who do.
+fn could_hold(record: &Record, waiter: &Ticket) -> bool {
+    let plain = |held: &Holder| held.mode == Mode::Read && held.upgrading.is_none();
+    match waiter.mode {
+        Mode::Permit => record.holders.len() < waiter.limit as usize,
+        Mode::Read | Mode::Upgradeable => record.holders.iter().all(plain),
+        Mode::Exclusive | Mode::Write => record.holders.is_empty(),
     }
 }
 

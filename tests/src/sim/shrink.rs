@@ -70,6 +70,7 @@ fn smaller(plan: &Plan) -> Vec<Plan> {
             with(&|plan| plan.tasks[task].acts[act].renew = true);
             with(&|plan| plan.tasks[task].acts[act].local = 0);
             with(&|plan| plan.tasks[task].acts[act].max_hold = None);
+            with(&|plan| plan.tasks[task].acts[act].also = None);
             with(&|plan| plan.tasks[task].acts[act].section.truncate(1));
             with(&|plan| {
                 for doing in &mut plan.tasks[task].acts[act].section {

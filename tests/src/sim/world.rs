@@ -344,7 +344,7 @@ impl World {
             self.all(|network| {
                 let step = [step.clone()];
                 let (answers, _) =
-                    network.store(|store| store.carry_out(&stranger, &step, &|_| false));
+                    network.store(|store| store.carry_out(&stranger, &step, false, &|_| false));
                 if !matches!(answers[..], [Ok(fencelock::port::Outcome::Granted { .. })]) {
                     let detail = format!("lock {lock} cannot be had in the end: {answers:?}");
                     self.checker.violated(Rule::Stuck, detail);

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use fencelock::Claim;
 use fencelock::driver::record::Holder;
-use fencelock::port::Runtime;
 use fencelock::port::limits::GRANT_TTL;
+use fencelock::port::{Kind, Mode, Runtime};
 
 use super::book::{Book, Live, Watched};
 use super::{Checker, Rule};
@@ -33,7 +33,7 @@ impl Checker {
 
     fn look_at_guards(&self, book: &mut Book, now: Duration) {
         let mut found = Vec::new();
-        let mut holders = vec![None; book.locks.len()];
+        let mut holders = vec![Vec::new(); book.locks.len()];
         for live in book.live.values_mut() {
             let client = &book.clients[live.client];
             let name =
@@ -84,8 +84,16 @@ impl Checker {
             if !backed {
                 found.push((Rule::Unbacked, name.clone()));
             }
-            if let Some(other) = holders[live.lock].replace(name.clone()) {
-                found.push((Rule::Overlap, format!("{name} and {other}")));
+            let beside = (live.kind, live.claim.mode(), live.act.limit, name.clone());
+            for other in &holders[live.lock] {
+                if !stand_together(&beside, other) {
+                    found.push((Rule::Overlap, format!("{name} and {}", other.3)));
+                }
+            }
+            holders[live.lock].push(beside);
+            let count = holders[live.lock].len();
+            if live.kind == Kind::Semaphore && count > live.act.limit as usize {
+                found.push((Rule::Overlap, format!("{count} permits of {}", live.act.limit)));
             }
         }
         for (rule, detail) in found {
@@ -199,8 +207,27 @@ impl Watched {
     }
 }
 
+/// One who claims to hold: the kind of lock, how, of how many permits, its name.
+type Beside = (Kind, Mode, u32, String);
+
+/// Whether two may hold at once.
+fn stand_together(one: &Beside, other: &Beside) -> bool {
+    let both = (one.1, other.1);
+    one.0 == other.0
+        && matches!(
+            both,
+            (Mode::Permit, Mode::Permit)
+                | (Mode::Read, Mode::Read | Mode::Upgradeable)
+                | (Mode::Upgradeable, Mode::Read)
+        )
+}
+
 /// Whether this hold is the one that is claimed.
 fn backs(holder: &Holder, claim: &Claim) -> bool {
     let token = claim.token().get();
-    holder.token <= token && token < holder.token + 64
+    let alone = !claim.mode().is_exclusive() || holder.mode.is_exclusive();
+    // The store is ahead of a client that has yet to learn of its upgrade, or gave it up.
+    let upgraded = !claim.mode().is_exclusive() && claim.mode().kind() == Kind::ReadWrite;
+    let drawn = holder.token <= token && token < holder.token + 64;
+    alone && (drawn || upgraded && token < holder.token)
 }

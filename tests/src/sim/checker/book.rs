@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use fencelock::port::{Instant, LockKey};
+use fencelock::port::{Instant, Kind, LockKey, Mode};
 use fencelock::runtime::sim::SimNode;
 use fencelock::{Claim, Token};
 
@@ -54,6 +54,9 @@ pub(super) struct Shared {
     /// The newest token seen on a guard, by anybody and by each client.
     pub(super) newest: Token,
     pub(super) newest_of: Vec<Token>,
+    /// The same, of those who held it alone.
+    pub(super) alone: Token,
+    pub(super) alone_of: Vec<Token>,
     /// The newest token granted on the store.
     pub(super) granted: Token,
     pub(super) grants: u64,
@@ -70,6 +73,7 @@ pub(super) struct Shared {
 pub(super) struct Live {
     pub(super) client: usize,
     pub(super) lock: usize,
+    pub(super) kind: Kind,
     pub(super) claim: Claim,
     pub(super) since: Instant,
     pub(super) act: Act,
@@ -88,6 +92,21 @@ pub(super) struct Pending {
     pub(super) lock: usize,
     pub(super) waits: bool,
     pub(super) since: Duration,
+}
+
+impl Shared {
+    /// A guard shows a token. Answers the one it has to be above: whoever holds alone comes after all, those who share
+    /// after all who held alone.
+    pub(super) fn saw(&mut self, client: usize, token: Token, mode: Mode, faithful: bool) -> Token {
+        let alone = if faithful { &mut self.alone } else { &mut self.alone_of[client] };
+        let newest = if faithful { &mut self.newest } else { &mut self.newest_of[client] };
+        let before = if mode.is_exclusive() { *newest } else { *alone };
+        if mode.is_exclusive() {
+            *alone = token.max(*alone);
+        }
+        *newest = token.max(*newest);
+        before
+    }
 }
 
 impl Book {

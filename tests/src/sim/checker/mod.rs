@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fencelock::port::limits::TICKET_LIFE;
-use fencelock::port::{Instant, LockKey, Runtime};
+use fencelock::port::{Instant, LockKey, Mode, Runtime};
 use fencelock::runtime::sim::SimNode;
 use fencelock::{Claim, Event, EventKind, Token};
 
@@ -101,6 +101,7 @@ impl Checker {
         let shared = |number: usize| Shared {
             key: Some(lock_key(number)),
             newest_of: vec![Token::default(); nodes.len()],
+            alone_of: vec![Token::default(); nodes.len()],
             ..Shared::default()
         };
         let book = Book {
@@ -216,12 +217,13 @@ impl Checker {
     pub fn holds(
         self: &Arc<Self>,
         client: usize,
+        lock: usize,
         act: &Act,
         claim: &Claim,
         was_paused: bool,
     ) -> Note {
         let at = self.now();
-        let (held, token, lock) = (claim.is_held(), claim.token(), act.lock);
+        let (held, token, mode) = (claim.is_held(), claim.token(), claim.mode());
         let mut book = self.book();
         book.figures.grants += 1;
         if let Some(history) = &mut book.history {
@@ -233,9 +235,7 @@ impl Checker {
         let shared = &mut book.locks[lock];
         // A guard that says from the beginning that it is lost may come late.
         if held {
-            let seen = &mut shared.newest_of[client];
-            let newest = if self.rules.faithful() { &mut shared.newest } else { seen };
-            let before = std::mem::replace(newest, token);
+            let before = shared.saw(client, token, mode, self.rules.faithful());
             if token <= before {
                 let detail = format!("client {client}: {token} after {before}");
                 book.violated(at, Rule::TokenFell, detail);
@@ -246,6 +246,7 @@ impl Checker {
         let live = Live {
             client,
             lock,
+            kind: act.kind(),
             claim: claim.clone(),
             since: book.clients[client].node.now(),
             act: act.clone(),
@@ -267,6 +268,29 @@ impl Checker {
         book.figures.hand_overs += u64::from(token > book.locks[lock].granted);
         drop(book);
         Note { checker: Arc::clone(self), client, lock, number }
+    }
+
+    /// The mode of a guard has changed, and with it perhaps its token.
+    pub fn changed(&self, note: &Note, guard: &Claim) {
+        let at = self.now();
+        let (held, token, mode) = (guard.is_held(), guard.token(), guard.mode());
+        let mut book = self.book();
+        if let Some(live) = book.live.get_mut(&note.number) {
+            let drawn = std::mem::replace(&mut live.claim, guard.clone()).token() != token;
+            if held && drawn {
+                let faithful = self.rules.faithful();
+                let before = book.locks[note.lock].saw(note.client, token, mode, faithful);
+                if token <= before {
+                    let detail =
+                        format!("client {}: upgraded to {token} after {before}", note.client);
+                    book.violated(at, Rule::TokenFell, detail);
+                }
+            } else if held && mode == Mode::Write {
+                book.violated(at, Rule::TokenFell, "an upgrade drew no token".to_owned());
+            }
+        }
+        drop(book);
+        self.audit();
     }
 
     /// Whether a task awaits the loss of a guard, and whether it has heard of it.
