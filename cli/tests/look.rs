@@ -17,8 +17,10 @@ fn a_lock_nobody_knows_is_free() {
         (shown.code, shown.out.as_str()),
         (Some(0), "it is free; the store knows nothing of it\n")
     );
-    let free =
-        json!({"name": "it", "state": "free", "last_token": 0, "holder": null, "waiters": []});
+    let free = json!({
+        "name": "it", "kind": "mutex", "state": "free", "last_token": 0,
+        "holder": null, "holders": [], "waiters": [],
+    });
     assert_eq!(scene.inspect("it"), free);
     assert_eq!(scene.run(&["ls"]).out, "no locks\n");
     assert_eq!(scene.run(&["ls", "-o", "json"]).out, "[]\n");
@@ -33,18 +35,21 @@ fn a_held_lock_with_waiters() {
     scene.until_waiters(1);
 
     let view = scene.inspect("it");
-    assert_eq!(keys(&view), ["holder", "last_token", "name", "state", "waiters"]);
+    let fields = ["holder", "holders", "kind", "last_token", "name", "state", "waiters"];
+    assert_eq!(keys(&view), fields);
+    assert_eq!(view["holders"], json!([view["holder"]]));
     let shown = &view["holder"];
     let who = ["app", "host", "label", "language", "metadata", "pid"];
-    let mut expected = [&["held_ms", "left_ms", "since", "token"][..], &who].concat();
+    let mut expected = [&["held_ms", "left_ms", "mode", "since", "token"][..], &who].concat();
     expected.sort_unstable();
     assert_eq!(keys(shown), expected);
     assert_eq!(shown["token"].to_string(), token);
+    assert_eq!(shown["mode"], "exclusive");
     assert_eq!((&shown["app"], &shown["language"]), (&json!("sh"), &json!("shell")));
     assert_eq!((&shown["pid"], &shown["label"]), (&json!(holder.pid()), &json!("nightly")));
     assert_eq!(shown["metadata"], json!({"job": "7", "team": "ops"}));
     assert!((1..=30_000).contains(&shown["left_ms"].as_u64().unwrap()));
-    let mut expected = [&["position", "waiting_ms"][..], &who].concat();
+    let mut expected = [&["mode", "position", "waiting_ms"][..], &who].concat();
     expected.sort_unstable();
     assert_eq!(keys(&view["waiters"][0]), expected);
     assert_eq!(view["waiters"][0]["position"], 1);

@@ -108,9 +108,7 @@ impl Claim {
         if self.is_held() {
             return Ok(());
         }
-        if !self.serves() {
-            return Err(Error::not_held().with("name", self.name()));
-        }
+        self.not_given_back()?;
         let message =
             "the lock is no longer held; stop writing, and acquire it again if the work must go on";
         Err(Error::new(Code::Lost, message)
@@ -136,6 +134,11 @@ impl Claim {
     fn serves(&self) -> bool {
         let given_back = self.share.as_ref().is_some_and(|share| share.has_left());
         self.local.hold.serves(self.local.number) && !given_back
+    }
+
+    /// An error once its guard was given back.
+    fn not_given_back(&self) -> Result<()> {
+        if self.serves() { Ok(()) } else { Err(Error::not_held().with("name", self.name())) }
     }
 
     /// Gives its part of a scope's hold back; whether the hold is to end with it.
@@ -181,10 +184,8 @@ impl Guard {
     ///
     /// A guard that reads plainly cannot be upgraded (`unsupported`): two that tried would wait for each other for ever.
     pub async fn upgrade(&mut self) -> Result<()> {
+        self.claim.not_given_back()?;
         let Claim { core, local, .. } = &mut self.claim;
-        if !local.hold.serves(local.number) {
-            return Err(Error::not_held().with("name", local.hold.lock.as_str()));
-        }
         if local.hold.mode() != Mode::Write {
             local.token = core.upgrade(&local.hold).await?;
         }
@@ -195,11 +196,8 @@ impl Guard {
     /// beside it. It keeps its token. After an error the guard is the lesser reader all the same, and the store is told
     /// so until it confirms.
     pub async fn downgrade(&mut self, mode: Mode) -> Result<()> {
-        let Claim { core, local, .. } = &self.claim;
-        if !local.hold.serves(local.number) {
-            return Err(Error::not_held().with("name", local.hold.lock.as_str()));
-        }
-        core.downgrade(&local.hold, mode).await
+        self.claim.not_given_back()?;
+        self.claim.core.downgrade(&self.claim.local.hold, mode).await
     }
 
     /// Frees the lock and tells how that went. If this future is dropped, the lock is freed all the same.

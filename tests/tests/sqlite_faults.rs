@@ -270,11 +270,19 @@ async fn files_that_cannot_serve_are_refused_with_their_reason() {
     assert!(fs::read_to_string(&letter).unwrap().starts_with("Dear database"));
 
     drop(place.peer().await);
-    place.plain().execute("UPDATE fencelock_meta SET value = 2", []).unwrap();
-    let newer = open(&place.file).await;
-    told(&newer, Code::Conflict, "another version");
-    assert_eq!(newer.fields()["schema_version"], "2");
-    place.plain().execute("UPDATE fencelock_meta SET value = 1", []).unwrap();
+    let version = "SELECT value FROM fencelock_meta WHERE key = 'schema_version'";
+    let ours: i64 = place.plain().query_row(version, [], |row| row.get(0)).unwrap();
+    let mark = |version: i64| {
+        let update = "UPDATE fencelock_meta SET value = ?1 WHERE key = 'schema_version'";
+        place.plain().execute(update, [version]).unwrap();
+    };
+    for other in [ours - 1, ours + 1] {
+        mark(other);
+        let refused = open(&place.file).await;
+        told(&refused, Code::Conflict, "another version");
+        assert_eq!(refused.fields()["schema_version"], other.to_string());
+    }
+    mark(ours);
     place
         .plain()
         .execute_batch("DROP TABLE fencelock_lock; CREATE TABLE fencelock_lock (name)")

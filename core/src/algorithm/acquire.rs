@@ -9,7 +9,7 @@ use futures_util::future::{Either, select};
 
 use super::cohort::{Entry, Local, Turn};
 use super::core::Core;
-use super::hold::Terms;
+use super::hold::{Hold, Terms};
 use super::lease::Attempt;
 use super::target::Target;
 use crate::error::{Code, Error, Result};
@@ -102,18 +102,23 @@ impl Core {
         match hold {
             Ok(Some(hold)) => {
                 lead.seated = true;
-                self.floors.saw(&lock.key, hold.newest_token());
-                let local = self.cohorts.lock().seat(hold.clone(), self.runtime.now());
-                // Lost before it was seated: nobody would vacate the seat later.
-                if hold.is_lost() {
-                    self.vacate(&hold);
-                }
-                self.events.emit(|| Event::granted(lock.as_str(), local.token));
-                Ok(Some(local))
+                Ok(Some(self.seat(hold)))
             }
             Ok(None) => Ok(None),
             Err(error) => Err(error.with("name", lock.as_str())),
         }
+    }
+
+    /// The seat is a hold's that was won.
+    pub(super) fn seat(self: &Arc<Self>, hold: Arc<Hold>) -> Local {
+        self.floors.saw(&hold.lock.key, hold.newest_token());
+        let local = self.cohorts.lock().seat(hold, self.runtime.now());
+        // Lost before it was seated: nobody would vacate the seat later.
+        if local.hold.is_lost() {
+            self.vacate(&local.hold);
+        }
+        self.events.emit(|| Event::granted(local.hold.lock.as_str(), local.token));
+        local
     }
 
     /// The seat is vacant: the next in line leads, with the attempt under way if there is one; else it is undone.

@@ -7,7 +7,7 @@ use event_listener::{Event, EventListener};
 
 use super::target::Target;
 use crate::fence::Token;
-use crate::port::{Instant, Mode, OwnerId, RuntimeHandle};
+use crate::port::{Instant, Mode, OwnerId, RuntimeHandle, Take};
 use crate::runtime::sync::Mutex;
 
 /// What an acquire asks for, apart from how long it waits.
@@ -32,6 +32,12 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
+    /// What is asked of the store.
+    pub(crate) fn take(&self, wait: bool, floor: Token) -> Take {
+        let Self { mode, limit, ttl, ref info, .. } = *self;
+        Take { mode, limit, ttl, wait, block: self.block(), floor, info: info.clone() }
+    }
+
     /// Tokens to draw with a grant: one for every local holder.
     pub(crate) fn block(&self) -> u32 {
         if self.renew && self.mode.is_exclusive() { self.local + 1 } else { 1 }

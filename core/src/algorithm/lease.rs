@@ -13,7 +13,7 @@ use super::target::Target;
 use super::undo::released;
 use crate::error::{Code, Error, Result};
 use crate::port::limits::TOMBSTONE_LIFE;
-use crate::port::{Action, Answer, Applied, BoxFuture, Instant, Kind, Outcome, OwnerId, Take};
+use crate::port::{Action, Answer, Applied, BoxFuture, Instant, Kind, Outcome, OwnerId};
 use crate::released::Released;
 
 const FIRST_REST: Duration = Duration::from_millis(10);
@@ -139,15 +139,7 @@ impl Attempt {
             OwnerId::draw(&*self.core.runtime)
         };
         self.core.wheel.ask(owner, self.lock.clone(), self.terms.clone());
-        let take = Take {
-            mode: self.terms.mode,
-            limit: self.terms.limit,
-            ttl: self.terms.ttl,
-            wait: self.waits,
-            block: self.terms.block(),
-            floor: self.core.floors.of(&self.lock.key),
-            info: self.terms.info.clone(),
-        };
+        let take = self.terms.take(self.waits, self.core.floors.of(&self.lock.key));
         let free = self.prelude.as_mut().map(|prelude| {
             prelude.doubtful = true;
             self.lock.step(prelude.owner, Action::Free { open: prelude.open })

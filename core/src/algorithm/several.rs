@@ -11,9 +11,8 @@ use super::core::Core;
 use super::hold::Terms;
 use super::target::Target;
 use crate::error::{Code, Error, Result};
-use crate::event::Event;
 use crate::port::limits::TOMBSTONE_LIFE;
-use crate::port::{Action, Answer, Applied, Outcome, OwnerId, Take};
+use crate::port::{Action, Answer, Applied, Outcome, OwnerId};
 
 /// One lock of several.
 pub(crate) struct Member {
@@ -89,9 +88,7 @@ impl Core {
             asked.attempts.push((lock, owner));
         }
         let steps = members.iter().zip(&asked.attempts).map(|(member, (lock, owner))| {
-            let Terms { mode, limit, ttl, ref info, .. } = member.terms;
-            let (block, floor) = (member.terms.block(), self.floors.of(&lock.key));
-            let take = Take { mode, limit, ttl, wait: false, block, floor, info: info.clone() };
+            let take = member.terms.take(false, self.floors.of(&lock.key));
             lock.step(*owner, Action::Take(take))
         });
         let batch = steps.collect();
@@ -109,16 +106,7 @@ impl Core {
             return reason(answers);
         }
         asked.attempts.clear();
-        let seat = |hold: Arc<_>| self.cohorts.lock().seat(hold, self.runtime.now());
-        let locals: Vec<_> = holds.into_iter().map(seat).collect();
-        for local in &locals {
-            self.floors.saw(&local.hold.lock.key, local.hold.newest_token());
-            if local.hold.is_lost() {
-                self.vacate(&local.hold);
-            }
-            self.events.emit(|| Event::granted(local.hold.lock.as_str(), local.token));
-        }
-        AsOne::Won(locals)
+        AsOne::Won(holds.into_iter().map(|hold| self.seat(hold)).collect())
     }
 }
 

@@ -131,18 +131,18 @@ impl MemoryStore {
             let record =
                 |step: &'a Step| (step, records.get(&step.lock).cloned().unwrap_or_default());
             let mut copies: Vec<_> = batch.iter().map(record).collect();
-            let outcomes = Record::apply_all(&mut copies, &mut scene);
-            outcomes
-                .inspect(|_| {
-                    records.extend(
-                        copies.into_iter().map(|(step, record)| (step.lock.clone(), record)),
-                    );
-                })
-                .unwrap_or_else(|none| none)
+            match Record::apply_all(&mut copies, &mut scene) {
+                Ok(granted) => {
+                    let changed = copies.into_iter();
+                    records.extend(changed.map(|(step, record)| (step.lock.clone(), record)));
+                    granted
+                }
+                Err(none) => none,
+            }
         } else {
-            let mut apply =
+            let apply =
                 |step: &Step| records.entry(step.lock.clone()).or_default().apply(step, &mut scene);
-            batch.iter().map(&mut apply).collect()
+            batch.iter().map(apply).collect()
         };
         let answers = outcomes.into_iter().map(Ok).collect();
         let notices = scene.notices;
@@ -176,6 +176,7 @@ impl LeaseStore for MemoryStore {
         self.memory.0.lock().sinks.insert(self.channel.clone(), Sink(sink));
         Ok(())
     }
+
     async fn names(&self, prefix: &str) -> Result<Vec<LockKey>> {
         let shared = self.memory.0.lock();
         let keys = shared.records.keys().filter(|key| key.as_str().starts_with(prefix));

@@ -15,18 +15,18 @@ impl Record {
         scene: &mut Scene<'_>,
     ) -> Outcome {
         let now = scene.now;
-        let outcome = self.renew(owner, ttl, now).map(|_| self.turn(owner, turn, mode, scene));
+        self.renew(owner, ttl, now);
+        let place = self.holders.iter().position(|holder| holder.owner == owner);
+        let outcome = place.map_or(Outcome::Gone, |at| self.turn(at, turn, mode, scene));
         self.settle(owner, scene);
-        outcome.unwrap_or(Outcome::Gone)
+        outcome
     }
 
-    /// Turns a hold that there is.
-    fn turn(&mut self, owner: OwnerId, turn: u32, mode: Mode, scene: &mut Scene<'_>) -> Outcome {
+    /// Turns the hold at this place.
+    fn turn(&mut self, at: usize, turn: u32, mode: Mode, scene: &Scene<'_>) -> Outcome {
         let now = scene.now;
         let alone = self.holders.len() == 1 || mutant!(UpgradeBesideReaders);
-        let Some(holder) = self.holders.iter_mut().find(|holder| holder.owner == owner) else {
-            return Outcome::Gone;
-        };
+        let holder = &mut self.holders[at];
         if turn < holder.turn && !mutant!(LateChangeBelieved) {
             return Outcome::Held { left: Some(self.soonest(now)) };
         }
@@ -38,7 +38,7 @@ impl Record {
                     let others = self.holders.len() - 1;
                     return self.queued(others, now);
                 }
-                self.become_writer(owner, now);
+                self.become_writer(at, now);
             }
             (from, to) if from == to => holder.upgrading = None,
             (Mode::Write, Mode::Upgradeable | Mode::Read) | (Mode::Upgradeable, Mode::Read) => {
@@ -47,11 +47,8 @@ impl Record {
             }
             _ => return Outcome::Held { left: Some(self.soonest(now)) },
         }
-        let holder = self.holders.iter().find(|holder| holder.owner == owner);
-        holder.map_or(Outcome::Gone, |holder| Outcome::Granted {
-            token: Token::new(holder.token),
-            left: left(holder.ends, now),
-        })
+        let holder = &self.holders[at];
+        Outcome::Granted { token: Token::new(holder.token), left: left(holder.ends, now) }
     }
 
     /// The last of the others is gone: whoever waits to become the writer is, and may ask.
@@ -59,14 +56,11 @@ impl Record {
         let [holder] = &mut self.holders[..] else { return };
         let Some(channel) = holder.upgrading.take() else { return };
         let owner = holder.owner;
-        self.become_writer(owner, scene.now);
+        self.become_writer(0, scene.now);
         scene.notices.push((channel, Notice::Open { owner }));
     }
 
-    fn become_writer(&mut self, owner: OwnerId, now: u64) -> Token {
-        let Some(at) = self.holders.iter().position(|holder| holder.owner == owner) else {
-            return Token::default();
-        };
+    fn become_writer(&mut self, at: usize, now: u64) {
         let ttl = self.holders[at].ends.saturating_sub(now);
         let token = if mutant!(UpgradeKeepsToken) {
             self.holders[at].token
@@ -75,6 +69,5 @@ impl Record {
         };
         let holder = &mut self.holders[at];
         (holder.mode, holder.upgrading, holder.token) = (Mode::Write, None, token);
-        Token::new(token)
     }
 }

@@ -69,16 +69,15 @@ impl Record {
     /// Carries one step out.
     pub fn apply(&mut self, step: &Step, scene: &mut Scene<'_>) -> Outcome {
         let owner = step.owner;
-        if step.action == Action::Read {
-            return Outcome::State(self.view(scene.now));
-        }
-        self.expire(scene.now);
-        if step.kind != self.kind {
-            if self.in_use(scene.now) && !mutant!(KindIgnored) {
-                return self.of_another_kind(step, scene.now);
+        if step.action != Action::Read {
+            self.expire(scene.now);
+            if step.kind != self.kind {
+                if self.in_use(scene.now) && !mutant!(KindIgnored) {
+                    return self.of_another_kind(step, scene.now);
+                }
+                self.kind = step.kind;
+                self.tickets.clear();
             }
-            self.kind = step.kind;
-            self.tickets.clear();
         }
         match &step.action {
             Action::Read => Outcome::State(self.view(scene.now)),

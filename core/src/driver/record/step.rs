@@ -26,9 +26,8 @@ impl Record {
             return Outcome::Granted { token, left };
         }
         let place = self.tickets.iter().position(|ticket| ticket.owner == owner);
-        let read = take.mode == Mode::Read;
-        let past = if read { mutant!(ReadersPassWriters) } else { false };
-        let past = past || mutant!(TakePassesWaiters);
+        let past = matches!(take.mode, Mode::Read if mutant!(ReadersPassWriters))
+            || mutant!(TakePassesWaiters);
         let first = self.tickets.is_empty() || self.is_open(now) || past;
         if first && admits(&self.holders, take.mode, take.limit) {
             if let Some(place) = place {

@@ -77,7 +77,7 @@ impl Checker {
             if !backed {
                 found.push((Rule::Unbacked, name.clone()));
             }
-            let beside = (live.kind, live.claim.mode(), live.act.limit, name.clone());
+            let beside = (live.act.kind(), live.claim.mode(), live.act.limit, name.clone());
             for other in &holders[live.lock] {
                 if !stand_together(&beside, other) {
                     found.push((Rule::Overlap, format!("{name} and {}", other.3)));
@@ -85,7 +85,7 @@ impl Checker {
             }
             holders[live.lock].push(beside);
             let count = holders[live.lock].len();
-            if live.kind == Kind::Semaphore && count > live.act.limit as usize {
+            if live.act.kind() == Kind::Semaphore && count > live.act.limit as usize {
                 found.push((Rule::Overlap, format!("{count} permits of {}", live.act.limit)));
             }
         }

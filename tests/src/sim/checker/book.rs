@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use fencelock::port::{Instant, Kind, LockKey, Mode};
+use fencelock::port::{Instant, LockKey, Mode};
 use fencelock::runtime::sim::SimNode;
 use fencelock::{Claim, Token};
 
@@ -73,7 +73,6 @@ pub(super) struct Shared {
 pub(super) struct Live {
     pub(super) client: usize,
     pub(super) lock: usize,
-    pub(super) kind: Kind,
     pub(super) claim: Claim,
     pub(super) since: Instant,
     pub(super) act: Act,

@@ -239,7 +239,6 @@ impl Checker {
         let live = Live {
             client,
             lock,
-            kind: act.kind(),
             claim: claim.clone(),
             since: book.clients[client].node.now(),
             act: act.clone(),
