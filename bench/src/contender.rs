@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
+use fencelock_peers::Program;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
@@ -35,11 +36,10 @@ impl Contender {
         Ok(Self { name: name.to_owned(), program, words, options: Vec::new() })
     }
 
-    /// A program of `peers/`, with what stands before its name on the command line.
-    pub(crate) fn peer(name: &str, program: PathBuf, before: Option<PathBuf>) -> Self {
-        let script = before.map(|script| script.to_string_lossy().into_owned());
-        let words = script.into_iter().chain([name.to_owned()]).collect();
-        Self { name: name.to_owned(), program, words, options: Vec::new() }
+    /// A library of the family that this program is of.
+    pub(crate) fn peer(name: &str, program: &Program) -> Self {
+        let Program { path, words } = program.clone().with(name);
+        Self { name: name.to_owned(), program: path, words, options: Vec::new() }
     }
 
     /// The same with an option, under a name that says so.

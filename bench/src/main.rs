@@ -9,7 +9,6 @@ mod server;
 mod subject;
 mod workload;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use arguments::Arguments;
@@ -35,10 +34,11 @@ fn main() -> ExitCode {
 
 #[tokio::main(flavor = "current_thread")]
 async fn run(arguments: &Arguments) -> Result<()> {
-    let directory = target().join("bench");
+    let target = fencelock_peers::target(&std::env::current_exe()?);
+    let directory = target.join("bench");
     std::fs::create_dir_all(&directory)?;
     let (mut peers, missing) =
-        if arguments.quick { (Vec::new(), Vec::new()) } else { install::peers(&directory) };
+        if arguments.quick { (Vec::new(), Vec::new()) } else { install::peers(&target) };
     let wanted = &arguments.peers;
     peers.retain(|peer| wanted.is_empty() || wanted.contains(&peer.name));
     let room = tempfile::tempdir_in(&directory)?;
@@ -60,10 +60,4 @@ async fn run(arguments: &Arguments) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// The build's target directory: this program stands in `<target>/<profile>`.
-fn target() -> PathBuf {
-    let program = std::env::current_exe().unwrap_or_default();
-    program.ancestors().nth(2).map_or_else(|| "target".into(), PathBuf::from)
 }

@@ -50,17 +50,21 @@ impl Failure {
     }
 }
 
+/// The exit code that goes with an error of fencelock.
+pub(crate) fn code_of(code: Code) -> u8 {
+    match code {
+        Code::Timeout => NOT_ACQUIRED,
+        Code::Unavailable => UNAVAILABLE,
+        Code::Auth => NO_PERMISSION,
+        Code::Invalid | Code::Unsupported | Code::Conflict => CONFIGURATION,
+        Code::Lost | Code::NotHeld => LOST,
+        _ => INTERNAL,
+    }
+}
+
 impl From<fencelock::Error> for Failure {
     fn from(error: fencelock::Error) -> Self {
-        let code = match error.code() {
-            Code::Timeout => NOT_ACQUIRED,
-            Code::Unavailable => UNAVAILABLE,
-            Code::Auth => NO_PERMISSION,
-            Code::Invalid | Code::Unsupported | Code::Conflict => CONFIGURATION,
-            Code::Lost | Code::NotHeld => LOST,
-            _ => INTERNAL,
-        };
-        Self { code, message: error.to_string() }
+        Self { code: code_of(error.code()), message: error.to_string() }
     }
 }
 

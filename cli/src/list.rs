@@ -37,8 +37,12 @@ impl List {
         let names = client.names(self.prefix.as_deref().unwrap_or_default()).await?;
         let views: Vec<LockView> = stream::iter(names)
             .map(|name| async {
-                let state = client.lock(&name).inspect().await?;
-                Ok::<_, Failure>(LockView::new(name, state))
+                match client.lock(&name).inspect().await {
+                    Ok(state) => Ok(LockView::new(name, state)),
+                    // One that cannot be read does not hide the others; a store that cannot be asked does.
+                    Err(error) if error.retryable() => Err(Failure::from(error)),
+                    Err(error) => Ok(LockView::unreadable(name, &error)),
+                }
             })
             .buffered(AT_A_TIME)
             .try_collect()

@@ -28,6 +28,8 @@ struct Cli {
 enum Command {
     /// Run a command while holding a lock.
     Run(run::Run),
+    /// Run a command if its scheduled run is due and nobody has started it.
+    Job(run::Job),
     /// Show one lock: holder, token, time left, waiters in order.
     Inspect(inspect::Inspect),
     /// List the locks the store knows.
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
     };
     match cli.command {
         Command::Run(run) => run.execute(),
+        Command::Job(job) => job.execute(),
         Command::Inspect(inspect) => inspect.execute(),
         Command::Ls(list) => list.execute(),
         Command::Demo(demo) => demo.execute(),

@@ -21,7 +21,7 @@ pub(crate) enum Output {
 pub(crate) const JSON: &str = "\
 JSON of a lock (times are whole milliseconds; fields may be added, none is renamed or removed):
   name        the lock
-  state       \"held\" or \"free\"
+  state       \"held\" or \"free\"; in a list also \"error\", with `error` saying why it could not be read
   kind        what it is in use as: \"mutex\", \"read_write\" or \"semaphore\"
   last_token  the newest fencing token drawn, 0 if none is known
   holder      the first of the holders, or null
@@ -50,6 +50,8 @@ pub(crate) struct Who {
 pub(crate) struct LockView {
     name: String,
     state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
     kind: Kind,
     last_token: Token,
     holder: Option<Holder>,
@@ -83,6 +85,7 @@ impl LockView {
         Self {
             name,
             state: if holders.is_empty() { "free" } else { "held" },
+            error: None,
             kind: state.kind,
             last_token: state.last,
             holder: holders.first().cloned(),
@@ -92,6 +95,12 @@ impl LockView {
                 .map(|(at, waiter)| Waiter::new(at, &waiter))
                 .collect(),
         }
+    }
+
+    /// One that could not be read.
+    pub(crate) fn unreadable(name: String, error: &fencelock::Error) -> Self {
+        let (state, error) = ("error", Some(error.to_string()));
+        Self { state, error, ..Self::new(name, State::default()) }
     }
 
     /// Some lines about one lock.
@@ -130,7 +139,11 @@ impl LockView {
         [
             clean(&self.name),
             self.state.to_owned(),
-            holder.map_or_else(|| "-".to_owned(), |holder| holder.who.describe()),
+            match (holder, &self.error) {
+                (Some(holder), _) => holder.who.describe(),
+                (None, Some(error)) => clean(error),
+                (None, None) => "-".to_owned(),
+            },
             token.map_or_else(|| "-".to_owned(), |token| token.to_string()),
             holder.map_or_else(|| "-".to_owned(), Holder::lease),
             self.waiters.len().to_string(),

@@ -10,14 +10,17 @@ use serde_json::Value;
 
 use crate::algorithm::Core;
 use crate::all::All;
+use crate::elect::Election;
 use crate::error::{Error, Result};
 use crate::event::{Event, Events};
+use crate::job::Job;
 use crate::lock::Lock;
-use crate::options::{Options, check_name};
+use crate::options::{Dialect, Options, check_name};
 use crate::port::{Capabilities, LeaseHandle, LeaseStore, LockKey, Mode, RuntimeHandle};
 use crate::scope::Scope;
 #[cfg(feature = "tokio")]
 use crate::url::StoreUrl;
+use crate::version::Versioned;
 
 /// Connects to the store a URL names, on the tokio runtime this is called in.
 ///
@@ -36,6 +39,16 @@ use crate::url::StoreUrl;
 #[cfg(feature = "tokio")]
 pub async fn connect(url: &str) -> Result<Client> {
     Client::builder().connect(url).await
+}
+
+/// Connects a gate for resources on a Redis server, on the tokio runtime this is called in; see
+/// [`RedisGate`](crate::driver::redis::RedisGate). Of the URL's options `timeout` and `connect_timeout` count.
+#[cfg(feature = "redis")]
+pub async fn connect_gate(url: &str) -> Result<crate::driver::redis::RedisGate> {
+    let url = StoreUrl::parse(url)?;
+    let mut options = Options::default();
+    options.set_all(url.options(), true)?;
+    url.open_gate(&options, current_runtime()?).await
 }
 
 #[cfg(feature = "tokio")]
@@ -102,6 +115,21 @@ impl Client {
         Lock::new(self.clone(), name)
     }
 
+    /// A value by name that is replaced only if nobody was faster; see [`Versioned`].
+    pub fn version(&self, name: &str) -> Versioned {
+        Versioned::new(self.clone(), name)
+    }
+
+    /// A scheduled job: at most one run in each `period` (10 ms or longer), whoever asks for it; see [`Job`].
+    pub fn job(&self, name: &str, period: Duration) -> Job {
+        Job::new(self.clone(), name, period)
+    }
+
+    /// An election: one leader at a time, the next one in order; see [`Election`].
+    pub fn elect(&self, name: &str) -> Election {
+        Election::new(self.clone(), name)
+    }
+
     /// The reading side of a read-write lock: any number of readers, and no writer beside them. A writer that waits is
     /// not passed by new readers.
     pub fn read(&self, name: &str) -> Lock {
@@ -139,13 +167,19 @@ impl Client {
         self.scope().lock(name)
     }
 
-    /// The names of the locks the store knows, in order. An empty prefix: all.
+    /// The names of the locks the store knows, in order, as [`Client::lock`] takes them. An empty prefix: all.
     pub async fn names(&self, prefix: &str) -> Result<Vec<String>> {
         if !prefix.is_empty() {
             check_name(prefix)?;
         }
-        let keys = self.core.store.names(prefix).await?;
-        Ok(keys.iter().map(|key: &LockKey| key.as_str().to_owned()).collect())
+        let before = if let Dialect::Plain { prefix } = &self.options.dialect {
+            prefix.as_str()
+        } else {
+            ""
+        };
+        let keys = self.core.store.names(&format!("{before}{prefix}")).await?;
+        let names = keys.iter().filter_map(|key: &LockKey| key.as_str().strip_prefix(before));
+        Ok(names.filter(|name| !name.is_empty()).map(str::to_owned).collect())
     }
 
     /// What this store is able to do, and what this configuration survives, in words.

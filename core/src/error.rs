@@ -28,7 +28,7 @@ pub enum Code {
     Unavailable,
     /// The store refused the credentials or the user's rights.
     Auth,
-    /// What lies on the store under this name is no such lock.
+    /// What lies on the store under this name is no such lock, or somebody else changed the value meanwhile.
     Conflict,
     /// The caller gave the operation up.
     Cancelled,
@@ -144,8 +144,19 @@ impl Error {
         Self::new(Code::Unsupported, message).with("feature", feature)
     }
 
+    pub(crate) fn no_cells() -> Self {
+        let message = "this store keeps no values with versions, which jobs and versions need; use a single Redis, SQLite or memory";
+        Self::new(Code::Unsupported, message)
+    }
+
     pub(crate) fn not_held() -> Self {
         Self::new(Code::NotHeld, "this guard was given back before; acquire the lock again")
+    }
+
+    pub(crate) fn refused_by_gate() -> Self {
+        let message =
+            "the write was refused: a newer holder has written since; acquire the lock again";
+        Self::new(Code::Lost, message)
     }
 
     pub(crate) fn closed() -> Self {

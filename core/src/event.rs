@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use crate::error::Error;
 use crate::fence::Token;
 
 /// Something that happened to a lock of this client. The same facts go to `tracing` under the target `fencelock`.
@@ -30,6 +31,8 @@ pub struct Event {
     pub name: Arc<str>,
     /// The token of the hold it happened to; `None` while there is none.
     pub token: Option<Token>,
+    /// What the trouble is, for [`EventKind::Trouble`].
+    pub trouble: Option<Arc<str>>,
 }
 
 /// The kinds of [`Event`].
@@ -37,10 +40,15 @@ pub struct Event {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum EventKind {
-    /// A waiter joined the line of this client.
+    /// An acquire has to wait: in the line of this client or in the queue on the store. Told once.
     Waiting,
+    /// The store refuses or does not answer an acquire that waits; it goes on asking. Told when that begins, and when the
+    /// reason has changed.
+    Trouble,
     /// A guard was given out.
     Granted,
+    /// The lease was pushed on.
+    Renewed,
     /// A guard was given back.
     Released,
     /// A hold was lost before it was given back.
@@ -49,11 +57,20 @@ pub enum EventKind {
 
 impl Event {
     fn new(kind: EventKind, name: &str, token: Option<Token>) -> Self {
-        Self { kind, name: name.into(), token }
+        Self { kind, name: name.into(), token, trouble: None }
     }
 
     pub(crate) fn waiting(name: &str) -> Self {
         Self::new(EventKind::Waiting, name, None)
+    }
+
+    fn trouble(name: &str, error: &Error) -> Self {
+        let trouble = Some(error.to_string().into());
+        Self { trouble, ..Self::new(EventKind::Trouble, name, None) }
+    }
+
+    pub(crate) fn renewed(name: &str, token: Token) -> Self {
+        Self::new(EventKind::Renewed, name, Some(token))
     }
 
     pub(crate) fn granted(name: &str, token: Token) -> Self {
@@ -90,6 +107,16 @@ impl Events {
         tracing::debug!(target: "fencelock", kind = ?event.kind, name = &*event.name, token);
         if let Some(observer) = &self.0 {
             observer(&event);
+        }
+    }
+}
+
+impl Events {
+    /// The store refuses, or cannot be reached: a warning.
+    pub(crate) fn warn(&self, name: &str, error: &Error) {
+        tracing::warn!(target: "fencelock", kind = ?EventKind::Trouble, name, %error);
+        if let Some(observer) = &self.0 {
+            observer(&Event::trouble(name, error));
         }
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Code, Error, Result};
+use crate::error::{Error, Result};
 use crate::runtime::sync::Mutex;
 
 /// A fencing token: a positive integer under 2^53, larger than that of every earlier grant of the same lock name.
@@ -56,7 +56,8 @@ impl fmt::Display for Token {
 /// resource and refuses older ones. Equal tokens pass: one holder may write many times.
 ///
 /// A resource with a store of its own keeps the token beside the data and puts the condition inside the write itself
-/// (`UPDATE ... WHERE fence <= :token`), which is what makes the check and the write one step.
+/// (`UPDATE ... WHERE fence <= :token`), which is what makes the check and the write one step: there is
+/// `driver::sqlite::gate_trigger` for a table, and `driver::redis::RedisGate` for keys on a Redis server.
 ///
 /// ```
 /// use fencelock::{Gate, Token};
@@ -84,13 +85,10 @@ impl Gate {
         let mut newest = self.newest.lock();
         let seen = newest.get(resource).copied().unwrap_or_default();
         if token < seen && !mutant!(GateLetsOlderPass) {
-            return Err(Error::new(
-                Code::Lost,
-                "the write was refused: a newer holder has written since; acquire the lock again",
-            )
-            .with("resource", resource)
-            .with("token", token.to_string())
-            .with("newest", seen.to_string()));
+            return Err(Error::refused_by_gate()
+                .with("resource", resource)
+                .with("token", token.to_string())
+                .with("newest", seen.to_string()));
         }
         newest.insert(resource.to_owned(), seen.max(token));
         Ok(write())

@@ -12,7 +12,7 @@ use crate::error::{Code, Error, Result};
 use crate::event::Event;
 use crate::fence::Token;
 use crate::options::check_ttl;
-use crate::port::{BoxFuture, Mode};
+use crate::port::{BoxFuture, Mode, RuntimeHandle};
 use crate::released::Released;
 
 /// An acquire in flight. Dropping it at any moment takes back whatever it won or queued.
@@ -130,6 +130,10 @@ impl Claim {
 }
 
 impl Claim {
+    pub(crate) fn new(core: Arc<Core>, local: Local) -> Self {
+        Self { core, local, share: None }
+    }
+
     /// Whether its guard has not been given back.
     fn serves(&self) -> bool {
         let given_back = self.share.as_ref().is_some_and(|share| share.has_left());
@@ -151,6 +155,10 @@ impl Claim {
         self.core.extend(&self.local, ttl).await
     }
 
+    pub(crate) fn runtime(&self) -> &RuntimeHandle {
+        &self.core.runtime
+    }
+
     /// Completes when there is nothing left to lose: true if the lock was lost, false if the guard was given back before.
     pub(crate) async fn ended(&self) -> bool {
         let left = || self.share.as_ref().is_some_and(|share| share.has_left());
@@ -160,7 +168,7 @@ impl Claim {
 
 impl Guard {
     pub(crate) fn new(core: Arc<Core>, local: Local) -> Self {
-        Self { claim: Claim { core, local, share: None }, released: false }
+        Self { claim: Claim::new(core, local), released: false }
     }
 
     /// One of several guards of a scope's hold.
@@ -216,7 +224,7 @@ impl Guard {
         match core.give_up(local) {
             GivenUp::Passed => Released::Released,
             GivenUp::Free(hold) => core.free(hold).await,
-            GivenUp::HandedOver(answer) => answer.await.unwrap_or(Released::Unconfirmed),
+            GivenUp::HandedOver(hold, batch) => core.hand_over(hold, batch).await,
             GivenUp::NotMine => Released::AlreadyLost,
         }
     }

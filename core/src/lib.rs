@@ -17,6 +17,8 @@
 //! * The lease is renewed while the guard lives. If it is lost all the same, [`Claim::is_held`] says so and
 //!   [`Claim::lost`] completes, before the store may give the lock to another.
 //! * Dropping a guard, or an acquire that is still [`Pending`], frees whatever it had within one round trip.
+//! * [`Client::job`] runs something at most once in a period, [`Client::elect`] finds one leader, [`Client::version`] keeps a
+//!   value that nobody overwrites unseen.
 //! * [`blocking`] has the same nouns for threads, [`facade`] for other languages.
 //!
 //! Stores are cargo features: `redis`, `sqlite`; memory is always there. [`port`] is the door through which a store comes
@@ -33,11 +35,13 @@ mod all;
 pub mod blocking;
 mod client;
 pub mod driver;
+mod elect;
 mod error;
 mod event;
 pub mod facade;
 mod fence;
 mod guard;
+mod job;
 pub mod layer;
 mod lock;
 pub mod options;
@@ -47,15 +51,22 @@ pub mod runtime;
 mod scope;
 #[cfg(feature = "tokio")]
 mod url;
+mod version;
 
 pub use all::{All, AllGuard};
 #[cfg(feature = "tokio")]
 pub use client::connect;
+#[cfg(feature = "redis")]
+pub use client::connect_gate;
 pub use client::{Client, ClientBuilder};
+pub use elect::{Election, Leader, Leadership, Observer};
 pub use error::{Code, Error, Result};
 pub use event::{Event, EventKind};
 pub use fence::{Gate, Token};
 pub use guard::{Claim, Guard, Pending};
+pub use job::{Job, JobState, Run, RunClaim, Status};
 pub use lock::Lock;
+pub use port::Version;
 pub use released::Released;
 pub use scope::Scope;
+pub use version::{Snapshot, Swapped, Versioned};

@@ -102,6 +102,16 @@ impl Lock {
         self
     }
 
+    /// Held for as long as it is renewed, whatever the client's default.
+    pub(crate) fn endless(mut self) -> Self {
+        self.options.max_hold = None;
+        self
+    }
+
+    pub(crate) fn options(&self) -> &Options {
+        &self.options
+    }
+
     /// Whether waiters are served in their order of arrival (the default).
     pub fn fair(mut self, fair: bool) -> Self {
         self.options.fair = fair;
@@ -253,7 +263,7 @@ impl Lock {
                 let Dialect::Plain { prefix } = dialect else {
                     return Err(Error::internal("a dialect without a key"));
                 };
-                Ok(LockKey::new(format!("{prefix}{}", self.name)))
+                Ok(LockKey::prefixed(prefix, &self.name))
             }
         }
     }

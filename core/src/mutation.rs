@@ -70,6 +70,18 @@ mod table {
         PushCountedFromArrival,
         /// A push that overtakes the answer of its Take is thrown away and its ticket is not refreshed.
         EarlyPushDropped,
+        /// A push that leaves less than half of its grant is believed without a Refresh.
+        ShortRestBelieved,
+        /// A fixed lease that was pushed is not renewed before it begins.
+        FixedLeaseNotRenewedFirst,
+        /// A hold that changes its holder is next looked at by the lease wanted instead of the one there is.
+        RescheduledByWantedTtl,
+        /// Notices that may have been lost move no ticket to be refreshed.
+        GapIgnored,
+        /// A foreign holder, which tells nobody, is not looked at sooner.
+        ForeignHolderNotPolled,
+        /// A hold goes round inside for as long as somebody waits there.
+        LocalBudgetIgnored,
         /// Tickets are not refreshed.
         TicketsNotRefreshed,
         /// A ticket that is gone is waited for all the same.
@@ -84,6 +96,8 @@ mod table {
         LeaderForgetsFollowers,
         /// The hold is renewed beyond `max_hold`.
         MaxHoldIgnored,
+        /// A hold that `max_hold` has ended keeps its lease on the store.
+        MaxHoldKeepsLease,
         /// The store frees without comparing the owner.
         FreeWithoutOwnerCheck,
         /// The store renews without comparing the owner.
@@ -98,6 +112,12 @@ mod table {
         FloorIgnored,
         /// The lock is handed to a waiter whose ticket has ended.
         HandOverToDeadWaiter,
+        /// The lock is handed to a waiter nobody has heard of for a while and nobody can reach.
+        UnreachableWaiterServed,
+        /// An open lock (`fair: false`) stays open for ever.
+        OpenWithoutEnd,
+        /// The head of the queue is passed over as often as somebody comes.
+        HeadPassedWithoutEnd,
         /// A refresh makes the ticket it does not find.
         RefreshCreatesTicket,
         /// A Take wins past those who wait.
@@ -144,6 +164,50 @@ mod table {
         AllWithoutALook,
         /// The gate lets older tokens pass.
         GateLetsOlderPass,
+        /// A cell is replaced whatever its version.
+        SwapWithoutVersionCheck,
+        /// Versions are a bare counter, which starts over when the cell is gone.
+        BareCounterVersion,
+        /// A deleted cell leaves no memory of its version.
+        DeletionForgotten,
+        /// A cell remembers only its newest change.
+        TrailForgotten,
+        /// A compare-and-set that was not answered is taken for done.
+        UnknownSwapBelieved,
+        /// A compare-and-set that was not answered is made anew, without a look at whether it was carried out.
+        BlindRetry,
+        /// A run ends a job's record whoever it belongs to.
+        JobEndsWithoutToken,
+        /// A run is named by the moment it is asked for instead of its scheduled instant.
+        JobByAskingTime,
+        /// A run is named by its client's clock instead of the store's.
+        JobByLocalClock,
+        /// A dead run is run again though nobody asked for that.
+        DeadRunRetried,
+        /// A job starts while its last run is still alive.
+        JobOverlaps,
+        /// A run's deadline counts from the answer to its start.
+        RunCountedFromReply,
+        /// A start that was given up is not taken back.
+        GivenUpRunForgotten,
+        /// An observer of an election tells only who leads at its first look.
+        ObserverGoesByFirstLook,
+    }
+
+    impl Mutant {
+        /// Those that random worlds meet too rarely: `core/tests/clauses.rs` has a world of its own for each.
+        pub const RARE: &'static [Self] = &[
+            Self::GapIgnored,
+            Self::ShortRestBelieved,
+            Self::FixedLeaseNotRenewedFirst,
+            Self::RescheduledByWantedTtl,
+            Self::MaxHoldKeepsLease,
+            Self::ForeignHolderNotPolled,
+            Self::LocalBudgetIgnored,
+            Self::UnreachableWaiterServed,
+            Self::OpenWithoutEnd,
+            Self::HeadPassedWithoutEnd,
+        ];
     }
 
     thread_local! {

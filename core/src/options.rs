@@ -1,11 +1,18 @@
 //! The one table of options: name, type, default and meaning. Structs, URLs, maps, bindings and docs all come from it.
 
+mod read;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
 
+pub(crate) use self::read::check_ttl;
+use self::read::{
+    boolean, check_passes, check_pause, check_prefix, check_text, integer, map, optional, pause,
+    positive, text, timeout, ttl, zero,
+};
 use crate::error::{Error, Result};
 
 /// What kind of value an option takes.
@@ -109,6 +116,20 @@ options! {
     /// How often a lock may pass from waiter to waiter inside this client (for at most 10 ms) before others are served.
     /// `0`: never.
     local: u32 = "16", Integer, Lock, integer;
+    /// How often the update of a version tries again when somebody else was faster, before it fails with `conflict`.
+    retries: u32 = "16", Integer, Lock, integer;
+    /// The longest pause before the first of these tries; it doubles with each up to 64 times, and is drawn at random below.
+    backoff: Duration = "5ms", Duration, Lock, pause;
+    /// How long the store keeps a version's value after its last change.
+    keep: Option<Duration> = "forever", OptionalDuration, Lock, positive;
+    /// The shortest time from the start of a job's run to the next one's, however soon it ends.
+    at_least_for: Option<Duration> = "none", OptionalDuration, Lock, positive;
+    /// The longest a job's run may take; then it is lost.
+    at_most_for: Option<Duration> = "none", OptionalDuration, Lock, positive;
+    /// Whether a job's run that died without an end may be run again, for the same scheduled instant.
+    retry_dead: bool = "false", Boolean, Lock, boolean;
+    /// How often an observer of an election looks who leads.
+    observe: Duration = "1s", Duration, Lock, ttl;
     /// How long to wait for an answer of the store before the outcome counts as unknown.
     timeout: Duration = "5s", Duration, Client, timeout;
     /// How long to try to reach the store before it counts as unavailable.
@@ -164,8 +185,25 @@ impl Options {
         check_ttl("ttl", self.ttl)?;
         check_ttl("timeout", self.timeout)?;
         check_ttl("connect_timeout", self.connect_timeout)?;
-        if self.max_hold.is_some_and(|hold| hold.is_zero()) {
-            return Err(Error::invalid("max_hold", "`max_hold` must be longer than zero"));
+        check_ttl("observe", self.observe)?;
+        check_pause("backoff", self.backoff)?;
+        let Self { max_hold, keep, at_least_for, at_most_for, .. } = *self;
+        let times = [
+            ("max_hold", max_hold),
+            ("keep", keep),
+            ("at_least_for", at_least_for),
+            ("at_most_for", at_most_for),
+        ];
+        let none = |(_, time): &(_, Option<Duration>)| time.is_some_and(|time| time.is_zero());
+        if let Some((name, _)) = times.into_iter().find(none) {
+            return Err(zero(name));
+        }
+        check_passes("local", self.local)?;
+        check_text("label", &self.label)?;
+        let mut words = self.metadata.iter().flat_map(|(key, value)| [key, value]);
+        words.try_for_each(|word| check_text("metadata", word))?;
+        if let Dialect::Plain { prefix } = &self.dialect {
+            check_prefix("dialect", prefix)?;
         }
         Ok(())
     }
@@ -196,134 +234,12 @@ fn unknown(name: &str) -> Error {
         .with("nearest", nearest)
 }
 
-const SHORTEST: Duration = Duration::from_millis(10);
-const LONGEST: Duration = Duration::from_hours(30 * 24);
-
-pub(crate) fn check_ttl(name: &'static str, value: Duration) -> Result<Duration> {
-    if value < SHORTEST || value > LONGEST {
-        return Err(Error::invalid(
-            name,
-            format!(
-                "`{name}` must be between 10 ms and 30 days, not {}",
-                humantime::format_duration(value)
-            ),
-        ));
-    }
-    Ok(value)
-}
-
-fn ttl(name: &'static str, value: &Value) -> Result<Duration> {
-    check_ttl(name, duration(name, value)?)
-}
-
-fn timeout(name: &'static str, value: &Value) -> Result<Duration> {
-    check_ttl(name, duration(name, value)?)
-}
-
-fn duration(name: &'static str, value: &Value) -> Result<Duration> {
-    let complaint = || {
-        Error::invalid(
-            name,
-            format!(
-                "`{name}` must be a time such as `30s` or `500ms`, or milliseconds as a number"
-            ),
-        )
-    };
-    match value {
-        Value::String(text) => humantime::parse_duration(text).map_err(|_| complaint()),
-        Value::Number(number) => {
-            let millis = number.as_f64().filter(|millis| *millis >= 0.0).ok_or_else(complaint)?;
-            Duration::try_from_secs_f64(millis / 1000.0).map_err(|_| complaint())
-        }
-        _ => Err(complaint()),
-    }
-}
-
-fn optional(name: &'static str, value: &Value) -> Result<Option<Duration>> {
-    match value {
-        Value::Null => Ok(None),
-        Value::String(text) if text == "forever" || text == "none" => Ok(None),
-        // Beyond a century a wait is for ever, whatever its number.
-        _ => Ok(Some(duration(name, value)?).filter(|wait| wait.as_secs() < 100 * 365 * 86_400)),
-    }
-}
-
-fn positive(name: &'static str, value: &Value) -> Result<Option<Duration>> {
-    match optional(name, value)? {
-        Some(Duration::ZERO) => {
-            Err(Error::invalid(name, format!("`{name}` must be longer than zero")))
-        }
-        other => Ok(other),
-    }
-}
-
-fn boolean(name: &'static str, value: &Value) -> Result<bool> {
-    match value {
-        Value::Bool(value) => Ok(*value),
-        Value::String(text) if text == "true" => Ok(true),
-        Value::String(text) if text == "false" => Ok(false),
-        _ => Err(Error::invalid(name, format!("`{name}` must be `true` or `false`"))),
-    }
-}
-
-fn integer(name: &'static str, value: &Value) -> Result<u32> {
-    let number = match value {
-        Value::String(text) => text.parse().ok(),
-        Value::Number(number) => number.as_u64(),
-        _ => None,
-    };
-    let number =
-        number.and_then(|number| u32::try_from(number).ok()).filter(|number| *number <= 10_000);
-    number.ok_or_else(|| {
-        Error::invalid(name, format!("`{name}` must be a whole number from 0 to 10000"))
-    })
-}
-
-fn text(name: &'static str, value: &Value) -> Result<String> {
-    match value {
-        Value::String(text) if text.len() <= 1024 && !text.chars().any(char::is_control) => {
-            Ok(text.clone())
-        }
-        _ => Err(Error::invalid(
-            name,
-            format!("`{name}` must be text of at most 1024 bytes without control characters"),
-        )),
-    }
-}
-
-fn map(name: &'static str, value: &Value) -> Result<BTreeMap<String, String>> {
-    let complaint = || {
-        Error::invalid(
-            name,
-            format!("`{name}` must be text by name, in a URL `key=value,key=value`"),
-        )
-    };
-    let pair = |key: &str, value: &str| {
-        Ok((key.to_owned(), text(name, &Value::String(value.to_owned()))?))
-    };
-    match value {
-        Value::String(all) if all.is_empty() => Ok(BTreeMap::new()),
-        Value::String(all) => all
-            .split(',')
-            .map(|one| {
-                one.split_once('=').ok_or_else(complaint).and_then(|(key, value)| pair(key, value))
-            })
-            .collect(),
-        Value::Object(object) => object
-            .iter()
-            .map(|(key, value)| {
-                value.as_str().ok_or_else(complaint).and_then(|value| pair(key, value))
-            })
-            .collect(),
-        _ => Err(complaint()),
-    }
-}
-
 fn dialect(name: &'static str, value: &Value) -> Result<Dialect> {
     let text = text(name, value)?;
     match text.split_once(':') {
         None if text == "auto" => Ok(Dialect::Auto),
-        Some(("plain", prefix)) if prefix.len() <= 256 => {
+        Some(("plain", prefix)) => {
+            check_prefix(name, prefix)?;
             Ok(Dialect::Plain { prefix: prefix.to_owned() })
         }
         _ => Err(Error::invalid(
@@ -351,6 +267,23 @@ mod tests {
     fn an_unknown_option_names_the_nearest() {
         let error = Options::default().set("tll", &Value::Null).unwrap_err();
         assert_eq!((error.code(), error.fields()["nearest"].as_str()), (Code::Invalid, "ttl"));
+    }
+
+    #[test]
+    fn what_a_struct_was_filled_with_is_checked() {
+        let options = Options::default;
+        let plain = |prefix: String| Dialect::Plain { prefix };
+        for (bad, named) in [
+            (Options { local: u32::MAX, ..options() }, "local"),
+            (Options { label: "a\nb".into(), ..options() }, "label"),
+            (Options { metadata: [("a".into(), "\0".into())].into(), ..options() }, "metadata"),
+            (Options { dialect: plain("a\r".into()), ..options() }, "dialect"),
+            (Options { dialect: plain("a".repeat(257)), ..options() }, "dialect"),
+        ] {
+            let error = bad.check().unwrap_err();
+            assert_eq!((error.code(), error.fields()["argument"].as_str()), (Code::Invalid, named));
+        }
+        options().check().unwrap();
     }
 
     #[test]

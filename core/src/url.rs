@@ -37,6 +37,38 @@ impl StoreUrl {
             .collect()
     }
 
+    /// A file or a set of locks in memory is on no other machine: `sqlite://a/locks.db` would leave `a` out.
+    fn check_host(&self) -> Result<()> {
+        let scheme = self.url.scheme();
+        match self.url.host_str().filter(|host| !host.is_empty()) {
+            Some(_) if matches!(scheme, "memory" | "sqlite") => Err(Error::invalid(
+                "url",
+                format!(
+                    "a `{scheme}` URL names no host; write `{scheme}:name` without the slashes, or three of them before a whole path"
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// A gate on the server.
+    #[cfg(feature = "redis")]
+    pub(crate) async fn open_gate(
+        &self,
+        options: &Options,
+        runtime: RuntimeHandle,
+    ) -> Result<crate::driver::redis::RedisGate> {
+        match self.url.scheme() {
+            "redis" | "rediss" | "redis+unix" => {
+                crate::driver::redis::RedisGate::connect(&self.url, options, runtime).await
+            }
+            _ => Err(Error::invalid(
+                "url",
+                "a gate of this kind stands on a Redis server; give its URL",
+            )),
+        }
+    }
+
     #[cfg_attr(
         not(any(feature = "redis", feature = "sqlite")),
         allow(clippy::unused_async, unused_variables)
@@ -46,6 +78,7 @@ impl StoreUrl {
         options: &Options,
         runtime: RuntimeHandle,
     ) -> Result<LeaseHandle> {
+        self.check_host()?;
         match self.url.scheme() {
             "memory" => Ok(LeaseHandle::new(Memory::named(self.url.path()).store(runtime))),
             #[cfg(feature = "sqlite")]

@@ -34,3 +34,24 @@ fn fenced_write() {
     let words = run(env!("CARGO_BIN_EXE_fenced_write"), &[]);
     assert!(words.contains("sold false"), "{words}");
 }
+
+#[test]
+fn version() {
+    let words = run(env!("CARGO_BIN_EXE_version"), &[]);
+    assert!(words.ends_with("sold 10 of 10, 30 came too late\n"), "{words}");
+}
+
+#[test]
+fn job() {
+    let words = run(env!("CARGO_BIN_EXE_job"), &[]);
+    assert_eq!(words.matches("runs").count(), 1, "{words}");
+    assert!(words.ends_with("the last run has Succeeded\n"), "{words}");
+}
+
+#[test]
+fn election() {
+    let words = run(env!("CARGO_BIN_EXE_election"), &[]);
+    let order = ["node-1 leads", "node-1 has resigned", "node-2 leads"];
+    let places = order.map(|word| words.find(word).unwrap_or_else(|| panic!("{word}: {words}")));
+    assert!(places.is_sorted(), "{words}");
+}

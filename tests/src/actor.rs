@@ -2,6 +2,8 @@
 //!
 //! The same code runs in process, in virtual time, and as the program `actor`.
 
+mod cells;
+
 use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::Arc;
@@ -159,6 +161,23 @@ impl Actor {
                 return Ok(());
             }
             Call::Names { prefix } => Operation::Names { prefix },
+            Call::EndJob { guard, succeeded } => {
+                self.tokens.remove(&guard);
+                Operation::EndJob { guard, succeeded }
+            }
+            Call::Update { lock, options, add } => {
+                self.update(id, &lock, options, add)?;
+                return Ok(());
+            }
+            call @ (Call::Campaign { .. }
+            | Call::TryCampaign { .. }
+            | Call::Leader { .. }
+            | Call::Observe { .. }
+            | Call::StartJob { .. }
+            | Call::InspectJob { .. }
+            | Call::ReadVersion { .. }
+            | Call::CompareAndSet { .. }
+            | Call::DeleteVersion { .. }) => cells::operation(call)?,
             Call::Close => Operation::Close,
             Call::Lost { guard } => {
                 held(guard)?;
@@ -218,6 +237,22 @@ impl Actor {
             });
             let ended = Abortable::new(body, registration).await;
             let end = ended
+                .unwrap_or_else(|_| Err(Error::new(Code::Cancelled, "the operation was aborted")));
+            let _ = signal.send(Signal::Finished(id, end.into()));
+        }));
+        self.bodies.insert(id, abort);
+        Ok(())
+    }
+
+    /// Adds to a number in the language's own way of changing a value as often as it takes.
+    fn update(&mut self, id: u64, name: &str, options: Options, add: i64) -> Result<()> {
+        let client = self.facade.as_ref().ok_or_else(not_connected)?.client();
+        let version = cells::version(client, name, options);
+        let (abort, registration) = AbortHandle::new_pair();
+        let signal = self.signal.clone();
+        self.host.runtime.spawn(Box::pin(async move {
+            let updated = Abortable::new(cells::add(version, add), registration).await;
+            let end = updated
                 .unwrap_or_else(|_| Err(Error::new(Code::Cancelled, "the operation was aborted")));
             let _ = signal.send(Signal::Finished(id, end.into()));
         }));

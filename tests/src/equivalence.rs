@@ -2,6 +2,7 @@
 //!
 //! This ties what the simulator proves of the model to the scripts and statements that real servers run.
 
+pub mod cells;
 mod moves;
 mod subject;
 mod world;

@@ -109,6 +109,98 @@ pub enum Call {
         #[serde(default)]
         options: Options,
     },
+    /// Wait until this candidate leads.
+    Campaign {
+        /// The election.
+        lock: String,
+        /// Its options.
+        #[serde(default)]
+        options: Options,
+    },
+    /// Lead if nobody else does.
+    TryCampaign {
+        /// The election.
+        lock: String,
+        /// Its options.
+        #[serde(default)]
+        options: Options,
+    },
+    /// Who leads.
+    Leader {
+        /// The election.
+        lock: String,
+    },
+    /// Wait until another one leads.
+    Observe {
+        /// The election.
+        lock: String,
+        /// Its options.
+        #[serde(default)]
+        options: Options,
+        /// The answer to the last `leader` or `observe`.
+        seen: Value,
+    },
+    /// Start the run of a job that is due.
+    StartJob {
+        /// The job.
+        lock: String,
+        /// Its options.
+        #[serde(default)]
+        options: Options,
+        /// Its period.
+        period: f64,
+        /// The scheduler's own instant.
+        #[serde(default)]
+        at: Option<f64>,
+    },
+    /// Say how a run ended.
+    EndJob {
+        /// The run.
+        guard: u64,
+        /// Whether it has succeeded.
+        succeeded: bool,
+    },
+    /// The last run of a job.
+    InspectJob {
+        /// The job.
+        lock: String,
+        /// Its period.
+        period: f64,
+    },
+    /// A value and its version.
+    ReadVersion {
+        /// The value's name.
+        lock: String,
+    },
+    /// Write a value if its version is the one expected.
+    CompareAndSet {
+        /// The value's name.
+        lock: String,
+        /// Its options.
+        #[serde(default)]
+        options: Options,
+        /// The version; null: there must be no value.
+        expected: Option<u64>,
+        /// The new value.
+        value: Value,
+    },
+    /// Delete a value if its version is the one expected.
+    DeleteVersion {
+        /// The value's name.
+        lock: String,
+        /// The version.
+        expected: u64,
+    },
+    /// Add to a number, as often as it takes.
+    Update {
+        /// The value's name.
+        lock: String,
+        /// Its options.
+        #[serde(default)]
+        options: Options,
+        /// How much.
+        add: i64,
+    },
     /// The names of the locks the store knows.
     Names {
         /// How they begin.

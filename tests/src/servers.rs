@@ -2,4 +2,4 @@
 
 mod redis;
 
-pub use self::redis::RedisServer;
+pub use self::redis::{RedisServer, commands};

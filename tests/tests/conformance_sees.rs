@@ -27,6 +27,12 @@ const SEEN: &[Mutant] = &[
     Mutant::OnlyFreeSettles,
     Mutant::QueueServedFromTheBack,
     Mutant::ExpiryIgnored,
+    Mutant::SwapWithoutVersionCheck,
+    Mutant::DeletionForgotten,
+    Mutant::JobEndsWithoutToken,
+    Mutant::DeadRunRetried,
+    Mutant::JobOverlaps,
+    Mutant::ObserverGoesByFirstLook,
 ];
 
 #[test]

@@ -3,12 +3,12 @@
 //!
 //! 20 kills a store; 200 with `FENCELOCK_FULL=1`.
 
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use fencelock::runtime::TokioRuntime;
+use fencelock_peers::Program;
 use fencelock_tests::conformance::player::{Player, Stage};
 use fencelock_tests::protocol::{Call, End, Grant, Options};
 use fencelock_tests::servers::RedisServer;
@@ -23,7 +23,7 @@ const TTL: Duration = Duration::from_millis(500);
 const LONG: Duration = Duration::from_secs(20);
 /// What was promised after a holder's death: its lease, and a second for whoever missed the end.
 const NEXT_GRANT: Duration = Duration::from_millis(1500);
-/// What a loaded machine may add to that.
+/// What a loaded machine may add to that, for one in twenty.
 const MACHINE: Duration = Duration::from_secs(2);
 /// Tickets of the dead live for 5 s, the grants they may get for a lease each.
 const AFTER_DEATH: Duration = Duration::from_secs(15);
@@ -65,7 +65,8 @@ async fn ask(actor: &Player, call: Call) -> Option<Value> {
 
 async fn start(url: &str) -> Arc<Player> {
     let clock = Arc::new(TokioRuntime::current().unwrap());
-    let actor = Player::launch(&Stage::Program(Path::new(env!("CARGO_BIN_EXE_actor"))), clock);
+    let program = Program::new(env!("CARGO_BIN_EXE_actor"));
+    let actor = Player::launch(&Stage::Program(&program), clock);
     let connect = Call::Connect { url: url.to_owned(), options: Options::new() };
     ask(&actor, connect).await.expect("it connects");
     Arc::new(actor)
@@ -133,7 +134,7 @@ async fn kill_holders(url: &str) {
         let actor = start(url).await;
         staff.push((actor.clone(), tokio::spawn(sell(shop.clone(), seat, actor))));
     }
-    let mut longest = Duration::ZERO;
+    let mut waits = Vec::new();
     for round in 0..kills() {
         // Let everybody sell, a little longer each time, and wait for one to be in the section.
         tokio::time::sleep(Duration::from_millis(20 + round as u64 % 17)).await;
@@ -154,7 +155,7 @@ async fn kill_holders(url: &str) {
             );
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        longest = longest.max(dead.elapsed());
+        waits.push(dead.elapsed());
         let actor = start(url).await;
         staff[seat] = (actor.clone(), tokio::spawn(sell(shop.clone(), seat, actor)));
     }
@@ -173,11 +174,14 @@ async fn kill_holders(url: &str) {
         Some(sold.cast_signed()),
         "what was sold is in the till"
     );
+    waits.sort();
+    let (most, longest) = (waits[waits.len() * 19 / 20 - 1], waits[waits.len() - 1]);
     println!(
-        "{} holders killed, next grant after {longest:?} at most (promised {NEXT_GRANT:?}); {sold} sold, {} refused",
+        "{} holders killed, next grant after {most:?} for 19 of 20, {longest:?} at most (promised {NEXT_GRANT:?}); {sold} sold, {} refused",
         kills(),
         shop.refused.load(Ordering::Acquire)
     );
+    assert!(most <= NEXT_GRANT, "{waits:?}");
     nothing_left(url).await;
 }
 

@@ -7,7 +7,7 @@ use fencelock::driver::redis::RedisStore;
 use fencelock::options::Options;
 use fencelock::port::{Action, Kind, LeaseStore, LockKey, Notice, Outcome, OwnerId, Step};
 use fencelock_tests::bare::{Bare, TTL, take};
-use fencelock_tests::servers::RedisServer;
+use fencelock_tests::servers::{RedisServer, commands};
 use redis::Commands;
 
 const ODD_NAMES: &[&str] = &[
@@ -31,15 +31,6 @@ const ODD_NAMES: &[&str] = &[
 
 async fn connect(server: &RedisServer) -> Bare {
     Bare::connect(&server.url(), &Options::default()).await.expect("the server takes clients")
-}
-
-fn commands(admin: &mut redis::Connection) -> BTreeMap<String, u64> {
-    let info: String = redis::cmd("INFO").arg("commandstats").query(admin).unwrap();
-    let counts = info.lines().filter_map(|line| {
-        let (name, rest) = line.strip_prefix("cmdstat_")?.split_once(":calls=")?;
-        Some((name.to_owned(), rest.split(',').next()?.parse().ok()?))
-    });
-    counts.filter(|(name, _)| name != "info" && !name.starts_with("config")).collect()
 }
 
 /// The commands the server counts while `work` runs, and what that comes to.

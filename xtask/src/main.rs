@@ -86,7 +86,7 @@ fn list() {
 
 fn test_all(request: &Request) -> ExitCode {
     let wanted: Vec<&Part> = PARTS.iter().filter(|part| request.wants(part)).collect();
-    let mut runner = Runner::new(Site::find(request.full));
+    let mut runner = Runner::new(Site::find(request.full, request.strict));
     let begin = Instant::now();
     let reports: Vec<Report> = wanted
         .iter()

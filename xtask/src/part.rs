@@ -24,6 +24,8 @@ pub(crate) struct Part {
 pub(crate) enum Need {
     /// The program `redis-server`.
     RedisServer,
+    /// The program `ab`, which visits a page many times at once.
+    ApacheBench,
 }
 
 /// One command or check.
@@ -61,6 +63,8 @@ pub(crate) struct Site {
     pub target: PathBuf,
     /// Faults and figures in full instead of a tenth.
     pub full: bool,
+    /// What the machine lacks counts as failed.
+    pub strict: bool,
 }
 
 /// How a part ended.
@@ -97,10 +101,10 @@ impl Part {
 
 impl Site {
     /// The workspace this program was built from.
-    pub(crate) fn find(full: bool) -> Self {
+    pub(crate) fn find(full: bool, strict: bool) -> Self {
         let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
         let root = root.canonicalize().unwrap_or(root);
         let target = std::env::var_os("CARGO_TARGET_DIR").map_or("target".into(), PathBuf::from);
-        Self { target: root.join(target), root, full }
+        Self { target: root.join(target), root, full, strict }
     }
 }

@@ -66,6 +66,7 @@ impl Runner {
         for need in part.needs {
             match need {
                 Need::RedisServer => self.redis_server().map_err(End::Lacking)?,
+                Need::ApacheBench => server::found("ab", "apache2-utils").map_err(End::Lacking)?,
             };
         }
         let limit = begin + if self.site.full { LIMIT_IN_FULL } else { LIMIT };
@@ -160,6 +161,9 @@ impl Runner {
             .stderr(file.try_clone().map_err(failed)?);
         if self.site.full {
             command.env("FENCELOCK_FULL", "1");
+        }
+        if self.site.strict {
+            command.env("FENCELOCK_STRICT", "1");
         }
         if let Some(Ok(path)) = &self.redis_server {
             command.env(server::REDIS_SERVER, path);

@@ -1,4 +1,4 @@
-//! Finding the servers the tests start, or installing them where that is ours to do.
+//! Finding the servers and tools the tests start, or installing them where that is ours to do.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,18 +14,21 @@ pub(crate) fn redis() -> Result<PathBuf, String> {
         let missing = || format!("{REDIS_SERVER} names {}, which is not there", named.display());
         return named.is_file().then(|| named.clone()).ok_or_else(missing);
     }
-    if let Some(found) = on_path("redis-server") {
+    found("redis-server", "redis-server").map_err(|lack| format!("{lack} or set {REDIS_SERVER}"))
+}
+
+/// A program on the path, or installed now with its Debian package.
+pub(crate) fn found(program: &str, package: &str) -> Result<PathBuf, String> {
+    if let Some(found) = on_path(program) {
         return Ok(found);
     }
-    let advice = || {
-        format!("no redis-server: install it (apt-get install redis-server) or set {REDIS_SERVER}")
-    };
+    let advice = || format!("no {program}: install it (apt-get install {package})");
     if on_path("apt-get").is_none() || !is_root() {
         return Err(advice());
     }
-    println!("        installing redis-server");
-    install("redis-server");
-    on_path("redis-server").ok_or_else(advice)
+    println!("        installing {package}");
+    install(package);
+    on_path(program).ok_or_else(advice)
 }
 
 fn on_path(program: &str) -> Option<PathBuf> {

@@ -2,7 +2,7 @@
 //!
 //! All of them build with the profile `quick`, and all tests over the whole workspace: one set of features, one build.
 
-use crate::check::{deny, readme, rooms};
+use crate::check::{deny, readme, rooms, scenarios};
 use crate::part::{Need, Part, Step, Targets};
 
 const QUICK: &str = "--profile=quick";
@@ -41,6 +41,14 @@ pub(crate) const PARTS: &[Part] = &[
         shows: "rooms depend on each other as drawn, files stay short, every test is in a part",
         needs: &[],
         steps: &[Step::Check(rooms::check)],
+        full: &[],
+    },
+    Part {
+        name: "scenarios",
+        tags: &["lint"],
+        shows: "every bug that other lock libraries had has a test that carries its number",
+        needs: &[],
+        steps: &[Step::Check(scenarios::check)],
         full: &[],
     },
     Part {
@@ -86,7 +94,7 @@ pub(crate) const PARTS: &[Part] = &[
                 expect: &[],
             },
             Step::Tests(Targets::Docs),
-            Step::Tests(Targets::Folder("examples/tests")),
+            Step::Tests(Targets::Named(&["programs", "readme"])),
         ],
         full: &[],
     },
@@ -134,15 +142,21 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &["model"],
         shows: "simulated worlds, without a violation",
         needs: &[],
-        steps: &[cargo!("sim", "--seeds", "10000")],
-        full: &[cargo!("sim", "--seeds", "100000")],
+        steps: &[
+            cargo!("sim", "--seeds", "10000"),
+            cargo!("sim", "--about", "cells", "--seeds", "10000"),
+        ],
+        full: &[
+            cargo!("sim", "--seeds", "100000"),
+            cargo!("sim", "--about", "cells", "--seeds", "100000"),
+        ],
     },
     Part {
         name: "mutants",
         tags: &["model"],
-        shows: "every deliberate breakage is seen by the simulator",
+        shows: "every deliberate breakage is seen by the simulator; every await point is dropped at",
         needs: &[],
-        steps: &[Step::Tests(Targets::Named(&["mutants"]))],
+        steps: &[Step::Tests(Targets::Named(&["mutants", "awaits"]))],
         full: &[],
     },
     Part {
@@ -158,7 +172,13 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &["faults"],
         shows: "Redis: bad input, faults on a real server, cut connections",
         needs: &[Need::RedisServer],
-        steps: &[Step::Tests(Targets::Named(&["redis_faults", "redis_layout"]))],
+        steps: &[Step::Tests(Targets::Named(&[
+            "redis_faults",
+            "redis_gate",
+            "redis_layout",
+            "redis_scenarios",
+            "redis_neighbours",
+        ]))],
         full: &[],
     },
     Part {
@@ -166,7 +186,7 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &["redis", "sqlite"],
         shows: "random steps, the model against SQLite and Redis, outcome by outcome",
         needs: &[Need::RedisServer],
-        steps: &[Step::Tests(Targets::Named(&["equivalence"]))],
+        steps: &[Step::Tests(Targets::Named(&["equivalence", "equivalence_cells"]))],
         full: &[],
     },
     Part {
@@ -178,11 +198,19 @@ pub(crate) const PARTS: &[Part] = &[
         full: &[],
     },
     Part {
+        name: "interop",
+        tags: &["redis"],
+        shows: "the clients of other libraries and ours hold the same locks, as a grid without a gap",
+        needs: &[Need::RedisServer],
+        steps: &[Step::Tests(Targets::Named(&["interop"]))],
+        full: &[],
+    },
+    Part {
         name: "faults",
         tags: &["redis", "sqlite"],
-        shows: "cancelled acquires and killed holders leave nothing behind",
+        shows: "cancelled acquires and killed holders leave nothing behind; the blocking twin keeps every promise",
         needs: &[Need::RedisServer],
-        steps: &[Step::Tests(Targets::Named(&["cancels", "kills"]))],
+        steps: &[Step::Tests(Targets::Named(&["cancels", "kills", "blocking"]))],
         full: &[],
     },
     Part {
@@ -191,6 +219,17 @@ pub(crate) const PARTS: &[Part] = &[
         shows: "the command line: run, inspect, ls, exit codes, signals",
         needs: &[Need::RedisServer],
         steps: &[Step::Tests(Targets::Folder("cli/tests"))],
+        full: &[],
+    },
+    Part {
+        name: "examples",
+        tags: &["redis"],
+        shows: "the shop and the counter: exact with the lock, and visibly not without",
+        needs: &[Need::RedisServer, Need::ApacheBench],
+        steps: &[
+            cargo!("build", QUICK, "--workspace", "--bin=fencelock"),
+            Step::Tests(Targets::Named(&["seeds"])),
+        ],
         full: &[],
     },
     Part {
@@ -210,6 +249,6 @@ pub(crate) const PARTS: &[Part] = &[
         shows: "the workloads run; figures are shown, no ratio is asserted",
         needs: &[Need::RedisServer],
         steps: &[cargo!("run", QUICK, "-p=fencelock-bench", "--", "--quick")],
-        full: &[cargo!("run", QUICK, "-p=fencelock-bench")],
+        full: &[cargo!("run", "--release", "-p=fencelock-bench")],
     },
 ];

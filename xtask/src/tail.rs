@@ -47,9 +47,13 @@ pub(crate) fn tests_run(log: &Path, since: usize) -> u32 {
 
 /// All the tests of a log in words; `None` if there were none.
 pub(crate) fn tests(log: &Path) -> Option<String> {
-    let (passed, failed, ignored) = count(&read(log));
+    let text = read(log);
+    let (passed, failed, ignored) = count(&text);
     let ignored = if ignored > 0 { format!(", {ignored} ignored") } else { String::new() };
-    (passed + failed > 0).then(|| format!("{passed} tests{ignored}"))
+    // What a test could not do here is said aloud.
+    let skipped = text.lines().find(|line| line.starts_with("skipped: "));
+    let skipped = skipped.map_or_else(String::new, |line| format!("; {}", brief(line)));
+    (passed + failed > 0).then(|| format!("{passed} tests{ignored}{skipped}"))
 }
 
 fn count(text: &str) -> (u32, u32, u32) {

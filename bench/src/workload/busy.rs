@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Bench, all, contending, evenness, number, quantile, turn_file};
+use super::{Bench, MUTEXES, all, contending, evenness, number, quantile, turn_file};
 use crate::Result;
 use crate::contender::{Contender, race};
 use crate::report::Bound::{AtLeast, AtMost};
@@ -11,23 +11,13 @@ use crate::report::Sheet;
 const PROCESSES: u64 = 4;
 const TASKS: u64 = 16;
 
-const PEERS: [&str; 7] = [
-    "rslock",
-    "redislock",
-    "redsync",
-    "rueidislock",
-    "redis-semaphore",
-    "redis-py",
-    "python-redis-lock",
-];
-
 pub(super) async fn run(bench: &mut Bench) -> Result<Vec<Sheet>> {
     let title = "busy: 4 processes of 16 tasks, one key, a section of 1 ms";
     let columns = ["part of time held", "p99 wait / ideal", "scripts/acquisition", "min/max"];
     let mut sheet = Sheet::new(title, "fencelock", &columns);
     let fencelock = Contender::built_in("fencelock")?;
     let mut contenders = vec![fencelock.clone(), fencelock.with("local=0")];
-    contenders.extend(bench.peers(&PEERS));
+    contenders.extend(bench.peers(&MUTEXES));
     let length = Duration::from_millis(bench.of(10_000, 1_000));
     let measure = async |bench: &mut Bench, contender: &Contender| {
         let turn = turn_file(&bench.room)?;

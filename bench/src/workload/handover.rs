@@ -2,21 +2,11 @@
 
 use std::time::Duration;
 
-use super::{Bench, all, contending, evenness, number, turn_file};
+use super::{Bench, MUTEXES, all, contending, evenness, number, turn_file};
 use crate::Result;
 use crate::contender::{Contender, race};
 use crate::report::Bound::AtLeast;
 use crate::report::Sheet;
-
-const PEERS: [&str; 7] = [
-    "rslock",
-    "redislock",
-    "redsync",
-    "rueidislock",
-    "redis-semaphore",
-    "redis-py",
-    "python-redis-lock",
-];
 
 pub(super) async fn run(bench: &mut Bench) -> Result<Vec<Sheet>> {
     let one = setting(bench, 1, 8).await?;
@@ -31,7 +21,7 @@ async fn setting(bench: &mut Bench, processes: u64, tasks: u64) -> Result<Sheet>
     let mut sheet = Sheet::new(&title, "fencelock local=0", &columns);
     let fencelock = Contender::built_in("fencelock")?;
     let mut contenders = vec![fencelock.clone().with("local=0"), fencelock];
-    contenders.extend(bench.peers(&PEERS));
+    contenders.extend(bench.peers(&MUTEXES));
     let length = Duration::from_millis(bench.of(3_000, 500));
     let measure = async |bench: &mut Bench, contender: &Contender| {
         let turn = if processes > 1 { turn_file(&bench.room)? } else { String::new() };

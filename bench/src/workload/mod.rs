@@ -18,6 +18,17 @@ use crate::contender::Contender;
 use crate::report::{Row, Sheet, median};
 use crate::server::Server;
 
+/// The peers with a mutex on Redis.
+const MUTEXES: [&str; 7] = [
+    "rslock",
+    "redislock",
+    "redsync",
+    "rueidislock",
+    "redis-semaphore",
+    "redis-py",
+    "python-redis-lock",
+];
+
 /// One of the things measured.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Workload {

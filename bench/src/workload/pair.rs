@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Bench, number};
+use super::{Bench, MUTEXES, number};
 use crate::Result;
 use crate::contender::{Contender, race};
 use crate::report::Bound::AtMost;
@@ -15,15 +15,7 @@ pub(super) async fn run(bench: &mut Bench) -> Result<Vec<Sheet>> {
     for name in ["raw", "redis-rs", "fencelock", "fencelock-blocking"] {
         contenders.push(Contender::built_in(name)?);
     }
-    contenders.extend(bench.peers(&[
-        "rslock",
-        "redislock",
-        "redsync",
-        "rueidislock",
-        "redis-semaphore",
-        "redis-py",
-        "python-redis-lock",
-    ]));
+    contenders.extend(bench.peers(&MUTEXES));
     let pairs = bench.of(20_000, 1_000);
     let measure = async |bench: &mut Bench, contender: &Contender| {
         let mut words = bench.words();

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use fencelock::Code;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::{Interval, MissedTickBehavior, interval};
@@ -15,6 +16,7 @@ use super::stage::Stage;
 use super::stall::Stall;
 use super::terminal::quit_keys;
 use super::verdict::Verdict;
+use crate::exit::code_of;
 
 /// Time between two pictures.
 const FRAME: Duration = Duration::from_millis(33);
@@ -59,20 +61,14 @@ impl End {
     }
 
     /// From an error of fencelock, by its code and message.
-    pub(super) fn of(code: &str, message: impl Into<String>) -> Self {
-        let exit = match code {
-            "unavailable" | "timeout" => 69,
-            "auth" => 77,
-            "invalid" | "unsupported" | "conflict" => 78,
-            _ => 70,
-        };
-        Self::Failed { exit, message: message.into() }
+    pub(super) fn of(code: Code, message: impl Into<String>) -> Self {
+        Self::Failed { exit: code_of(code), message: message.into() }
     }
 }
 
 impl From<fencelock::Error> for End {
     fn from(error: fencelock::Error) -> Self {
-        Self::of(error.code().as_str(), error.to_string())
+        Self::of(error.code(), error.to_string())
     }
 }
 
@@ -142,7 +138,7 @@ impl Conductor {
             }
             (worker, said) = self.crew.hear() => match said {
                 Said::Report(Report::Failed { code, message }) => {
-                    Err(End::of(&code, format!("worker {}: {message}", worker + 1)))
+                    Err(End::of(code, format!("worker {}: {message}", worker + 1)))
                 }
                 Said::Report(report) => Ok(Heard::Report(worker, report)),
                 Said::Gone => Ok(Heard::Gone(worker)),

@@ -30,6 +30,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 
+use fencelock::Code;
+
 use self::conductor::{Conductor, End};
 use self::crew::Crew;
 use self::event::Event;
@@ -134,7 +136,7 @@ async fn acts(show: &mut Conductor, store: String) -> Result<(), End> {
 async fn store_name(url: &str) -> Result<String, End> {
     if url.starts_with("memory:") {
         return Err(End::of(
-            "invalid",
+            Code::Invalid,
             "`memory:` lives in one process, the demo's workers are twelve; use sqlite: or redis://",
         ));
     }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use fencelock::Code;
 use serde::{Deserialize, Serialize};
 
 /// The first line a worker reads. It travels by pipe, so that a password in the URL shows in no list of processes.
@@ -70,5 +71,5 @@ pub(super) enum Report {
     /// Has counted; so many writes were refused and repeated.
     Counted { repeated: u32 },
     /// Cannot go on.
-    Failed { code: String, message: String },
+    Failed { code: Code, message: String },
 }

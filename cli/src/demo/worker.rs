@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use fencelock::{Client, Guard, Lock};
+use fencelock::{Client, Code, Guard, Lock};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -19,7 +19,7 @@ const PULSE: Duration = Duration::from_millis(50);
 pub(super) fn work() -> ExitCode {
     die_with_the_conductor();
     std::panic::set_hook(Box::new(|panic| {
-        report(&Report::Failed { code: "internal".to_owned(), message: panic.to_string() });
+        report(&Report::Failed { code: Code::Internal, message: panic.to_string() });
     }));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     match runtime.map_err(Fault::from).and_then(|runtime| runtime.block_on(serve())) {
@@ -235,25 +235,25 @@ fn report(report: &Report) {
 
 /// Why a worker cannot go on.
 struct Fault {
-    code: String,
+    code: Code,
     message: String,
 }
 
 impl Fault {
     fn order(message: &str) -> Self {
-        Self { code: "internal".to_owned(), message: message.to_owned() }
+        Self { code: Code::Internal, message: message.to_owned() }
     }
 }
 
 impl From<fencelock::Error> for Fault {
     fn from(error: fencelock::Error) -> Self {
-        Self { code: error.code().to_string(), message: error.to_string() }
+        Self { code: error.code(), message: error.to_string() }
     }
 }
 
 impl From<rusqlite::Error> for Fault {
     fn from(error: rusqlite::Error) -> Self {
-        Self { code: "shop".to_owned(), message: format!("the shop's database: {error}") }
+        Self { code: Code::Internal, message: format!("the shop's database: {error}") }
     }
 }
 

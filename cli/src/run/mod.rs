@@ -3,6 +3,7 @@
 mod clock;
 mod group;
 mod guardian;
+mod job;
 mod signals;
 mod supervisor;
 mod terminal;
@@ -20,6 +21,7 @@ use serde_json::Value;
 use tokio::select;
 use tokio::time::timeout;
 
+pub(crate) use self::job::Job;
 use self::signals::{Signals, exit_code};
 use self::supervisor::Supervisor;
 use self::verdict::Margins;
@@ -133,22 +135,14 @@ impl Run {
         let system = |error| Failure::system("the command cannot be supervised", &error);
         signals.add_others().map_err(system)?;
         let supervisor =
-            Supervisor::start(&guard, Margins::of(lease), &self.command).map_err(system)?;
+            Supervisor::start(guard.claim(), Margins::of(lease), &self.command).map_err(system)?;
         let code = supervisor.watch(signals).await.map_err(system)?;
         Ok(release(guard, code).await)
     }
 
     /// The options, as names and values of the table.
     fn options(&self) -> Result<Vec<(&str, Value)>, Failure> {
-        let mut options: Vec<(&str, Value)> = Vec::new();
-        for option in &self.options {
-            let (name, value) = option.split_once('=').ok_or_else(|| {
-                Failure::configuration(format!(
-                    "`--option {option}` has no value; write `--option name=value`"
-                ))
-            })?;
-            options.push((name, value.into()));
-        }
+        let mut options = named(&self.options)?;
         let flags = [
             ("wait", &self.wait),
             ("ttl", &self.ttl),
@@ -169,12 +163,31 @@ impl Run {
 
     async fn connect(&self, options: &[(&str, Value)]) -> Result<Client, Failure> {
         let app = self.command.first().map(|command| program(command)).unwrap_or_default();
-        let mut builder = Client::builder().app(app).language("shell");
+        // While it waits for a store that refuses, people should know why.
+        let mut builder = Client::builder().app(app).language("shell").on_event(|event| {
+            if let Some(trouble) = &event.trouble {
+                say(format_args!("{trouble}; still waiting"));
+            }
+        });
         for (name, value) in options.iter().filter(|(name, _)| scope(name) == Some(Scope::Client)) {
             builder = builder.option(name, value.clone());
         }
         self.store.connect(builder).await
     }
+}
+
+/// What `--option` says, as names and values.
+fn named(options: &[String]) -> Result<Vec<(&str, Value)>, Failure> {
+    let mut pairs = Vec::new();
+    for option in options {
+        let (name, value) = option.split_once('=').ok_or_else(|| {
+            Failure::configuration(format!(
+                "`--option {option}` has no value; write `--option name=value`"
+            ))
+        })?;
+        pairs.push((name, value.into()));
+    }
+    Ok(pairs)
 }
 
 fn scope(name: &str) -> Option<Scope> {

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::pin::pin;
 
-use fencelock::{Claim, Guard};
+use fencelock::Claim;
 use rustix::process::Signal;
 use tokio::select;
 use tokio::signal::unix::{SignalKind, signal};
@@ -27,21 +27,21 @@ pub(crate) struct Supervisor {
 }
 
 impl Supervisor {
-    /// Starts the command under the lock.
-    pub(crate) fn start(guard: &Guard, margins: Margins, command: &[OsString]) -> io::Result<Self> {
+    /// Starts the command under the lock, or as a job's run.
+    pub(crate) fn start(claim: Claim, margins: Margins, command: &[OsString]) -> io::Result<Self> {
         let variables = [
-            ("FENCELOCK_LOCK", guard.name().to_owned()),
-            ("FENCELOCK_TOKEN", guard.token().to_string()),
+            ("FENCELOCK_LOCK", claim.name().to_owned()),
+            ("FENCELOCK_TOKEN", claim.token().to_string()),
         ];
         let mut terminal = Terminal::open();
-        let verdict = Verdict::new(margins, clock::now(), guard.remaining());
+        let verdict = Verdict::new(margins, clock::now(), claim.remaining());
         let (mut guardian, gate) = Guardian::start()?;
         let group = Group::start(command, variables, &gate)?;
         if let Some(terminal) = &mut terminal {
             terminal.lend(group.id());
         }
         guardian.protect(group.id(), verdict.last_moment());
-        Ok(Self { claim: guard.claim(), verdict, guardian, group, terminal })
+        Ok(Self { claim, verdict, guardian, group, terminal })
     }
 
     /// Watches over the command until it has ended; answers its exit code, or that the lock was lost.

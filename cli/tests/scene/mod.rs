@@ -2,11 +2,11 @@
 
 #![allow(dead_code)] // Each test program uses a part of it.
 
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -118,12 +118,14 @@ impl Running {
                 }
             }
         });
-        let mut err = child.stderr.take().unwrap();
         let (sender, errors) = channel();
+        let err = BufReader::new(child.stderr.take().unwrap());
         thread::spawn(move || {
-            let mut text = String::new();
-            err.read_to_string(&mut text).unwrap();
-            let _ = sender.send(text);
+            for line in err.lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
         });
         Self { child, lines, errors }
     }
@@ -146,13 +148,18 @@ impl Running {
         self.lines.recv_timeout(PATIENCE).expect("there is another line of output")
     }
 
+    /// The next line of standard error.
+    pub(crate) fn error(&self) -> String {
+        self.errors.recv_timeout(PATIENCE).expect("there is another line of errors")
+    }
+
     /// Waits until nobody holds the output any more: supervisor, command and all it started have ended.
     pub(crate) fn silence(&self) {
         let end = Instant::now() + PATIENCE;
         loop {
             match self.lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
                 Ok(_) => {}
-                Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Disconnected) => return,
                 Err(error) => panic!("somebody still holds the output: {error}"),
             }
         }
@@ -169,7 +176,14 @@ impl Running {
         }
         until(|| self.child.try_wait().unwrap().is_some());
         let status = self.child.wait().unwrap();
-        let err = self.errors.recv_timeout(PATIENCE).expect("nobody holds standard error any more");
+        let mut err = String::new();
+        loop {
+            match self.errors.recv_timeout(PATIENCE) {
+                Ok(line) => err = err + &line + "\n",
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(error) => panic!("somebody still holds standard error: {error}"),
+            }
+        }
         Finished { code: status.code(), signal: status.signal(), out, err }
     }
 }

@@ -56,8 +56,10 @@ impl Core {
         match select(work, self.runtime.sleep_until(end)).await {
             Either::Left((result, _)) => result,
             Either::Right(((), work)) => {
+                // Whoever stands behind another waiter of this client waits for the same store.
+                let line = self.cohorts.lock().trouble_of(lock);
                 drop(work);
-                Err(failure.lock().take().unwrap_or_else(|| {
+                Err(failure.lock().take().or(line).unwrap_or_else(|| {
                     Error::new(
                         Code::Timeout,
                         "the lock was not granted within the wait; it is held by somebody else",
@@ -77,6 +79,7 @@ impl Core {
     ) -> Result<Option<Local>> {
         let leads = terms.mode.is_exclusive();
         let entry = self.cohorts.lock().enter(lock, &terms, waits);
+        let in_line = matches!(entry, Entry::Line { .. });
         let attempt = match entry {
             Entry::Refused => return Ok(None),
             Entry::Lead => None,
@@ -89,13 +92,14 @@ impl Core {
                 }
             }
         };
-        let attempt = match attempt {
+        let mut attempt = match attempt {
             Some(mut attempt) => {
                 attempt.pass_to(terms);
                 attempt
             }
-            None => Box::new(Attempt::new(self.clone(), lock.clone(), terms, waits, None)),
+            None => Box::new(Attempt::new(self.clone(), lock.clone(), terms, waits)),
         };
+        attempt.announced |= in_line;
         let mut lead =
             Lead { core: self, lock, attempt: Some(attempt), failure, leads, seated: false };
         let hold = lead.attempt.as_mut().expect("the leader has an attempt").run().await;
@@ -113,11 +117,13 @@ impl Core {
     pub(super) fn seat(self: &Arc<Self>, hold: Arc<Hold>) -> Local {
         self.floors.saw(&hold.lock.key, hold.newest_token());
         let local = self.cohorts.lock().seat(hold, self.runtime.now());
-        // Lost before it was seated: nobody would vacate the seat later.
+        let name = local.hold.lock.as_str();
+        self.events.emit(|| Event::granted(name, local.token));
+        // Lost before it was seated: nobody would vacate the seat later, and nobody was told.
         if local.hold.is_lost() {
             self.vacate(&local.hold);
+            self.events.emit(|| Event::lost(name, local.hold.token));
         }
-        self.events.emit(|| Event::granted(local.hold.lock.as_str(), local.token));
         local
     }
 

@@ -104,8 +104,7 @@ impl Core {
     /// Has the housekeeping repeat a change until the store confirms it.
     fn change_later(&self, hold: &Hold, action: Action) {
         let (lock, owner, until) = (hold.lock.clone(), hold.owner, hold.deadline());
-        let undo = Undo { lock, owner, action, until, doubtful: true, lasts: until, reply: None };
-        self.undo.send(undo);
+        self.undo.send(Undo { lock, owner, action, until });
     }
 }
 

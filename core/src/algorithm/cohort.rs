@@ -9,6 +9,7 @@ use futures_channel::oneshot;
 use super::hold::{Hold, Terms};
 use super::lease::Attempt;
 use super::target::Target;
+use crate::error::Error;
 use crate::fence::Token;
 use crate::port::limits::GRANT_TTL;
 use crate::port::{Instant, OwnerId};
@@ -71,6 +72,8 @@ impl Waiting {
 struct Cohort {
     line: VecDeque<Waiting>,
     seat: Seat,
+    /// Why the store cannot be asked now.
+    trouble: Option<Error>,
 }
 
 #[derive(Default)]
@@ -100,7 +103,8 @@ impl Tenure {
         let enough = left >= terms.ttl.min(GRANT_TTL) * 2 / 3 || mutant!(LostHoldPassedOn);
         let alive = !self.hold.is_lost() || mutant!(LostHoldPassedOn);
         let same = self.hold.renew && terms.renew && self.hold.open == terms.open;
-        self.passes < budget && now.since(self.since) < PASSING_TIME && enough && alive && same
+        let within = self.passes < budget && now.since(self.since) < PASSING_TIME;
+        (within || mutant!(LocalBudgetIgnored)) && enough && alive && same
     }
 }
 
@@ -124,8 +128,8 @@ impl Cohorts {
         }
         let number = self.number();
         let Some(cohort) = self.by_lock.get_mut(lock) else {
-            self.by_lock
-                .insert(lock.clone(), Cohort { line: VecDeque::new(), seat: Seat::Leading });
+            let cohort = Cohort { seat: Seat::Leading, ..Cohort::default() };
+            self.by_lock.insert(lock.clone(), cohort);
             return Entry::Lead;
         };
         if !waits {
@@ -144,8 +148,21 @@ impl Cohorts {
             return Local { token: hold.token, hold, number };
         }
         let cohort = self.by_lock.entry(hold.lock.clone()).or_default();
+        cohort.trouble = None;
         cohort.seat = Seat::Held(Tenure { hold: hold.clone(), number, passes: 0, since: now });
         Local { token: hold.token, hold, number }
+    }
+
+    /// The one who asks the store cannot, or can again.
+    pub(crate) fn trouble(&mut self, lock: &Target, trouble: Option<Error>) {
+        if let Some(cohort) = self.by_lock.get_mut(lock) {
+            cohort.trouble = trouble;
+        }
+    }
+
+    /// Why the store cannot be asked for this lock now, if it cannot.
+    pub(crate) fn trouble_of(&self, lock: &Target) -> Option<Error> {
+        self.by_lock.get(lock)?.trouble.clone()
     }
 
     /// A waiter left the line before its turn. What it was told meanwhile is its own affair.

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use futures_util::future::select;
+use futures_util::future::{join, select};
 
 use super::cohort::{Cohorts, Local};
 use super::floors::Floors;
 use super::hold::Hold;
-use super::renew::Wheel;
+use super::job::Tending;
+use super::renew::{News, Wheel};
 use super::undo::{self, UndoSender};
 use crate::error::Result;
 use crate::event::{Event, Events};
@@ -26,6 +27,7 @@ pub(crate) struct Core {
     pub(super) cohorts: Mutex<Cohorts>,
     pub(super) undo: UndoSender,
     pub(super) floors: Floors,
+    pub(super) tending: Tending,
     pub(super) closed: AtomicBool,
 }
 
@@ -46,6 +48,7 @@ impl Core {
             cohorts: Mutex::default(),
             undo,
             floors: Floors::default(),
+            tending: Tending::default(),
             closed: AtomicBool::new(false),
         });
         let listener = Arc::downgrade(&wheel);
@@ -89,8 +92,12 @@ impl Core {
     }
 
     fn answered(self: &Arc<Self>, owner: OwnerId, sent: Instant, answer: &Answer) {
-        if let Some(hold) = self.wheel.answered(owner, sent, answer) {
-            self.lose(&hold, true);
+        match self.wheel.answered(owner, sent, answer) {
+            Some(News::Lost(hold)) => self.lose(&hold, true),
+            Some(News::Renewed(hold)) => {
+                self.events.emit(|| Event::renewed(hold.lock.as_str(), hold.token));
+            }
+            None => {}
         }
     }
 
@@ -100,8 +107,16 @@ impl Core {
         if !hold.lose(gone) {
             return;
         }
+        // One that no guard has yet is the attempt's to undo, and nobody's loss.
+        if hold.serves(0) {
+            return;
+        }
         self.events.emit(|| Event::lost(hold.lock.as_str(), hold.token));
         self.vacate(hold);
+        // Its holder has had its time, and claims nothing any more; others need not wait for the lease to end.
+        if !gone && self.runtime.now() >= hold.cap() && !mutant!(MaxHoldKeepsLease) {
+            self.free_later(hold);
+        }
     }
 
     /// A lost hold keeps no seat: whoever waits here does not wait for its guard.
@@ -134,13 +149,15 @@ impl Core {
         let (holds, tickets) = self.wheel.drain();
         for hold in holds {
             self.lose(&hold, true);
-            self.free_later(&hold.lock, self.prelude(&hold, None));
+            self.free_later(&hold);
         }
-        for (lock, owner) in tickets {
-            self.leave_later(&lock, owner, Some(TOMBSTONE_LIFE));
+        for (lock, owner, ttl) in tickets {
+            self.leave_later(&lock, owner, Some(ttl.max(TOMBSTONE_LIFE)));
         }
         let end = self.runtime.now() + patience;
-        select(Box::pin(self.undo.flush()), self.runtime.sleep_until(end)).await;
+        let settled = join(self.undo.flush(), self.tending.close());
+        select(Box::pin(settled), self.runtime.sleep_until(end)).await;
+        self.tending.give_up();
         self.wheel.close();
         self.store.close().await;
     }
@@ -149,9 +166,10 @@ impl Core {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// How many attempts, tickets and holds the wheel carries, and how many locks have a cohort: both 0 at rest.
+    /// How many attempts, tickets and holds the wheel carries and runs are tended to, and how many locks have a cohort:
+    /// both 0 at rest.
     pub(crate) fn load(&self) -> (usize, usize) {
-        (self.wheel.len(), self.cohorts.lock().len())
+        (self.wheel.len() + self.tending.count(), self.cohorts.lock().len())
     }
 }
 

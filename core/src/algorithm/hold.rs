@@ -61,6 +61,8 @@ pub(crate) struct Hold {
     ttl: AtomicU64,
     /// The moment beyond which it is not renewed.
     cap: AtomicU64,
+    /// The furthest end that was ever asked for, answered or not.
+    asked: AtomicU64,
     lost: AtomicBool,
     /// The local hold of the day; 0 when the last one was given up.
     present: AtomicU64,
@@ -114,6 +116,7 @@ impl Hold {
             deadline: AtomicU64::new(0),
             ttl: AtomicU64::new(0),
             cap: AtomicU64::new(u64::MAX),
+            asked: AtomicU64::new(0),
             lost: AtomicBool::new(false),
             present: AtomicU64::new(0),
             gone: AtomicBool::new(false),
@@ -155,6 +158,17 @@ impl Hold {
 
     pub(crate) fn deadline(&self) -> Instant {
         Instant::from_nanos(self.deadline.load(Ordering::Acquire)).min(self.cap())
+    }
+
+    /// The store is asked to let it last until then.
+    pub(crate) fn asks(&self, end: Instant) {
+        self.asked.fetch_max(end.as_nanos(), Ordering::Relaxed);
+    }
+
+    /// Until when the store may keep it, whatever became of what was asked for and however early the claim ends.
+    pub(crate) fn furthest(&self) -> Instant {
+        let answered = self.deadline.load(Ordering::Acquire);
+        Instant::from_nanos(answered.max(self.asked.load(Ordering::Relaxed)))
     }
 
     /// Whether the claim stands at this very moment.

@@ -4,17 +4,17 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_channel::oneshot;
+use futures_util::future::{Either, FutureExt};
 
 use super::Core;
 use super::hold::{Hold, Terms};
 use super::renew::Turn;
 use super::target::Target;
-use super::undo::released;
+use super::undo::Batch;
 use crate::error::{Code, Error, Result};
+use crate::event::Event;
 use crate::port::limits::TOMBSTONE_LIFE;
-use crate::port::{Action, Answer, Applied, BoxFuture, Instant, Kind, Outcome, OwnerId};
-use crate::released::Released;
+use crate::port::{Action, Answer, Applied, BoxFuture, Instant, Kind, Outcome, OwnerId, Step};
 
 const FIRST_REST: Duration = Duration::from_millis(10);
 const LONGEST_REST: Duration = Duration::from_secs(1);
@@ -27,51 +27,40 @@ pub(crate) struct Attempt {
     /// Whether to queue.
     waits: bool,
     stage: Stage,
-    /// An older hold that goes with the first Take, in one batch.
-    prelude: Option<Prelude>,
     rest: Duration,
+    /// Whether somebody was told that it has to wait.
+    pub announced: bool,
     /// Why the last request was not answered, if it was not.
     pub failure: Option<Error>,
 }
 
 enum Stage {
     Ready,
-    Asked { owner: OwnerId, sent: Instant, answers: BoxFuture<'static, Vec<Answer>> },
+    Asked { owner: OwnerId, sent: Instant, answers: Answers },
     Waiting { owner: OwnerId },
     Resting { until: BoxFuture<'static, ()> },
     Done,
 }
 
-/// A hold to free in the same batch as the Take that follows it.
-pub(crate) struct Prelude {
-    pub owner: OwnerId,
-    pub open: bool,
-    pub until: Instant,
-    /// Until when the lease lasts if nothing ends it.
-    pub lasts: Instant,
-    /// Whether it was sent and has no answer.
-    pub doubtful: bool,
-    pub reply: Option<oneshot::Sender<Released>>,
-}
+/// Answers to come: to this attempt alone, or to whoever hands the lock over as well.
+type Answers = Either<BoxFuture<'static, Vec<Answer>>, Batch>;
 
 impl Attempt {
-    pub(crate) fn new(
-        core: Arc<Core>,
-        lock: Target,
-        terms: Terms,
-        waits: bool,
-        prelude: Option<Prelude>,
-    ) -> Self {
-        Self {
-            core,
-            lock,
-            terms,
-            waits,
-            stage: Stage::Ready,
-            prelude,
-            rest: FIRST_REST,
-            failure: None,
-        }
+    pub(crate) fn new(core: Arc<Core>, lock: Target, terms: Terms, waits: bool) -> Self {
+        let (stage, rest, failure) = (Stage::Ready, FIRST_REST, None);
+        Self { core, lock, terms, waits, stage, rest, announced: false, failure }
+    }
+
+    /// An attempt whose first Take goes in one batch with the end of the hold before it. Whoever polls the batch first
+    /// sends it: this attempt, or the one who waits for that end.
+    pub(crate) fn after(core: Arc<Core>, hold: &Hold, terms: Terms) -> (Self, Batch) {
+        let mut attempt = Self::new(core, hold.lock.clone(), terms, true);
+        let free = hold.lock.step(hold.owner, Action::Free { open: hold.open });
+        let (owner, take) = attempt.draw();
+        let sent = attempt.core.runtime.now();
+        let batch = attempt.core.store.step(vec![free, take]).shared();
+        attempt.stage = Stage::Asked { owner, sent, answers: Either::Right(batch.clone()) };
+        (attempt, batch)
     }
 
     /// The attempt goes on for a waiter with these terms: with what it won or queued already, if that fits them.
@@ -100,7 +89,7 @@ impl Attempt {
                 }
                 Stage::Ready => self.send(),
                 Stage::Asked { answers, .. } => {
-                    let answers = answers.as_mut().await;
+                    let answers = answers.await;
                     if let Some(result) = self.answered(answers) {
                         return result;
                     }
@@ -119,6 +108,10 @@ impl Attempt {
                             self.undo(owner, None);
                             self.stage = Stage::Ready;
                         }
+                        Turn::Lost => {
+                            self.undo(owner, None);
+                            self.stage = Stage::Ready;
+                        }
                         Turn::Gone => self.stage = Stage::Ready,
                     }
                 }
@@ -132,6 +125,14 @@ impl Attempt {
     }
 
     fn send(&mut self) {
+        let (owner, take) = self.draw();
+        let sent = self.core.runtime.now();
+        let answers = Either::Left(self.core.store.step(vec![take]));
+        self.stage = Stage::Asked { owner, sent, answers };
+    }
+
+    /// Draws an owner id and its Take; from now on the wheel knows it.
+    fn draw(&mut self) -> (OwnerId, Step) {
         let owner = if mutant!(SameOwnerForEveryAttempt) {
             OwnerId::parse(&format!("{:032x}", std::ptr::from_ref(&*self.core) as usize))
                 .expect("hexadecimal digits")
@@ -140,30 +141,13 @@ impl Attempt {
         };
         self.core.wheel.ask(owner, self.lock.clone(), self.terms.clone());
         let take = self.terms.take(self.waits, self.core.floors.of(&self.lock.key));
-        let free = self.prelude.as_mut().map(|prelude| {
-            prelude.doubtful = true;
-            self.lock.step(prelude.owner, Action::Free { open: prelude.open })
-        });
-        let batch = free.into_iter().chain([self.lock.step(owner, Action::Take(take))]).collect();
-        let sent = self.core.runtime.now();
-        self.stage = Stage::Asked { owner, sent, answers: self.core.store.step(batch) };
+        (owner, self.lock.step(owner, Action::Take(take)))
     }
 
     /// Takes the answers in. `None`: go on.
     fn answered(&mut self, mut answers: Vec<Answer>) -> Option<Result<Option<Arc<Hold>>>> {
         let Stage::Asked { owner, sent, .. } = self.stage else { return None };
-        let answer = answers.pop();
-        if let Some(mut prelude) = self.prelude.take() {
-            match answers.pop() {
-                Some(Ok(outcome)) => {
-                    if let Some(reply) = prelude.reply.take() {
-                        let _ = reply.send(released(&outcome));
-                    }
-                }
-                _ => self.core.free_later(&self.lock, prelude),
-            }
-        }
-        match answer {
+        match answers.pop() {
             Some(Ok(Outcome::Granted { token, left })) => {
                 self.core.floors.saw(&self.lock.key, token);
                 self.stage = Stage::Ready;
@@ -180,7 +164,12 @@ impl Attempt {
                 self.core.floors.saw(&self.lock.key, last);
                 self.core.wheel.queued(owner, sent, outcome);
                 self.stage = Stage::Waiting { owner };
-                self.failure = None;
+                if self.failure.take().is_some() {
+                    self.core.cohorts.lock().trouble(&self.lock, None);
+                }
+                if !std::mem::replace(&mut self.announced, true) {
+                    self.core.events.emit(|| Event::waiting(self.lock.as_str()));
+                }
                 None
             }
             Some(Ok(Outcome::Held { .. })) => {
@@ -208,7 +197,7 @@ impl Attempt {
                 if !self.waits || !failure.error.retryable() {
                     return Some(Err(failure.error));
                 }
-                self.failure = Some(failure.error);
+                self.troubled(failure.error);
                 self.pause();
                 None
             }
@@ -218,6 +207,16 @@ impl Attempt {
     fn end(&mut self, owner: OwnerId) {
         self.core.wheel.remove(owner);
         self.stage = Stage::Done;
+    }
+
+    /// The store cannot be asked now. Whoever waits here, also behind the one who asks, is to know why.
+    fn troubled(&mut self, error: Error) {
+        let known = self.failure.as_ref().map(|known| (known.code(), known.message()));
+        if known != Some((error.code(), error.message())) {
+            self.core.events.warn(self.lock.as_str(), &error);
+        }
+        self.core.cohorts.lock().trouble(&self.lock, Some(error.clone()));
+        self.failure = Some(error);
     }
 
     /// Rests before asking again, longer each time, never in step with others.
@@ -230,11 +229,8 @@ impl Attempt {
         self.rest = (self.rest * 2).min(LONGEST_REST);
     }
 
-    /// Forgets the request or the ticket, and has it undone; what was to go with it goes by itself.
+    /// Forgets the request or the ticket, and has it undone.
     fn retract(&mut self) {
-        if let Some(prelude) = self.prelude.take() {
-            self.core.free_later(&self.lock, prelude);
-        }
         let (owner, tombstone) = match self.stage {
             Stage::Asked { owner, .. } => (owner, Some(self.terms.ttl.max(TOMBSTONE_LIFE))),
             Stage::Waiting { owner } => (owner, None),

@@ -2,13 +2,16 @@
 //!
 //! An acquire goes through [`acquire`] (the line of this client: [`cohort`]) to one remote attempt ([`lease`]). The wheel
 //! ([`renew`]) keeps tickets and holds alive; a guard ends through [`release`], and [`undo`] repeats what is not confirmed.
+//! Values with versions are changed through [`cell`]; [`job`] stands on that.
 
 mod acquire;
+mod cell;
 mod change;
 mod cohort;
 mod core;
 mod floors;
 mod hold;
+mod job;
 mod lease;
 mod reentrant;
 mod register;
@@ -21,9 +24,12 @@ mod target;
 mod undo;
 
 pub(crate) use acquire::Wait;
+pub(crate) use cell::UpdateTerms;
 pub(crate) use cohort::Local;
 pub(crate) use core::Core;
 pub(crate) use hold::Terms;
+pub(crate) use job::{Begun, Ending, JobTerms, Schedule};
+pub use job::{JobState, Status};
 pub(crate) use reentrant::{Counts, Share};
 pub(crate) use release::GivenUp;
 pub(crate) use several::Member;

@@ -148,7 +148,7 @@ impl Register {
         let mut rest = aligned(now, ticket_rest(&entry.terms));
         if ahead == 0 {
             // The head looks again when the holder's lease ends; at a foreign holder, which tells nobody, sooner.
-            if foreign {
+            if foreign && !mutant!(ForeignHolderNotPolled) {
                 let most =
                     left.map_or(LONGEST_REST, |left| left / 10).clamp(SHORTEST_REST, LONGEST_REST);
                 rest = rest.min(now + poll.min(most));
@@ -188,8 +188,9 @@ impl Register {
         let base = if mutant!(PushCountedFromArrival) { now } else { queue.base };
         let left = (base + ttl).since(now);
         // A fixed lease must begin whole, and a short rest is not worth beginning with: a Refresh renews first.
-        let fixed = !entry.terms.renew && ttl < entry.terms.ttl;
-        if fixed || left < ttl / 2 {
+        let fixed = !entry.terms.renew && !mutant!(FixedLeaseNotRenewedFirst);
+        let short = left < ttl / 2 && !mutant!(ShortRestBelieved);
+        if fixed || short {
             self.look_now(owner, now);
             return;
         }

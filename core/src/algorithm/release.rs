@@ -3,25 +3,24 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_channel::oneshot;
-
 use super::cohort::{Local, Next, Turn};
 use super::core::Core;
 use super::hold::Hold;
-use super::lease::{Attempt, Prelude};
+use super::lease::Attempt;
+use super::register::LONGEST_REST;
 use super::target::Target;
-use super::undo::{Undo, released};
+use super::undo::{Batch, Undo, released};
 use crate::error::{Code, Error, Result};
 use crate::port::limits::{GRANT_TTL, TICKET_LIFE};
-use crate::port::{Action, Instant, Outcome, OwnerId};
+use crate::port::{Action, Answer, Instant, Outcome, OwnerId};
 use crate::released::Released;
 
 /// What became of a hold that was given up.
 pub(crate) enum GivenUp {
     /// The next one inside has it.
     Passed,
-    /// It is freed in one batch with the next one's Take; the answer comes here.
-    HandedOver(oneshot::Receiver<Released>),
+    /// It is freed in one batch with the next one's Take.
+    HandedOver(Arc<Hold>, Batch),
     /// It has to be freed.
     Free(Arc<Hold>),
     /// It was lost, or given up before.
@@ -52,21 +51,18 @@ impl Core {
             }
             Next::HandOver(hold, waiting) => {
                 self.retire(&hold);
-                let (reply, answer) = oneshot::channel();
-                let prelude = self.prelude(&hold, Some(reply));
-                let (lock, terms) = (hold.lock.clone(), waiting.terms.clone());
-                let attempt =
-                    Box::new(Attempt::new(self.clone(), lock.clone(), terms, true, Some(prelude)));
-                if let Err(Turn::Lead(attempt)) = waiting.tell(Turn::Lead(Some(attempt))) {
-                    self.pass_leadership(&lock, attempt);
+                let (attempt, batch) = Attempt::after(self.clone(), &hold, waiting.terms.clone());
+                let turn = Turn::Lead(Some(Box::new(attempt)));
+                if let Err(Turn::Lead(attempt)) = waiting.tell(turn) {
+                    self.pass_leadership(&hold.lock, attempt);
                 }
-                GivenUp::HandedOver(answer)
+                GivenUp::HandedOver(hold, batch)
             }
             Next::NotMine => {
                 let hold = &local.hold;
                 if hold.is_lost() && !hold.is_gone() {
                     // The claim ended by the clock; the store may still keep the lease of an unanswered renewal.
-                    self.free_later(&hold.lock, self.prelude(hold, None));
+                    self.free_later(hold);
                 }
                 GivenUp::NotMine
             }
@@ -79,17 +75,18 @@ impl Core {
         }
     }
 
-    pub(super) fn prelude(&self, hold: &Hold, reply: Option<oneshot::Sender<Released>>) -> Prelude {
-        let until = self.runtime.now() + hold.ttl();
-        let lasts = hold.deadline();
-        Prelude { owner: hold.owner, open: hold.open, until, lasts, doubtful: false, reply }
+    /// Frees a hold by the housekeeping.
+    pub(crate) fn free_later(&self, hold: &Hold) {
+        self.undo.send(self.undo_of(hold));
     }
 
-    /// Frees a hold by the housekeeping.
-    pub(crate) fn free_later(&self, lock: &Target, free: Prelude) {
-        let Prelude { owner, open, until, lasts, doubtful, reply } = free;
-        let action = Action::Free { open };
-        self.undo.send(Undo { lock: lock.clone(), owner, action, until, doubtful, lasts, reply });
+    /// The end of a hold, to be repeated until the store has confirmed it or the lease has certainly ended.
+    fn undo_of(&self, hold: &Hold) -> Undo {
+        let now = self.runtime.now();
+        let ends = hold.furthest().max(now + hold.ttl());
+        let until = ends + ends.since(now) / 50 + LONGEST_REST;
+        let action = Action::Free { open: hold.open };
+        Undo { lock: hold.lock.clone(), owner: hold.owner, action, until }
     }
 
     /// Takes an attempt back by the housekeeping, whatever became of it: a ticket, a grant, or a Take still under way.
@@ -97,23 +94,26 @@ impl Core {
         // A ticket nobody refreshes, and the grant it may yet get, end by themselves.
         let until = self.runtime.now() + tombstone.unwrap_or(TICKET_LIFE + GRANT_TTL);
         let action = Action::Leave { tombstone };
-        let (lock, doubtful, lasts) = (lock.clone(), false, until);
-        self.undo.send(Undo { lock, owner, action, until, doubtful, lasts, reply: None });
+        self.undo.send(Undo { lock: lock.clone(), owner, action, until });
     }
 
     /// Frees a hold now; if the caller does not stay for the answer, the housekeeping sees to it.
     pub(crate) async fn free(self: &Arc<Self>, hold: Arc<Hold>) -> Released {
-        let mut freeing = Freeing { core: self, hold: &hold, confirmed: false };
+        let mut freeing = Freeing { core: self, hold: &hold, batch: None, confirmed: false };
         let action = Action::Free { open: hold.open };
         let step = hold.lock.step(hold.owner, action);
         let answer = self.store.step(vec![step]).await.pop();
-        match answer {
-            Some(Ok(outcome)) => {
-                freeing.confirmed = true;
-                released(&outcome)
-            }
-            Some(Err(_)) | None => Released::Unconfirmed,
-        }
+        freeing.answered(answer)
+    }
+
+    /// The same for a hold whose end goes with the next one's Take. It is carried on here as well, because nobody knows
+    /// when the next one is polled.
+    pub(crate) async fn hand_over(self: &Arc<Self>, hold: Arc<Hold>, batch: Batch) -> Released {
+        let begun = Some(batch.clone());
+        let mut freeing = Freeing { core: self, hold: &hold, batch: begun, confirmed: false };
+        let answer = batch.await.into_iter().next();
+        freeing.batch = None;
+        freeing.answered(answer)
     }
 
     /// Pushes the end of a hold to at least now + `ttl`, which is its lease from now on.
@@ -129,11 +129,12 @@ impl Core {
         if !hold.is_held() {
             return Err(lost());
         }
-        hold.set_ttl(ttl);
         let sent = self.runtime.now();
+        hold.asks(sent + ttl);
         let step = hold.lock.step(hold.owner, Action::Renew { ttl });
         match self.store.step(vec![step]).await.pop() {
             Some(Ok(Outcome::Granted { left, .. })) => {
+                hold.set_ttl(ttl);
                 let stands = hold.prolong(sent, left, self.runtime.now());
                 self.wheel.reschedule(hold);
                 if stands { Ok(()) } else { Err(lost()) }
@@ -149,10 +150,10 @@ impl Core {
 
     /// Gives a local hold up without staying for the answer.
     pub(crate) fn abandon(self: &Arc<Self>, local: &Local) {
-        if let GivenUp::Free(hold) = self.give_up(local)
-            && !mutant!(CancelForgets)
-        {
-            self.free_later(&hold.lock, self.prelude(&hold, None));
+        match self.give_up(local) {
+            GivenUp::Free(hold) if !mutant!(CancelForgets) => self.free_later(&hold),
+            GivenUp::HandedOver(hold, batch) => self.undo.finish(self.undo_of(&hold), batch),
+            GivenUp::Free(_) | GivenUp::Passed | GivenUp::NotMine => {}
         }
     }
 }
@@ -161,13 +162,30 @@ impl Core {
 struct Freeing<'a> {
     core: &'a Arc<Core>,
     hold: &'a Hold,
+    /// The batch it goes with, until that has its answers.
+    batch: Option<Batch>,
     confirmed: bool,
+}
+
+impl Freeing<'_> {
+    fn answered(&mut self, answer: Option<Answer>) -> Released {
+        match answer {
+            Some(Ok(outcome)) => {
+                self.confirmed = true;
+                released(&outcome)
+            }
+            Some(Err(_)) | None => Released::Unconfirmed,
+        }
+    }
 }
 
 impl Drop for Freeing<'_> {
     fn drop(&mut self) {
         if !self.confirmed && !mutant!(CancelForgets) {
-            self.core.free_later(&self.hold.lock, self.core.prelude(self.hold, None));
+            match self.batch.take() {
+                Some(batch) => self.core.undo.finish(self.core.undo_of(self.hold), batch),
+                None => self.core.free_later(self.hold),
+            }
         }
     }
 }

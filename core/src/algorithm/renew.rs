@@ -29,13 +29,24 @@ pub(crate) struct Work {
     pub lost: Vec<Arc<Hold>>,
 }
 
+/// What an answer means for a hold.
+pub(crate) enum News {
+    Lost(Arc<Hold>),
+    Renewed(Arc<Hold>),
+}
+
 /// How a ticket's wait ended.
 pub(crate) enum Turn {
     /// With the lock.
     Won(Arc<Hold>),
-    /// Without: join anew.
+    /// Without: the store does not know the ticket. Join anew.
     Gone,
+    /// With the lock, but it was over before anybody looked. Take it back, and join anew.
+    Lost,
 }
+
+/// A ticket nobody waits for any more: its lock, its attempt, the lease it wanted.
+pub(crate) type Abandoned = (Target, OwnerId, Duration);
 
 impl Wheel {
     pub(crate) fn new(runtime: RuntimeHandle) -> Self {
@@ -107,7 +118,7 @@ impl Wheel {
     /// Completes when the ticket has become something else.
     pub(crate) fn poll_turn(&self, owner: OwnerId, context: &mut Context<'_>) -> Poll<Turn> {
         let mut state = self.state.lock();
-        let Some(entry) = state.entries.get_mut(&owner) else { return Poll::Ready(Turn::Gone) };
+        let Some(entry) = state.entries.get_mut(&owner) else { return Poll::Ready(Turn::Lost) };
         match &entry.stage {
             Stage::Held(hold) => Poll::Ready(Turn::Won(hold.clone())),
             Stage::Gone => {
@@ -134,6 +145,7 @@ impl Wheel {
                 Some(Stage::Held(hold)) => hold.tell(),
                 _ => state.look_now(owner, now),
             },
+            Notice::Gap if mutant!(GapIgnored) => {}
             Notice::Gap => {
                 let tickets = state
                     .entries
@@ -149,7 +161,13 @@ impl Wheel {
     /// A hold's terms or deadline changed by other hands: look at it in time.
     pub(crate) fn reschedule(&self, hold: &Hold) {
         let now = self.runtime.now();
-        let due = next_look(hold, hold.ttl(), now);
+        // Not every lease is as long as is wanted: a hand-over grants less.
+        let left = if mutant!(RescheduledByWantedTtl) {
+            hold.ttl()
+        } else {
+            hold.ttl().min(hold.deadline().since(now))
+        };
+        let due = next_look(hold, left, now);
         self.state.lock().set_due(hold.owner, due);
     }
 
@@ -170,6 +188,7 @@ impl Wheel {
                 Stage::Held(hold) if hold.renew && now < hold.cap() => {
                     // Unanswered by then, it is sent again: renewing twice changes nothing.
                     let again = (hold.deadline().since(now) / 6).clamp(SHORTEST_REST, LONGEST_REST);
+                    hold.asks(now + hold.ttl());
                     let again =
                         if mutant!(RenewalDiesOfOneError) { hold.deadline() } else { now + again };
                     (again.min(hold.deadline()), Some(Action::Renew { ttl: hold.ttl() }))
@@ -190,29 +209,25 @@ impl Wheel {
         work
     }
 
-    /// A step of a batch sent at `sent` was answered. Returns the hold if that means it is lost.
-    pub(crate) fn answered(
-        &self,
-        owner: OwnerId,
-        sent: Instant,
-        answer: &Answer,
-    ) -> Option<Arc<Hold>> {
+    /// A step of a batch sent at `sent` was answered. Returns what that means for a hold.
+    pub(crate) fn answered(&self, owner: OwnerId, sent: Instant, answer: &Answer) -> Option<News> {
         let now = self.runtime.now();
         let mut state = self.state.lock();
         let entry = state.entries.get_mut(&owner)?;
         match (&entry.stage, answer) {
             (Stage::Held(hold), Ok(Outcome::Granted { left, .. })) => {
                 let hold = hold.clone();
-                if hold.prolong(sent, *left, now) {
-                    state.set_due(owner, next_look(&hold, *left, now));
+                if !hold.prolong(sent, *left, now) {
+                    return None;
                 }
-                None
+                state.set_due(owner, next_look(&hold, *left, now));
+                Some(News::Renewed(hold))
             }
             (Stage::Held(_), Ok(Outcome::Gone)) if mutant!(GoneIsNotLost) => None,
             (Stage::Held(hold), Ok(Outcome::Gone)) => {
                 let hold = hold.clone();
                 state.remove(owner);
-                Some(hold)
+                Some(News::Lost(hold))
             }
             (Stage::Waiting(_), Ok(Outcome::Granted { token, left })) => {
                 // Late: the next Refresh renews it and counts from its own sending.
@@ -265,8 +280,8 @@ impl Wheel {
         }
     }
 
-    /// Forgets everything, for a client that closes: holds, and tickets with their locks. Whoever waits for one is woken.
-    pub(crate) fn drain(&self) -> (Vec<Arc<Hold>>, Vec<(Target, OwnerId)>) {
+    /// Forgets everything, for a client that closes: holds, and tickets with their locks and ttls. Whoever waits for one is woken.
+    pub(crate) fn drain(&self) -> (Vec<Arc<Hold>>, Vec<Abandoned>) {
         let mut state = self.state.lock();
         state.agenda.clear();
         let (mut holds, mut tickets) = (Vec::new(), Vec::new());
@@ -274,7 +289,9 @@ impl Wheel {
             entry.wake();
             match entry.stage {
                 Stage::Held(hold) => holds.push(hold),
-                Stage::Asked { .. } | Stage::Waiting(_) => tickets.push((entry.lock, owner)),
+                Stage::Asked { .. } | Stage::Waiting(_) => {
+                    tickets.push((entry.lock, owner, entry.terms.ttl));
+                }
                 Stage::Gone => {}
             }
         }

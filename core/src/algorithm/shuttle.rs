@@ -79,8 +79,8 @@ async fn release(core: &Arc<Core>, local: &super::Local) {
         GivenUp::Free(hold) => {
             let _ = core.free(hold).await;
         }
-        GivenUp::HandedOver(answer) => {
-            let _ = answer.await;
+        GivenUp::HandedOver(hold, batch) => {
+            let _ = core.hand_over(hold, batch).await;
         }
         GivenUp::Passed | GivenUp::NotMine => {}
     }

@@ -3,13 +3,18 @@
 use std::time::Duration;
 
 use futures_channel::{mpsc, oneshot};
-use futures_util::future::{Either, select};
+use futures_util::future::{Either, Shared, select};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use super::target::Target;
 use crate::error::Code;
-use crate::port::{Action, Applied, Instant, LeaseHandle, Outcome, OwnerId, RuntimeHandle};
+use crate::port::{
+    Action, Answer, BoxFuture, Instant, LeaseHandle, Outcome, OwnerId, RuntimeHandle,
+};
 use crate::released::Released;
+
+/// A batch that several wait for; whoever polls it carries it on.
+pub(crate) type Batch = Shared<BoxFuture<'static, Vec<Answer>>>;
 
 /// Something to take back on the store.
 pub(crate) struct Undo {
@@ -19,27 +24,12 @@ pub(crate) struct Undo {
     pub action: Action,
     /// When it has settled itself and need not be repeated any more.
     pub until: Instant,
-    /// Whether a request before it may have done it already.
-    pub doubtful: bool,
-    /// Until when the lease lasts if nothing ends it: what is gone before was ended by the request in doubt.
-    pub lasts: Instant,
-    /// Who wants to know.
-    pub reply: Option<oneshot::Sender<Released>>,
-}
-
-impl Undo {
-    /// How its answer reads to the one who released.
-    fn reads(&self, outcome: &Outcome, now: Instant) -> Released {
-        match released(outcome) {
-            Released::AlreadyLost if self.doubtful && now < self.lasts => Released::Released,
-            Released::AlreadyLost if self.doubtful => Released::Unconfirmed,
-            known => known,
-        }
-    }
 }
 
 enum Message {
     Undo(Undo),
+    /// Carry this batch on; its first answer is that of the undo.
+    Finish(Undo, Batch),
     /// Answer when everything before has been settled.
     Flush(oneshot::Sender<()>),
 }
@@ -64,6 +54,11 @@ impl UndoSender {
     pub(crate) fn send(&self, undo: Undo) {
         // Fails only when the client's task is gone with its runtime; then the lease ends by itself.
         let _ = self.0.unbounded_send(Message::Undo(undo));
+    }
+
+    /// Carries on a batch nobody may be waiting for any more.
+    pub(crate) fn finish(&self, undo: Undo, batch: Batch) {
+        let _ = self.0.unbounded_send(Message::Finish(undo, batch));
     }
 
     /// Completes when all that was sent before is settled.
@@ -108,44 +103,46 @@ pub(crate) async fn housekeeping(
         while let Some(message) = next {
             match message {
                 Message::Undo(undo) => batch.push(undo),
+                Message::Finish(undo, begun) => {
+                    under_way.push(settle(vec![undo], Some(begun), store.clone(), runtime.clone()));
+                }
                 Message::Flush(done) => flushes.push(done),
             }
             next = inbox.0.try_recv().ok();
         }
         if !batch.is_empty() {
-            under_way.push(settle(batch, store.clone(), runtime.clone()));
+            under_way.push(settle(batch, None, store.clone(), runtime.clone()));
         }
     }
 }
 
-/// Repeats a batch until every one of it is confirmed or has settled itself.
-async fn settle(mut batch: Vec<Undo>, store: LeaseHandle, runtime: RuntimeHandle) {
+/// Repeats a batch until every one of it is confirmed or has settled itself; the first time it may be under way already.
+async fn settle(
+    mut batch: Vec<Undo>,
+    mut begun: Option<Batch>,
+    store: LeaseHandle,
+    runtime: RuntimeHandle,
+) {
     let mut rest = FIRST_REST;
     loop {
         let step = |undo: &Undo| undo.lock.step(undo.owner, undo.action.clone());
-        let answers = store.step(batch.iter().map(step).collect()).await;
+        let answers = match begun.take() {
+            Some(begun) => begun.await,
+            None => store.step(batch.iter().map(step).collect()).await,
+        };
         let now = runtime.now();
-        let mut open = Vec::new();
-        for (mut undo, answer) in batch.into_iter().zip(answers) {
-            let known = match answer {
-                Ok(outcome) => Some(undo.reads(&outcome, now)),
-                // Nothing reaches the store any more.
-                Err(failure) if failure.error.code() == Code::Closed => Some(Released::Unconfirmed),
-                Err(failure) => {
-                    undo.doubtful |= failure.applied == Applied::Unknown;
-                    None
-                }
-            };
-            if known.is_none() && now < undo.until && !mutant!(UndoNotRepeated) {
-                open.push(undo);
-            } else if let Some(reply) = undo.reply {
-                let _ = reply.send(known.unwrap_or(Released::Unconfirmed));
-            }
-        }
-        if open.is_empty() {
+        let open = |undo: &Undo, answer: &Answer| match answer {
+            Ok(_) => false,
+            // Nothing reaches the store any more.
+            Err(failure) if failure.error.code() == Code::Closed => false,
+            Err(_) => now < undo.until && !mutant!(UndoNotRepeated),
+        };
+        let answered = batch.into_iter().zip(&answers);
+        batch =
+            answered.filter(|(undo, answer)| open(undo, answer)).map(|(undo, _)| undo).collect();
+        if batch.is_empty() {
             return;
         }
-        batch = open;
         runtime.sleep_until(now + rest).await;
         rest = (rest * 2).min(LONGEST_REST);
     }

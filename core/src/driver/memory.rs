@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::driver::cell::{self, CellRecord};
 use crate::driver::record::{Record, Scene};
 use crate::error::{Error, Result};
 use crate::port::{
-    Answer, Capabilities, Failure, Fence, Guarantee, LeaseStore, LockKey, NoticeSink,
-    RuntimeHandle, Step,
+    Action, Answer, Capabilities, CellKey, CellStore, Cells, Change, Failure, Fence, Guarantee,
+    LeaseStore, LockKey, Look, NoticeSink, RuntimeHandle, Step, Swap,
 };
 use crate::runtime::sync::Mutex;
 
@@ -30,6 +31,7 @@ pub struct Memory(Arc<Mutex<Shelf>>);
 #[derive(Debug, Default)]
 struct Shelf {
     records: BTreeMap<LockKey, Record>,
+    cells: BTreeMap<CellKey, CellRecord>,
     sinks: BTreeMap<Arc<str>, Sink>,
     clients: u64,
     steps: u64,
@@ -61,6 +63,14 @@ const GUARANTEES: &[Guarantee] = &[
     Guarantee::new(
         "the machine sleeps",
         "leases may end meanwhile; a guard says so at the first look",
+    ),
+    Guarantee::new(
+        "the machine's clock jumps forward",
+        "leases may end early: two may believe to hold until the next renewal; the fence covers it",
+    ),
+    Guarantee::new(
+        "the machine's clock steps back",
+        "what ends by it lasts longer by the step: the lock of a holder that died is free after a ttl and the step",
     ),
 ];
 
@@ -123,7 +133,7 @@ impl MemoryStore {
     ) -> (Vec<Answer>, Vec<(NoticeSink, crate::port::Notice)>) {
         let now = self.runtime.wall();
         let mut shared = self.memory.0.lock();
-        let Shelf { records, sinks, steps, .. } = &mut *shared;
+        let Shelf { records, sinks, .. } = &mut *shared;
         let reachable = |channel: &str| sinks.contains_key(channel);
         let mut scene =
             Scene { now, channel: &self.channel, reachable: &reachable, notices: Vec::new() };
@@ -140,8 +150,12 @@ impl MemoryStore {
                 Err(none) => none,
             }
         } else {
-            let apply =
-                |step: &Step| records.entry(step.lock.clone()).or_default().apply(step, &mut scene);
+            let apply = |step: &Step| match records.get_mut(&step.lock) {
+                Some(record) => record.apply(step, &mut scene),
+                // A look leaves nothing behind.
+                None if step.action == Action::Read => Record::default().apply(step, &mut scene),
+                None => records.entry(step.lock.clone()).or_default().apply(step, &mut scene),
+            };
             batch.iter().map(apply).collect()
         };
         let answers = outcomes.into_iter().map(Ok).collect();
@@ -150,12 +164,47 @@ impl MemoryStore {
             .into_iter()
             .filter_map(|(channel, notice)| Some((sinks.get(&channel)?.0.clone(), notice)))
             .collect();
-        let before = *steps;
-        *steps += batch.len() as u64;
-        if before / SWEEP_EVERY != *steps / SWEEP_EVERY {
-            records.retain(|_, record| record.forget_after() > now);
-        }
+        shared.count(batch.len() as u64, now);
         (answers, told)
+    }
+
+    /// Does something with what is there, unless this client was closed.
+    fn open<T>(&self, act: impl FnOnce(&mut Shelf, u64) -> T) -> Result<T> {
+        let now = self.runtime.wall();
+        let mut shared = self.memory.0.lock();
+        if !shared.sinks.contains_key(&self.channel) {
+            return Err(Error::closed());
+        }
+        Ok(act(&mut shared, now))
+    }
+}
+
+impl Shelf {
+    /// So many steps were carried out: now and then, what nobody needs any more is swept out.
+    fn count(&mut self, steps: u64, now: u64) {
+        let before = self.steps;
+        self.steps += steps;
+        if before / SWEEP_EVERY != self.steps / SWEEP_EVERY {
+            self.records.retain(|_, record| record.forget_after() > now);
+            self.cells.retain(|_, record| record.ends > now);
+        }
+    }
+}
+
+impl CellStore for MemoryStore {
+    async fn read(&self, key: &CellKey) -> Result<Look> {
+        self.open(|shelf, now| cell::look(shelf.cells.get(key), now))
+    }
+
+    async fn compare_and_set(&self, change: &Change) -> Result<Swap, Failure> {
+        let swapped = self.open(|shelf, now| {
+            let mut record = shelf.cells.remove(&change.key);
+            let swap = cell::swap(&mut record, change, now);
+            shelf.cells.extend(record.map(|record| (change.key.clone(), record)));
+            shelf.count(1, now);
+            swap
+        });
+        swapped.map_err(Failure::refused)
     }
 }
 
@@ -181,6 +230,10 @@ impl LeaseStore for MemoryStore {
         let shared = self.memory.0.lock();
         let keys = shared.records.keys().filter(|key| key.as_str().starts_with(prefix));
         Ok(keys.cloned().collect())
+    }
+
+    fn cells(&self) -> Option<Cells<'_>> {
+        Some(Cells::of(self))
     }
 
     async fn close(&self) {

@@ -1,5 +1,6 @@
 //! Stores. One folder (or file) per store, each with its steps and dialects; a store line is all another one adds here.
 
+pub mod cell;
 pub mod memory;
 pub mod record;
 #[cfg(feature = "redis")]

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::error::{Code, Error, Result};
 use crate::port::{
-    Answer, Capabilities, Failure, LeaseStore, LockKey, MaybeSend, MaybeSync, NoticeSink,
-    RuntimeHandle, Step,
+    Answer, Capabilities, CellKey, CellStore, Cells, Change, Failure, LeaseStore, LockKey, Look,
+    MaybeSend, MaybeSync, NoticeSink, RuntimeHandle, Step, Swap,
 };
 
 /// What happens to one batch.
@@ -95,8 +95,39 @@ impl<S: LeaseStore, F: Fn() -> Fault + MaybeSend + MaybeSync + 'static> LeaseSto
         self.store.names(prefix).await
     }
 
+    fn cells(&self) -> Option<Cells<'_>> {
+        self.store.cells().map(|_| Cells::of(self))
+    }
+
     async fn close(&self) {
         self.store.close().await;
+    }
+}
+
+impl<S: LeaseStore, F: Fn() -> Fault + MaybeSend + MaybeSync + 'static> CellStore for Chaos<S, F> {
+    async fn read(&self, key: &CellKey) -> Result<Look> {
+        let cells = self.store.cells().ok_or_else(Error::no_cells)?;
+        match (self.choose)() {
+            Fault::None => {}
+            Fault::Late(delay) => self.runtime.sleep_until(self.runtime.now() + delay).await,
+            Fault::Refused | Fault::RequestLost | Fault::ReplyLost => return Err(unavailable()),
+        }
+        cells.read(key).await
+    }
+
+    async fn compare_and_set(&self, change: &Change) -> Result<Swap, Failure> {
+        let cells = self.store.cells().ok_or_else(|| Failure::refused(Error::no_cells()))?;
+        match (self.choose)() {
+            Fault::None => {}
+            Fault::Late(delay) => self.runtime.sleep_until(self.runtime.now() + delay).await,
+            Fault::Refused => return Err(Failure::refused(unavailable())),
+            Fault::RequestLost => return Err(Failure::unknown(unavailable())),
+            Fault::ReplyLost => {
+                cells.compare_and_set(change).await?;
+                return Err(Failure::unknown(unavailable()));
+            }
+        }
+        cells.compare_and_set(change).await
     }
 }
 

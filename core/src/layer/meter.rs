@@ -3,8 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::error::Result;
-use crate::port::{Answer, Capabilities, LeaseStore, LockKey, NoticeSink, Step};
+use crate::error::{Error, Result};
+use crate::port::{
+    Answer, Capabilities, CellKey, CellStore, Cells, Change, Failure, LeaseStore, LockKey, Look,
+    NoticeSink, Step, Swap,
+};
 
 /// A store that counts batches (round trips, where the store needs one) and steps.
 ///
@@ -58,6 +61,15 @@ impl Count {
         self.0.notices.load(Ordering::Relaxed)
     }
 
+    fn asked(&self) {
+        self.0.batches.fetch_add(1, Ordering::Relaxed);
+        self.0.steps.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn failed(&self) {
+        self.0.unanswered.fetch_add(1, Ordering::Relaxed);
+    }
+
     fn counted(&self, answers: Vec<Answer>) -> Vec<Answer> {
         let failed = answers.iter().filter(|answer| answer.is_err()).count();
         self.0.batches.fetch_add(1, Ordering::Relaxed);
@@ -100,7 +112,26 @@ impl<S: LeaseStore> LeaseStore for Meter<S> {
         self.store.names(prefix).await
     }
 
+    fn cells(&self) -> Option<Cells<'_>> {
+        self.store.cells().map(|_| Cells::of(self))
+    }
+
     async fn close(&self) {
         self.store.close().await;
+    }
+}
+
+/// A look or a change counts as a batch of one step.
+impl<S: LeaseStore> CellStore for Meter<S> {
+    async fn read(&self, key: &CellKey) -> Result<Look> {
+        let cells = self.store.cells().ok_or_else(Error::no_cells)?;
+        self.count.asked();
+        cells.read(key).await.inspect_err(|_| self.count.failed())
+    }
+
+    async fn compare_and_set(&self, change: &Change) -> Result<Swap, Failure> {
+        let cells = self.store.cells().ok_or_else(|| Failure::refused(Error::no_cells()))?;
+        self.count.asked();
+        cells.compare_and_set(change).await.inspect_err(|_| self.count.failed())
     }
 }

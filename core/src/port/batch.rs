@@ -4,6 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use super::cell::Cells;
 use super::key::LockKey;
 use super::lease::{Answer, Capabilities, LeaseStore, NoticeSink, Step};
 use super::marker::{MaybeSend, MaybeSync};
@@ -23,6 +24,7 @@ trait DynLeaseStore: MaybeSend + MaybeSync + 'static {
     fn step_all<'a>(&'a self, batch: &'a [Step]) -> BoxFuture<'a, Vec<Answer>>;
     fn listen(&self, sink: NoticeSink) -> BoxFuture<'_, Result<()>>;
     fn names<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<LockKey>>>;
+    fn cells(&self) -> Option<Cells<'_>>;
     fn close(&self) -> BoxFuture<'_, ()>;
 }
 
@@ -41,6 +43,9 @@ impl<S: LeaseStore> DynLeaseStore for S {
     }
     fn names<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<LockKey>>> {
         Box::pin(LeaseStore::names(self, prefix))
+    }
+    fn cells(&self) -> Option<Cells<'_>> {
+        LeaseStore::cells(self)
     }
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(LeaseStore::close(self))
@@ -84,6 +89,11 @@ impl LeaseHandle {
         self.0.names(prefix).await
     }
 
+    /// [`LeaseStore::cells`].
+    pub fn cells(&self) -> Option<Cells<'_>> {
+        self.0.cells()
+    }
+
     /// [`LeaseStore::close`].
     pub async fn close(&self) {
         self.0.close().await;
@@ -106,6 +116,9 @@ impl LeaseStore for LeaseHandle {
     }
     async fn names(&self, prefix: &str) -> Result<Vec<LockKey>> {
         self.0.names(prefix).await
+    }
+    fn cells(&self) -> Option<Cells<'_>> {
+        self.0.cells()
     }
     async fn close(&self) {
         self.0.close().await;

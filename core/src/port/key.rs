@@ -1,32 +1,87 @@
 //! What a step names: the lock, and the attempt that wants it.
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::runtime::Runtime;
 
-/// A lock as the store sees it: the dialect's prefix and the name, as one key. Cheap to clone.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct LockKey(Arc<str>);
+/// A lock as the store sees it: the dialect's prefix and the name, as one key. Cheap to clone. Two keys of the same text
+/// are the same, whichever dialect they come from.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub struct LockKey {
+    text: Arc<str>,
+    /// How many bytes of it are the dialect's.
+    prefix: usize,
+}
 
 impl LockKey {
     /// The key under which the store keeps the lock.
     pub fn new(key: impl Into<Arc<str>>) -> Self {
-        Self(key.into())
+        Self { text: key.into(), prefix: 0 }
+    }
+
+    /// The key of this name in a dialect that puts a prefix before it.
+    pub fn prefixed(prefix: &str, name: &str) -> Self {
+        Self { text: [prefix, name].concat().into(), prefix: prefix.len() }
     }
 
     /// The key as text.
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.text
+    }
+
+    /// The dialect's prefix and the name.
+    pub fn split(&self) -> (&str, &str) {
+        self.text.split_at(self.prefix)
+    }
+}
+
+impl From<String> for LockKey {
+    fn from(key: String) -> Self {
+        Self::new(key)
+    }
+}
+
+impl From<LockKey> for String {
+    fn from(key: LockKey) -> Self {
+        key.as_str().to_owned()
+    }
+}
+
+impl PartialEq for LockKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for LockKey {}
+
+impl PartialOrd for LockKey {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for LockKey {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.text.cmp(&other.text)
+    }
+}
+
+impl Hash for LockKey {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.text.hash(hasher);
     }
 }
 
 impl fmt::Debug for LockKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.text.fmt(f)
     }
 }
 

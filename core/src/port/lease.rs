@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::cell::Cells;
 use super::key::{LockKey, OwnerId};
 use super::marker::{MaybeSend, MaybeSync};
 use super::mode::{Kind, Mode};
@@ -32,6 +33,8 @@ pub mod limits {
     pub const FLOOR_AHEAD: Duration = Duration::from_mins(1);
     /// The counter outlives its last token by this many ttls.
     pub const COUNTER_TTLS: u32 = 10;
+    /// How many of its newest changes a cell remembers.
+    pub const TRAIL: usize = 16;
 }
 
 /// What a store is able to do, and how long its tokens last.
@@ -249,7 +252,7 @@ pub enum Applied {
     Unknown,
 }
 
-/// A lock as it lies on the store.
+/// A lock as it lies on the store. As JSON its times are milliseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
     /// What the lock is in use as.
@@ -270,8 +273,10 @@ pub struct HolderView {
     /// Its token; `None` for a holder that is not fencelock's.
     pub token: Option<Token>,
     /// What is left of its lease; `None` if it has no end.
+    #[serde(with = "super::millis::optional")]
     pub left: Option<Duration>,
     /// How long it has held; `None` if the store does not know.
+    #[serde(with = "super::millis::optional")]
     pub held_for: Option<Duration>,
     /// What it said of itself, as JSON; empty for a foreign holder.
     pub info: Arc<str>,
@@ -285,6 +290,7 @@ pub struct WaiterView {
     /// What it said of itself, as JSON.
     pub info: Arc<str>,
     /// How long it has been in the queue.
+    #[serde(with = "super::millis")]
     pub waiting_for: Duration,
 }
 
@@ -342,6 +348,11 @@ pub trait LeaseStore: MaybeSend + MaybeSync + 'static {
 
     /// The locks on the store whose key begins with `prefix`, in order, as far as the store remembers them.
     fn names(&self, prefix: &str) -> impl Future<Output = Result<Vec<LockKey>>> + MaybeSend;
+
+    /// The same store's cells, if it keeps any.
+    fn cells(&self) -> Option<Cells<'_>> {
+        None
+    }
 
     /// Lets go of connections, files and sockets. Steps after it answer `closed`.
     fn close(&self) -> impl Future<Output = ()> + MaybeSend;

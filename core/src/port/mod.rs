@@ -1,15 +1,20 @@
-//! The doors between the algorithms and what they stand on: a lease store, a clock.
+//! The doors between the algorithms and what they stand on: leases, cells, a clock.
 //!
-//! A driver implements [`LeaseStore`]; a platform implements [`Runtime`]. Nothing here knows a product.
+//! A driver implements [`LeaseStore`], and [`CellStore`] beside it; a platform implements [`Runtime`]. Nothing here knows a product.
 
 mod batch;
+mod cell;
 mod key;
 mod lease;
 mod marker;
+pub(crate) mod millis;
 mod mode;
 mod runtime;
 
 pub use batch::{BoxFuture, LeaseHandle};
+pub use cell::{
+    Cell, CellKey, CellStore, Cells, Change, Family, Look, Mark, Swap, Untold, Version,
+};
 pub use key::{LockKey, OwnerId};
 pub use lease::{
     Action, Answer, Applied, Capabilities, Failure, Fence, Guarantee, HolderView, LeaseStore,

@@ -2,7 +2,7 @@
 //!
 //! A blocking call on a runtime with threads of its own costs two hops between threads for every round trip. Here the
 //! calling thread itself drives the I/O. A background thread takes over once nobody has called for a moment, so that
-//! leases are renewed and notices heard between calls.
+//! leases are renewed and notices heard between calls, and gives the tasks a turn where calls never wait long enough to.
 
 #![allow(clippy::disallowed_methods)] // This is the room those methods are banned to.
 
@@ -13,6 +13,8 @@ use std::time::Duration;
 
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
+use tokio::task::yield_now;
+use tokio::time::{Instant, sleep};
 
 use crate::error::{Code, Error, Result};
 
@@ -20,6 +22,11 @@ use crate::error::{Code, Error, Result};
 const QUIET: Duration = Duration::from_millis(2);
 /// How often it looks while somebody else drives.
 const LOOK: Duration = Duration::from_millis(20);
+/// Polls of one turn: a timer wakes the wheel, which sends a batch, whose answer is then taken in.
+const TURN: u32 = 4;
+/// How long what was given up last may take to settle, and how often it is looked whether it has.
+const PARTING: Duration = Duration::from_secs(2);
+const PARTING_LOOK: Duration = Duration::from_millis(1);
 
 /// See the module.
 #[derive(Debug)]
@@ -36,6 +43,8 @@ struct Shared {
     calls: AtomicU64,
     /// Whether the background thread drives.
     background: AtomicBool,
+    /// Whether somebody came to wait for I/O and timers since it was last asked: then the tasks had their turn.
+    driven: Arc<AtomicBool>,
     /// Sends the background thread away from the wheel.
     yield_now: Notify,
     closed: AtomicBool,
@@ -47,8 +56,11 @@ impl InlineRuntime {
             Error::new(Code::Unavailable, "the operating system gave no threads or timers")
                 .with_source(error)
         };
+        let driven = Arc::new(AtomicBool::new(false));
+        let parks = driven.clone();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
+            .on_thread_park(move || parks.store(true, Ordering::Relaxed))
             .build()
             .map_err(unavailable)?;
         let shared = Arc::new(Shared {
@@ -56,6 +68,7 @@ impl InlineRuntime {
             callers: AtomicU64::new(0),
             calls: AtomicU64::new(0),
             background: AtomicBool::new(false),
+            driven,
             yield_now: Notify::new(),
             closed: AtomicBool::new(false),
         });
@@ -112,6 +125,9 @@ impl Shared {
             if !quiet {
                 let waiting = calls == seen;
                 seen = calls;
+                if !self.driven.swap(false, Ordering::Relaxed) {
+                    self.turn();
+                }
                 std::thread::sleep(if waiting { LOOK } else { QUIET });
                 continue;
             }
@@ -122,5 +138,29 @@ impl Shared {
             }
             self.background.store(false, Ordering::SeqCst);
         }
+        self.part();
+    }
+
+    /// Gives the tasks and timers a turn. A call that never waits (memory, SQLite) gives them none, however many come.
+    fn turn(&self) {
+        // It ends only once the tasks were driven, whoever did it.
+        let turn = self.runtime.spawn(async {
+            for _ in 0..TURN {
+                yield_now().await;
+            }
+        });
+        // It cannot panic, and nobody aborts it.
+        let _ = self.runtime.block_on(turn);
+    }
+
+    /// The last user is gone: what was given up last is still freed. Every task ends with that, unless somebody kept a part
+    /// of the client.
+    fn part(&self) {
+        self.runtime.block_on(async {
+            let end = Instant::now() + PARTING;
+            while self.runtime.metrics().num_alive_tasks() > 0 && Instant::now() < end {
+                sleep(PARTING_LOOK).await;
+            }
+        });
     }
 }

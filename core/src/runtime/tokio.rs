@@ -34,10 +34,33 @@ const CLOCK: rustix::time::ClockId = rustix::time::ClockId::Boottime;
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 const CLOCK: rustix::time::ClockId = rustix::time::ClockId::Monotonic;
 
+/// tokio's clock stands still while the machine sleeps: no longer than this after it has woken the true one is looked at.
+const SLICE: Duration = Duration::from_secs(1);
+
+fn now() -> Instant {
+    let time = rustix::time::clock_gettime(CLOCK);
+    Instant::from_nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+/// Completes when `clock` has reached `at`. Made inside tokio; polled anywhere.
+fn sleep_until(at: Instant, clock: impl Fn() -> Instant) -> impl Future<Output = ()> {
+    let sleep = tokio::time::sleep(at.since(clock()).min(SLICE));
+    async move {
+        let mut sleep = std::pin::pin!(sleep);
+        loop {
+            sleep.as_mut().await;
+            let left = at.since(clock());
+            if left.is_zero() {
+                return;
+            }
+            sleep.as_mut().reset(tokio::time::Instant::now() + left.min(SLICE));
+        }
+    }
+}
+
 impl Runtime for TokioRuntime {
     fn now(&self) -> Instant {
-        let time = rustix::time::clock_gettime(CLOCK);
-        Instant::from_nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+        now()
     }
 
     fn wall(&self) -> u64 {
@@ -46,10 +69,8 @@ impl Runtime for TokioRuntime {
     }
 
     fn sleep_until(&self, at: Instant) -> BoxFuture<'static, ()> {
-        let left = at.since(self.now());
         let _entered = self.0.enter();
-        // tokio refuses moments beyond its own clock's range; nobody waits 30 years for a lock.
-        Box::pin(tokio::time::sleep(left.min(Duration::from_secs(1 << 30))))
+        Box::pin(sleep_until(at, now))
     }
 
     fn spawn(&self, task: BoxFuture<'static, ()>) {
@@ -62,5 +83,25 @@ impl Runtime for TokioRuntime {
 
     fn random(&self, bytes: &mut [u8]) {
         getrandom::fill(bytes).expect("the operating system's source of randomness answers");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    /// While the machine sleeps tokio's clock stands still and the one that deadlines are told by goes on.
+    #[tokio::test]
+    async fn a_sleep_ends_soon_after_the_machine_woke() {
+        let (began, hour) = (now(), Duration::from_hours(1));
+        let slept = AtomicBool::new(false);
+        let clock = || now() + if slept.load(Ordering::Relaxed) { hour } else { Duration::ZERO };
+        let mut sleep = std::pin::pin!(sleep_until(began + hour, clock));
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        assert!(sleep.as_mut().poll(&mut context).is_pending());
+        slept.store(true, Ordering::Relaxed);
+        tokio::time::timeout(SLICE * 2, sleep).await.expect("it looks at the clock that went on");
     }
 }

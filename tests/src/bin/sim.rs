@@ -1,30 +1,45 @@
-//! `cargo sim --seeds N [--from S] [--mutant NAME] [--family NAME] [--threads N] [--trace SEED]`: worlds in virtual time.
+//! `cargo sim --seeds N [--from S] [--mutant NAME] [--family NAME] [--threads N] [--trace SEED]`: worlds in virtual time,
+//! about locks. `--about cells`, or one of their families: about values with versions, jobs and elections.
 
 use std::fmt::Debug;
 use std::process::ExitCode;
 
 use fencelock::mutation::{Mutant, activate};
-use fencelock_tests::sim::campaign::Campaign;
+use fencelock_tests::sim::campaign::{Campaign, cells_plan};
+use fencelock_tests::sim::cells;
 use fencelock_tests::sim::plan::{Family, Plan};
 use fencelock_tests::sim::shrink::shrink;
-use fencelock_tests::sim::world;
+use fencelock_tests::sim::world::{self, Ending};
 
 const USAGE: &str = "usage: cargo sim --seeds N [--from S] [--mutant NAME] [--family NAME] \
-                     [--threads N] [--trace SEED]";
+                     [--threads N] [--trace SEED] [--about locks|cells|Versions|Jobs|Elections]";
 
 /// What was asked for.
 struct Wish {
     campaign: Campaign,
     trace: Option<u64>,
+    about: About,
+}
+
+#[derive(Clone, Copy)]
+enum About {
+    Locks,
+    Cells(Option<cells::Family>),
 }
 
 fn main() -> ExitCode {
     match read(std::env::args().skip(1)) {
-        Ok(Wish { campaign, trace: Some(seed) }) => {
+        Ok(Wish { campaign, trace: Some(seed), about }) => {
             activate(campaign.mutant);
-            show(&campaign.plan(seed))
+            match about {
+                About::Locks => show(&campaign.plan(seed)),
+                About::Cells(family) => show_cells(seed, family),
+            }
         }
-        Ok(Wish { campaign, trace: None }) => run(&campaign),
+        Ok(Wish { campaign, trace: None, about: About::Locks }) => run(&campaign),
+        Ok(Wish { campaign, trace: None, about: About::Cells(family) }) => {
+            run_cells(&campaign, family)
+        }
         Err(complaint) => {
             eprintln!("{complaint}\n{USAGE}");
             ExitCode::from(64)
@@ -35,7 +50,7 @@ fn main() -> ExitCode {
 fn read(mut words: impl Iterator<Item = String>) -> Result<Wish, String> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut campaign = Campaign { from: 0, seeds: 1000, mutant: None, family: None, threads };
-    let mut trace = None;
+    let (mut trace, mut about) = (None, About::Locks);
     while let Some(word) = words.next() {
         let value = words.next().ok_or_else(|| format!("`{word}` needs a value"))?;
         let number = || value.parse::<u64>().map_err(|_| format!("`{value}` is not a number"));
@@ -45,11 +60,16 @@ fn read(mut words: impl Iterator<Item = String>) -> Result<Wish, String> {
             "--threads" => campaign.threads = number()? as usize,
             "--trace" => trace = Some(number()?),
             "--mutant" => campaign.mutant = Some(named("mutant", Mutant::ALL, &value)?),
+            "--about" if value == "locks" => about = About::Locks,
+            "--about" if value == "cells" => about = About::Cells(None),
+            "--about" => {
+                about = About::Cells(Some(named("family of cells", &cells::Family::ALL, &value)?));
+            }
             "--family" => campaign.family = Some(named("family", &Family::ALL, &value)?),
             _ => return Err(format!("`{word}` is not known")),
         }
     }
-    Ok(Wish { campaign, trace })
+    Ok(Wish { campaign, trace, about })
 }
 
 fn named<T: Copy + Debug>(what: &str, all: &[T], name: &str) -> Result<T, String> {
@@ -71,10 +91,33 @@ fn run(campaign: &Campaign) -> ExitCode {
     if outcome.failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
+fn run_cells(campaign: &Campaign, family: Option<cells::Family>) -> ExitCode {
+    let outcome = campaign.run_cells(family);
+    for seed in &outcome.unsteady {
+        println!("seed {seed} did not give the same twice");
+    }
+    if let Some((seed, violation)) = &outcome.found {
+        activate(campaign.mutant);
+        show_cells(*seed, family);
+        println!("seed {seed}, mutant {:?}: {violation}", campaign.mutant);
+    }
+    println!("{outcome}");
+    if outcome.failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+fn show_cells(seed: u64, family: Option<cells::Family>) -> ExitCode {
+    let plan = cells_plan(seed, family);
+    println!("{plan:#?}");
+    tell(&cells::run(&plan, true))
+}
+
 /// Prints a world's plan and history.
 fn show(plan: &Plan) -> ExitCode {
     println!("{plan:#?}");
-    let ending = world::run(plan, true);
+    tell(&world::run(plan, true))
+}
+
+fn tell(ending: &Ending) -> ExitCode {
     for (at, line) in &ending.history {
         println!("{:>12.6} {line}", at.as_secs_f64());
     }

@@ -16,20 +16,26 @@ impl Run<'_> {
     pub(super) fn start(&self, scope: &mut Scope, ask: &Ask, once: bool) -> Result<String, String> {
         let lock = scope.lock_name(&self.prefix, &ask.lock);
         let dialect = ask.options.get("dialect").and_then(Value::as_str).map(str::to_owned);
-        let key = (lock.clone(), dialect);
-        locked(&self.notes.locks).insert(key.clone());
-        let by = match ask.by.as_str() {
-            "any" => {
-                let turn = self.notes.turns.fetch_add(1, Ordering::Relaxed);
-                self.case.actors[turn % self.case.actors.len()].clone()
-            }
-            by => by.to_owned(),
+        let key = if ask.job.is_some() {
+            // A run holds no lock, and its tokens are no lock's.
+            (format!("job {lock}"), dialect)
+        } else {
+            let key = (lock.clone(), dialect);
+            locked(&self.notes.locks).insert(key.clone());
+            key
         };
+        let by = self.actor_named(&ask.by);
         let mut options = ask.options.clone();
         if let Some(Value::String(label)) = options.get_mut("label") {
             *label = scope.fill_in(label);
         }
         let call = match ask.work {
+            _ if ask.elect && once => Call::TryCampaign { lock, options },
+            _ if ask.elect => Call::Campaign { lock, options },
+            _ if ask.job.is_some() => {
+                let (period, at) = ask.job.as_ref().map_or((0.0, None), |job| (job.period, job.at));
+                Call::StartJob { lock, options, period, at }
+            }
             Some(work) => Call::With { lock, options, work: work as f64 },
             None if once => Call::Try { lock, options },
             None => Call::Acquire { lock, options },
@@ -41,14 +47,31 @@ impl Run<'_> {
         )
     }
 
+    /// The actor these words mean.
+    pub(super) fn actor_named(&self, words: &str) -> String {
+        let case = self.case;
+        let named: Vec<&str> = match words {
+            "any" => case.actors.iter().chain(&case.incumbents).map(String::as_str).collect(),
+            words => words.split(' ').collect(),
+        };
+        match named[..] {
+            [one] => one.to_owned(),
+            _ => named[self.notes.turns.fetch_add(1, Ordering::Relaxed) % named.len()].to_owned(),
+        }
+    }
+
     pub(super) async fn acquire(
         &self,
         scope: &mut Scope,
         ask: &Ask,
-        normally: Expect,
         once: bool,
     ) -> Result<(), String> {
         let what = self.start(scope, ask, once)?;
+        let normally = if self.case.is_incumbent(&scope.entry(&what)?.by) {
+            Expect::Taken
+        } else {
+            Expect::Granted
+        };
         let expect = ask.expect.clone().or((ask.work.is_none()).then_some(normally));
         self.wait(scope, &Await { what, expect, within: None, took: ask.took }).await
     }
@@ -63,11 +86,14 @@ impl Run<'_> {
         entry.fate = if entry.grant.is_some() { Fate::Granted } else { Fate::Over };
         let (by, asked, grant) = (entry.by.clone(), entry.reply.asked, entry.grant);
         let lock = entry.lock.clone();
+        let incumbent = self.case.is_incumbent(&by);
         let normally = match ended.end {
             End::Ok(ref value) if value.get("guard").is_none() && value.is_object() => Expect::Done,
+            _ if incumbent => Expect::Taken,
             _ => Expect::Granted,
         };
-        check::end(step.expect.as_ref().unwrap_or(&normally), &ended.end)?;
+        let expect = step.expect.as_ref().unwrap_or(&normally);
+        check::end(expect, &ended.end)?;
         if let End::Error(refusal) = &ended.end
             && matches!(refusal.code, Code::Invalid | Code::Unsupported)
         {
@@ -78,6 +104,10 @@ impl Run<'_> {
             check::took(range, (asked, ended.at), slack)?;
         }
         let Some(grant) = grant else { return Ok(()) };
+        if incumbent {
+            // Without a token, and with no word for a loss.
+            return Ok(());
+        }
         if matches!(step.expect, Some(Expect::GivenUp)) {
             // The host gave up what was granted at the same moment: nobody else will give it back.
             entry.fate = Fate::Gone;

@@ -22,6 +22,9 @@ pub struct Case {
     pub needs: BTreeSet<Need>,
     /// Every actor is one client.
     pub actors: Vec<String>,
+    /// Clients of another library, which hold the same locks in their own way.
+    #[serde(default)]
+    pub incumbents: Vec<String>,
     /// Options every actor connects with.
     #[serde(default)]
     pub options: Options,
@@ -63,6 +66,15 @@ pub enum Need {
     /// Clients in several places see the same store. Every case with two actors needs it.
     #[serde(rename = "shared_store")]
     SharedStore,
+    /// The other library can make a lease longer.
+    #[serde(rename = "extends")]
+    Extends,
+    /// The other library renews by itself what it holds.
+    #[serde(rename = "renews")]
+    Renews,
+    /// The other library says whether what it releases was still its own.
+    #[serde(rename = "tells_loss")]
+    TellsLoss,
 }
 
 impl Case {
@@ -73,6 +85,19 @@ impl Case {
             needs.insert(Need::SharedStore);
         }
         needs
+    }
+
+    /// Its name, with the scenarios it stands for.
+    pub(super) fn title(&self) -> String {
+        let scenarios = self.why.iter().filter(|why| why.starts_with('B'));
+        let numbers: Vec<_> = scenarios.map(String::as_str).collect();
+        let name = &self.name;
+        if numbers.is_empty() { name.clone() } else { format!("{name} [{}]", numbers.join(" ")) }
+    }
+
+    /// Whether this is a client of the other library.
+    pub fn is_incumbent(&self, actor: &str) -> bool {
+        self.incumbents.iter().any(|name| name == actor)
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) fn end(expect: &Expect, end: &End) -> Result<(), String> {
         (Expect::AlreadyLost, End::Ok(value)) => value == "already_lost",
         (Expect::Unconfirmed, End::Ok(value)) => value == "unconfirmed",
         (Expect::GivenUp, End::Error(refusal)) => refusal.code == fencelock::Code::Cancelled,
-        (Expect::GivenUp, end) => grant(end).is_some(),
+        (Expect::Taken | Expect::GivenUp, end) => grant(end).is_some(),
         _ => false,
     };
     if fits { Ok(()) } else { Err(format!("expected {expect:?}, got {end:?}")) }

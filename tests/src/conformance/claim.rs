@@ -15,7 +15,11 @@ impl Run<'_> {
             Step::Release(step) => {
                 let (by, grant) = scope.grant(&step.guard)?;
                 let expect = step.expect.as_ref().unwrap_or(&Expect::Released);
-                self.call(&by, Call::Release { guard: grant.guard }, expect).await?;
+                let call = match step.succeeded {
+                    Some(succeeded) => Call::EndJob { guard: grant.guard, succeeded },
+                    None => Call::Release { guard: grant.guard },
+                };
+                self.call(&by, call, expect).await?;
                 let released = matches!(expect, Expect::Released);
                 if released {
                     locked(&self.notes.released).push((by, grant.guard));

@@ -35,6 +35,8 @@ pub(super) struct Run<'a> {
     /// Stands before every name of the case.
     pub prefix: String,
     pub players: BTreeMap<String, Player>,
+    /// How fencelock's clients lay out their locks, if not as they would by themselves.
+    pub dialect: Option<&'static str>,
     pub notes: Notes,
 }
 
@@ -100,8 +102,8 @@ impl Run<'_> {
 
     async fn step(&self, scope: &mut Scope, step: &Step) -> Result<(), String> {
         match step {
-            Step::Acquire(ask) => self.acquire(scope, ask, Expect::Granted, false).await?,
-            Step::Try(ask) => self.acquire(scope, ask, Expect::Granted, true).await?,
+            Step::Acquire(ask) => self.acquire(scope, ask, false).await?,
+            Step::Try(ask) => self.acquire(scope, ask, true).await?,
             Step::Start(ask) => drop(self.start(scope, ask, false)?),
             Step::Await(what) => self.wait(scope, what).await?,
             Step::Pending(names) => {
@@ -135,6 +137,12 @@ impl Run<'_> {
             | Step::Redis(_)
             | Step::Server(_) => self.on_world(scope, step).await?,
             Step::State(state) => self.state(scope, state).await?,
+            Step::Job(_)
+            | Step::Leader(_)
+            | Step::Observe(_)
+            | Step::Value(_)
+            | Step::Write(_)
+            | Step::Update(_) => self.on_cells(scope, step).await?,
             Step::Names(names) => {
                 let prefix = format!("{}{}", self.prefix, names.prefix);
                 let seen = self.ask_now(&names.by, Call::Names { prefix }).await?;
@@ -240,8 +248,11 @@ impl Run<'_> {
 
     /// An actor that can be asked.
     pub(super) fn witness(&self) -> Option<&str> {
-        let able = |player: &Player| !player.is_gone() && !player.closed.load(Ordering::Acquire);
-        self.players.iter().find(|(_, player)| able(player)).map(|(name, _)| name.as_str())
+        let able = |name: &str, player: &Player| {
+            let answers = !player.is_gone() && !player.closed.load(Ordering::Acquire);
+            answers && !self.case.is_incumbent(name)
+        };
+        self.players.iter().find(|(name, player)| able(name, player)).map(|(name, _)| name.as_str())
     }
 }
 

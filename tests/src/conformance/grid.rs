@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,66 +11,23 @@ use fencelock::runtime::sim::Sim;
 use futures_util::StreamExt;
 use futures_util::stream::iter;
 
-use super::case::{Case, Need};
+use super::case::Case;
+use super::column::Column;
 use super::engine::{Notes, Run, number};
 use super::ground::{Backend, Ground, Grounds};
 use super::player::{Player, Stage};
 
-/// Cells played at once.
-const AT_ONCE: usize = 32;
 /// In virtual time every case is played in so many orders of events.
 const SEEDS: u64 = 16;
 /// What a loaded machine may add to a bound in real time. The exact bounds are held in virtual time.
 const SLACK: Duration = Duration::from_secs(3);
-
-/// A column of the grid: where locks lie, and what the actors are.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Column {
-    /// The store.
-    pub backend: Backend,
-    /// The language, as the table calls it.
-    pub language: &'static str,
-    /// The actors' program; in this process if there is none.
-    pub program: Option<PathBuf>,
-}
-
-/// The columns: every backend with every language. A language with a new actor is one more line here.
-pub fn columns(rust: &Path) -> Vec<Column> {
-    let languages = [("rust", None), ("rust program", Some(rust.to_owned()))];
-    let with = |backend| {
-        languages.clone().map(|(language, program)| Column { backend, language, program })
-    };
-    Backend::ALL.into_iter().flat_map(with).collect()
-}
-
-impl Column {
-    /// Why a case cannot be played here.
-    fn lacks(&self, case: &Case) -> Option<&'static str> {
-        let program = self.program.is_some();
-        if program && self.backend == Backend::Sim {
-            return Some("virtual time does not reach into another program");
-        }
-        case.needs().into_iter().find_map(|need| match need {
-            Need::Kill if !program && self.backend != Backend::Sim => {
-                Some("actors in one process cannot be killed or stopped one by one")
-            }
-            Need::SharedStore if program && self.backend == Backend::Memory => {
-                Some("two programs have no memory in common")
-            }
-            need => self.backend.lacks(need),
-        })
-    }
-
-    fn name(&self) -> String {
-        format!("{} / {}", self.backend.name(), self.language)
-    }
-}
 
 /// What came of a cell.
 enum Cell {
     Passed(Duration),
     Failed(String),
     Cannot(&'static str),
+    Skipped,
 }
 
 /// All cells.
@@ -82,8 +38,8 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// Plays all cases in all columns.
-    pub async fn play(cases: Vec<Case>, columns: Vec<Column>) -> Self {
+    /// Plays all cases in all columns, so many cells at once.
+    pub async fn play(cases: Vec<Case>, columns: Vec<Column>, at_once: usize) -> Self {
         let (cases, grounds) = (Arc::new(cases), Arc::new(Grounds::default()));
         let places = (0..cases.len()).flat_map(|row| (0..columns.len()).map(move |at| (row, at)));
         let cells = iter(places.map(|(row, at)| {
@@ -95,8 +51,8 @@ impl Grid {
                 ((row, at), cell.await.unwrap_or_else(failed))
             }
         }));
-        let cells = cells.buffer_unordered(AT_ONCE).collect().await;
-        let rows = cases.iter().map(|case| case.name.clone()).collect();
+        let cells = cells.buffer_unordered(at_once).collect().await;
+        let rows = cases.iter().map(Case::title).collect();
         Self { columns, rows, cells }
     }
 
@@ -114,11 +70,16 @@ impl Grid {
         reasons
     }
 
+    /// How many cells were played, and came to no harm.
+    pub fn passed(&self) -> usize {
+        self.cells.values().filter(|cell| matches!(cell, Cell::Passed(_))).count()
+    }
+
     /// The table, the failures in full, the reasons of cells that cannot be, and the sums. True if all is well.
     pub fn report(&self) -> (String, bool) {
         let mut text = String::new();
         let reasons = self.reasons();
-        let (mut passed, mut failed, mut missing) = (0, 0, 0);
+        let (mut passed, mut failed, mut missing, mut skipped) = (0, 0, 0, 0);
         let width = self.rows.iter().map(|row| row.chars().count()).max().unwrap_or(0);
         let mut failures = String::new();
         for (at, column) in self.columns.iter().enumerate() {
@@ -148,6 +109,10 @@ impl Grid {
                         "FAILED".to_owned()
                     }
                     Some(Cell::Cannot(why)) => reasons[why].0.to_string(),
+                    Some(Cell::Skipped) => {
+                        (skipped, played) = (skipped + 1, true);
+                        "skip".to_owned()
+                    }
                     None => {
                         missing += 1;
                         "MISSING".to_owned()
@@ -165,13 +130,18 @@ impl Grid {
         for (why, (letter, count)) in reasons {
             let _ = writeln!(text, "  {letter}: {why} ({count} cells)");
         }
+        for column in &self.columns {
+            if let Some(why) = &column.missing {
+                let _ = writeln!(text, "skipped: {}: {why}", column.name());
+            }
+        }
         let well = failed == 0 && missing == 0;
         let word = if well { "ok" } else { "FAILED" };
         let _ = writeln!(text, "{failures}{} cases, {missing} cells missing", self.rows.len());
         // As the other tests end, for those who count: a cell that cannot be is one the grid filters out.
         let _ = write!(
             text,
-            "test result: {word}. {passed} passed; {failed} failed; 0 ignored; 0 measured; {cannot} filtered out"
+            "test result: {word}. {passed} passed; {failed} failed; {skipped} ignored; 0 measured; {cannot} filtered out"
         );
         (text, well)
     }
@@ -180,6 +150,9 @@ impl Grid {
 async fn cell(column: &Column, case: &Case, grounds: &Grounds) -> Cell {
     if let Some(why) = column.lacks(case) {
         return Cell::Cannot(why);
+    }
+    if column.missing.is_some() {
+        return Cell::Skipped;
     }
     let begin = Instant::now();
     let played = if column.backend == Backend::Sim {
@@ -196,7 +169,7 @@ async fn cell(column: &Column, case: &Case, grounds: &Grounds) -> Cell {
 /// Plays the cases in virtual time, in this thread, until one fails: its name and why. For those who break something to
 /// see whether the cases notice.
 pub fn first_failure(cases: &[Case], seeds: u64) -> Option<(String, String)> {
-    let column = Column { backend: Backend::Sim, language: "rust", program: None };
+    let column = Column::sim();
     let playable = cases.iter().filter(|case| column.lacks(case).is_none());
     playable.into_iter().find_map(|case| {
         let played = (0..seeds).try_for_each(|seed| in_virtual_time(case, seed));
@@ -211,7 +184,9 @@ fn in_virtual_time(case: &Case, seed: u64) -> Result<(), String> {
     let ground = Grounds::default().store(Backend::Sim, &format!("sim-{number}"), &case.needs());
     let clock: RuntimeHandle = sim.world().clone();
     let stage = || Stage::Node(sim.node(0));
-    let played = sim.block_on(run(case, ground, clock, Duration::ZERO, number, stage).play());
+    let column = Column::sim();
+    let run = run(&column, case, ground, clock, Duration::ZERO, number, stage);
+    let played = sim.block_on(run.play());
     played
         .unwrap_or_else(|stuck| Err(stuck.to_string()))
         .map_err(|why| format!("seed {seed}: {why}"))
@@ -225,10 +200,11 @@ async fn in_real_time(column: &Column, case: &Case, grounds: &Grounds) -> Result
         Some(program) => Stage::Program(program),
         None => Stage::Here(clock.clone()),
     };
-    run(case, ground, clock.clone(), SLACK, number, stage).play().await
+    run(column, case, ground, clock.clone(), SLACK, number, stage).play().await
 }
 
 fn run<'a>(
+    column: &'a Column,
     case: &'a Case,
     ground: Ground,
     clock: RuntimeHandle,
@@ -236,9 +212,31 @@ fn run<'a>(
     number: u64,
     stage: impl Fn() -> Stage<'a>,
 ) -> Run<'a> {
-    let actors = case.actors.iter();
-    let players =
-        actors.map(|name| (name.clone(), Player::launch(&stage(), clock.clone()))).collect();
+    let player = |name: &String, stage| (name.clone(), Player::launch(&stage, clock.clone()));
+    let actors = case.actors.iter().map(|name| player(name, stage()));
+    let incumbent = column.incumbent.as_ref();
+    let others = incumbent.into_iter().flat_map(|(_, program)| {
+        case.incumbents.iter().map(move |name| (name, Stage::Program(program)))
+    });
+    let players = actors.chain(others.map(|(name, stage)| player(name, stage))).collect();
+    let dialect = incumbent.and_then(|(incumbent, _)| incumbent.dialect);
     let (slack, notes) = (slack.as_millis() as u64, Notes::default());
-    Run { case, ground, clock, slack, prefix: format!("c{number}/"), players, notes }
+    let prefix = format!("c{number}/");
+    Run { case, ground, clock, slack, prefix, players, dialect, notes }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_without_a_result_fails() {
+        let columns = crate::conformance::columns("actor".as_ref());
+        let cells = (0..columns.len()).map(|at| ((0, at), Cell::Passed(Duration::ZERO)));
+        let mut grid = Grid { rows: vec!["a case".into()], cells: cells.collect(), columns };
+        assert!(grid.report().1);
+        grid.cells.remove(&(0, 1));
+        let (text, well) = grid.report();
+        assert!(!well && text.contains("MISSING") && text.contains("1 cells missing"), "{text}");
+    }
 }

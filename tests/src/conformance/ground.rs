@@ -44,6 +44,9 @@ impl Backend {
             | (Need::Files, Self::Sqlite)
             | (Need::VirtualTime, Self::Sim)
             | (Need::Kill | Need::SharedStore, _) => None,
+            (Need::Extends | Need::Renews | Need::TellsLoss, _) => {
+                Some("there is no other library in this column")
+            }
             (Need::ForeignHolders, _) => Some("the store keeps no locks but fencelock's own"),
             (Need::DialectPlain, _) => Some("the store speaks no dialect"),
             (Need::NoDialects, _) => Some("the store speaks dialects"),
@@ -134,6 +137,10 @@ impl Ground {
         let mut left = Vec::new();
         for key in keys.lines().filter(|key| !key.is_empty()) {
             let record = key.starts_with("fencelock:");
+            if key.contains("}:version:") {
+                // A user's value stays for as long as the user wants.
+                continue;
+            }
             if !record {
                 left.push(format!("the key {key}"));
             } else if self.command(&words(&["PTTL", key]))? == "-1" {

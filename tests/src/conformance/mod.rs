@@ -1,16 +1,23 @@
 //! Conformance as data: cases in YAML, played by one engine over actors of any language on any backend.
 
 mod ask;
+pub mod binding;
 pub mod case;
+pub mod cell_step;
+mod cells;
 mod check;
 mod claim;
+mod column;
 mod engine;
 mod grid;
 mod ground;
+mod incumbent;
 pub mod player;
 mod rest;
 mod scope;
 pub mod step;
 mod world;
 
-pub use grid::{Column, Grid, columns, first_failure};
+pub use column::{Column, columns, neighbours};
+pub use grid::{Grid, first_failure};
+pub use incumbent::Incumbent;

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fencelock::port::{BoxFuture, Instant, RuntimeHandle};
 use fencelock::runtime::sim::SimNode;
+use fencelock_peers::Program;
 use futures_util::FutureExt;
 use futures_util::future::Shared;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
@@ -27,7 +27,7 @@ pub enum Stage<'a> {
     /// In this process, on a machine of its own in virtual time.
     Node(Arc<SimNode>),
     /// As a program.
-    Program(&'a Path),
+    Program(&'a Program),
 }
 
 /// An answer and when it came.
@@ -63,18 +63,18 @@ pub struct Player {
 enum Body {
     Here(Input),
     Node(Input, Arc<SimNode>),
-    Program(Mutex<Program>),
+    Program(Mutex<Process>),
 }
 
 /// Where requests go, until there are no more.
 type Input = Mutex<Option<mpsc::UnboundedSender<Request>>>;
 
-struct Program {
+struct Process {
     child: Child,
     input: Option<ChildStdin>,
 }
 
-impl Drop for Program {
+impl Drop for Process {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -158,7 +158,7 @@ impl Player {
                 let sender = host(node.clone(), Box::new(move || crashing.crash()));
                 Body::Node(sender, node.clone())
             }
-            Stage::Program(path) => Body::Program(Mutex::new(start(path, &inbox))),
+            Stage::Program(program) => Body::Program(Mutex::new(start(program, &inbox))),
         };
         let (gone, closed) = (AtomicBool::new(false), AtomicBool::new(true));
         Self { numbers: AtomicU64::new(0), inbox, body, gone, closed }
@@ -281,8 +281,10 @@ impl Player {
     }
 }
 
-fn start(path: &Path, inbox: &Arc<Inbox>) -> Program {
-    let mut child = Command::new(path)
+fn start(program: &Program, inbox: &Arc<Inbox>) -> Process {
+    let path = &program.path;
+    let mut child = program
+        .command()
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -294,5 +296,5 @@ fn start(path: &Path, inbox: &Arc<Inbox>) -> Program {
         heard.hang_up();
     });
     let input = child.stdin.take();
-    Program { child, input }
+    Process { child, input }
 }

@@ -37,6 +37,8 @@ pub(super) enum Fate {
 #[derive(Clone, Default)]
 pub(super) struct Scope {
     pub entries: BTreeMap<String, Entry>,
+    /// Versions of values.
+    pub versions: BTreeMap<String, u64>,
     /// The branch's number.
     pub branch: usize,
     /// How many were asked for without a name.

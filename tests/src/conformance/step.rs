@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use fencelock::Code;
 use serde::{Deserialize, Serialize};
 
+pub use super::cell_step::{JobStep, LeaderStep, Observe, RunOf, Update, ValueStep, Write};
 use crate::protocol::Options;
 
 /// One step.
@@ -37,6 +38,18 @@ pub enum Step {
     Lost(Lost),
     /// How the lock looks from outside.
     State(State),
+    /// How the last run of a job stands.
+    Job(JobStep),
+    /// Who leads in an election.
+    Leader(LeaderStep),
+    /// Another one leads than before.
+    Observe(Observe),
+    /// The value with a version.
+    Value(ValueStep),
+    /// Writes a value, or deletes it.
+    Write(Write),
+    /// Adds to a number; `done` is expected.
+    Update(Update),
     /// The names of the locks, without the case's own prefix.
     Names(Names),
     /// Connects an actor; `done` is expected.
@@ -106,6 +119,8 @@ impl Default for Name {
 pub enum Expect {
     /// With a guard.
     Granted,
+    /// With a guard of another library, which has no token.
+    Taken,
     /// Without one: the lock is somebody else's.
     None,
     /// The release found the lock held.
@@ -141,7 +156,7 @@ pub struct Trouble {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ask {
-    /// The actor.
+    /// The actor; `any` is the next one of all, `a b` the next one of these.
     pub by: String,
     /// What later steps call it.
     pub r#as: Option<String>,
@@ -153,6 +168,11 @@ pub struct Ask {
     pub options: Options,
     /// Run a body of so many milliseconds under it.
     pub work: Option<u64>,
+    /// Campaign in the election of this name instead.
+    #[serde(default)]
+    pub elect: bool,
+    /// Start a run of the job of this name instead.
+    pub job: Option<RunOf>,
     /// What it must come to.
     pub expect: Option<Expect>,
     /// Milliseconds from the asking to the end, at least and at most.
@@ -179,6 +199,8 @@ pub struct Await {
 pub struct GuardStep {
     /// The guard.
     pub guard: String,
+    /// Of a run: whether it has succeeded.
+    pub succeeded: Option<bool>,
     /// What it must come to.
     pub expect: Option<Expect>,
 }

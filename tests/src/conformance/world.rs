@@ -62,6 +62,11 @@ impl Run<'_> {
         let url = url.replace("$url", &self.ground.url).replace("$address", address);
         let mut options = self.case.options.clone();
         options.extend(step.options.clone());
+        if let Some(dialect) = self.dialect
+            && !self.case.is_incumbent(&step.actor)
+        {
+            options.entry("dialect").or_insert(dialect.into());
+        }
         let expect = step.expect.as_ref().unwrap_or(&Expect::Done);
         self.call(&step.actor, Call::Connect { url, options }, expect).await?;
         let closed = matches!(expect, Expect::Error(_));

@@ -240,7 +240,11 @@ impl RunningRedis {
         let time = time.as_millis() as i64;
         for key in self.ask::<Vec<String>>(redis::cmd("KEYS").arg("*")) {
             let left: i64 = self.ask(redis::cmd("PTTL").arg(&key));
-            assert_ne!(left, -1, "{key} has no end");
+            if left == -1 {
+                let cell = ["}:version:", "}:job:"].iter().any(|family| key.contains(family));
+                assert!(cell, "{key} has no end");
+                continue;
+            }
             let (verb, rest) = if left > time { ("PEXPIRE", left - time) } else { ("PEXPIRE", -1) };
             self.ask::<i64>(redis::cmd(verb).arg(&key).arg(rest));
         }

@@ -1,5 +1,6 @@
 //! A Redis server of a test's own.
 
+use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -137,4 +138,14 @@ fn launch(port: u16, arguments: &[String], folder: &TempDir) -> Option<Child> {
     let _ = process.kill();
     let _ = process.wait();
     panic!("`{binary}` did not answer on port {port} within {PATIENCE:?}");
+}
+
+/// What the server counted since `CONFIG RESETSTAT`, by command, but for the questions themselves.
+pub fn commands(admin: &mut redis::Connection) -> BTreeMap<String, u64> {
+    let info: String = redis::cmd("INFO").arg("commandstats").query(admin).unwrap();
+    let counts = info.lines().filter_map(|line| {
+        let (name, rest) = line.strip_prefix("cmdstat_")?.split_once(":calls=")?;
+        Some((name.to_owned(), rest.split(',').next()?.parse().ok()?))
+    });
+    counts.filter(|(name, _)| name != "info" && !name.starts_with("config")).collect()
 }

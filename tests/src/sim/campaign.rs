@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 
 use fencelock::mutation::{Mutant, activate};
 
+use super::cells;
 use super::checker::{Figures, Violation};
 use super::plan::{Family, Plan};
-use super::world;
+use super::world::{self, Ending};
 
 /// One world in so many is run twice, and must be the same to the last poll.
 const REPEATED: u64 = 64;
@@ -55,6 +56,21 @@ impl Campaign {
 
     /// Runs the worlds until one breaks a promise.
     pub fn run(&self) -> Outcome {
+        self.drive(|seed| {
+            let plan = self.plan(seed);
+            (plan.faithful(), world::run(&plan, false))
+        })
+    }
+
+    /// The same seeds as worlds about cells.
+    pub fn run_cells(&self, family: Option<cells::Family>) -> Outcome {
+        self.drive(|seed| {
+            let plan = cells_plan(seed, family);
+            (plan.faithful(), cells::run(&plan, false))
+        })
+    }
+
+    fn drive(&self, run: impl Fn(u64) -> (bool, Ending) + Sync) -> Outcome {
         let start = Instant::now();
         let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));
         let total = Mutex::new(Outcome::default());
@@ -69,7 +85,7 @@ impl Campaign {
                         if number >= self.seeds {
                             break;
                         }
-                        own.add(self, self.from + number);
+                        own.add(self.from + number, &run);
                         stop.fetch_or(own.failed(), Ordering::Relaxed);
                     }
                     total.lock().expect("no thread panics with it").merge(own);
@@ -93,13 +109,12 @@ impl Outcome {
         self.faithful + self.unfaithful
     }
 
-    fn add(&mut self, campaign: &Campaign, seed: u64) {
-        let plan = campaign.plan(seed);
-        let mut ending = world::run(&plan, false);
-        if seed.is_multiple_of(REPEATED) && world::run(&plan, false).trace != ending.trace {
+    fn add(&mut self, seed: u64, run: &impl Fn(u64) -> (bool, Ending)) {
+        let (faithful, mut ending) = run(seed);
+        if seed.is_multiple_of(REPEATED) && run(seed).1.trace != ending.trace {
             self.unsteady.push(seed);
         }
-        if plan.faithful() {
+        if faithful {
             self.faithful += 1;
         } else {
             self.unfaithful += 1;
@@ -120,6 +135,11 @@ impl Outcome {
             self.found = Some(found);
         }
     }
+}
+
+/// The plan of a world about cells.
+pub fn cells_plan(seed: u64, family: Option<cells::Family>) -> cells::Plan {
+    family.map_or_else(|| cells::Plan::draw(seed), |family| cells::Plan::of_family(seed, family))
 }
 
 impl fmt::Display for Outcome {

@@ -3,6 +3,7 @@
 pub mod actor;
 pub mod campaign;
 pub mod cancel;
+pub mod cells;
 pub mod checker;
 mod draw;
 mod link;

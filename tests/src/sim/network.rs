@@ -1,5 +1,7 @@
 //! A lease store behind a network that delays, loses, doubles, reorders and breaks.
 
+pub(super) mod cells;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -367,7 +369,7 @@ fn unavailable(why: &'static str) -> Error {
     Error::new(Code::Unavailable, why)
 }
 
-fn refused(why: &'static str) -> Failure {
+pub(super) fn refused(why: &'static str) -> Failure {
     Failure::refused(unavailable(why))
 }
 

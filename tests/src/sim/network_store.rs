@@ -1,11 +1,13 @@
 //! One client's store behind the network: asks, waits no longer than its timeout, and tells what it cannot know.
 
+mod cells;
+
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
 use fencelock::port::{
-    Answer, Capabilities, Failure, Fence, LeaseStore, LockKey, NoticeSink, Runtime, Step,
+    Answer, Capabilities, Cells, Failure, Fence, LeaseStore, LockKey, NoticeSink, Runtime, Step,
 };
 use fencelock::runtime::sim::SimNode;
 use fencelock::{Code, Result};
@@ -95,6 +97,10 @@ impl LeaseStore for NetworkStore {
         }
         self.travel().await;
         Ok(self.network.store(|store| store.names(prefix)))
+    }
+
+    fn cells(&self) -> Option<Cells<'_>> {
+        Some(Cells::of(self))
     }
 
     fn close(&self) -> impl Future<Output = ()> + Send {

@@ -12,6 +12,8 @@ use fencelock::port::{
 };
 use fencelock::runtime::sim::SimNode;
 
+use super::cells::Shelf;
+
 /// Something that happened to a lock on the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fact {
@@ -59,6 +61,7 @@ pub struct Server {
     world: Arc<SimNode>,
     records: BTreeMap<LockKey, Record>,
     snapshot: BTreeMap<LockKey, Record>,
+    cells: Shelf,
     clients: BTreeMap<OwnerId, Arc<str>>,
     facts: Vec<Fact>,
     log: Option<Vec<(Duration, String)>>,
@@ -76,6 +79,7 @@ impl Server {
             world,
             records: BTreeMap::new(),
             snapshot: BTreeMap::new(),
+            cells: Shelf::default(),
             clients: BTreeMap::new(),
             facts: Vec::new(),
             log: None,
@@ -132,16 +136,19 @@ impl Server {
     /// Remembers the present data for [`Server::restore`].
     pub fn snapshot(&mut self) {
         self.snapshot = self.records.clone();
+        self.cells.snapshot();
     }
 
     /// Goes back to the data of the last snapshot, as a failover to a replica that lags does.
     pub fn restore(&mut self) {
+        self.cells.restore();
         let past = self.snapshot.clone();
         self.replace(past);
     }
 
     /// Loses all data.
     pub fn wipe(&mut self) {
+        self.cells.wipe();
         self.replace(BTreeMap::new());
     }
 
@@ -186,6 +193,11 @@ impl Server {
     /// What it keeps, by lock.
     pub fn records(&self) -> &BTreeMap<LockKey, Record> {
         &self.records
+    }
+
+    /// Its cells.
+    pub fn cells(&mut self) -> &mut Shelf {
+        &mut self.cells
     }
 
     /// Its clock.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use super::read;
+use super::{files, read};
 use crate::part::Site;
 
 pub(crate) fn check(site: &Site) -> Result<String, String> {
@@ -24,7 +24,8 @@ pub(crate) fn check(site: &Site) -> Result<String, String> {
             complaints.push(format!("{name}: the crate is banned"));
         }
     }
-    for line in read(&site.root.join("Cargo.lock"))?.lines() {
+    let lock = read(&site.root.join("Cargo.lock"))?;
+    for line in lock.lines() {
         let Some(source) = line.strip_prefix("source = ") else { continue };
         let source = source.trim_matches('"');
         let known = source.strip_prefix("registry+").is_some_and(|url| registries.contains(url));
@@ -32,11 +33,42 @@ pub(crate) fn check(site: &Site) -> Result<String, String> {
             complaints.push(format!("the source {source} is not allowed"));
         }
     }
+    complaints.extend(wildcards(site)?);
     if complaints.is_empty() {
-        Ok(format!("{} dependencies", dependencies.len()))
+        let several = Vec::from_iter(several(&lock)).join(", ");
+        Ok(format!("{} dependencies; in several versions: {several}", dependencies.len()))
     } else {
         Err(complaints.join("\n"))
     }
+}
+
+/// Dependencies of ours that take any version.
+fn wildcards(site: &Site) -> Result<Vec<String>, String> {
+    let mut found = Vec::new();
+    for path in files(&site.root, "toml") {
+        if path.file_name().is_some_and(|name| name == "Cargo.toml") {
+            let text = read(&path)?;
+            let lines = text.lines().filter(|line| takes_any(line));
+            found.extend(lines.map(|line| format!("{}: any version: {line}", path.display())));
+        }
+    }
+    Ok(found)
+}
+
+/// Whether a line of a manifest asks for a version that may be any.
+fn takes_any(line: &str) -> bool {
+    let line: String = line.split('#').next().unwrap_or_default().split_whitespace().collect();
+    line.ends_with("=\"*\"") || line.contains("version=\"*\"")
+}
+
+/// Crates the lock file has in more than one version: worth a look, no reason to fail.
+fn several(lock: &str) -> BTreeSet<&str> {
+    let mut seen = BTreeSet::new();
+    lock.lines()
+        .filter_map(|line| line.strip_prefix("name = "))
+        .filter(|name| !seen.insert(*name))
+        .map(|name| name.trim_matches('"'))
+        .collect()
 }
 
 /// Name and licence of every dependency on every platform.
@@ -118,7 +150,7 @@ fn one(words: &mut Words<'_>, allowed: &BTreeSet<String>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{acceptable, section, texts};
+    use super::{acceptable, section, several, takes_any, texts};
 
     #[test]
     fn expressions_are_read_as_spdx_means_them() {
@@ -136,6 +168,14 @@ mod tests {
         for bad in ["", "GPL-3.0", "MIT AND GPL-3.0", "Apache-2.0", "(MIT", "MIT MIT"] {
             assert!(!acceptable(bad, &allowed), "{bad}");
         }
+    }
+
+    #[test]
+    fn loose_and_doubled_dependencies_are_seen() {
+        assert!(takes_any("a = \"*\"") && takes_any("a = { version = \"*\", features = [] }"));
+        assert!(!takes_any("a = \"1.2\"") && !takes_any("package.\"*\" = 1 # = \"*\""));
+        let lock = "name = \"a\"\nversion = 1\nname = \"b\"\nname = \"a\"\nname = \"a\"\n";
+        assert_eq!(Vec::from_iter(several(lock)), ["a"]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 pub(crate) mod deny;
 pub(crate) mod readme;
 pub(crate) mod rooms;
+pub(crate) mod scenarios;
 
 use std::fs;
 use std::path::{Path, PathBuf};

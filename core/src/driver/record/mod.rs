@@ -182,7 +182,8 @@ impl Record {
                 return;
             }
             let silent = now >= head.refreshed + micros(UNREACHABLE_AFTER);
-            if head.owner != caller && silent && !(scene.reachable)(&head.channel) {
+            let deaf = silent && !(scene.reachable)(&head.channel);
+            if head.owner != caller && deaf && !mutant!(UnreachableWaiterServed) {
                 self.tickets.pop_front();
                 continue;
             }
@@ -212,8 +213,13 @@ impl Record {
 
     /// Whether the lock is free for whoever comes first.
     fn is_open(&self, now: u64) -> bool {
-        let patient = self.tickets.front().is_none_or(|head| head.passed < PASSES);
-        self.open_since.is_some_and(|since| patient && now < since + micros(OPEN_FOR))
+        let patient = self
+            .tickets
+            .front()
+            .is_none_or(|head| head.passed < PASSES || mutant!(HeadPassedWithoutEnd));
+        self.open_since.is_some_and(|since| {
+            patient && (now < since + micros(OPEN_FOR) || mutant!(OpenWithoutEnd))
+        })
     }
 
     fn grant(&mut self, grant: Grant, now: u64) -> Token {

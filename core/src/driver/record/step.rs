@@ -114,7 +114,8 @@ impl Record {
         let mine = self.remove(owner);
         if mine {
             self.drop_dead(scene.now);
-            let head = self.tickets.front().filter(|head| open && head.passed < PASSES);
+            let patient = |head: &&Ticket| head.passed < PASSES || mutant!(HeadPassedWithoutEnd);
+            let head = self.tickets.front().filter(|head| open && patient(head));
             if let Some(head) = head.filter(|head| admits(&self.holders, head.mode, head.limit)) {
                 self.open_since = Some(scene.now);
                 scene.notices.push((head.channel.clone(), Notice::Open { owner: head.owner }));

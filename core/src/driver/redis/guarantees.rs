@@ -32,11 +32,19 @@ pub(super) const GUARANTEES: &[Guarantee] = &[
         "leases may end early: two may believe to hold until the next renewal; the fence covers it",
     ),
     Guarantee::new(
+        "the server's clock steps back",
+        "what ends by it lasts longer by the step: the lock of a holder that died is free after a ttl and the step",
+    ),
+    Guarantee::new(
         "the server's clock steps back and its data is lost",
         "nothing on the store knows the older tokens; this client still raises the counter to those it has seen",
     ),
     Guarantee::new(
         "renew is false",
         "a foreign delete or data loss is not told before the deadline; the fence covers it",
+    ),
+    Guarantee::new(
+        "the data is lost or falls back: jobs and versions",
+        "the instant a job ran last may be run once more; tokens and versions still rise, as far as the clock does not step back",
     ),
 ];

@@ -36,6 +36,7 @@
 //! | Free with a Take of the same lock behind it, nobody waits | 6: EVALSHA TIME HMGET GET HSET SET |
 //! | the same, handing over and queueing | 11: EVALSHA TIME HMGET GET HMGET HGET HDEL PUBLISH HSET SET; HGET more if others wait |
 //! | Renew | 4 for each lock: GET HMGET PTTL PEXPIRE; EVALSHA TIME for each 500 locks |
+//! | Free in a dialect with a prefix | 3 more where python-redis-lock waits (DEL LPUSH PEXPIRE), 1 where Spring may (PUBLISH) |
 //! | Refresh | 6 for each lock: GET HMGET HGET HGET PTTL HSET; EVALSHA TIME for each 500 locks |
 //!
 //! An answer that is an error has changed nothing: scripts read, and so find what is no lock, before they write; their
@@ -43,9 +44,12 @@
 //! and renewed, but neither taken nor queued for.
 
 mod address;
+mod cell;
 mod fault;
+mod gate;
 mod guarantees;
 mod link;
+mod neighbour;
 mod notice;
 mod place;
 mod request;
@@ -58,14 +62,15 @@ use redis::{Cmd, Pipeline, Value};
 use url::Url;
 
 use self::address::Address;
+pub use self::gate::RedisGate;
 use self::link::{Link, Live};
 use self::request::{Request, is_unknown_script};
-use self::script::Texts;
+use self::script::{Script, Texts};
 use crate::error::{Code, Error, Result};
 use crate::options::Options;
 use crate::port::{
-    Action, Answer, Capabilities, Failure, Fence, Kind, LeaseStore, LockKey, NoticeSink, OwnerId,
-    RuntimeHandle, Step,
+    Action, Answer, Capabilities, Cells, Failure, Fence, Kind, LeaseStore, LockKey, NoticeSink,
+    OwnerId, RuntimeHandle, Step,
 };
 
 /// One client's view of a Redis server, over one connection.
@@ -128,16 +133,20 @@ impl RedisStore {
 
     /// Sends the scripts that the server has forgotten once more, with their text.
     async fn repeat(&self, live: &Arc<Live>, plan: &[Request<'_>]) -> Result<Vec<Value>> {
-        #[cfg(feature = "sim")]
-        let stopped = self.stopped.lock().clone();
-        #[cfg(feature = "sim")]
-        let texts = stopped.as_deref().unwrap_or(Texts::shared());
-        #[cfg(not(feature = "sim"))]
-        let texts = Texts::shared();
         let channel = &self.link.channel;
-        let commands =
-            plan.iter().map(|request| request.command("EVAL", texts.of(request.script), channel));
-        self.send(live, commands.collect()).await
+        let whole = |request: &Request<'_>| {
+            self.with_text(request.script, |text| request.command("EVAL", text, channel))
+        };
+        self.send(live, plan.iter().map(whole).collect()).await
+    }
+
+    /// Does something with the text of a script.
+    fn with_text<T>(&self, script: Script, act: impl FnOnce(&str) -> T) -> T {
+        #[cfg(feature = "sim")]
+        if let Some(stopped) = &*self.stopped.lock() {
+            return act(stopped.of(script));
+        }
+        act(Texts::shared().of(script))
     }
 
     /// Sends what a batch was cut into; answers every step.
@@ -227,6 +236,10 @@ impl LeaseStore for RedisStore {
             }
             cursor = next;
         }
+    }
+
+    fn cells(&self) -> Option<Cells<'_>> {
+        Some(Cells::of(self))
     }
 
     async fn close(&self) {

@@ -1,7 +1,9 @@
-//! Where a lock's side record lies: one hash beside the lock, in the lock's own hash slot.
+//! Where a lock's side record lies: one hash beside the lock, in the lock's own hash slot. Where cells and gates lie likewise.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
+
+use crate::port::CellKey;
 
 const SLOTS: usize = 16384;
 const OPENING: &str = "fencelock:{";
@@ -11,6 +13,16 @@ const MIDDLE: &str = "}:lock:";
 pub(super) fn record_key(key: &str) -> String {
     let tag = tag(key);
     [OPENING, &tag, MIDDLE, key].concat()
+}
+
+/// The key of a cell.
+pub(super) fn cell_key(cell: &CellKey) -> String {
+    [OPENING, &tag(&cell.name), "}:", cell.family.word(), ":", &cell.name].concat()
+}
+
+/// The key of the newest token that has written a key.
+pub(super) fn gate_key(key: &str) -> String {
+    [OPENING, &tag(key), "}:gate:", key].concat()
 }
 
 /// The lock whose side record lies under this key, if it is one.

@@ -7,6 +7,7 @@ use redis::{Cmd, Value};
 
 use super::address::Address;
 use super::fault;
+use super::neighbour;
 use super::place::record_key;
 use super::script::{Call, Script, code, word};
 use crate::error::Error;
@@ -156,7 +157,7 @@ fn write_arguments(command: &mut Cmd, step: &Step, channel: &str) {
             if step.kind != Kind::Mutex {
                 command.arg(code::of_mode(take.mode)).arg(take.limit);
             }
-            command
+            &mut *command
         }
         Action::Refresh { ttl } => command.arg(millis(*ttl)).arg(1),
         Action::Renew { ttl } => command.arg(millis(*ttl)).arg(0),
@@ -168,8 +169,13 @@ fn write_arguments(command: &mut Cmd, step: &Step, channel: &str) {
             let life = tombstone.unwrap_or_default().as_micros();
             command.arg(u64::try_from(life).unwrap_or(u64::MAX >> 11))
         }
-        Action::Read => command,
+        Action::Read => &mut *command,
     };
+    if matches!(step.action, Action::Free { .. } | Action::Leave { .. })
+        && let Some(wake) = neighbour::wake(&step.lock)
+    {
+        command.arg(wake.list).arg(wake.channel);
+    }
 }
 
 /// Whether a Take waits, how many tokens it draws, and its floor, as a script unpacks them: `<Bdd`. Reading numbers from
@@ -184,7 +190,7 @@ fn numbers(take: &Take) -> [u8; 17] {
 }
 
 /// The unit of Redis' leases. Rounded up: a lock never ends before we were told it would.
-fn millis(time: Duration) -> u64 {
+pub(super) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_micros().div_ceil(1000)).unwrap_or(u64::MAX >> 11).max(1)
 }
 

@@ -6,6 +6,8 @@ use std::time::Duration;
 use redis::aio::MultiplexedConnection;
 use redis::{Pipeline, RedisError, Value};
 
+use super::cell::MARK;
+use super::neighbour;
 use crate::port::{Kind, Mode, limits};
 
 /// What a script does.
@@ -27,13 +29,21 @@ pub(super) enum Call {
     Change,
     /// Read, of any kind.
     Look,
+    /// A look at a cell.
+    LookCell,
+    /// A cell's compare-and-set.
+    Swap,
 }
 
 /// One script: what it does, for one kind of lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Script(pub(super) Call, pub(super) Kind);
 
-const ALL: [Script; 16] = [
+/// Those of cells are of no kind; the first stands for that.
+pub(super) const LOOK_CELL: Script = Script(Call::LookCell, Kind::Mutex);
+pub(super) const SWAP: Script = Script(Call::Swap, Kind::Mutex);
+
+const ALL: [Script; 18] = [
     Script(Call::Take, Kind::Mutex),
     Script(Call::Free, Kind::Mutex),
     Script(Call::Pass, Kind::Mutex),
@@ -50,6 +60,8 @@ const ALL: [Script; 16] = [
     Script(Call::Free, Kind::Semaphore),
     Script(Call::Leave, Kind::Semaphore),
     Script(Call::Tend, Kind::Semaphore),
+    LOOK_CELL,
+    SWAP,
 ];
 
 /// How the scripts that read the lock themselves begin and end.
@@ -118,6 +130,8 @@ fn parts(Script(call, kind): Script, clock: &str) -> Vec<&str> {
         (Call::Leave, _) => (&[clock], &[include_str!("lua/leave.lua")]),
         (Call::Tend, _) => (&[clock], &[include_str!("lua/tend.lua")]),
         (Call::Change, _) => (&[clock], &[include_str!("lua/change.lua")]),
+        (Call::LookCell, _) => return vec![CALL, clock, include_str!("lua/look_cell.lua")],
+        (Call::Swap, _) => return vec![CALL, clock, include_str!("lua/swap.lua")],
         (Call::Look, _) => return vec![CALL, clock, record, include_str!("lua/look.lua")],
     };
     [&[CALL], first, &lock, last].concat()
@@ -151,7 +165,7 @@ impl Texts {
                 text.push('\n');
             }
             // In their place, not as variables: every function that names a variable costs time at each run.
-            constants(script.1).iter().fold(text, |text, (name, value)| text.replace(name, value))
+            constants(script).iter().fold(text, |text, (name, value)| text.replace(name, value))
         }))
     }
 
@@ -195,7 +209,7 @@ impl Hashes {
 
 /// The constants of the scripts: numbers of the port, the words of a reply, the forms of what is packed, and what differs
 /// between kinds.
-fn constants(kind: Kind) -> Vec<(&'static str, String)> {
+fn constants(Script(call, kind): Script) -> Vec<(&'static str, String)> {
     let micros = |time: Duration| time.as_micros().to_string();
     let shared = kind != Kind::Mutex;
     let where_shared = |text: &str| if shared { text.to_owned() } else { String::new() };
@@ -203,7 +217,12 @@ fn constants(kind: Kind) -> Vec<(&'static str, String)> {
     let mark = |kind| {
         format!("'fencelock:{}'", if kind == Kind::Semaphore { "semaphore" } else { "read-write" })
     };
+    // Only these two are told whom.
+    let wakes = matches!(call, Call::Free | Call::Leave);
+    let wake = if wakes { include_str!("lua/wake.lua") } else { "" };
     vec![
+        ("WAKE_NEIGHBOURS", wake.to_owned()),
+        ("SIGNAL_LIFE", neighbour::SIGNAL_LIFE.as_millis().to_string()),
         ("EXPIRE\n", where_shared("expire(lock)\n")),
         ("FINISH_UPGRADE", where_shared("finish_upgrade(lock)")),
         ("NOTE_HOLDS", where_shared("note(lock)")),
@@ -243,6 +262,8 @@ fn constants(kind: Kind) -> Vec<(&'static str, String)> {
         ("FREED", word::FREED.to_string()),
         ("GONE", word::GONE.to_string()),
         ("CONFLICT", word::CONFLICT.to_string()),
+        ("TOMBSTONE_LIFE", limits::TOMBSTONE_LIFE.as_millis().to_string()),
+        ("TRAIL_REST", ((limits::TRAIL - 1) * MARK).to_string()),
     ]
 }
 

@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
 
+use super::cell;
 use super::fault::{Fault, NEEDS_LOCAL_DISK};
 use super::log::{Log, WriteBack};
 use super::row;
 use crate::driver::record::{Record, Scene};
 use crate::error::{Code, Error};
-use crate::port::{Action, Answer, LockKey, Notice, Step};
+use crate::port::{Action, Answer, CellKey, Change, LockKey, Look, Notice, Step, Swap};
 
 /// The layout of our tables. A file of a newer one is not touched.
 const SCHEMA_VERSION: i64 = 2;
@@ -101,22 +102,49 @@ impl Database {
         around: &Surroundings<'_>,
     ) -> Result<Done, Fault> {
         self.check_identity(batch)?;
+        let done = self.transact(|database| {
+            let done = if all {
+                database.apply_all(batch, around)
+            } else {
+                database.apply(batch, around)
+            }?;
+            database.sweep(batch.len() as u64, (around.clock)())?;
+            Ok(done)
+        })?;
+        Ok(Done { write_back: self.log.due(), ..done })
+    }
+
+    /// Does something in one transaction, which counts if that went well.
+    fn transact<T>(&mut self, act: impl FnOnce(&mut Self) -> Result<T, Fault>) -> Result<T, Fault> {
         if !self.connection.is_autocommit() {
             // An earlier batch could not even be rolled back, or a defect cut it off.
             self.run("ROLLBACK")?;
         }
         self.run("BEGIN IMMEDIATE")?;
-        let done = if all { self.apply_all(batch, around) } else { self.apply(batch, around) };
-        let done = done.and_then(|done| {
-            self.sweep(batch.len() as u64, (around.clock)())?;
-            Ok(done)
-        });
+        let done = act(self);
         if done.is_err() {
             self.undo();
             return done;
         }
         self.commit()?;
-        done.map(|done| Done { write_back: self.log.due(), ..done })
+        done
+    }
+
+    /// Carries a change of a cell out in one transaction.
+    pub(super) fn swap(
+        &mut self,
+        change: &Change,
+        clock: &dyn Fn() -> u64,
+    ) -> Result<(Swap, Option<WriteBack>), Fault> {
+        self.check_file()?;
+        let swap = self.transact(|database| cell::swap(&database.connection, change, clock()))?;
+        Ok((swap, self.log.due()))
+    }
+
+    /// What lies in a cell.
+    pub(super) fn look_at(&self, key: &CellKey, now: u64) -> Result<Look, Fault> {
+        self.check_file()?;
+        cell::look(&self.connection, key, now)
     }
 
     /// Carries out a batch that only reads. Each row is read as one commit left it: no transaction, and no writer is
@@ -145,10 +173,11 @@ impl Database {
     /// promise.)
     fn check_identity(&self, batch: &[Step]) -> Result<(), Fault> {
         let ends = |step: &Step| matches!(step.action, Action::Free { .. } | Action::Leave { .. });
-        if !batch.iter().all(ends) && identity(&self.path)? != self.identity {
-            return Err(gone());
-        }
-        Ok(())
+        if batch.iter().all(ends) { Ok(()) } else { self.check_file() }
+    }
+
+    fn check_file(&self) -> Result<(), Fault> {
+        if identity(&self.path)? == self.identity { Ok(()) } else { Err(gone()) }
     }
 
     /// The length of the log, in pages.
@@ -306,6 +335,7 @@ fn prepare_tables(connection: &Connection) -> Result<(), Fault> {
         let error = Error::new(Code::Conflict, message).with("schema_version", found);
         return Err(Fault::Failed(error));
     }
+    cell::prepare(connection)?;
     row::check(connection)
 }
 

@@ -28,7 +28,15 @@ pub(super) const GUARANTEES: &[Guarantee] = &[
         "leases may end early: two may believe to hold until the next renewal; the fence covers it",
     ),
     Guarantee::new(
+        "the machine's clock steps back",
+        "what ends by it lasts longer by the step: the lock of a holder that died is free after a ttl and the step",
+    ),
+    Guarantee::new(
         "the file lies on a network file system",
         "not supported: SQLite's shared memory does not cross machines",
+    ),
+    Guarantee::new(
+        "the data is lost or falls back: jobs and versions",
+        "the instant a job ran last may be run once more; tokens and versions still rise, as far as the clock does not step back",
     ),
 ];

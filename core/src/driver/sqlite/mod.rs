@@ -1,6 +1,6 @@
 //! Locks between the processes of one machine, in one SQLite file.
 //!
-//! The file may be a database of the user's own: fencelock keeps to its tables `fencelock_lock` and `fencelock_meta`. It
+//! The file may be a database of the user's own: fencelock keeps to its tables `fencelock_lock`, `fencelock_cell` and `fencelock_meta`. It
 //! is switched to the write-ahead log, which needs a local disk. A batch of steps is one short transaction that loads
 //! each lock's row into the model's [`Record`](super::record::Record), applies the steps and writes back what changed;
 //! it runs where it is awaited, for some 10 µs. A file that is busy is waited for by turns and naps, never by SQLite's
@@ -12,9 +12,11 @@
 
 mod address;
 mod busy;
+mod cell;
 mod database;
 mod datagram;
 mod fault;
+mod fence;
 mod gate;
 mod guarantees;
 mod log;
@@ -33,13 +35,15 @@ use self::address::Addresses;
 use self::busy::{Patience, let_others_run};
 use self::database::{Database, Done, Surroundings};
 use self::fault::Fault;
+pub use self::fence::gate_trigger;
 use self::gate::{Gate, Manners};
 use self::mailbox::Mailbox;
 use self::post::Post;
 use crate::error::{Code, Error, Result};
 use crate::options::Options;
 use crate::port::{
-    Action, Answer, Capabilities, Fence, LeaseStore, LockKey, NoticeSink, RuntimeHandle, Step,
+    Action, Answer, Capabilities, CellKey, CellStore, Cells, Change, Failure, Fence, LeaseStore,
+    LockKey, Look, NoticeSink, RuntimeHandle, Step, Swap,
 };
 use crate::runtime::sync::Mutex;
 
@@ -193,12 +197,42 @@ impl LeaseStore for SqliteStore {
             .map_err(|fault| fault.with("path", &self.path).into_error())
     }
 
+    fn cells(&self) -> Option<Cells<'_>> {
+        Some(Cells::of(self))
+    }
+
     async fn close(&self) {
         if self.check_process().is_ok() {
             // Out of the lock before it is dropped: closing the last connection writes the log back.
             let open = self.open.lock().take();
             drop(open);
         }
+    }
+}
+
+impl CellStore for SqliteStore {
+    async fn read(&self, key: &CellKey) -> Result<Look> {
+        let look = |_| self.with(|open| open.database.look_at(key, self.runtime.wall()));
+        Patience::of(self.timeout)
+            .keep(&self.runtime, look)
+            .await
+            .map_err(|fault| fault.with("path", &self.path).into_error())
+    }
+
+    async fn compare_and_set(&self, change: &Change) -> Result<Swap, Failure> {
+        let clock = || self.runtime.wall();
+        let swap = |manners| {
+            self.with(|Open { database, gate, .. }| {
+                gate.pass(manners, || database.swap(change, &clock))
+            })
+        };
+        let swapped = Patience::of(self.timeout).keep(&self.runtime, swap).await;
+        let (swap, write_back) =
+            swapped.map_err(|fault| fault.with("path", &self.path).into_failure())?;
+        if let Some(write_back) = write_back {
+            self.runtime.spawn_blocking(Box::new(|| write_back.run()));
+        }
+        Ok(swap)
     }
 }
 

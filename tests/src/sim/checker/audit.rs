@@ -48,7 +48,13 @@ impl Checker {
                 let prompt = book.prompt && book.round_trip * 4 < live.act.ttl.min(GRANT_TTL);
                 let healthy =
                     prompt && client.works() && client.unhealthy + live.act.longest_lease() < now;
-                let renewed = live.act.renew && live.act.max_hold.is_none() && !live.act.extends();
+                // The longest it may be held is counted from its grant, which the guard's coming out follows.
+                let held_for = client.node.now().since(live.since);
+                let capped = live
+                    .act
+                    .max_hold
+                    .is_some_and(|most| held_for + book.round_trip + client.timeout + SLACK > most);
+                let renewed = live.act.renew && !capped && !live.act.extends();
                 let innocent = self.rules.calm() || (healthy && renewed && self.rules.faithful());
                 if live.unheld.is_none() && innocent {
                     found.push((Rule::FalselyLost, name));

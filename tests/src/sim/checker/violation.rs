@@ -53,6 +53,16 @@ pub enum Rule {
     Stuck,
     /// H4: an error that nothing in the world explains.
     WrongError,
+    /// S9: a change replaced another version than it had read, or the version fell or came back.
+    WrongVersion,
+    /// S11: a change that was told to be done was not, or twice, or one that was told not to be done was.
+    WrongFate,
+    /// S8: a job ran again for one scheduled instant, or for none.
+    RunTwice,
+    /// A run's record was changed by somebody else.
+    WrongHand,
+    /// An observer does not see who leads.
+    Unseen,
     /// Tasks run in circles.
     BusyLoop,
 }

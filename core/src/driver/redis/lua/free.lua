@@ -1,4 +1,4 @@
--- KEYS: lock, record. ARGV: owner, whether to leave the lock open.
+-- KEYS: lock, record. ARGV: owner, whether to leave the lock open; in a dialect with a prefix whom to wake (see wake.lua).
 local me = ARGV[1]
 local holder = call('GET', KEYS[1])
 local counter = call('HGET', KEYS[2], 'c')
@@ -6,5 +6,6 @@ local counter = call('HGET', KEYS[2], 'c')
 if not counter or string.byte(counter, 16) < 128 then
   if holder ~= me then return GONE end
   call('DEL', KEYS[1])
+  WAKE_NEIGHBOURS
   return FREED
 end

@@ -57,5 +57,6 @@ local function commit(lock)
     call('SET', lock.key, lock.holder, 'PX', lock.granted)
   elseif lock.released then
     call('DEL', lock.key)
+    WAKE_NEIGHBOURS
   end
 end

@@ -172,5 +172,6 @@ local function commit(lock)
     end
   elseif lock.released or lock.changed and lock.holder == THIS_MARK then
     call('DEL', lock.key)
+    WAKE_NEIGHBOURS
   end
 end

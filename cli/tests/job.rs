@@ -1,0 +1,65 @@
+//! `fencelock job`: once in a period, whoever asks, and what is remembered of it.
+
+mod scene;
+
+use scene::Scene;
+
+const YEARS: &str = "3650days";
+
+/// The status of the last run, as it lies in the file.
+fn status(scene: &Scene) -> String {
+    let value: String = scene
+        .database()
+        .query_row("SELECT value FROM fencelock_cell WHERE name = 'job:it'", [], |row| row.get(0))
+        .unwrap();
+    let value: serde_json::Value = serde_json::from_str(&value).unwrap();
+    value["status"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn one_of_many_runs_the_command() {
+    let scene = Scene::new();
+    let script = "echo ran $FENCELOCK_LOCK $FENCELOCK_TOKEN";
+    let nodes: Vec<_> = (0..5)
+        .map(|_| scene.start(&["job", "it", "--every", YEARS, "--", "sh", "-c", script]))
+        .collect();
+    let ended: Vec<_> = nodes.into_iter().map(scene::Running::finish).collect();
+    assert!(ended.iter().all(|node| (node.code, &*node.err) == (Some(0), "")));
+    let said: String = ended.into_iter().map(|node| node.out).collect();
+    let token = said.strip_prefix("ran it ").expect("one of them ran it").trim();
+    assert!(token.parse::<u64>().unwrap() > 0, "{said}");
+    assert_eq!(status(&scene), "S");
+}
+
+#[test]
+fn a_command_that_fails_is_not_run_again_in_its_period() {
+    let scene = Scene::new();
+    let run = || scene.run(&["job", "it", "--every", YEARS, "--", "sh", "-c", "echo ran; exit 7"]);
+    let first = run();
+    assert_eq!((first.code, &*first.out), (Some(7), "ran\n"));
+    assert_eq!(status(&scene), "F");
+    let second = run();
+    assert_eq!((second.code, &*second.out), (Some(0), ""));
+}
+
+#[test]
+fn a_command_that_takes_too_long_is_ended() {
+    let scene = Scene::new();
+    let limits = ["--ttl", "1s", "--at-most-for", "600ms"];
+    let arguments =
+        [&["job", "it", "--every", YEARS][..], &limits, &["--", "sleep", "60"]].concat();
+    let run = scene.run(&arguments);
+    assert_eq!(run.code, Some(79), "{}", run.err);
+    assert!(run.err.contains("lost: "), "{}", run.err);
+    assert_eq!(status(&scene), "P", "whether it did its work is not known");
+}
+
+#[test]
+fn wrong_words_are_refused() {
+    let scene = Scene::new();
+    let code = |words: &[&str]| scene.run(&[&["job", "it"], words, &["--", "true"]].concat()).code;
+    assert_eq!(code(&[]), Some(64));
+    assert_eq!(code(&["--every", "soon"]), Some(64));
+    assert_eq!(code(&["--every", "1ms"]), Some(78));
+    assert_eq!(code(&["--every", "1h", "-o", "retry_death=true"]), Some(78));
+}

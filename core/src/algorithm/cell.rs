@@ -1,0 +1,152 @@
+//! Changes of cells whose answer may be lost: carried out once, or not at all, or honestly not known.
+
+use std::time::Duration;
+
+use super::core::Core;
+use crate::error::{Code, Error, Result};
+use crate::port::{
+    Applied, Cell, CellKey, Cells, Change, Failure, Instant, Look, OwnerId, Runtime, Swap, Version,
+};
+
+/// The first pause before a change that was not answered is sent once more; it doubles up to the last.
+const FIRST_REST: Duration = Duration::from_millis(10);
+const LAST_REST: Duration = Duration::from_secs(1);
+/// The pause between two tries of an update grows up to this many times.
+const LONGEST: u32 = 64;
+
+/// How an update goes about it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UpdateTerms {
+    /// How often it tries again.
+    pub retries: u32,
+    /// The longest pause before the first of these tries.
+    pub backoff: Duration,
+    /// How long the value is kept.
+    pub keep: Option<Duration>,
+    /// How long to look for the outcome of a change that was not answered.
+    pub patience: Duration,
+}
+
+impl Core {
+    fn cells(&self) -> Result<Cells<'_>> {
+        self.store.cells().ok_or_else(Error::no_cells)
+    }
+
+    /// What lies in a cell.
+    pub(crate) async fn look(&self, key: &CellKey) -> Result<Look> {
+        if self.is_closed() {
+            return Err(Error::closed());
+        }
+        self.cells()?.read(key).await.map_err(|error| error.with("name", &*key.name))
+    }
+
+    /// Carries a change out, or tells what lies there instead.
+    ///
+    /// A change that was not answered is sent again as it is: it expects the same version, which never comes back once
+    /// it has been replaced, so that at most one of its copies is carried out. The trail then tells whether one was.
+    /// What is still not known at `until` is an unknown outcome.
+    pub(crate) async fn swap(&self, change: &Change, until: Instant) -> Result<Swap, Failure> {
+        let named = |failure: Failure| Failure {
+            error: failure.error.with("name", &*change.key.name),
+            ..failure
+        };
+        let cells = self.cells().map_err(Failure::refused).map_err(named)?;
+        let mut doubtful = false;
+        let mut rest = FIRST_REST;
+        loop {
+            let failure = match cells.compare_and_set(change).await {
+                Ok(Swap::Other(look)) if !mutant!(BlindRetry) => {
+                    return settle(change, look, doubtful).map_err(named);
+                }
+                Ok(swap) => return Ok(swap),
+                Err(failure) => failure,
+            };
+            if failure.applied == Applied::Unknown && mutant!(UnknownSwapBelieved) {
+                let version = change.expected.map_or(1, |version| version.get() + 1);
+                return Ok(Swap::Done { version: Version::new(version), since: version });
+            }
+            doubtful |= failure.applied == Applied::Unknown;
+            if !doubtful {
+                return Err(named(failure));
+            }
+            let now = self.runtime.now();
+            if now >= until || failure.error.code() == Code::Closed {
+                return Err(named(unknown(&failure.error)));
+            }
+            self.runtime.sleep_until(until.min(now + rest)).await;
+            rest = LAST_REST.min(rest * 2);
+        }
+    }
+
+    /// Replaces a value by what `change` makes of it, for as long as others are faster and tries are left. `None`: it
+    /// made nothing of it.
+    pub(crate) async fn update(
+        &self,
+        key: &CellKey,
+        terms: UpdateTerms,
+        mut change: impl FnMut(Option<&str>) -> Result<Option<String>>,
+    ) -> Result<Option<Version>> {
+        let mut look = self.look(key).await?;
+        let mut tries = 0;
+        loop {
+            let Some(value) = change(look.value())? else { return Ok(None) };
+            let change = Change {
+                key: key.clone(),
+                expected: look.version(),
+                writer: OwnerId::draw(&*self.runtime),
+                value: Some(value.into()),
+                keep: terms.keep,
+            };
+            let until = self.runtime.now() + terms.patience;
+            match self.swap(&change, until).await.map_err(|failure| failure.error)? {
+                Swap::Done { version, .. } => return Ok(Some(version)),
+                Swap::Other(other) => look = other,
+            }
+            tries += 1;
+            self.rest(key, terms, tries).await?;
+        }
+    }
+
+    /// The pause after so many tries that came too late, or `conflict` if there were too many.
+    pub(crate) async fn rest(&self, key: &CellKey, terms: UpdateTerms, tries: u32) -> Result<()> {
+        if tries > terms.retries {
+            let message = "somebody else changed the value each time it was tried; try again, allow more `retries`, or take a lock";
+            return Err(Error::new(Code::Conflict, message)
+                .with("name", &*key.name)
+                .with("tries", tries.to_string())
+                .with_retryable(true));
+        }
+        let grown = terms.backoff * 2_u32.saturating_pow(tries - 1).min(LONGEST);
+        let pause = grown.mul_f64(fraction(&*self.runtime));
+        self.runtime.sleep_until(self.runtime.now() + pause).await;
+        Ok(())
+    }
+}
+
+/// What became of a change that was answered with what lies there instead. An earlier copy may have been carried out: one
+/// that was not answered (`doubtful`), or one that a transport made without being asked.
+fn settle(change: &Change, look: Look, doubtful: bool) -> Result<Swap, Failure> {
+    let fate = look.cell.as_ref().map(|cell| (cell.fate(change.expected, change.writer), cell));
+    match fate {
+        Some((Ok(Some(version)), Cell { since, .. })) => Ok(Swap::Done { version, since: *since }),
+        Some((Ok(None), _)) => Ok(Swap::Other(look)),
+        Some((Err(_), _)) | None if !doubtful => Ok(Swap::Other(look)),
+        Some((Err(_), _)) | None => {
+            let message = "too much was changed since to tell";
+            Err(unknown(&Error::new(Code::Unavailable, message)))
+        }
+    }
+}
+
+fn unknown(reason: &Error) -> Failure {
+    let message = "the store did not answer; whether the value was changed is not known: read it before you go on";
+    let error = Error::new(Code::Unavailable, message).with_retryable(false);
+    Failure::unknown(error.with("reason", reason.message().to_owned()))
+}
+
+/// A number from 0 up to 1.
+fn fraction(runtime: &dyn Runtime) -> f64 {
+    let mut bytes = [0; 4];
+    runtime.random(&mut bytes);
+    f64::from(u32::from_le_bytes(bytes)) / (f64::from(u32::MAX) + 1.0)
+}

@@ -1,0 +1,148 @@
+//! What a job's cell says of its last run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{JobTerms, micros};
+use crate::error::{Code, Error, Result};
+use crate::fence::Token;
+use crate::port::{CellKey, Look};
+
+/// How a job's run stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Status {
+    /// It has succeeded.
+    #[serde(rename = "S")]
+    Succeeded,
+    /// It has failed.
+    #[serde(rename = "F")]
+    Failed,
+    /// It is in progress, or died.
+    #[serde(rename = "P")]
+    InProgress,
+}
+
+/// A job's last run, for people who look. As JSON its times are milliseconds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct JobState {
+    /// How it stands.
+    pub status: Status,
+    /// Whether it is in progress but was not heard of for so long that it counts as dead.
+    pub dead: bool,
+    /// Its scheduled instant, since 1970 (UTC).
+    #[serde(with = "crate::port::millis")]
+    pub instant: Duration,
+    /// Its fencing token.
+    pub token: Token,
+    /// When it started, by the store's clock since 1970.
+    #[serde(with = "crate::port::millis")]
+    pub started: Duration,
+    /// When it was last heard of, or ended.
+    #[serde(with = "crate::port::millis")]
+    pub heard: Duration,
+    /// What it said of itself, as JSON.
+    pub info: Value,
+}
+
+/// A run as it lies in the cell. Times are µs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Record {
+    pub status: Status,
+    /// The scheduled instant.
+    pub instant: u64,
+    /// The version its start made; left out at the start, which does not know it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<Token>,
+    /// The store's clock at its start; left out there likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<u64>,
+    /// How long after the last change it counts as dead.
+    pub ttl: u64,
+    /// The shortest time from its start to the next one's.
+    #[serde(default)]
+    pub at_least: u64,
+    #[serde(default)]
+    pub info: Value,
+    /// When the cell was changed last.
+    #[serde(skip)]
+    pub heard: u64,
+}
+
+impl Record {
+    /// A run about to start.
+    pub(super) fn begun(instant: u64, lease: Duration, terms: &JobTerms) -> Self {
+        Self {
+            status: Status::InProgress,
+            instant,
+            token: None,
+            started: None,
+            ttl: micros(lease),
+            at_least: micros(terms.at_least),
+            info: serde_json::from_str(&terms.info).unwrap_or_default(),
+            heard: 0,
+        }
+    }
+
+    /// The last run, if there was one.
+    pub(super) fn of(look: &Look, key: &CellKey) -> Result<Option<Self>> {
+        let (Some(text), Some(cell)) = (look.value(), &look.cell) else { return Ok(None) };
+        let mut record: Self = serde_json::from_str(text).map_err(|error| {
+            let message =
+                "what lies under the job's name is no run; delete it or choose another name";
+            Error::new(Code::Conflict, message)
+                .with("name", &*key.name)
+                .with("reason", error.to_string())
+        })?;
+        record.heard = cell.since;
+        record.started.get_or_insert(cell.since);
+        record.token.get_or_insert(Token::new(cell.version().get()));
+        Ok(Some(record))
+    }
+
+    pub(super) fn text(&self) -> Result<Arc<str>> {
+        let text = serde_json::to_string(self);
+        text.map(Into::into).map_err(|error| Error::internal(error.to_string()))
+    }
+
+    /// The same run, over.
+    pub(super) fn ended(&self, status: Status) -> Self {
+        Self { status, ..self.clone() }
+    }
+
+    /// The same run, to lie there again. One that died stays dead, though the cell is changed now.
+    pub(super) fn put_back(&self) -> Self {
+        Self { ttl: 0, ..self.clone() }
+    }
+
+    fn is_alive(&self, clock: u64) -> bool {
+        self.status == Status::InProgress && clock < self.heard.saturating_add(self.ttl)
+    }
+
+    /// Whether the run of `instant` may start after this one.
+    pub(super) fn lets_start(&self, instant: u64, clock: u64, terms: &JobTerms) -> bool {
+        let rests = clock < self.started.unwrap_or_default().saturating_add(self.at_least);
+        if rests || (self.is_alive(clock) && !mutant!(JobOverlaps)) {
+            return false;
+        }
+        // What died may have done its work: only who asked for that runs it again.
+        let again = terms.retry_dead || mutant!(DeadRunRetried);
+        instant > self.instant
+            || (instant == self.instant && self.status == Status::InProgress && again)
+    }
+
+    pub(super) fn state(self, clock: u64) -> JobState {
+        JobState {
+            dead: self.status == Status::InProgress && !self.is_alive(clock),
+            status: self.status,
+            instant: Duration::from_micros(self.instant),
+            token: self.token.unwrap_or_default(),
+            started: Duration::from_micros(self.started.unwrap_or_default()),
+            heard: Duration::from_micros(self.heard),
+            info: self.info,
+        }
+    }
+}

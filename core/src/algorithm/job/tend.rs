@@ -1,0 +1,216 @@
+//! The life of a run: its end pushed while it lasts, and marked when it is over.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_channel::oneshot;
+use futures_util::future::{Either, select};
+
+use super::micros;
+use super::record::{Record, Status};
+use crate::algorithm::core::Core;
+use crate::algorithm::hold::Hold;
+use crate::event::Event;
+use crate::port::{Change, Instant, Swap};
+use crate::released::Released;
+
+/// How a run ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    Succeeded,
+    Failed,
+    /// It never began: nobody stayed for it.
+    TakenBack,
+}
+
+/// The pause after a change that failed, at first and at most.
+const FIRST_REST: Duration = Duration::from_millis(10);
+const LONGEST_REST: Duration = Duration::from_secs(1);
+/// How long a run that is taken back is tried to be.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+struct Order {
+    ending: Ending,
+    reply: Option<oneshot::Sender<Released>>,
+}
+
+/// A run that has begun. Dropping it marks it as failed; before it was taken, it takes it back.
+pub(crate) struct Begun {
+    pub hold: Arc<Hold>,
+    /// The scheduled instant, in µs since 1970.
+    pub instant: u64,
+    taken: bool,
+    order: Option<oneshot::Sender<Order>>,
+}
+
+impl Begun {
+    /// Somebody stays for it.
+    pub(super) fn take(&mut self) {
+        self.taken = true;
+    }
+
+    /// Ends the run; the answer is what became of that.
+    pub(crate) async fn end(mut self, ending: Ending) -> Released {
+        let (sender, receiver) = oneshot::channel();
+        self.tell(ending, Some(sender));
+        receiver.await.unwrap_or(Released::AlreadyLost)
+    }
+
+    /// Leaves the run to others.
+    pub(crate) fn take_back(mut self) {
+        self.tell(Ending::TakenBack, None);
+    }
+
+    fn tell(&mut self, ending: Ending, reply: Option<oneshot::Sender<Released>>) {
+        let Some(order) = self.order.take() else { return };
+        self.hold.serve(0);
+        self.hold.tell();
+        // One that was lost has nobody who would hear it.
+        let _ = order.send(Order { ending, reply });
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        self.tell(if self.taken { Ending::Failed } else { Ending::TakenBack }, None);
+    }
+}
+
+/// Pushes the end of one run, and marks how it ended.
+pub(super) struct Tender {
+    pub(super) core: Arc<Core>,
+    pub(super) hold: Arc<Hold>,
+    /// The next change, but for its value.
+    pub(super) change: Change,
+    pub(super) record: Record,
+    /// What was there before the start.
+    pub(super) before: Option<Record>,
+    /// When the present lease was asked for.
+    pub(super) sent: Instant,
+    /// The moment the run must have ended by.
+    pub(super) cap: Instant,
+}
+
+impl Tender {
+    /// Sets itself to work.
+    pub(super) fn begin(self, instant: u64) -> Begun {
+        let (sender, receiver) = oneshot::channel();
+        let hold = self.hold.clone();
+        let (runtime, busy) = (self.core.runtime.clone(), self.core.tending.begin());
+        runtime.spawn(Box::pin(async move {
+            self.tend(receiver).await;
+            drop(busy);
+        }));
+        Begun { hold, instant, taken: false, order: Some(sender) }
+    }
+
+    /// Until it is told how the run ended, or the run is lost, or the client closes.
+    async fn tend(mut self, mut order: oneshot::Receiver<Order>) {
+        let runtime = self.core.runtime.clone();
+        let ttl = self.hold.ttl();
+        let mut closing = self.core.tending.closing();
+        let mut rest = Duration::ZERO;
+        loop {
+            let beat = (self.sent + ttl / 3).max(runtime.now() + rest).min(self.hold.deadline());
+            let beat = select(&mut closing, runtime.sleep_until(beat));
+            match select(&mut order, beat).await {
+                Either::Left((Ok(Order { ending, reply }), _)) => {
+                    let released = self.end(ending).await;
+                    if let Some(reply) = reply {
+                        let _ = reply.send(released);
+                    }
+                    return;
+                }
+                Either::Left((Err(_), _)) => return,
+                Either::Right((Either::Left(_), _)) => {
+                    self.core.lose(&self.hold, true);
+                    // Whoever released the run was told by then.
+                    let _ = self.end(Ending::Failed).await;
+                    return;
+                }
+                Either::Right((Either::Right(_), _)) => {}
+            }
+            if !self.hold.is_held() {
+                self.core.lose(&self.hold, false);
+                return;
+            }
+            match self.beat(ttl).await {
+                Some(true) => rest = Duration::ZERO,
+                Some(false) => return,
+                None => rest = (ttl / 10).min(LONGEST_REST),
+            }
+        }
+    }
+
+    /// Pushes the end: whether the run stands; `None` if it is not known yet.
+    async fn beat(&mut self, ttl: Duration) -> Option<bool> {
+        let sent = self.core.runtime.now();
+        let lease = ttl.min(self.cap.since(sent));
+        if lease.is_zero() {
+            return None;
+        }
+        self.record.ttl = micros(lease);
+        self.change.value = Some(self.record.text().ok()?);
+        let Swap::Done { version, .. } = self.swap(self.hold.deadline()).await? else {
+            self.core.lose(&self.hold, true);
+            return Some(false);
+        };
+        self.change.expected = Some(version);
+        self.sent = sent;
+        self.hold.prolong(sent, lease, self.core.runtime.now());
+        Some(true)
+    }
+
+    /// Marks how the run ended, if what lies there is still its own.
+    async fn end(&mut self, ending: Ending) -> Released {
+        let runtime = self.core.runtime.clone();
+        if ending != Ending::TakenBack {
+            let hold = &self.hold;
+            self.core.events.emit(|| Event::released(hold.lock.as_str(), hold.token));
+        }
+        let held = self.hold.is_held();
+        let (until, value) = match ending {
+            Ending::TakenBack if mutant!(GivenUpRunForgotten) => return Released::Released,
+            Ending::TakenBack => {
+                (runtime.now() + PATIENCE, self.before.as_ref().map(Record::put_back))
+            }
+            // Its lease has ended: it may have been run again since, and is not told to have been the one.
+            _ if !held && !self.core.is_closed() => return Released::AlreadyLost,
+            Ending::Succeeded => (self.hold.deadline(), Some(self.record.ended(Status::Succeeded))),
+            Ending::Failed => (self.hold.deadline(), Some(self.record.ended(Status::Failed))),
+        };
+        self.change.value = match value.map(|record| record.text()).transpose() {
+            Ok(value) => value,
+            Err(_) => return Released::Unconfirmed,
+        };
+        let mut rest = FIRST_REST;
+        loop {
+            match self.swap(until).await {
+                Some(Swap::Done { .. }) => return Released::Released,
+                Some(Swap::Other(look)) if mutant!(JobEndsWithoutToken) => {
+                    self.change.expected = look.version();
+                    continue;
+                }
+                Some(Swap::Other(_)) => return Released::AlreadyLost,
+                None => {}
+            }
+            let now = runtime.now();
+            if now >= until || self.core.tending.is_over() {
+                return Released::Unconfirmed;
+            }
+            runtime.sleep_until((now + rest).min(until)).await;
+            rest = LONGEST_REST.min(rest * 2);
+        }
+    }
+
+    /// The outcome of the next change, if it is known.
+    async fn swap(&self, until: Instant) -> Option<Swap> {
+        match self.core.swap(&self.change, until).await {
+            Ok(swap) => Some(swap),
+            Err(failure) => {
+                tracing::debug!(target: "fencelock", error = %failure.error, "a job's record could not be changed");
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! How many runs are tended to, and their end when the client closes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use event_listener::Event;
+use futures_util::future::{Either, Ready, ready};
+
+/// The runs of one client.
+#[derive(Clone, Default)]
+pub(crate) struct Tending(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    count: AtomicUsize,
+    closing: AtomicBool,
+    over: AtomicBool,
+    /// The client closes.
+    closes: Event,
+    /// One run less.
+    settled: Event,
+}
+
+/// One run, for as long as it is tended to.
+pub(super) struct Busy(Arc<Inner>);
+
+impl Tending {
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.0.count.load(Ordering::Acquire)
+    }
+
+    pub(super) fn begin(&self) -> Busy {
+        self.0.count.fetch_add(1, Ordering::AcqRel);
+        Busy(self.0.clone())
+    }
+
+    /// Completes when the client closes.
+    pub(super) fn closing(&self) -> Either<Ready<()>, event_listener::EventListener> {
+        let listener = self.0.closes.listen();
+        if self.0.closing.load(Ordering::Acquire) {
+            Either::Left(ready(()))
+        } else {
+            Either::Right(listener)
+        }
+    }
+
+    /// Has every run end, and waits until they have.
+    pub(crate) async fn close(&self) {
+        self.0.closing.store(true, Ordering::Release);
+        self.0.closes.notify(usize::MAX);
+        loop {
+            let settled = self.0.settled.listen();
+            if self.count() == 0 {
+                return;
+            }
+            settled.await;
+        }
+    }
+
+    /// From now on the store answers nothing any more.
+    pub(crate) fn give_up(&self) {
+        self.0.over.store(true, Ordering::Release);
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.0.over.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.count.fetch_sub(1, Ordering::AcqRel);
+        self.0.settled.notify(usize::MAX);
+    }
+}

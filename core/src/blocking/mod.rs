@@ -1,0 +1,201 @@
+//! The same nouns, blocking. They run the very same async code on the calling thread; there is no second implementation.
+//!
+//! ```
+//! use std::time::Duration;
+//! let client = fencelock::blocking::connect("memory:")?;
+//! let guard = client.lock("orders:42").ttl(Duration::from_secs(30)).acquire_within(Duration::from_secs(5))?;
+//! println!("charging with fencing token {}", guard.token());
+//! guard.release().check()?;
+//! # Ok::<(), fencelock::Error>(())
+//! ```
+
+mod election;
+#[cfg(feature = "redis")]
+mod gate;
+mod job;
+mod version;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+pub use self::election::{Election, Leadership, Observer};
+#[cfg(feature = "redis")]
+pub use self::gate::RedisGate;
+pub use self::job::{Job, Run};
+pub use self::version::Versioned;
+use crate::error::Result;
+use crate::guard::Claim;
+use crate::port::State;
+use crate::released::Released;
+use crate::runtime::{InlineRuntime, TokioRuntime};
+
+/// Connects to the store a URL names; see [`fencelock::connect`](crate::connect).
+pub fn connect(url: &str) -> Result<Client> {
+    Client::build(crate::Client::builder(), url)
+}
+
+/// A connection to one store, for threads. Cheap to clone.
+#[derive(Clone)]
+pub struct Client {
+    inner: crate::Client,
+    runtime: Arc<InlineRuntime>,
+}
+
+impl Client {
+    /// Connects with more than a URL to say.
+    pub fn build(builder: crate::ClientBuilder, url: &str) -> Result<Self> {
+        let runtime = Arc::new(InlineRuntime::new()?);
+        let builder = builder.runtime(Arc::new(TokioRuntime::of(runtime.handle())));
+        let inner = runtime.run(builder.connect(url))??;
+        Ok(Self { inner, runtime })
+    }
+
+    /// A lock by name; see [`fencelock::Client::lock`](crate::Client::lock).
+    pub fn lock(&self, name: &str) -> Lock {
+        Lock { inner: self.inner.lock(name), runtime: self.runtime.clone() }
+    }
+
+    /// A value by name; see [`fencelock::Client::version`](crate::Client::version).
+    pub fn version(&self, name: &str) -> Versioned {
+        Versioned { inner: self.inner.version(name), runtime: self.runtime.clone() }
+    }
+
+    /// A scheduled job; see [`fencelock::Client::job`](crate::Client::job).
+    pub fn job(&self, name: &str, period: Duration) -> Job {
+        Job { inner: self.inner.job(name, period), runtime: self.runtime.clone() }
+    }
+
+    /// An election; see [`fencelock::Client::elect`](crate::Client::elect).
+    pub fn elect(&self, name: &str) -> Election {
+        Election { inner: self.inner.elect(name), runtime: self.runtime.clone() }
+    }
+
+    /// The names of the locks the store knows, in order.
+    pub fn names(&self, prefix: &str) -> Result<Vec<String>> {
+        self.runtime.run(self.inner.names(prefix))?
+    }
+
+    /// Waits until what was given up is freed on the store, and disconnects.
+    pub fn close(&self) -> Result<()> {
+        self.runtime.run(self.inner.close())
+    }
+
+    /// The client behind it, for what does not wait.
+    pub fn as_async(&self) -> &crate::Client {
+        &self.inner
+    }
+}
+
+/// A lock by name, for threads.
+#[derive(Clone)]
+pub struct Lock {
+    inner: crate::Lock,
+    runtime: Arc<InlineRuntime>,
+}
+
+impl Lock {
+    fn map(self, set: impl FnOnce(crate::Lock) -> crate::Lock) -> Self {
+        Self { inner: set(self.inner), runtime: self.runtime }
+    }
+
+    /// Length of the lease; 30 s by default.
+    pub fn ttl(self, ttl: Duration) -> Self {
+        self.map(|lock| lock.ttl(ttl))
+    }
+
+    /// Whether the lease is renewed while the guard lives (the default), or fixed.
+    pub fn renew(self, renew: bool) -> Self {
+        self.map(|lock| lock.renew(renew))
+    }
+
+    /// Sets any option by its name in the [table](crate::options::TABLE).
+    pub fn option(self, name: &str, value: impl Into<Value>) -> Self {
+        self.map(|lock| lock.option(name, value))
+    }
+
+    /// Waits for the lock, for ever or as long as the option `wait` says.
+    pub fn acquire(&self) -> Result<Guard> {
+        let guard = self.runtime.run(self.inner.acquire())??;
+        Ok(self.guard(guard))
+    }
+
+    /// Waits for the lock at most this long; then fails with `timeout`.
+    pub fn acquire_within(&self, wait: Duration) -> Result<Guard> {
+        let guard = self.runtime.run(self.inner.acquire_within(wait))??;
+        Ok(self.guard(guard))
+    }
+
+    /// Asks once: `None` if somebody else holds the lock or waits for it.
+    pub fn try_acquire(&self) -> Result<Option<Guard>> {
+        let guard = self.runtime.run(self.inner.try_acquire())??;
+        Ok(guard.map(|guard| self.guard(guard)))
+    }
+
+    /// Runs `body` under the lock. If the lock was lost meanwhile, the answer is an error with code `lost`; the body can
+    /// look at its claim to learn it earlier.
+    pub fn with<T>(&self, body: impl FnOnce(&Claim) -> T) -> Result<T> {
+        let guard = self.acquire()?;
+        let value = body(&guard);
+        let held = guard.check();
+        let _ = guard.release();
+        held.map(|()| value)
+    }
+
+    /// Who holds the lock and who waits for it.
+    pub fn inspect(&self) -> Result<State> {
+        self.runtime.run(self.inner.inspect())?
+    }
+
+    fn guard(&self, inner: crate::Guard) -> Guard {
+        Guard { inner, runtime: self.runtime.clone() }
+    }
+}
+
+/// The local proof of a hold, for threads. Dropping it frees the lock in the background.
+#[must_use = "dropping a guard frees its lock"]
+pub struct Guard {
+    inner: crate::Guard,
+    runtime: Arc<InlineRuntime>,
+}
+
+impl Guard {
+    /// Pushes the end of the lease to at least now + `ttl`; see [`fencelock::Guard::extend`](crate::Guard::extend).
+    pub fn extend(&self, ttl: Duration) -> Result<()> {
+        self.runtime.run(self.inner.extend(ttl))?
+    }
+
+    /// Frees the lock and tells how that went.
+    pub fn release(self) -> Released {
+        // Refused only inside an async runtime; then the guard is dropped, which frees the lock in the background.
+        self.runtime.run(self.inner.release()).unwrap_or(Released::Unconfirmed)
+    }
+}
+
+impl std::ops::Deref for Guard {
+    type Target = Claim;
+
+    fn deref(&self) -> &Claim {
+        &self.inner
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}
+
+impl fmt::Debug for Lock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}
+
+impl fmt::Debug for Guard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}

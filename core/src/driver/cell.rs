@@ -1,0 +1,137 @@
+//! The model of a cell: what reading and compare-and-set mean, as pure functions over one cell's record.
+//!
+//! Memory, SQLite and the simulator run these very functions; the scripts on Redis say the same again, and are tied to
+//! them by random changes, answer by answer.
+
+use crate::port::limits::{TOMBSTONE_LIFE, TRAIL};
+use crate::port::{Cell, Change, Look, Mark, Swap, Version};
+
+/// A cell and its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CellRecord {
+    /// What is told of it.
+    pub cell: Cell,
+    /// The moment from which on it counts as absent, in µs; `u64::MAX`: never.
+    pub ends: u64,
+}
+
+/// What is there at `now`.
+pub fn look(record: Option<&CellRecord>, now: u64) -> Look {
+    let record = record.filter(|record| now < record.ends);
+    Look { cell: record.map(|record| record.cell.clone()), clock: now }
+}
+
+/// Carries a change out, if what is there at `now` has the version it expects.
+pub fn swap(record: &mut Option<CellRecord>, change: &Change, now: u64) -> Swap {
+    let present = look(record.as_ref(), now);
+    let version = present.version();
+    if version != change.expected && !mutant!(SwapWithoutVersionCheck) {
+        return Swap::Other(present);
+    }
+    let last = version.map_or(0, Version::get);
+    let next = if mutant!(BareCounterVersion) { last + 1 } else { now.max(last + 1) };
+    let made = Version::new(next);
+    if change.value.is_none() && mutant!(DeletionForgotten) {
+        *record = None;
+        return Swap::Done { version: made, since: now };
+    }
+    let mut trail = vec![Mark { version: made, writer: change.writer }];
+    trail.extend(present.cell.into_iter().flat_map(|cell| cell.trail));
+    trail.truncate(if mutant!(TrailForgotten) { 1 } else { TRAIL });
+    let end = |from: u64, life: std::time::Duration| {
+        from.saturating_add(u64::try_from(life.as_micros()).unwrap_or(u64::MAX))
+    };
+    // Where the counter is ahead of the clock, it is kept until the clock has passed it.
+    let ends = change.life().map_or(u64::MAX, |life| end(now, life).max(end(next, TOMBSTONE_LIFE)));
+    *record =
+        Some(CellRecord { cell: Cell { value: change.value.clone(), since: now, trail }, ends });
+    Swap::Done { version: made, since: now }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::port::{CellKey, Family, OwnerId, Untold};
+
+    const MINUTE: u64 = 60_000_000;
+
+    fn writer(number: u8) -> OwnerId {
+        OwnerId::parse(&format!("{number:032x}")).unwrap()
+    }
+
+    fn change(expected: Option<Version>, value: Option<&str>, by: u8) -> Change {
+        let key = CellKey::new(Family::Version, "x");
+        Change { key, expected, writer: writer(by), value: value.map(Arc::from), keep: None }
+    }
+
+    fn done(record: &mut Option<CellRecord>, change: &Change, now: u64) -> Version {
+        match swap(record, change, now) {
+            Swap::Done { version, .. } => version,
+            Swap::Other(look) => panic!("{change:?} met {look:?}"),
+        }
+    }
+
+    #[test]
+    fn only_the_expected_version_is_replaced() {
+        let mut record = None;
+        let first = done(&mut record, &change(None, Some("1"), 1), 100);
+        assert!(matches!(swap(&mut record, &change(None, Some("2"), 2), 101), Swap::Other(_)));
+        let second = done(&mut record, &change(Some(first), Some("2"), 2), 102);
+        assert!(matches!(
+            swap(&mut record, &change(Some(first), Some("3"), 3), 103),
+            Swap::Other(_)
+        ));
+        assert!(second > first);
+        assert_eq!(look(record.as_ref(), 104).value(), Some("2"));
+    }
+
+    #[test]
+    fn versions_rise_whatever_the_clock_does() {
+        let mut record = None;
+        let first = done(&mut record, &change(None, Some("1"), 1), 1000);
+        let second = done(&mut record, &change(Some(first), Some("2"), 1), 500);
+        assert_eq!(second.get(), 1001);
+        let gone = done(&mut record, &change(Some(second), None, 1), 400);
+        let look = look(record.as_ref(), 400 + MINUTE);
+        assert_eq!((look.version(), look.value()), (Some(gone), None));
+        // Forgotten only when the clock has passed all of them.
+        let end = record.as_ref().unwrap().ends;
+        assert_eq!(end, gone.get() + MINUTE);
+        let anew = done(&mut record, &change(None, Some("4"), 1), end);
+        assert!(anew > gone);
+    }
+
+    #[test]
+    fn what_is_kept_for_ever_has_no_end() {
+        let mut record = None;
+        done(&mut record, &change(None, Some("1"), 1), 0);
+        assert_eq!(record.as_ref().unwrap().ends, u64::MAX);
+        let keep = Some(Duration::from_hours(1));
+        let mut short = None;
+        done(&mut short, &Change { keep, ..change(None, Some("1"), 1) }, 7);
+        assert!(look(short.as_ref(), 7 + 60 * MINUTE - 1).cell.is_some());
+        assert!(look(short.as_ref(), 7 + 60 * MINUTE).cell.is_none());
+    }
+
+    #[test]
+    fn the_trail_tells_what_became_of_a_change() {
+        let mut record = None;
+        let mut versions = vec![done(&mut record, &change(None, Some(""), 0), 10)];
+        for by in 1..20 {
+            let last = versions.last().copied();
+            versions.push(done(&mut record, &change(last, Some(""), by), 10 + u64::from(by)));
+        }
+        let cell = &record.as_ref().unwrap().cell;
+        assert_eq!(cell.trail.len(), TRAIL);
+        assert_eq!(cell.fate(Some(versions[17]), writer(18)), Ok(Some(versions[18])));
+        assert_eq!(cell.fate(Some(versions[17]), writer(99)), Ok(None));
+        assert_eq!(cell.fate(Some(versions[3]), writer(99)), Err(Untold));
+        assert_eq!(cell.fate(Some(versions[3]), writer(4)), Ok(Some(versions[4])));
+        assert_eq!(cell.fate(None, writer(0)), Err(Untold));
+        // Nobody's earlier change counts for a later one.
+        assert_eq!(cell.fate(Some(versions[18]), writer(18)), Ok(None));
+    }
+}

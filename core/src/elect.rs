@@ -1,0 +1,215 @@
+//! Leader election: one leader at a time, over the lock of the same name.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::client::Client;
+use crate::error::Result;
+use crate::fence::Token;
+use crate::guard::{Claim, Guard, Pending};
+use crate::lock::Lock;
+use crate::options::Options;
+use crate::port::Instant;
+use crate::released::Released;
+
+/// An election, made by [`Client::elect`]. Whoever campaigns waits in order; the leader leads until it resigns, its
+/// process ends, or it cannot renew its lease any more.
+///
+/// It is held over the lock of the same name: the leader is its holder, the candidates are its waiters, and who leads is
+/// fenced by the lock's token.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// let client = fencelock::connect("memory:elect").await?;
+/// let election = client.elect("scheduler").label("node-1");
+/// let leadership = election.campaign().await?;
+/// let leader = election.leader().await?.expect("somebody leads");
+/// assert_eq!(leader.token, Some(leadership.token()));
+/// leadership.resign().await.check()?;
+/// assert!(election.leader().await?.is_none());
+/// # Ok::<(), fencelock::Error>(()) }).unwrap();
+/// ```
+#[derive(Clone)]
+pub struct Election {
+    client: Client,
+    lock: Lock,
+    /// How often an observer looks.
+    every: Duration,
+}
+
+/// Who leads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Leader {
+    /// Its fencing token; `None` if it is not fencelock's.
+    pub token: Option<Token>,
+    /// What it said of itself, as JSON: host, process, label.
+    pub info: Arc<str>,
+}
+
+impl Election {
+    pub(crate) fn new(client: Client, name: &str) -> Self {
+        let Options { observe, .. } = *client.options();
+        // A leader leads for as long as it can, and candidates come in order.
+        let lock = client.lock(name).renew(true).endless().fair(true).local(0);
+        Self { client, lock, every: observe }
+    }
+
+    fn map(self, set: impl FnOnce(Lock) -> Lock) -> Self {
+        Self { lock: set(self.lock), ..self }
+    }
+
+    /// How soon after the leader's end the next one leads, at most; 30 s by default.
+    pub fn ttl(self, ttl: Duration) -> Self {
+        self.map(|lock| lock.ttl(ttl))
+    }
+
+    /// A word for those who observe.
+    pub fn label(self, label: impl Into<String>) -> Self {
+        self.map(|lock| lock.label(label))
+    }
+
+    /// Sets any option by its name in the [table](crate::options::TABLE).
+    pub fn option(self, name: &str, value: impl Into<Value>) -> Self {
+        let mut changed = self.map(|lock| lock.option(name, value));
+        changed.every = changed.lock.options().observe;
+        changed
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        self.lock.name()
+    }
+
+    /// Waits until this candidate leads, for ever or as long as the option `wait` says.
+    pub fn campaign(&self) -> Pending<Leadership> {
+        let acquire = self.lock.acquire();
+        Pending::new(async move { acquire.await.map(Leadership) })
+    }
+
+    /// Leads if nobody else does or stands for it.
+    pub fn try_campaign(&self) -> Pending<Option<Leadership>> {
+        let acquire = self.lock.try_acquire();
+        Pending::new(async move { Ok(acquire.await?.map(Leadership)) })
+    }
+
+    /// Who leads now.
+    pub async fn leader(&self) -> Result<Option<Leader>> {
+        let holders = self.lock.inspect().await?.holders;
+        Ok(holders
+            .into_iter()
+            .next()
+            .map(|holder| Leader { token: holder.token, info: holder.info }))
+    }
+
+    /// Follows who leads.
+    pub fn observe(&self) -> Observer {
+        self.observe_after(None)
+    }
+
+    /// The same, by somebody who has seen this before.
+    pub(crate) fn observe_after(&self, seen: Seen) -> Observer {
+        Observer { election: self.clone(), seen, next: Instant::default() }
+    }
+}
+
+/// The office of a leader. Dropping it gives it up in the background; [`Leadership::resign`] waits for the answer.
+///
+/// Token, deadline and loss are those of any guard: [`Claim::is_held`] says whether it still leads at this very moment.
+#[derive(Debug)]
+#[must_use = "dropping a leadership gives it up"]
+pub struct Leadership(Guard);
+
+impl Leadership {
+    /// A look at this leadership for somebody else.
+    pub fn claim(&self) -> Claim {
+        self.0.claim()
+    }
+
+    /// Gives the leadership up; the next candidate leads.
+    pub async fn resign(self) -> Released {
+        self.0.release().await
+    }
+
+    /// Calls `act` once if the leadership is lost; not if it is given up.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn on_lost(&self, act: impl FnOnce() + Send + 'static) {
+        let claim = self.claim();
+        let ended = async move { claim.ended().await.then(act).unwrap_or_default() };
+        self.0.runtime().spawn(Box::pin(ended));
+    }
+
+    /// Calls `act` once if the leadership is lost; not if it is given up.
+    #[cfg(target_arch = "wasm32")]
+    pub fn on_lost(&self, act: impl FnOnce() + 'static) {
+        let claim = self.claim();
+        let ended = async move { claim.ended().await.then(act).unwrap_or_default() };
+        self.0.runtime().spawn(Box::pin(ended));
+    }
+
+    pub(crate) fn into_guard(self) -> Guard {
+        self.0
+    }
+}
+
+impl std::ops::Deref for Leadership {
+    type Target = Claim;
+
+    fn deref(&self) -> &Claim {
+        &self.0
+    }
+}
+
+/// What an observer has told: nothing yet, that nobody leads, or who does.
+pub(crate) type Seen = Option<Option<Leader>>;
+
+/// Follows who leads in an election, made by [`Election::observe`].
+#[derive(Debug)]
+pub struct Observer {
+    election: Election,
+    /// What was told last.
+    seen: Seen,
+    /// Not looked at before.
+    next: Instant,
+}
+
+impl Observer {
+    /// Who leads: at once at first, then whenever that has changed, at most one `observe` later. A leader that came and
+    /// went in between is not told. While the store cannot be reached, it goes on looking.
+    pub async fn changed(&mut self) -> Result<Option<Leader>> {
+        let runtime = self.election.client.core().runtime.clone();
+        loop {
+            runtime.sleep_until(self.next).await;
+            self.next = runtime.now() + self.election.every;
+            match self.election.leader().await {
+                Ok(_) if self.seen.is_some() && mutant!(ObserverGoesByFirstLook) => {}
+                Ok(leader) if self.seen.as_ref() != Some(&leader) => {
+                    self.seen = Some(leader.clone());
+                    return Ok(leader);
+                }
+                Err(error) if !error.retryable() => return Err(error),
+                Ok(_) | Err(_) => {}
+            }
+        }
+    }
+
+    /// Calls `told` with every change, for as long as it answers true.
+    pub async fn each(mut self, mut told: impl FnMut(Option<&Leader>) -> bool) -> Result<()> {
+        while told(self.changed().await?.as_ref()) {}
+        Ok(())
+    }
+
+    /// Which token was told last, without looking.
+    pub fn last(&self) -> Option<&Leader> {
+        self.seen.as_ref()?.as_ref()
+    }
+}
+
+impl fmt::Debug for Election {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Election").field("lock", &self.lock).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,43 @@
+//! Operations on elections.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::held::Held;
+use super::{Facade, Named, Shared, Work, with_options};
+use crate::elect::{Election, Seen};
+
+impl Facade {
+    fn election(&self, name: &str, options: Named) -> Election {
+        let election = self.client.elect(name);
+        with_options(election, options, Election::option)
+    }
+
+    pub(super) fn campaign(&self, name: &str, options: Named) -> Work {
+        let (election, shared) = (self.election(name, options), Arc::downgrade(&self.shared));
+        Box::pin(async move {
+            let leads = election.campaign().await?.into_guard();
+            Shared::keep(&shared, Held::Guard(leads))
+        })
+    }
+
+    pub(super) fn try_campaign(&self, name: &str, options: Named) -> Work {
+        let (election, shared) = (self.election(name, options), Arc::downgrade(&self.shared));
+        Box::pin(async move {
+            let leads = election.try_campaign().await?;
+            let leads = leads.map(|leads| Held::Guard(leads.into_guard()));
+            leads.map_or(Ok(Value::Null), |leads| Shared::keep(&shared, leads))
+        })
+    }
+
+    pub(super) fn leader(&self, name: &str) -> Work {
+        let election = self.client.elect(name);
+        Box::pin(async move { Ok(json!(election.leader().await?)) })
+    }
+
+    pub(super) fn observe(&self, name: &str, options: Named, seen: Seen) -> Work {
+        let mut observer = self.election(name, options).observe_after(seen);
+        Box::pin(async move { Ok(json!(observer.changed().await?)) })
+    }
+}

@@ -1,0 +1,49 @@
+//! Operations on scheduled jobs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::held::Held;
+use super::{Facade, Named, Shared, Work, with_options};
+
+impl Facade {
+    pub(super) fn start_job(
+        &self,
+        name: &str,
+        period: f64,
+        at: Option<f64>,
+        options: Named,
+    ) -> Work {
+        let shared = Arc::downgrade(&self.shared);
+        let job = self.client.job(name, time(period));
+        let job = with_options(job, options, crate::Job::option);
+        let job = match at {
+            Some(at) => job.at(time(at)),
+            None => job,
+        };
+        Box::pin(async move {
+            let run = job.start().await?.map(Held::Run);
+            run.map_or(Ok(Value::Null), |run| Shared::keep(&shared, run))
+        })
+    }
+
+    pub(super) fn end_job(&self, guard: u64, succeeded: bool) -> Work {
+        let run = self.take(guard, Held::run);
+        Box::pin(async move {
+            let run = run?;
+            Ok(json!(if succeeded { run.succeed().await } else { run.fail().await }))
+        })
+    }
+
+    pub(super) fn inspect_job(&self, name: &str, period: f64) -> Work {
+        let job = self.client.job(name, time(period));
+        Box::pin(async move { Ok(json!(job.inspect().await?)) })
+    }
+}
+
+/// A time in milliseconds. One that is none is refused as zero.
+fn time(millis: f64) -> Duration {
+    Duration::try_from_secs_f64(millis / 1000.0).unwrap_or_default()
+}

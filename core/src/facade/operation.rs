@@ -1,0 +1,176 @@
+//! What a binding can ask for.
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
+
+use crate::elect::Seen;
+
+/// Something a binding asks for. Times are in milliseconds.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Operation {
+    /// Wait for a lock. Completes with a [`Granted`].
+    Acquire {
+        /// The lock.
+        name: String,
+        /// Options by name.
+        #[serde(default)]
+        options: Map<String, Value>,
+    },
+    /// Ask once. Completes with a [`Granted`] or null.
+    TryAcquire {
+        /// The lock.
+        name: String,
+        /// Options by name.
+        #[serde(default)]
+        options: Map<String, Value>,
+    },
+    /// Give a guard back, or resign. Completes with a [`Released`](crate::Released).
+    Release {
+        /// The guard's number.
+        guard: u64,
+    },
+    /// Push the end of a guard's lease. Completes with null.
+    Extend {
+        /// The guard's number.
+        guard: u64,
+        /// The lease from now on, in milliseconds.
+        ttl: f64,
+    },
+    /// Completes with null when the guard is lost, with the error `not_held` when it was given back before that.
+    Lost {
+        /// The guard's number.
+        guard: u64,
+    },
+    /// Who holds a lock and who waits. Completes with the state.
+    Inspect {
+        /// The lock.
+        name: String,
+        /// Options by name.
+        #[serde(default)]
+        options: Map<String, Value>,
+    },
+    /// The names of the locks the store knows. Completes with a list.
+    Names {
+        /// How they begin.
+        prefix: String,
+    },
+    /// Disconnect. Completes with null.
+    Close,
+    /// The value and its version. Completes with `{"value", "version"}` or null.
+    ReadVersion {
+        /// Its name.
+        name: String,
+        /// Options by name.
+        #[serde(default)]
+        options: Map<String, Value>,
+    },
+    /// Write if the version is the one expected. Completes with `{"done": version}`, or `{"changed": what is there}`.
+    CompareAndSet {
+        /// Its name.
+        name: String,
+        /// Options by name.
+        #[serde(default)]
+        options: Map<String, Value>,
+        /// The version; without it there must be no value.
+        #[serde(default)]
+        expected: Option<u64>,
+        /// The new value.
+        value: Value,
+    },
+    /// Delete if the version is the one expected. Completes as [`Operation::CompareAndSet`].
+    DeleteVersion {
+        /// Its name.
+        name: String,
+        /// The version.
+        expected: u64,
+    },
+    /// What an update does after so many tries that came too late: completes with null after a short random pause, or
+    /// with the error `conflict` when there were too many.
+    BackOff {
+        /// The value's name.
+        name: String,
+        /// Options by name.
+        #[serde(default)]
+        options: Map<String, Value>,
+        /// How often it was tried.
+        tries: u32,
+    },
+    /// Start the run that is due. Completes with a [`Granted`] or null.
+    StartJob {
+        /// The job.
+        name: String,
+        /// Its period.
+        period: f64,
+        /// The scheduler's own instant, since 1970.
+        #[serde(default)]
+        at: Option<f64>,
+        /// Options by name.
+        #[serde(default)]
+        options: Map<String, Value>,
+    },
+    /// Say how a run ended. Completes with a [`Released`](crate::Released).
+    EndJob {
+        /// The run's number.
+        guard: u64,
+        /// Whether it has succeeded.
+        succeeded: bool,
+    },
+    /// The last run. Completes with a [`JobState`](crate::JobState) or null.
+    InspectJob {
+        /// The job.
+        name: String,
+        /// Its period.
+        period: f64,
+    },
+    /// Wait until this candidate leads. Completes with a [`Granted`].
+    Campaign {
+        /// The election.
+        name: String,
+        /// Options by name.
+        #[serde(default)]
+        options: Map<String, Value>,
+    },
+    /// Lead if nobody else does. Completes with a [`Granted`] or null.
+    TryCampaign {
+        /// The election.
+        name: String,
+        /// Options by name.
+        #[serde(default)]
+        options: Map<String, Value>,
+    },
+    /// Who leads. Completes with a [`Leader`](crate::Leader) or null.
+    Leader {
+        /// The election.
+        name: String,
+    },
+    /// Wait until another one leads than the one who was seen last. Completes with a [`Leader`](crate::Leader) or null.
+    Observe {
+        /// The election.
+        name: String,
+        /// Options by name.
+        #[serde(default)]
+        options: Map<String, Value>,
+        /// What the last one completed with; without it, the answer comes at once.
+        #[serde(default, deserialize_with = "given")]
+        seen: Seen,
+    },
+}
+
+/// Null is a value here: nobody leads.
+fn given<'de, D: Deserializer<'de>>(from: D) -> Result<Seen, D::Error> {
+    Option::deserialize(from).map(Some)
+}
+
+/// What an acquire, a start or a campaign completes with.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Granted {
+    /// The guard's number, for release, extend and lost.
+    pub guard: u64,
+    /// The fencing token.
+    pub token: u64,
+    /// Of a job's run: its scheduled instant, in milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instant: Option<f64>,
+}

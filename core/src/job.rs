@@ -1,0 +1,266 @@
+//! Scheduled jobs: at most one run in each period, whoever asks for it.
+
+use std::fmt;
+use std::future::Future;
+use std::time::Duration;
+
+use futures_util::future::{Either, select};
+use serde_json::Value;
+
+use crate::algorithm::{Begun, Ending, JobTerms, Local, Schedule};
+pub use crate::algorithm::{JobState, Status};
+use crate::client::Client;
+use crate::error::{Error, Result};
+use crate::guard::{Claim, Pending};
+use crate::options::{Options, check_name};
+use crate::port::{CellKey, Family};
+use crate::released::Released;
+
+/// The shortest and longest period.
+const PERIODS: (Duration, Duration) =
+    (Duration::from_millis(10), Duration::from_hours(24 * 366 * 10));
+
+/// A scheduled job, made by [`Client::job`]. Every process of the fleet asks for a run when its own schedule says so; one
+/// of them gets it.
+///
+/// A run is named by its *scheduled instant*, the multiple of the period (counted from 1970, UTC) that is nearest to the
+/// store's clock, so that timers that fire a little early or late, and clocks that disagree, mean the same run. It starts
+/// only if its instant is later than that of the last run, and that one is over. A run that died is not run again, unless
+/// `retry_dead` says so: it may have done its work.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// use std::time::Duration;
+/// let client = fencelock::connect("memory:job").await?;
+/// let nightly = client.job("nightly", Duration::from_hours(24));
+/// let body = async |token| { println!("cleaning up under token {token}"); Ok::<_, std::io::Error>(()) };
+/// let ran = nightly.with(|run| body(run.token())).await?;
+/// assert!(ran.is_some());
+/// let again = nightly.with(|run| body(run.token())).await?;
+/// assert!(again.is_none(), "once a night is enough");
+/// # Ok::<(), fencelock::Error>(()) }).unwrap();
+/// ```
+#[derive(Clone)]
+pub struct Job {
+    client: Client,
+    key: CellKey,
+    period: Duration,
+    at: Option<Duration>,
+    options: Options,
+    /// The first mistake made in setting it up.
+    mistake: Option<Error>,
+}
+
+impl Job {
+    pub(crate) fn new(client: Client, name: &str, period: Duration) -> Self {
+        let options = client.options().clone();
+        let mut mistake = check_name(name).err();
+        if period < PERIODS.0 || period > PERIODS.1 {
+            let shown = humantime::format_duration(period);
+            let message = format!("a job's period must be between 10 ms and 10 years, not {shown}");
+            mistake.get_or_insert(Error::invalid("period", message));
+        }
+        let key = CellKey::new(Family::Job, name);
+        Self { client, key, period, at: None, options, mistake }
+    }
+
+    /// Names the run by this instant of the scheduler's own, as the time since 1970 (UTC), instead of the multiple of the
+    /// period that is nearest to the store's clock.
+    pub fn at(mut self, instant: Duration) -> Self {
+        self.at = Some(instant);
+        self
+    }
+
+    /// How long after its last sign of life a run counts as dead; 30 s by default. Signs are given at a third of it.
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        self.options.ttl = ttl;
+        self
+    }
+
+    /// The shortest time from the start of a run to the next one's, however soon it ends.
+    pub fn at_least_for(mut self, time: Duration) -> Self {
+        self.options.at_least_for = Some(time);
+        self
+    }
+
+    /// The longest a run may take; then it is lost.
+    pub fn at_most_for(mut self, time: Duration) -> Self {
+        self.options.at_most_for = Some(time);
+        self
+    }
+
+    /// Whether a run that died without an end may be run again, for the same instant.
+    pub fn retry_dead(mut self, retry: bool) -> Self {
+        self.options.retry_dead = retry;
+        self
+    }
+
+    /// A word for people who look at the run.
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.options.label = label.into();
+        self
+    }
+
+    /// Sets any option by its name in the [table](crate::options::TABLE).
+    pub fn option(mut self, name: &str, value: impl Into<Value>) -> Self {
+        if let Err(mistake) = self.options.set_all([(name, value.into())], false) {
+            self.mistake.get_or_insert(mistake);
+        }
+        self
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.key.name
+    }
+
+    /// Starts the run that is due. `None` if that was started before, by whomever, or the last one still lasts.
+    ///
+    /// Dropping the future takes a run that was started back, as if nobody had asked.
+    pub fn start(&self) -> Pending<Option<Run>> {
+        let job = self.clone();
+        Pending::new(async move {
+            let terms = job.terms()?;
+            let core = job.client.core();
+            let begun = core.start_run(job.key.clone(), terms).await;
+            let begun = begun.map_err(|error| error.with("name", job.name()))?;
+            Ok(begun.map(|begun| {
+                let (hold, token) = (begun.hold.clone(), begun.hold.token);
+                let local = Local { hold, number: 1, token };
+                let claim = Claim::new(core.clone(), local);
+                Run { claim: RunClaim { claim, instant: begun.instant }, begun }
+            }))
+        })
+    }
+
+    /// Runs `body` if a run is due; `None` if it is not. What the body answers decides whether the run succeeded. When the
+    /// run is lost, the body is dropped at its next await, and the answer is an error with code `lost`.
+    pub fn with<T, E, F, B>(
+        &self,
+        body: B,
+    ) -> impl Future<Output = Result<Option<Result<T, E>>>> + use<T, E, F, B>
+    where
+        F: Future<Output = Result<T, E>>,
+        B: FnOnce(RunClaim) -> F,
+    {
+        let start = self.start();
+        async move {
+            let Some(run) = start.await? else { return Ok(None) };
+            let claim = run.claim();
+            let body = std::pin::pin!(body(claim.clone()));
+            let lost = std::pin::pin!(claim.lost());
+            match select(body, lost).await {
+                Either::Left((value, _)) => {
+                    let held = claim.check();
+                    let _ = if value.is_ok() { run.succeed().await } else { run.fail().await };
+                    held.map(|()| Some(value))
+                }
+                Either::Right(((), _)) => {
+                    Err(claim.check().err().unwrap_or_else(|| Error::internal("lost, yet held")))
+                }
+            }
+        }
+    }
+
+    /// The last run, as the store remembers it.
+    pub async fn inspect(&self) -> Result<Option<JobState>> {
+        self.terms()?;
+        self.client.core().job_state(&self.key).await
+    }
+
+    fn terms(&self) -> Result<JobTerms> {
+        if let Some(mistake) = &self.mistake {
+            return Err(mistake.clone());
+        }
+        let options = &self.options;
+        options.check()?;
+        let micros = |at: Duration| u64::try_from(at.as_micros()).unwrap_or(u64::MAX);
+        Ok(JobTerms {
+            schedule: self.at.map_or(Schedule::Every(self.period), |at| Schedule::At(micros(at))),
+            period: self.period,
+            ttl: options.ttl,
+            at_least: options.at_least_for.unwrap_or_default(),
+            at_most: options.at_most_for,
+            retry_dead: options.retry_dead,
+            patience: options.timeout * 2,
+            info: self.client.info(&options.label, &options.metadata),
+        })
+    }
+}
+
+/// A run of a job. Dropping it marks it as failed; [`Run::succeed`] and [`Run::fail`] wait for the answer.
+#[must_use = "dropping a run marks it as failed"]
+pub struct Run {
+    claim: RunClaim,
+    begun: Begun,
+}
+
+/// A look at a run that may outlive it and be cloned.
+#[derive(Clone, Debug)]
+pub struct RunClaim {
+    claim: Claim,
+    instant: u64,
+}
+
+impl RunClaim {
+    /// The scheduled instant, as the time since 1970 (UTC).
+    pub fn instant(&self) -> Duration {
+        Duration::from_micros(self.instant)
+    }
+}
+
+/// Token, deadline and loss are those of any guard.
+impl std::ops::Deref for RunClaim {
+    type Target = Claim;
+
+    fn deref(&self) -> &Claim {
+        &self.claim
+    }
+}
+
+impl Run {
+    /// A look at this run for somebody else: a task that writes, a signal that fires when the run is lost.
+    pub fn claim(&self) -> RunClaim {
+        self.claim.clone()
+    }
+
+    /// Marks the run as succeeded and tells how that went. `AlreadyLost`: it counted as dead before. A store that does not
+    /// answer is asked again until the run's lease ends.
+    pub async fn succeed(self) -> Released {
+        self.begun.end(Ending::Succeeded).await
+    }
+
+    /// Leaves the run to others, as if it had not begun.
+    pub(crate) fn take_back(self) {
+        self.begun.take_back();
+    }
+
+    /// Marks the run as failed.
+    pub async fn fail(self) -> Released {
+        self.begun.end(Ending::Failed).await
+    }
+}
+
+impl std::ops::Deref for Run {
+    type Target = RunClaim;
+
+    fn deref(&self) -> &RunClaim {
+        &self.claim
+    }
+}
+
+impl fmt::Debug for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Job")
+            .field("name", &self.name())
+            .field("period", &self.period)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.claim.fmt(f)
+    }
+}

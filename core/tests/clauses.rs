@@ -1,0 +1,295 @@
+//! Clauses that random worlds meet too rarely, each with a world of its own in virtual time: it keeps what is promised as
+//! it stands, and fails with the clause broken.
+#![cfg(all(feature = "sim", feature = "mutants"))]
+#![allow(missing_docs)]
+
+mod wire;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use fencelock::driver::memory::Memory;
+use fencelock::mutation::{Mutant, activate};
+use fencelock::port::{
+    Action, LeaseStore, LockKey, Mode, Notice, Outcome, OwnerId, Runtime, Step, Take,
+};
+use fencelock::runtime::sim::{Sim, SimNode};
+use fencelock::{Client, Guard, Token};
+
+use self::wire::Wire;
+
+const MS: Duration = Duration::from_millis(1);
+const S: Duration = Duration::from_secs(1);
+
+/// A world with one store.
+struct World {
+    sim: Sim,
+    node: Arc<SimNode>,
+    memory: Memory,
+}
+
+impl World {
+    async fn sleep(&self, time: Duration) {
+        self.node.sleep_until(self.node.now() + time).await;
+    }
+
+    async fn client(&self) -> Client {
+        self.wired().await.0
+    }
+
+    /// A client whose line to the store can be tampered with.
+    async fn wired(&self) -> (Client, Wire) {
+        let wire = Wire::of(self.memory.store(self.node.clone()));
+        let builder = Client::builder().runtime(self.node.clone());
+        (builder.store(wire.clone()).await.expect("memory connects"), wire)
+    }
+
+    /// Sets an acquire off.
+    fn start(&self, work: impl Future<Output = fencelock::Result<Guard>> + Send + 'static) -> Won {
+        let (sender, won) = futures_channel::oneshot::channel();
+        self.node.spawn(Box::pin(async move {
+            let _ = sender.send(work.await.expect("it is granted"));
+        }));
+        won
+    }
+
+    /// Steps by hand, as a client that does nothing by itself.
+    async fn bare(&self) -> Bare {
+        let store = self.memory.store(self.node.clone());
+        store.listen(Arc::new(|_| {})).await.expect("memory listens");
+        Bare { store, node: self.node.clone() }
+    }
+}
+
+type Won = futures_channel::oneshot::Receiver<Guard>;
+
+struct Bare {
+    store: fencelock::driver::memory::MemoryStore,
+    node: Arc<SimNode>,
+}
+
+impl Bare {
+    async fn ask(&self, owner: OwnerId, action: Action) -> Outcome {
+        let kind = Mode::Exclusive.kind();
+        let step = Step { lock: LockKey::new("x"), owner, kind, action };
+        self.store.step(&[step]).await.remove(0).expect("memory answers")
+    }
+
+    async fn take(&self, wait: bool) -> (OwnerId, Outcome) {
+        let owner = OwnerId::draw(&*self.node);
+        let take = Take {
+            mode: Mode::Exclusive,
+            limit: 1,
+            ttl: 20 * S,
+            wait,
+            block: 1,
+            floor: Token::default(),
+            info: "{}".into(),
+        };
+        (owner, self.ask(owner, Action::Take(take)).await)
+    }
+
+    async fn open(&self, owner: OwnerId) {
+        let freed = self.ask(owner, Action::Free { open: true }).await;
+        assert_eq!(freed, Outcome::Freed);
+    }
+}
+
+fn check(holds: bool, why: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(why()) }
+}
+
+/// After a gap in the notices every ticket is refreshed at once, not at its ordinary time.
+async fn gap(world: &World) -> Result<(), String> {
+    let (one, (two, wire)) = (world.client().await, world.wired().await);
+    let guard = one.lock("x").acquire().await.expect("it is free");
+    let won = world.start(two.lock("x").acquire());
+    world.sleep(100 * MS).await;
+    wire.deafen(true);
+    guard.release().await.check().expect("it was held");
+    wire.deafen(false);
+    wire.tell(Notice::Gap);
+    let asked = world.node.now();
+    drop(won.await.expect("the task ends"));
+    let took = world.node.now().since(asked);
+    check(took < 10 * MS, || format!("the grant was found after {took:?}"))
+}
+
+/// A push that comes when most of its grant is over is renewed before it is believed.
+async fn late_push(world: &World) -> Result<(), String> {
+    let (one, (two, wire)) = (world.client().await, world.wired().await);
+    let guard = one.lock("x").acquire().await.expect("it is free");
+    let won = world.start(two.lock("x").ttl(400 * MS).acquire());
+    world.sleep(10 * MS).await;
+    wire.lose_refreshes(true);
+    world.sleep(260 * MS).await;
+    guard.release().await.check().expect("it was held");
+    wire.lose_refreshes(false);
+    let left = won.await.expect("the task ends").remaining();
+    check(left > 300 * MS, || format!("it begins with {left:?} of 400 ms"))
+}
+
+/// A fixed lease begins whole, also after a push.
+async fn fixed(world: &World) -> Result<(), String> {
+    let (one, two) = (world.client().await, world.client().await);
+    let guard = one.lock("x").acquire().await.expect("it is free");
+    let won = world.start(two.lock("x").renew(false).ttl(2 * S).acquire());
+    world.sleep(300 * MS).await;
+    guard.release().await.check().expect("it was held");
+    let left = won.await.expect("the task ends").remaining();
+    check(left > 1950 * MS, || format!("it begins with {left:?} of 2 s"))
+}
+
+/// A hold that was pushed for 5 s and goes round inside is renewed in time, whatever its holders ask for.
+async fn pushed_then_passed(world: &World) -> Result<(), String> {
+    let (one, two) = (world.client().await, world.client().await);
+    let guard = one.lock("x").acquire().await.expect("it is free");
+    let (first, second) = (two.lock("x").acquire(), two.lock("x").max_hold(60 * S).acquire());
+    let first = world.start(first);
+    world.sleep(MS).await;
+    let second = world.start(second);
+    world.sleep(MS).await;
+    guard.release().await.check().expect("it was held");
+    first.await.expect("the task ends").release().await.check().expect("it was held");
+    let guard = second.await.expect("the task ends");
+    world.sleep(20 * S).await;
+    check(guard.is_held(), || "it was lost though the store answered".to_owned())
+}
+
+/// Whoever has had its time makes room at once.
+async fn capped(world: &World) -> Result<(), String> {
+    let (one, two) = (world.client().await, world.client().await);
+    let _guard = one.lock("x").max_hold(2 * S).acquire().await.expect("it is free");
+    let asked = world.node.now();
+    let _next = two.lock("x").acquire().await.expect("it is granted");
+    let took = world.node.now().since(asked);
+    check(took < 2100 * MS, || format!("the next one got it after {took:?}"))
+}
+
+/// A holder that is not ours tells nobody: the head looks again soon.
+async fn foreign(world: &World) -> Result<(), String> {
+    let (one, (two, wire)) = (world.client().await, world.wired().await);
+    wire.deafen(true);
+    wire.estrange(true);
+    let guard = one.lock("x").acquire().await.expect("it is free");
+    let won = world.start(two.lock("x").acquire());
+    world.sleep(100 * MS).await;
+    guard.release().await.check().expect("it was held");
+    let asked = world.node.now();
+    drop(won.await.expect("the task ends"));
+    let took = world.node.now().since(asked);
+    check(took < 200 * MS, || format!("the free lock was seen after {took:?}"))
+}
+
+/// However many wait inside, another client gets its turn.
+async fn budget(world: &World) -> Result<(), String> {
+    let (one, two) = (world.client().await, world.client().await);
+    let over = Arc::new(AtomicBool::new(false));
+    for _ in 0..3 {
+        let (lock, over, node) = (one.lock("x"), over.clone(), world.node.clone());
+        world.node.spawn(Box::pin(async move {
+            while !over.load(Ordering::Relaxed) {
+                let guard = lock.acquire().await.expect("it is granted");
+                node.sleep_until(node.now() + MS).await;
+                guard.release().await.check().expect("it was held");
+            }
+        }));
+    }
+    world.sleep(5 * MS).await;
+    let asked = world.node.now();
+    let won = two.lock("x").acquire_within(S).await;
+    let took = world.node.now().since(asked);
+    over.store(true, Ordering::Relaxed);
+    drop(won);
+    check(took < 20 * MS, || format!("the other client waited for {took:?}"))
+}
+
+/// A waiter that is silent and unreachable is passed over, though its ticket has not ended.
+async fn unreachable(world: &World) -> Result<(), String> {
+    let client = world.client().await;
+    let guard = client.lock("x").acquire().await.expect("it is free");
+    let dead = world.bare().await;
+    assert!(matches!(dead.take(true).await.1, Outcome::Queued { .. }));
+    drop(dead);
+    let other = world.client().await;
+    let won = world.start(other.lock("x").acquire());
+    world.sleep(2500 * MS).await;
+    let asked = world.node.now();
+    guard.release().await.check().expect("it was held");
+    drop(won.await.expect("the task ends"));
+    let took = world.node.now().since(asked);
+    check(took < 100 * MS, || format!("the next one alive got it after {took:?}"))
+}
+
+/// A lock that was left open is for whoever comes first, but for a second only.
+async fn open_for_a_second(world: &World) -> Result<(), String> {
+    let bare = world.bare().await;
+    let (holder, _) = bare.take(false).await;
+    assert!(matches!(bare.take(true).await.1, Outcome::Queued { .. }));
+    bare.open(holder).await;
+    world.sleep(1100 * MS).await;
+    let (_, late) = bare.take(false).await;
+    check(matches!(late, Outcome::Held { .. }), || format!("past the head: {late:?}"))
+}
+
+/// Nobody is passed over more than twice.
+async fn passed_twice(world: &World) -> Result<(), String> {
+    let bare = world.bare().await;
+    let (mut holder, _) = bare.take(false).await;
+    assert!(matches!(bare.take(true).await.1, Outcome::Queued { .. }));
+    for _ in 0..2 {
+        bare.open(holder).await;
+        let (next, answer) = bare.take(false).await;
+        assert!(matches!(answer, Outcome::Granted { .. }), "{answer:?}");
+        holder = next;
+    }
+    let freed = bare.ask(holder, Action::Free { open: true }).await;
+    assert_eq!(freed, Outcome::Freed);
+    let (_, third) = bare.take(false).await;
+    check(matches!(third, Outcome::Held { .. }), || format!("past the head again: {third:?}"))
+}
+
+/// Runs the world of a clause, with one broken or none.
+fn run(clause: Mutant, broken: Option<Mutant>, seed: u64) -> Result<(), String> {
+    let sim = Sim::new(seed);
+    let node = sim.node(0);
+    let world = World { sim, node, memory: Memory::new() };
+    let work = async {
+        match clause {
+            Mutant::GapIgnored => gap(&world).await,
+            Mutant::ShortRestBelieved => late_push(&world).await,
+            Mutant::FixedLeaseNotRenewedFirst => fixed(&world).await,
+            Mutant::RescheduledByWantedTtl => pushed_then_passed(&world).await,
+            Mutant::MaxHoldKeepsLease => capped(&world).await,
+            Mutant::ForeignHolderNotPolled => foreign(&world).await,
+            Mutant::LocalBudgetIgnored => budget(&world).await,
+            Mutant::UnreachableWaiterServed => unreachable(&world).await,
+            Mutant::OpenWithoutEnd => open_for_a_second(&world).await,
+            Mutant::HeadPassedWithoutEnd => passed_twice(&world).await,
+            _ => Err("it has no world of its own".to_owned()),
+        }
+    };
+    activate(broken);
+    let ended = world.sim.block_on(work);
+    activate(None);
+    ended.unwrap_or_else(|stuck| Err(stuck.to_string()))
+}
+
+#[test]
+fn every_clause_holds() {
+    for clause in Mutant::RARE {
+        for seed in 0..16 {
+            let ended = run(*clause, None, seed);
+            assert_eq!(ended, Ok(()), "the world of {clause:?}, seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn every_broken_clause_is_seen() {
+    for clause in Mutant::RARE {
+        let seen = (0..16).filter(|seed| run(*clause, Some(*clause), *seed).is_err()).count();
+        assert_eq!(seen, 16, "{clause:?} passes unseen");
+    }
+}

@@ -1,0 +1,92 @@
+//! A line to a store that can be tampered with.
+
+use std::sync::{Arc, Mutex};
+
+use fencelock::driver::memory::MemoryStore;
+use fencelock::port::{
+    Action, Answer, Capabilities, Failure, LeaseStore, LockKey, Notice, NoticeSink, Outcome, Step,
+};
+use fencelock::{Code, Error, Result};
+
+#[derive(Clone)]
+pub(crate) struct Wire {
+    store: Arc<MemoryStore>,
+    ways: Arc<Mutex<Ways>>,
+}
+
+#[derive(Default)]
+struct Ways {
+    sink: Option<NoticeSink>,
+    deaf: bool,
+    loses_refreshes: bool,
+    estranges: bool,
+}
+
+impl Wire {
+    pub(crate) fn of(store: MemoryStore) -> Self {
+        Self { store: Arc::new(store), ways: Arc::default() }
+    }
+
+    /// Whether the store's notices are lost.
+    pub(crate) fn deafen(&self, deaf: bool) {
+        self.ways.lock().unwrap().deaf = deaf;
+    }
+
+    /// Whether batches with a Refresh are lost.
+    pub(crate) fn lose_refreshes(&self, loses: bool) {
+        self.ways.lock().unwrap().loses_refreshes = loses;
+    }
+
+    /// Whether every holder seems to be somebody else's, without an end.
+    pub(crate) fn estrange(&self, estranges: bool) {
+        self.ways.lock().unwrap().estranges = estranges;
+    }
+
+    /// Says something in the store's name.
+    pub(crate) fn tell(&self, notice: Notice) {
+        let sink = self.ways.lock().unwrap().sink.clone();
+        sink.expect("the client listens")(notice);
+    }
+}
+
+impl LeaseStore for Wire {
+    fn capabilities(&self) -> Capabilities {
+        self.store.capabilities()
+    }
+
+    async fn step(&self, batch: &[Step]) -> Vec<Answer> {
+        let refreshes = batch.iter().any(|step| matches!(step.action, Action::Refresh { .. }));
+        if refreshes && self.ways.lock().unwrap().loses_refreshes {
+            let lost = || Failure::unknown(Error::new(Code::Unavailable, "lost on purpose"));
+            return batch.iter().map(|_| Err(lost())).collect();
+        }
+        let mut answers = self.store.step(batch).await;
+        if self.ways.lock().unwrap().estranges {
+            for answer in &mut answers {
+                if let Ok(Outcome::Queued { left, foreign, .. }) = answer {
+                    (*left, *foreign) = (None, true);
+                }
+            }
+        }
+        answers
+    }
+
+    async fn listen(&self, sink: NoticeSink) -> Result<()> {
+        self.ways.lock().unwrap().sink = Some(sink.clone());
+        let ways = self.ways.clone();
+        let deliver = move |notice| {
+            if !ways.lock().unwrap().deaf {
+                sink(notice);
+            }
+        };
+        self.store.listen(Arc::new(deliver)).await
+    }
+
+    async fn names(&self, prefix: &str) -> Result<Vec<LockKey>> {
+        self.store.names(prefix).await
+    }
+
+    async fn close(&self) {
+        self.store.close().await;
+    }
+}

@@ -1,0 +1,36 @@
+//! An election: one leader, the next one in order, and somebody who follows who leads.
+//!
+//! `cargo run -p fencelock-examples --bin election`
+
+use fencelock::Leader;
+
+fn shown(leader: Option<&Leader>) -> String {
+    leader.map_or("nobody leads".into(), |leader| format!("{} leads", label(&leader.info)))
+}
+
+/// What a leader is called: what it says of itself is JSON.
+fn label(info: &str) -> &str {
+    info.split_once(r#""label":""#).map_or("?", |(_, rest)| rest.split('"').next().unwrap_or("?"))
+}
+
+#[tokio::main]
+async fn main() -> fencelock::Result<()> {
+    let (one, two) =
+        (fencelock::connect("memory:fleet").await?, fencelock::connect("memory:fleet").await?);
+    let mut observer = two.elect("scheduler").option("observe", "20ms").observe();
+    println!("{}", shown(observer.changed().await?.as_ref()));
+
+    let first = one.elect("scheduler").label("node-1").campaign().await?;
+    println!("{}", shown(observer.changed().await?.as_ref()));
+
+    // The second candidate waits in order, however long that takes.
+    let waits = tokio::spawn(two.elect("scheduler").label("node-2").campaign());
+    first.resign().await.check()?;
+    println!("node-1 has resigned");
+    let second = waits.await.expect("the task does not panic")?;
+    println!("{}", shown(observer.changed().await?.as_ref()));
+    second.on_lost(|| println!("node-2 stops at once"));
+
+    second.resign().await.check()?;
+    Ok(())
+}

@@ -1,0 +1,117 @@
+//! The programs that need a Redis server show what they are there to show.
+#![allow(missing_docs)]
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use fencelock_tests::servers::RedisServer;
+
+fn run(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let words = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{words}{}", String::from_utf8_lossy(&output.stderr));
+    words
+}
+
+/// How many a way of selling sold too many, of a line such as `lock sold 50, oversold 0`.
+fn oversold(words: &str, way: &str) -> u32 {
+    let line = words.lines().find(|line| line.starts_with(way));
+    let line = line.unwrap_or_else(|| panic!("no line of `{way}` in {words}"));
+    let rest = line.split("oversold").nth(1).unwrap_or_default();
+    let number: String =
+        rest.chars().skip_while(|c| *c == ' ').take_while(char::is_ascii_digit).collect();
+    number.parse().unwrap_or_else(|_| panic!("no number in {line}"))
+}
+
+#[test]
+fn inventory_oversells_without_a_lock_only() {
+    let server = RedisServer::start();
+    let words = run(Command::new(env!("CARGO_BIN_EXE_inventory")).arg(server.url().as_str()));
+    assert!(oversold(&words, "no lock") > 0, "{words}");
+    for way in ["lock", "script"] {
+        assert!(words.contains(&format!("{way:8} sold  50, oversold   0")), "{words}");
+    }
+}
+
+#[test]
+fn inventory_in_the_shell_does_the_same() {
+    let server = RedisServer::start();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/inventory/inventory.sh");
+    // The programs of the workspace lie beside each other.
+    let here = std::path::Path::new(env!("CARGO_BIN_EXE_inventory")).parent().unwrap();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = [here.to_owned()].into_iter().chain(std::env::split_paths(&path));
+    let path = std::env::join_paths(path).unwrap();
+    let words = run(Command::new(script).arg(server.url().as_str()).env("PATH", path));
+    assert!(oversold(&words, "no_lock") > 0, "{words}");
+    assert!(words.contains("\nlock sold 10, oversold 0\n"), "{words}");
+    assert!(words.contains("\nscript sold 10, oversold 0\n"), "{words}");
+}
+
+/// A counting server; ended when dropped.
+struct Counter {
+    process: Child,
+    address: String,
+}
+
+impl Counter {
+    fn start(store: &RedisServer) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_counter"));
+        let command = command.args([store.url().as_str(), "0"]).stdout(Stdio::piped());
+        let mut process = command.spawn().expect("it starts");
+        let mut address = String::new();
+        let output = process.stdout.take().expect("its output is a pipe");
+        BufReader::new(output).read_line(&mut address).expect("it tells where it listens");
+        Self { process, address: address.trim().to_owned() }
+    }
+
+    /// A thousand visitors, a hundred at a time.
+    fn visited(&self, page: &str) {
+        let page = format!("{}{page}", self.address);
+        let words = run(Command::new("ab").args(["-q", "-n", "1000", "-c", "100", &page]));
+        assert!(words.contains("Complete requests:      1000\n"), "{words}");
+        assert!(words.contains("Failed requests:        0\n"), "{words}");
+        assert!(!words.contains("Non-2xx responses"), "{words}");
+    }
+
+    fn get(&self, page: &str) -> u64 {
+        use std::io::{Read, Write};
+        let host = self.address.trim_start_matches("http://").trim_end_matches('/');
+        let mut stream = std::net::TcpStream::connect(host).expect("it listens");
+        write!(stream, "GET /{page} HTTP/1.0\r\n\r\n").expect("it reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("it answers");
+        let number = answer.trim().rsplit('\n').next().and_then(|line| line.trim().parse().ok());
+        number.unwrap_or_else(|| panic!("no number in {answer}"))
+    }
+}
+
+impl Drop for Counter {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[test]
+fn counter_counts_a_thousand_visitors_exactly() {
+    let server = RedisServer::start();
+    let counter = Counter::start(&server);
+    counter.visited("");
+    assert_eq!(counter.get("value"), 1000);
+    assert_eq!(counter.get("reset"), 0);
+    counter.visited("unlocked");
+    assert!(counter.get("value") < 1000, "without a lock visitors are lost");
+}
+
+#[test]
+fn two_counters_of_one_number_count_exactly() {
+    let server = RedisServer::start();
+    let counters = [Counter::start(&server), Counter::start(&server)];
+    std::thread::scope(|scope| {
+        for counter in &counters {
+            scope.spawn(|| counter.visited(""));
+        }
+    });
+    assert_eq!(counters[0].get("value"), 2000);
+}

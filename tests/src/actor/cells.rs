@@ -1,0 +1,51 @@
+//! Versions, jobs and elections: calls as operations of the facade.
+
+use fencelock::facade::Operation;
+use fencelock::{Client, Code, Error, Result, Versioned};
+use serde::de::Error as _;
+use serde_json::{Value, json};
+
+use crate::protocol::{Call, Options};
+
+/// The operation a call stands for.
+pub(super) fn operation(call: Call) -> Result<Operation> {
+    let operation = match call {
+        Call::Campaign { lock: name, options } => Operation::Campaign { name, options },
+        Call::TryCampaign { lock: name, options } => Operation::TryCampaign { name, options },
+        Call::Leader { lock: name } => Operation::Leader { name },
+        Call::Observe { lock: name, options, seen } => {
+            let seen = serde_json::from_value(seen).map_err(|error| unreadable(&error))?;
+            Operation::Observe { name, options, seen: Some(seen) }
+        }
+        Call::StartJob { lock: name, options, period, at } => {
+            Operation::StartJob { name, period, at, options }
+        }
+        Call::InspectJob { lock: name, period } => Operation::InspectJob { name, period },
+        Call::ReadVersion { lock: name } => {
+            Operation::ReadVersion { name, options: Options::new() }
+        }
+        Call::CompareAndSet { lock: name, options, expected, value } => {
+            Operation::CompareAndSet { name, options, expected, value }
+        }
+        Call::DeleteVersion { lock: name, expected } => Operation::DeleteVersion { name, expected },
+        other => return Err(unreadable(&serde_json::Error::custom(format!("{other:?}")))),
+    };
+    Ok(operation)
+}
+
+fn unreadable(error: &serde_json::Error) -> Error {
+    Error::new(Code::Invalid, format!("this call cannot be read: {error}"))
+}
+
+/// A value with these options.
+pub(super) fn version(client: &Client, name: &str, options: Options) -> Versioned {
+    options
+        .into_iter()
+        .fold(client.version(name), |version, (name, value)| version.option(&name, value))
+}
+
+/// Adds to a number; null if that would make it negative, so that it is left as it is.
+pub(super) async fn add(version: Versioned, by: i64) -> Result<Value> {
+    let sum = |seen: Option<i64>| Some(seen.unwrap_or(0) + by).filter(|sum| *sum >= 0);
+    Ok(json!(version.update(sum).await?))
+}

@@ -1,0 +1,110 @@
+//! The columns of the grid: where locks lie, and who the actors are.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use fencelock_peers::{Lack, Program};
+
+use super::case::{Case, Need};
+use super::ground::Backend;
+use super::incumbent::{ELSEWHERE, INCUMBENTS, Incumbent, install};
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// The store.
+    pub backend: Backend,
+    /// The language, as the table calls it.
+    pub language: &'static str,
+    /// The actors' program; in this process if there is none.
+    pub program: Option<Program>,
+    /// The other library, and the program that is its client.
+    pub incumbent: Option<(&'static Incumbent, Program)>,
+    /// What the machine lacks for this column.
+    pub missing: Option<Lack>,
+}
+
+/// Every backend with every language. A language with a new actor is one more line here.
+pub fn columns(rust: &Path) -> Vec<Column> {
+    let languages = [("rust", None), ("rust program", Some(Program::new(rust)))];
+    let with = |backend| {
+        languages.clone().map(|(language, program)| Column::of(backend, language, program))
+    };
+    Backend::ALL.into_iter().flat_map(with).collect()
+}
+
+/// Redis with every other library beside the Rust actor.
+pub fn neighbours(rust: &Path) -> Vec<Column> {
+    let families: BTreeMap<_, _> = install(&fencelock_peers::target(rust));
+    let with = |incumbent: &'static Incumbent| {
+        let column = Column::of(Backend::Redis, incumbent.name, Some(Program::new(rust)));
+        let (program, missing) = match &families[&incumbent.family] {
+            Ok(program) => (program.clone().with(incumbent.name), None),
+            Err(lack) => (Program::new(""), Some(lack.clone())),
+        };
+        Column { incumbent: Some((incumbent, program)), missing, ..column }
+    };
+    INCUMBENTS.iter().map(with).collect()
+}
+
+impl Column {
+    /// The same library, while fencelock looks for its locks elsewhere.
+    #[must_use]
+    pub fn astray(&self) -> Self {
+        let incumbent = self.incumbent.clone().map(|(_, program)| (ELSEWHERE, program));
+        Self { language: ELSEWHERE.name, incumbent, ..self.clone() }
+    }
+
+    fn of(backend: Backend, language: &'static str, program: Option<Program>) -> Self {
+        Self { backend, language, program, incumbent: None, missing: None }
+    }
+
+    /// Virtual time.
+    pub(super) fn sim() -> Self {
+        Self::of(Backend::Sim, "rust", None)
+    }
+
+    /// Whether a case can be played here.
+    pub fn plays(&self, case: &Case) -> bool {
+        self.lacks(case).is_none()
+    }
+
+    /// Why a case cannot be played here.
+    pub(super) fn lacks(&self, case: &Case) -> Option<&'static str> {
+        let program = self.program.is_some();
+        if program && self.backend == Backend::Sim {
+            return Some("virtual time does not reach into another program");
+        }
+        if let Some((incumbent, _)) = &self.incumbent
+            && incumbent.dialect.is_none()
+            && !case.actors.is_empty()
+        {
+            return Some("fencelock does not speak the library's dialect");
+        }
+        case.needs().into_iter().find_map(|need| match need {
+            Need::Kill if !program && self.backend != Backend::Sim => {
+                Some("actors in one process cannot be killed or stopped one by one")
+            }
+            Need::SharedStore if program && self.backend == Backend::Memory => {
+                Some("two programs have no memory in common")
+            }
+            need => match &self.incumbent {
+                Some((incumbent, _)) => incumbent.lacks(need),
+                None => self.backend.lacks(need),
+            },
+        })
+    }
+
+    /// Whether it is wrong that this column cannot be played: an installation failed, or even a language should be there.
+    pub fn lacks_wrongly(&self, strict: bool) -> bool {
+        match &self.missing {
+            Some(Lack::Failed(_)) => true,
+            Some(Lack::Language(_)) => strict,
+            None => false,
+        }
+    }
+
+    pub(super) fn name(&self) -> String {
+        format!("{} / {}", self.backend.name(), self.language)
+    }
+}

@@ -1,0 +1,81 @@
+//! Other libraries that hold the same locks: how fencelock shares each one's, and what it can do.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use fencelock_peers::{Family, Lack, Program, Role};
+
+use super::case::Need;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Incumbent {
+    /// What its family's actor calls it, and the table.
+    pub name: &'static str,
+    /// What it is installed with.
+    pub family: Family,
+    /// How fencelock lays out the same lock; `None`: it does not speak that yet.
+    pub dialect: Option<&'static str>,
+    /// What its interface offers, beyond taking and releasing.
+    can: &'static [Need],
+}
+
+/// All of them.
+pub(super) const INCUMBENTS: &[Incumbent] = {
+    use Family::{Go, Java, Node, Python, Rust};
+    use Need::{Extends, Renews, TellsLoss};
+    &[
+        row("redis-py", Python, "plain:", &[Extends, TellsLoss]),
+        row("redis-py-asyncio", Python, "plain:", &[Extends, TellsLoss]),
+        row("python-redis-lock", Python, "plain:lock:", &[Extends, Renews, TellsLoss]),
+        row("node-redlock", Node, "plain:", &[Extends, TellsLoss]),
+        row("redis-semaphore", Node, "plain:mutex:", &[Renews]),
+        row("redsync", Go, "plain:", &[Extends, TellsLoss]),
+        row("redislock", Go, "plain:", &[Extends, TellsLoss]),
+        row("rslock", Rust, "plain:", &[Extends]),
+        Incumbent { name: "redisson", family: Java, dialect: None, can: &[Renews, TellsLoss] },
+    ]
+};
+
+/// A library that keeps its locks where fencelock does not look: what has to fail the cases.
+pub(super) const ELSEWHERE: &Incumbent = &row("elsewhere", Family::Python, "plain:elsewhere:", &[]);
+
+const fn row(
+    name: &'static str,
+    family: Family,
+    dialect: &'static str,
+    can: &'static [Need],
+) -> Incumbent {
+    Incumbent { name, family, dialect: Some(dialect), can }
+}
+
+impl Incumbent {
+    /// Why a case that needs this cannot be played with it.
+    pub(super) fn lacks(&self, need: Need) -> Option<&'static str> {
+        match need {
+            Need::Extends if !self.can.contains(&need) => {
+                Some("the library cannot make a lease longer")
+            }
+            Need::Renews if !self.can.contains(&need) => Some("the library does not renew"),
+            Need::TellsLoss if !self.can.contains(&need) => {
+                Some("the library does not tell what its release found")
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Installs the actors of all families, side by side.
+pub(super) fn install(target: &Path) -> BTreeMap<Family, Result<Program, Lack>> {
+    let families: BTreeSet<_> = INCUMBENTS.iter().map(|incumbent| incumbent.family).collect();
+    std::thread::scope(|scope| {
+        let installs: Vec<_> = families
+            .into_iter()
+            .map(|family| (family, scope.spawn(move || family.install(Role::Actor, target))))
+            .collect();
+        let done = |(family, install): (_, std::thread::ScopedJoinHandle<'_, _>)| {
+            (family, install.join().expect("an installation does not panic"))
+        };
+        installs.into_iter().map(done).collect()
+    })
+}

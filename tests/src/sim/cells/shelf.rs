@@ -1,0 +1,81 @@
+//! The cells of the simulated store, and a diary of every change of them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use fencelock::driver::cell::{self, CellRecord};
+use fencelock::port::{Cell, CellKey, Change, Look, OwnerId, Swap};
+
+/// A change that was carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Changed {
+    /// When, in true time.
+    pub at: Duration,
+    /// When, on the store's clock.
+    pub clock: u64,
+    /// Which cell.
+    pub key: CellKey,
+    /// By whom.
+    pub writer: OwnerId,
+    /// What was there.
+    pub before: Option<Cell>,
+    /// What is there now.
+    pub after: Option<Cell>,
+    /// The version that was answered.
+    pub version: u64,
+}
+
+/// All cells. The diary forgets nothing, whatever the store loses.
+#[derive(Debug, Default)]
+pub struct Shelf {
+    records: BTreeMap<CellKey, CellRecord>,
+    snapshot: BTreeMap<CellKey, CellRecord>,
+    diary: Vec<Changed>,
+}
+
+impl Shelf {
+    /// What is there at `now`.
+    pub fn look(&self, key: &CellKey, now: u64) -> Look {
+        cell::look(self.records.get(key), now)
+    }
+
+    /// Carries a change out, or not.
+    pub fn swap(&mut self, change: &Change, now: u64, at: Duration) -> Swap {
+        let mut record = self.records.remove(&change.key);
+        let before = cell::look(record.as_ref(), now).cell;
+        let swap = cell::swap(&mut record, change, now);
+        if let Swap::Done { version, .. } = swap {
+            self.diary.push(Changed {
+                at,
+                clock: now,
+                key: change.key.clone(),
+                writer: change.writer,
+                before,
+                after: record.as_ref().map(|record| record.cell.clone()),
+                version: version.get(),
+            });
+        }
+        self.records.extend(record.map(|record| (change.key.clone(), record)));
+        swap
+    }
+
+    /// Everything that was changed, in order.
+    pub fn diary(&self) -> &[Changed] {
+        &self.diary
+    }
+
+    /// Remembers the present data.
+    pub fn snapshot(&mut self) {
+        self.snapshot = self.records.clone();
+    }
+
+    /// Goes back to the data of the last snapshot.
+    pub fn restore(&mut self) {
+        self.records = self.snapshot.clone();
+    }
+
+    /// Loses all data.
+    pub fn wipe(&mut self) {
+        self.records.clear();
+    }
+}
