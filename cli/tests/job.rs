@@ -51,7 +51,7 @@ fn a_command_that_takes_too_long_is_ended() {
     let run = scene.run(&arguments);
     assert_eq!(run.code, Some(79), "{}", run.err);
     assert!(run.err.contains("lost: "), "{}", run.err);
-    assert_eq!(status(&scene), "P", "whether it did its work is not known");
+    assert_eq!(status(&scene), "F", "it was ended while the run could still say so");
 }
 
 #[test]

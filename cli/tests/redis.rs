@@ -68,6 +68,25 @@ fn whoever_waits_for_a_replica_is_told_why() {
     assert_eq!(ended.code, Some(0), "{}", ended.err);
 }
 
+/// A password in `--url` is in nobody's arguments and in the environment of no command.
+#[test]
+fn a_password_is_shown_by_no_process() {
+    let (scene, server) = (Scene::new(), RedisServer::start());
+    let mut admin = server.admin();
+    redis::cmd("ACL")
+        .arg(&["SETUSER", "me", "on", ">hunter2", "~*", "&*", "+@all"])
+        .exec(&mut admin)
+        .unwrap();
+    let mut url = server.url();
+    url.set_username("me").unwrap();
+    url.set_password(Some("hunter2")).unwrap();
+    let script = "env; cat /proc/$PPID/cmdline | tr '\\0' ' '; echo; echo $PPID";
+    let run = scene.run(&["run", "--url", url.as_str(), "--lock", "it", "--", "sh", "-c", script]);
+    assert_eq!((run.code, run.err.as_str()), (Some(0), ""));
+    assert!(run.out.contains("run --lock it -- sh -c"), "{}", run.out);
+    assert!(!run.out.contains("hunter2"), "{}", run.out);
+}
+
 #[test]
 fn the_demo_holds_on_redis() {
     let (scene, server) = (Scene::new(), RedisServer::start());

@@ -1,30 +1,31 @@
-//! The README's tables say what the code says.
+//! The tables in the documents say what the code says.
 #![allow(missing_docs)]
 
 use fencelock::Code;
 use fencelock::options::TABLE;
 
 const README: &str = include_str!("../../README.md");
+const GUARANTEES: &str = include_str!("../../GUARANTEES.md");
 
-/// What stands below a heading.
+/// What stands below a heading of the README.
 fn section(heading: &str) -> &'static str {
     let (_, rest) = README.split_once(&format!("\n## {heading}\n")).expect("the heading is there");
     rest.split("\n## ").next().unwrap_or_default()
 }
 
-/// The cells of the tables' rows below a heading, without heads.
-fn rows(heading: &str) -> Vec<Vec<String>> {
-    let lines = section(heading).lines().filter(|line| line.starts_with("| "));
+/// The cells of the tables' rows, without heads.
+fn rows(text: &str) -> Vec<Vec<String>> {
+    let lines = text.lines().filter(|line| line.starts_with("| "));
     let cells = |line: &str| -> Vec<String> {
         line.trim_matches('|').split('|').map(|cell| cell.trim().replace('`', "")).collect()
     };
-    let is_head = |row: &Vec<String>| ["option", "code"].contains(&&*row[0]) || row[1] == "then";
+    let is_head = |row: &Vec<String>| ["option", "code", "when"].contains(&&*row[0]);
     lines.map(cells).filter(|row| !is_head(row)).collect()
 }
 
 #[test]
 fn options_are_those_of_the_table() {
-    let shown = rows("Options");
+    let shown = rows(section("Options"));
     let known: Vec<Vec<String>> = TABLE
         .iter()
         .map(|row| [row.name, row.default, row.doc].map(|cell| cell.replace('`', "")).to_vec())
@@ -34,7 +35,8 @@ fn options_are_those_of_the_table() {
 
 #[test]
 fn error_codes_are_those_of_the_code() {
-    let shown: Vec<String> = rows("Errors").into_iter().map(|mut row| row.swap_remove(0)).collect();
+    let shown: Vec<String> =
+        rows(section("Errors")).into_iter().map(|mut row| row.swap_remove(0)).collect();
     let known = [
         Code::Timeout,
         Code::Lost,
@@ -65,5 +67,5 @@ fn guarantees_are_those_of_the_drivers() {
         .flat_map(rows_of)
         .map(|row| told(row).map(|cell| cell.replace('`', "")).collect())
         .collect();
-    assert_eq!(rows("Guarantees"), known);
+    assert_eq!(rows(GUARANTEES), known);
 }

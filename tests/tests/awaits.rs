@@ -134,7 +134,7 @@ async fn release(world: &World, company: Company, cancel: Cancel) -> bool {
 }
 
 /// Goes through all await points in all company and on all networks; how many there were.
-fn all(what: &str, seed: u64, dropped: impl AsyncFn(&World, Company, Cancel) -> bool) -> u64 {
+fn all(what: &str, seed: u64, dropped: &impl AsyncFn(&World, Company, Cancel) -> bool) -> u64 {
     let mut points = 0;
     for company in COMPANIES {
         for fault in NETWORKS {
@@ -166,14 +166,14 @@ fn all(what: &str, seed: u64, dropped: impl AsyncFn(&World, Company, Cancel) -> 
 
 #[test]
 fn an_acquire_dropped_at_any_await_leaves_nothing() {
-    let points: u64 = (0..16).map(|seed| all("acquire", seed, acquire)).sum();
+    let points: u64 = (0..16).map(|seed| all("acquire", seed, &acquire)).sum();
     println!("{points} await points");
     assert!(points > 16 * 15, "acquires without await points: {points}");
 }
 
 #[test]
 fn a_release_dropped_at_any_await_leaves_nothing() {
-    let points: u64 = (0..16).map(|seed| all("release", seed, release)).sum();
+    let points: u64 = (0..16).map(|seed| all("release", seed, &release)).sum();
     println!("{points} await points");
     assert!(points > 16 * 15, "releases without await points: {points}");
 }

@@ -28,7 +28,6 @@ const SEEN: &[Mutant] = &[
     Mutant::QueueServedFromTheBack,
     Mutant::ExpiryIgnored,
     Mutant::SwapWithoutVersionCheck,
-    Mutant::DeletionForgotten,
     Mutant::JobEndsWithoutToken,
     Mutant::DeadRunRetried,
     Mutant::JobOverlaps,

@@ -141,6 +141,10 @@ impl RedisStore {
     }
 
     /// Does something with the text of a script.
+    #[cfg_attr(
+        not(feature = "sim"),
+        expect(clippy::unused_self, reason = "only tests stop the clock")
+    )]
     fn with_text<T>(&self, script: Script, act: impl FnOnce(&str) -> T) -> T {
         #[cfg(feature = "sim")]
         if let Some(stopped) = &*self.stopped.lock() {
