@@ -22,18 +22,26 @@ mod table {
     use std::cell::Cell;
 
     macro_rules! mutants {
-        ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
+        (
+            $($(#[doc = $doc:literal])+ $name:ident,)+
+            on servers: $($(#[doc = $place:literal])+ $there:ident,)+
+        ) => {
             /// A clause that can be broken.
             #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-            pub enum Mutant { $($(#[doc = $doc])+ $name,)+ }
+            pub enum Mutant { $($(#[doc = $doc])+ $name,)+ $($(#[doc = $place])+ $there,)+ }
 
             impl Mutant {
-                /// All of them.
+                /// All of the protocol, which the simulator sees.
                 pub const ALL: &'static [Self] = &[$(Self::$name,)+];
+                /// Those in drivers, which only real servers show.
+                pub const SERVERS: &'static [Self] = &[$(Self::$there,)+];
 
                 /// What it breaks, in words.
                 pub fn describe(self) -> &'static str {
-                    match self { $(Self::$name => concat!($($doc),+).trim_ascii(),)+ }
+                    match self {
+                        $(Self::$name => concat!($($doc),+).trim_ascii(),)+
+                        $(Self::$there => concat!($($place),+).trim_ascii(),)+
+                    }
                 }
             }
         };
@@ -192,6 +200,17 @@ mod table {
         GivenUpRunForgotten,
         /// An observer of an election tells only who leads at its first look.
         ObserverGoesByFirstLook,
+        on servers:
+        /// What no replica has acknowledged is a grant all the same.
+        AcksIgnored,
+        /// A push is believed though replicas have to acknowledge.
+        PushNeedsNoAcks,
+        /// Only Takes have to be acknowledged.
+        RenewalNeedsNoAcks,
+        /// A step whose answer was lost is sent again by the driver.
+        SentAgainAfterUnknown,
+        /// A slot that is still coming is asked for without saying so.
+        NotAsking,
     }
 
     impl Mutant {

@@ -134,6 +134,16 @@ options! {
     timeout: Duration = "5s", Duration, Client, timeout;
     /// How long to try to reach the store before it counts as unavailable.
     connect_timeout: Duration = "5s", Duration, Client, timeout;
+    /// On Redis: how many replicas must have a grant, or a renewal, before it counts. A failover to one of them then loses
+    /// no lock.
+    acks: u32 = "0", Integer, Client, integer;
+    /// On TLS (`rediss://`): a file of PEM certificates, the only authorities the server's certificate may come from.
+    /// Empty: those the system trusts.
+    cacert: String = "", Text, Client, text;
+    /// On TLS: a file with this client's own certificate, for servers that ask for one.
+    cert: String = "", Text, Client, text;
+    /// On TLS: a file with the private key of `cert`.
+    key: String = "", Text, Client, text;
 }
 
 /// How a lock is laid out on a store.

@@ -12,17 +12,21 @@ use crate::port::{LeaseHandle, RuntimeHandle};
 /// A parsed URL. Its text, which may hold a password, is never shown.
 pub(crate) struct StoreUrl {
     url: Url,
+    /// The hosts behind the first, which are no part of a URL as others know it.
+    #[cfg_attr(not(feature = "redis"), allow(dead_code))] // Only Redis stands on many hosts.
+    others: Vec<String>,
 }
 
 impl StoreUrl {
     pub(crate) fn parse(text: &str) -> Result<Self> {
-        let url = Url::parse(text).map_err(|error| {
+        let (first, others) = split_hosts(text);
+        let url = Url::parse(&first).map_err(|error| {
             Error::invalid(
                 "url",
                 format!("the URL cannot be read ({error}); write `redis://host:6379`, `sqlite:locks.db` or `memory:`"),
             )
         })?;
-        Ok(Self { url })
+        Ok(Self { url, others })
     }
 
     /// The options in the query.
@@ -59,8 +63,10 @@ impl StoreUrl {
         runtime: RuntimeHandle,
     ) -> Result<crate::driver::redis::RedisGate> {
         match self.url.scheme() {
-            "redis" | "rediss" | "redis+unix" => {
-                crate::driver::redis::RedisGate::connect(&self.url, options, runtime).await
+            "redis" | "rediss" | "redis+unix" | "redis+sentinel" | "rediss+sentinel"
+            | "redis+cluster" | "rediss+cluster" => {
+                let (url, others) = (&self.url, &self.others);
+                crate::driver::redis::RedisGate::connect_all(url, others, options, runtime).await
             }
             _ => Err(Error::invalid(
                 "url",
@@ -96,19 +102,55 @@ impl StoreUrl {
                 Ok(LeaseHandle::new(store))
             }
             #[cfg(feature = "redis")]
-            "redis" | "rediss" | "redis+unix" => {
-                let store =
-                    crate::driver::redis::RedisStore::connect(&self.url, options, runtime).await?;
+            "redis" | "rediss" | "redis+unix" | "redis+sentinel" | "rediss+sentinel"
+            | "redis+cluster" | "rediss+cluster" => {
+                let store = crate::driver::redis::RedisStore::connect_all(
+                    &self.url,
+                    &self.others,
+                    options,
+                    runtime,
+                )
+                .await?;
                 Ok(LeaseHandle::new(store))
             }
             #[cfg(not(feature = "sqlite"))]
             "sqlite" => Err(Error::not_built("sqlite")),
             #[cfg(not(feature = "redis"))]
-            "redis" | "rediss" => Err(Error::not_built("redis")),
+            "redis" | "rediss" | "redis+unix" | "redis+sentinel" | "rediss+sentinel"
+            | "redis+cluster" | "rediss+cluster" => Err(Error::not_built("redis")),
             _ => Err(Error::invalid(
                 "url",
                 "no store goes by that scheme; there are `redis://`, `sqlite:` and `memory:`",
             )),
+        }
+    }
+}
+
+/// Takes the hosts behind the first out of `scheme://user@a:1,b:2/path`.
+fn split_hosts(text: &str) -> (String, Vec<String>) {
+    let whole = || (text.to_owned(), Vec::new());
+    let Some((scheme, rest)) = text.split_once("://") else { return whole() };
+    let (authority, tail) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let at = authority.rfind('@').map_or(0, |at| at + 1);
+    let (user, hosts) = authority.split_at(at);
+    let mut hosts = hosts.split(',');
+    let first = hosts.next().unwrap_or_default();
+    (format!("{scheme}://{user}{first}{tail}"), hosts.map(str::to_owned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_behind_the_first_are_set_apart() {
+        let split = |text| split_hosts(text);
+        let (first, others) = split("redis+sentinel://me:a,b@h1:1,h2:2,h3/m/3?label=a,b");
+        assert_eq!(first, "redis+sentinel://me:a,b@h1:1/m/3?label=a,b");
+        assert_eq!(others, ["h2:2", "h3"]);
+        for whole in ["memory:a,b", "sqlite:a,b", "redis+unix:///a,b", "redis://h?metadata=a=1,b=2"]
+        {
+            assert_eq!(split(whole), (whole.to_owned(), vec![]));
         }
     }
 }

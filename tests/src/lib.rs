@@ -4,6 +4,7 @@ pub mod actor;
 pub mod bare;
 pub mod conformance;
 pub mod equivalence;
+pub mod failover;
 pub mod model;
 pub mod peer;
 pub mod place;

@@ -1,5 +1,11 @@
 //! Real servers, started on free ports and stopped by pid.
 
+mod authority;
+mod cluster;
 mod redis;
+mod sentinel;
 
-pub use self::redis::{RedisServer, commands};
+pub use self::authority::Authority;
+pub use self::cluster::ClusterSet;
+pub use self::redis::{RedisServer, commands, rights};
+pub use self::sentinel::SentinelSet;

@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
+use fencelock::mutation::{Mutant, activate};
 use fencelock::options::Options;
 use fencelock::port::{Action, Applied, Failure, Kind, LeaseStore, LockKey, Notice, Outcome, Step};
 use fencelock::{Code, Error};
@@ -66,16 +67,68 @@ async fn a_server_that_repeats_the_password_is_not_repeated() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {
-        let (mut client, _) = listener.accept().unwrap();
-        let _ = client.read(&mut [0; 1024]);
-        // A Redis 5, to the letter.
+        // A Redis 5, to the letter, and then something that runs no scripts.
         let old = "-ERR unknown command `HELLO`, with args beginning with: `3`, `AUTH`, `default`, `hunter2`\r\n";
         let odd = "-ERR no idea what `hunter2` means\r\n";
-        let _ = client.write_all([old, odd, odd, odd].concat().as_bytes());
+        let scripts = "-ERR unknown command `SCRIPT`, says `hunter2`\r\n".repeat(64);
+        for replies in [
+            vec![[old, odd, odd, odd].concat()],
+            vec![["+OK\r\n", odd, odd].concat(), old.to_owned(), scripts],
+        ] {
+            let (mut client, _) = listener.accept().unwrap();
+            for reply in replies {
+                let _ = client.read(&mut vec![0; 1 << 16]);
+                let _ = client.write_all(reply.as_bytes());
+            }
+            // What was sent and not read would break the connection before the replies are read.
+            let _ = std::io::copy(&mut client, &mut std::io::sink());
+        }
     });
     let error = refusal(&format!("redis://:hunter2@127.0.0.1:{port}")).await;
     assert_eq!(error.code(), Code::Unsupported, "{error}");
+    assert!(error.message().contains("Lua"), "{error}");
     assert!(!shown(&error).contains("hunter2"), "{}", shown(&error));
+}
+
+#[tokio::test]
+async fn a_server_without_lua_is_told_so() {
+    let server = RedisServer::start_with(&[
+        "--rename-command",
+        "SCRIPT",
+        "",
+        "--rename-command",
+        "EVAL",
+        "",
+        "--rename-command",
+        "EVALSHA",
+        "",
+    ]);
+    let error = refusal(server.url().as_str()).await;
+    assert_eq!(error.code(), Code::Unsupported, "{error}");
+    assert!(error.message().contains("Lua"), "{error}");
+}
+
+/// A proxy or a server that knows only the older protocol: pushes come over a second connection.
+#[tokio::test]
+async fn a_server_that_speaks_resp2_only_pushes_too() {
+    let server = RedisServer::start_with(&["--rename-command", "HELLO", ""]);
+    let (mut client, mut admin) = (connect(&server.url()).await, server.admin());
+    let owner = client.hold("orders").await;
+    let waiter = client.queue("orders").await;
+    assert_eq!(client.ask("orders", owner, Action::Free { open: false }).await, Outcome::Freed);
+    assert!(matches!(client.hear().await, Notice::Granted { owner, .. } if owner == waiter));
+    // Where the pushes come from is kept up without a step.
+    let killed: i64 =
+        redis::cmd("CLIENT").arg(&["KILL", "TYPE", "pubsub"]).query(&mut admin).unwrap();
+    assert_eq!(killed, 1);
+    assert_eq!(client.hear().await, Notice::Gap);
+    client.store.close().await;
+    drop(client);
+    until("both connections end", || {
+        let clients: String = redis::cmd("CLIENT").arg("LIST").query(&mut admin).unwrap();
+        clients.lines().count() == 1
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -208,6 +261,19 @@ async fn scripts_that_were_flushed_are_loaded_again() {
         matches!(answers[..], [Ok(Outcome::Freed), Ok(Outcome::Granted { .. }), Ok(Outcome::Gone)]),
         "{answers:?}"
     );
+}
+
+/// The suite is not blind: a driver that sends a Take again by itself is seen.
+#[tokio::test]
+async fn a_take_that_is_sent_again_is_seen() {
+    let server = RedisServer::start();
+    let proxy = Proxy::before(server.port()).await;
+    let client = connect(&proxy.url()).await;
+    proxy.cut_after(3);
+    activate(Some(Mutant::SentAgainAfterUnknown));
+    let answer = client.step("orders", client.owner(), take(true)).await;
+    activate(None);
+    assert!(answer.is_ok(), "{answer:?}");
 }
 
 #[tokio::test]

@@ -11,11 +11,12 @@ use super::floors::Floors;
 use super::hold::Hold;
 use super::job::Tending;
 use super::renew::{News, Wheel};
+use super::rest::Rests;
 use super::undo::{self, UndoSender};
 use crate::error::Result;
 use crate::event::{Event, Events};
 use crate::port::limits::TOMBSTONE_LIFE;
-use crate::port::{Answer, Instant, LeaseHandle, OwnerId, RuntimeHandle};
+use crate::port::{Answer, Instant, LeaseHandle, Notice, OwnerId, RuntimeHandle};
 use crate::runtime::sync::Mutex;
 
 /// Everything the holds, tickets and waiters of one client share.
@@ -26,6 +27,7 @@ pub(crate) struct Core {
     pub(super) wheel: Arc<Wheel>,
     pub(super) cohorts: Mutex<Cohorts>,
     pub(super) undo: UndoSender,
+    pub(super) rests: Rests,
     pub(super) floors: Floors,
     pub(super) tending: Tending,
     pub(super) closed: AtomicBool,
@@ -47,18 +49,28 @@ impl Core {
             wheel: wheel.clone(),
             cohorts: Mutex::default(),
             undo,
+            rests: Rests::new(runtime.clone()),
             floors: Floors::default(),
             tending: Tending::default(),
             closed: AtomicBool::new(false),
         });
         let listener = Arc::downgrade(&wheel);
+        let rests = core.rests.clone();
         let sink = move |notice| {
             if let Some(wheel) = listener.upgrade() {
                 wheel.notice(&notice);
             }
+            if notice == Notice::Gap {
+                rests.end();
+            }
         };
         store.listen(Arc::new(sink)).await?;
-        runtime.spawn(Box::pin(undo::housekeeping(inbox, store, runtime.clone())));
+        runtime.spawn(Box::pin(undo::housekeeping(
+            inbox,
+            store,
+            runtime.clone(),
+            core.rests.clone(),
+        )));
         let weak = Arc::downgrade(&core);
         runtime.spawn(Box::pin(async move {
             while !wheel.rest().await {

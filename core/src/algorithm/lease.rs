@@ -224,8 +224,7 @@ impl Attempt {
         let mut dice = [0; 2];
         self.core.runtime.random(&mut dice);
         let part = self.rest / 2 * u32::from(u16::from_le_bytes(dice)) / 0x1_0000;
-        let until = self.core.runtime.now() + self.rest / 2 + part;
-        self.stage = Stage::Resting { until: self.core.runtime.sleep_until(until) };
+        self.stage = Stage::Resting { until: self.core.rests.rest(self.rest / 2 + part) };
         self.rest = (self.rest * 2).min(LONGEST_REST);
     }
 

@@ -17,6 +17,7 @@ mod reentrant;
 mod register;
 mod release;
 mod renew;
+mod rest;
 mod several;
 #[cfg(all(test, feature = "shuttle"))]
 mod shuttle;

@@ -6,6 +6,7 @@ use futures_channel::{mpsc, oneshot};
 use futures_util::future::{Either, Shared, select};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
+use super::rest::Rests;
 use super::target::Target;
 use crate::error::Code;
 use crate::port::{
@@ -78,6 +79,7 @@ pub(crate) async fn housekeeping(
     mut inbox: UndoReceiver,
     store: LeaseHandle,
     runtime: RuntimeHandle,
+    rests: Rests,
 ) {
     let mut under_way = FuturesUnordered::new();
     let mut open = true;
@@ -104,14 +106,15 @@ pub(crate) async fn housekeeping(
             match message {
                 Message::Undo(undo) => batch.push(undo),
                 Message::Finish(undo, begun) => {
-                    under_way.push(settle(vec![undo], Some(begun), store.clone(), runtime.clone()));
+                    let (store, runtime) = (store.clone(), runtime.clone());
+                    under_way.push(settle(vec![undo], Some(begun), store, runtime, rests.clone()));
                 }
                 Message::Flush(done) => flushes.push(done),
             }
             next = inbox.0.try_recv().ok();
         }
         if !batch.is_empty() {
-            under_way.push(settle(batch, None, store.clone(), runtime.clone()));
+            under_way.push(settle(batch, None, store.clone(), runtime.clone(), rests.clone()));
         }
     }
 }
@@ -122,6 +125,7 @@ async fn settle(
     mut begun: Option<Batch>,
     store: LeaseHandle,
     runtime: RuntimeHandle,
+    rests: Rests,
 ) {
     let mut rest = FIRST_REST;
     loop {
@@ -143,7 +147,7 @@ async fn settle(
         if batch.is_empty() {
             return;
         }
-        runtime.sleep_until(now + rest).await;
+        rests.rest(rest).await;
         rest = (rest * 2).min(LONGEST_REST);
     }
 }

@@ -20,6 +20,9 @@ pub struct Case {
     /// What a cell must offer beyond locks.
     #[serde(default)]
     pub needs: BTreeSet<Need>,
+    /// Whether it is also played where Redis is reached in another way: over TLS, by the older protocol, as a cluster.
+    #[serde(default)]
+    pub anywhere: bool,
     /// Every actor is one client.
     pub actors: Vec<String>,
     /// Clients of another library, which hold the same locks in their own way.

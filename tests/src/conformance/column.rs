@@ -30,7 +30,8 @@ pub fn columns(rust: &Path) -> Vec<Column> {
     let with = |backend| {
         languages.clone().map(|(language, program)| Column::of(backend, language, program))
     };
-    Backend::ALL.into_iter().flat_map(with).collect()
+    let ways = Backend::WAYS.map(|backend| Column::of(backend, "rust", None));
+    Backend::ALL.into_iter().flat_map(with).chain(ways).collect()
 }
 
 /// Redis with every other library beside the Rust actor.
@@ -74,6 +75,9 @@ impl Column {
         let program = self.program.is_some();
         if program && self.backend == Backend::Sim {
             return Some("virtual time does not reach into another program");
+        }
+        if Backend::WAYS.contains(&self.backend) && !case.anywhere {
+            return Some("it does not depend on how Redis is reached");
         }
         if let Some((incumbent, _)) = &self.incumbent
             && incumbent.dialect.is_none()

@@ -194,7 +194,10 @@ fn in_virtual_time(case: &Case, seed: u64) -> Result<(), String> {
 
 async fn in_real_time(column: &Column, case: &Case, grounds: &Grounds) -> Result<(), String> {
     let number = number();
-    let ground = grounds.store(column.backend, &format!("conformance-{number}"), &case.needs());
+    let mut ground = grounds.store(column.backend, &format!("conformance-{number}"), &case.needs());
+    if column.incumbent.is_some() {
+        ground.lift_rights();
+    }
     let clock: RuntimeHandle = Arc::new(TokioRuntime::current().ok_or("the engine runs on tokio")?);
     let stage = || match &column.program {
         Some(program) => Stage::Program(program),

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::case::Need;
 use super::step::Server;
-use crate::servers::RedisServer;
+use crate::servers::{Authority, ClusterSet, RedisServer};
 
 /// A store, and whose time it lives in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,11 +20,19 @@ pub enum Backend {
     Sqlite,
     /// A Redis server.
     Redis,
+    /// The same over TLS.
+    RedisTls,
+    /// The same, where only the older protocol is spoken.
+    RedisResp2,
+    /// A cluster of Redis servers.
+    RedisCluster,
 }
 
 impl Backend {
-    /// All of them.
+    /// Those every case is for.
     pub const ALL: [Self; 4] = [Self::Memory, Self::Sim, Self::Sqlite, Self::Redis];
+    /// Other ways to Redis.
+    pub const WAYS: [Self; 3] = [Self::RedisTls, Self::RedisResp2, Self::RedisCluster];
 
     /// Its name in the table.
     pub fn name(self) -> &'static str {
@@ -33,6 +41,9 @@ impl Backend {
             Self::Sim => "sim",
             Self::Sqlite => "sqlite",
             Self::Redis => "redis",
+            Self::RedisTls => "redis over TLS",
+            Self::RedisResp2 => "redis by RESP2",
+            Self::RedisCluster => "redis cluster",
         }
     }
 
@@ -64,30 +75,67 @@ impl Backend {
 pub(super) struct Grounds {
     folder: OnceLock<TempDir>,
     redis: OnceLock<Arc<Mutex<RedisServer>>>,
+    tls: OnceLock<Encrypted>,
+    resp2: OnceLock<Arc<Mutex<RedisServer>>>,
+    cluster: OnceLock<Arc<ClusterSet>>,
+}
+
+/// A server with a second port that speaks TLS, and the URL of that.
+struct Encrypted {
+    server: Arc<Mutex<RedisServer>>,
+    url: String,
+    // Its files are read at every connect.
+    _authority: Authority,
+}
+
+impl Encrypted {
+    fn start() -> Self {
+        let authority = Authority::default();
+        let (server, port) = authority.server(false);
+        let url = format!("rediss://localhost:{port}?cacert={}", authority.path("ca.pem"));
+        Self { server: Arc::new(Mutex::new(server)), url, _authority: authority }
+    }
 }
 
 /// The store of one case.
 pub(super) struct Ground {
     pub url: String,
     redis: Option<Arc<Mutex<RedisServer>>>,
+    cluster: Option<Arc<ClusterSet>>,
 }
 
 impl Grounds {
     /// A store for a case: shared with others, unless it needs a server of its own.
     pub(super) fn store(&self, backend: Backend, case: &str, needs: &BTreeSet<Need>) -> Ground {
         match backend {
-            Backend::Memory | Backend::Sim => Ground { url: format!("memory:{case}"), redis: None },
+            Backend::Memory | Backend::Sim => Ground::without_server(format!("memory:{case}")),
             Backend::Sqlite => {
                 let make = || tempfile::tempdir().expect("a temporary folder can be made");
                 let file = self.folder.get_or_init(make).path().join("locks.db");
-                Ground { url: format!("sqlite:{}", file.display()), redis: None }
+                Ground::without_server(format!("sqlite:{}", file.display()))
             }
             Backend::Redis => {
-                let start = || Arc::new(Mutex::new(RedisServer::start()));
+                // The actors have the rights the README asks for, and no others.
+                let start = || Arc::new(Mutex::new(RedisServer::start_with_rights()));
                 let own = needs.contains(&Need::ServerControl);
                 let server = if own { start() } else { self.redis.get_or_init(start).clone() };
+                let url = lock(&server).url_with_rights().to_string();
+                Ground { url, redis: Some(server), cluster: None }
+            }
+            Backend::RedisTls => {
+                let Encrypted { server, url, .. } = self.tls.get_or_init(Encrypted::start);
+                Ground { url: url.clone(), redis: Some(server.clone()), cluster: None }
+            }
+            Backend::RedisResp2 => {
+                let words = ["--rename-command", "HELLO", ""];
+                let start = || Arc::new(Mutex::new(RedisServer::start_with(&words)));
+                let server = self.resp2.get_or_init(start).clone();
                 let url = lock(&server).url().to_string();
-                Ground { url, redis: Some(server) }
+                Ground { url, redis: Some(server), cluster: None }
+            }
+            Backend::RedisCluster => {
+                let cluster = self.cluster.get_or_init(|| Arc::new(ClusterSet::default())).clone();
+                Ground { url: cluster.url(), redis: None, cluster: Some(cluster) }
             }
         }
     }
@@ -98,18 +146,21 @@ fn lock(server: &Mutex<RedisServer>) -> std::sync::MutexGuard<'_, RedisServer> {
 }
 
 impl Ground {
+    fn without_server(url: String) -> Self {
+        Self { url, redis: None, cluster: None }
+    }
+
+    /// Lets the actors do everything: other libraries need other commands, and waking their waiters does too.
+    pub(super) fn lift_rights(&mut self) {
+        if let Some(server) = &self.redis {
+            self.url = lock(server).url().to_string();
+        }
+    }
+
     /// A raw command, as somebody else; what the server answers, as text.
     pub(super) fn command(&self, words: &[String]) -> Result<String, String> {
         let server = self.redis.as_ref().ok_or("this store takes no raw commands")?;
-        tokio::task::block_in_place(|| {
-            let mut connection = lock(server).admin();
-            let (name, arguments) = words.split_first().ok_or("a command has a name")?;
-            let value: redis::Value = redis::cmd(name)
-                .arg(arguments)
-                .query(&mut connection)
-                .map_err(|error| error.to_string())?;
-            Ok(text(&value))
-        })
+        tokio::task::block_in_place(|| run(&lock(server), words))
     }
 
     /// Has something happen to the server.
@@ -129,26 +180,35 @@ impl Ground {
 
     /// Every key of the case that has no end, and every lock key that is still there: there must be none.
     pub(super) fn leftovers(&self, prefix: &str) -> Result<Vec<String>, String> {
-        if self.redis.is_none() {
-            return Ok(Vec::new());
-        }
+        let guard = self.redis.as_ref().map(|server| lock(server));
+        let nodes = self.cluster.iter().flat_map(|cluster| cluster.masters());
         let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
-        let keys = self.command(&words(&["KEYS", &format!("*{prefix}*")]))?;
-        let mut left = Vec::new();
-        for key in keys.lines().filter(|key| !key.is_empty()) {
-            let record = key.starts_with("fencelock:");
-            if key.contains("}:version:") {
-                // A user's value stays for as long as the user wants.
-                continue;
+        tokio::task::block_in_place(|| {
+            let mut left = Vec::new();
+            for server in guard.as_deref().into_iter().chain(nodes) {
+                let keys = run(server, &words(&["KEYS", &format!("*{prefix}*")]))?;
+                for key in keys.lines().filter(|key| !key.is_empty()) {
+                    if key.contains("}:version:") {
+                        // A user's value stays for as long as the user wants.
+                        continue;
+                    }
+                    let record = key.starts_with("fencelock:");
+                    if !record {
+                        left.push(format!("the key {key}"));
+                    } else if run(server, &words(&["PTTL", key]))? == "-1" {
+                        left.push(format!("the key {key}, which has no end"));
+                    }
+                }
             }
-            if !record {
-                left.push(format!("the key {key}"));
-            } else if self.command(&words(&["PTTL", key]))? == "-1" {
-                left.push(format!("the key {key}, which has no end"));
-            }
-        }
-        Ok(left)
+            Ok(left)
+        })
     }
+}
+
+fn run(server: &RedisServer, words: &[String]) -> Result<String, String> {
+    let (name, arguments) = words.split_first().ok_or("a command has a name")?;
+    let answer = redis::cmd(name).arg(arguments).query(&mut server.admin());
+    answer.map(|value| text(&value)).map_err(|error| error.to_string())
 }
 
 fn text(value: &redis::Value) -> String {

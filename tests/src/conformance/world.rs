@@ -57,7 +57,7 @@ impl Run<'_> {
     }
 
     pub(super) async fn connect(&self, step: &Connect) -> Result<(), String> {
-        let address = self.ground.url.strip_prefix("redis://").unwrap_or_default();
+        let address = self.ground.url.rsplit(['@', '/']).next().unwrap_or_default();
         let url = step.url.as_deref().unwrap_or("$url");
         let url = url.replace("$url", &self.ground.url).replace("$address", address);
         let mut options = self.case.options.clone();

@@ -12,6 +12,14 @@ use url::Url;
 /// How long a server may take to start.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+const MANUAL: &str = include_str!("../../../REDIS.md");
+
+/// The words of `REDIS.md` for a user with all the rights fencelock needs, as they stand behind `ACL SETUSER`.
+pub fn rights() -> Vec<&'static str> {
+    let line = MANUAL.lines().find_map(|line| line.strip_prefix("ACL SETUSER "));
+    line.expect("REDIS.md has the line").split(' ').collect()
+}
+
 /// A running `redis-server` on a free loopback port, without persistence; it ends when this is dropped.
 pub struct RedisServer {
     process: Child,
@@ -42,10 +50,30 @@ impl RedisServer {
         );
     }
 
+    /// Starts a server that knows the user of `REDIS.md`, for locks of any name.
+    pub fn start_with_rights() -> Self {
+        let others = rights().into_iter().filter(|word| !word.starts_with('~'));
+        let words: Vec<_> = ["--user"].into_iter().chain(others).chain(["~*"]).collect();
+        Self::start_with(&words)
+    }
+
+    /// The URL of that user.
+    pub fn url_with_rights(&self) -> Url {
+        format!("redis://fencelock:PASSWORD@127.0.0.1:{}", self.port)
+            .parse()
+            .expect("this is a URL")
+    }
+
     /// Ends the server at once, as `kill -9` does.
     pub fn kill_hard(&mut self) {
         let _ = self.process.kill();
         self.process.wait().expect("a killed child can be waited for");
+    }
+
+    /// Ends the server at once and starts it again on its port, empty, with these arguments instead of those before.
+    pub fn restart_with(&mut self, arguments: &[&str]) {
+        self.arguments = arguments.iter().map(|&argument| argument.to_owned()).collect();
+        self.restart();
     }
 
     /// Ends the server at once and starts it again on its port, empty.
@@ -77,8 +105,18 @@ impl RedisServer {
 
     /// A blocking connection for the test itself.
     pub fn admin(&self) -> redis::Connection {
-        let client = redis::Client::open(self.url()).expect("this is a Redis URL");
-        client.get_connection().expect("the server takes connections")
+        admin(self.port).expect("the server takes connections")
+    }
+
+    /// A command that is answered.
+    pub fn ask<T: redis::FromRedisValue>(&self, words: &[&str]) -> T {
+        let mut command = redis::cmd(words[0]);
+        command.arg(&words[1..]).query(&mut self.admin()).expect("the server answers")
+    }
+
+    /// A section of what the server tells of itself.
+    pub fn info(&self, section: &str) -> String {
+        self.ask(&["INFO", section])
     }
 
     fn signal(&self, signal: Signal) {
@@ -93,29 +131,52 @@ impl Drop for RedisServer {
     }
 }
 
-fn free_port() -> u16 {
+/// A port nobody listens on now.
+pub(super) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port can be had");
     listener.local_addr().expect("a bound socket has an address").port()
 }
 
+/// A blocking connection to a server of this machine.
+pub(super) fn admin(port: u16) -> redis::RedisResult<redis::Connection> {
+    redis::Client::open(("127.0.0.1", port))?.get_connection()
+}
+
+/// The program, with what every one of its processes is given.
+pub(super) fn program(folder: &TempDir) -> Command {
+    let binary = std::env::var("FENCELOCK_REDIS_SERVER").unwrap_or_else(|_| "redis-server".into());
+    let mut command = Command::new(binary);
+    command.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null());
+    command
+}
+
 /// Starts the server and waits until it answers; `None` if it ended instead.
 fn launch(port: u16, arguments: &[String], folder: &TempDir) -> Option<Child> {
-    let binary = std::env::var("FENCELOCK_REDIS_SERVER").unwrap_or_else(|_| "redis-server".into());
-    let mut process = Command::new(&binary)
-        .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"])
-        .arg("--dir")
-        .arg(folder.path())
+    let mut command = program(folder);
+    command
+        .args([
+            "--port",
+            &port.to_string(),
+            "--bind",
+            "127.0.0.1",
+            "--save",
+            "",
+            "--appendonly",
+            "no",
+        ])
         .args(["--logfile", "redis.log"])
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap_or_else(|error| {
-            panic!(
-                "`{binary}` cannot be run ({error}): install redis-server, or set FENCELOCK_REDIS_SERVER to its path"
-            )
-        });
-    let client = redis::Client::open(("127.0.0.1", port)).expect("this is a Redis address");
+        .args(arguments);
+    start(&mut command, port, folder)
+}
+
+/// Starts a process and waits until it answers on its port; `None` if it ended instead.
+pub(super) fn start(command: &mut Command, port: u16, folder: &TempDir) -> Option<Child> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let mut process = command.spawn().unwrap_or_else(|error| {
+        panic!(
+            "`{name}` cannot be run ({error}): install redis-server, or set FENCELOCK_REDIS_SERVER to its path"
+        )
+    });
     let give_up = Instant::now() + PATIENCE;
     while Instant::now() < give_up {
         if process.try_wait().expect("a child can be asked for").is_some() {
@@ -123,11 +184,16 @@ fn launch(port: u16, arguments: &[String], folder: &TempDir) -> Option<Child> {
             eprintln!("{}", log.unwrap_or_default());
             return None;
         }
-        if let Ok(mut connection) = client.get_connection() {
+        if let Ok(mut connection) = admin(port) {
             match redis::cmd("PING").query::<String>(&mut connection) {
                 Ok(_) => return Some(process),
                 // It answers: what it wants is the test's affair.
-                Err(error) if matches!(error.code(), Some("NOAUTH" | "NOPERM")) => {
+                Err(error)
+                    if matches!(
+                        error.code(),
+                        Some("NOAUTH" | "NOPERM" | "MASTERDOWN" | "LOADING")
+                    ) =>
+                {
                     return Some(process);
                 }
                 Err(_) => {}
@@ -137,7 +203,7 @@ fn launch(port: u16, arguments: &[String], folder: &TempDir) -> Option<Child> {
     }
     let _ = process.kill();
     let _ = process.wait();
-    panic!("`{binary}` did not answer on port {port} within {PATIENCE:?}");
+    panic!("`{name}` did not answer on port {port} within {PATIENCE:?}");
 }
 
 /// What the server counted since `CONFIG RESETSTAT`, by command, but for the questions themselves.

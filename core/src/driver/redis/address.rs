@@ -1,17 +1,56 @@
-//! Where the server is, and who we say we are. The password never leaves this file but to the server.
+//! Where the servers are, how they stand together, and who we say we are. The password never leaves this file but to
+//! the servers.
 
 use std::fmt;
+use std::path::PathBuf;
 
-use redis::{ConnectionInfo, IntoConnectionInfo, ProtocolVersion};
+use redis::{ConnectionAddr, IntoConnectionInfo, ProtocolVersion, RedisConnectionInfo};
 use url::Url;
 
-use crate::error::{Code, Error, Result};
+use super::tls::Tls;
+use crate::error::{Error, Result};
+use crate::options::Options;
 
-/// A server's address and our credentials there.
+const PORT: u16 = 6379;
+const SENTINEL_PORT: u16 = 26379;
+
+/// Where one server listens.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Host {
+    Tcp(String, u16),
+    Unix(PathBuf),
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(host, port) if host.contains(':') => write!(f, "[{host}]:{port}"),
+            Self::Tcp(host, port) => write!(f, "{host}:{port}"),
+            Self::Unix(path) => path.display().fmt(f),
+        }
+    }
+}
+
+/// How the servers stand together.
+#[derive(Clone, Debug)]
+pub(super) enum Topology {
+    /// One server at a known place.
+    Single(Host),
+    /// A master whose place the sentinels know.
+    Sentinel { sentinels: Vec<Host>, master: String },
+    /// A cluster some of whose nodes are known.
+    Cluster(Vec<Host>),
+    /// One node of a cluster.
+    Node(Host),
+}
+
+/// The servers' addresses and our credentials there.
 #[derive(Clone)]
 pub(super) struct Address {
-    info: ConnectionInfo,
-    /// As the server may repeat it in an error: plain, and as it stands in the URL.
+    pub(super) topology: Topology,
+    pub(super) tls: Option<Tls>,
+    settings: RedisConnectionInfo,
+    /// As a server may repeat it in an error: plain, and as it stands in the URL.
     secrets: Vec<String>,
 }
 
@@ -23,43 +62,103 @@ impl fmt::Debug for Address {
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self.info.addr(), f)
+        match &self.topology {
+            Topology::Single(host) | Topology::Node(host) => host.fmt(f),
+            Topology::Cluster(seeds) => list(f, seeds),
+            Topology::Sentinel { sentinels, master } => {
+                write!(f, "{master} of ")?;
+                list(f, sentinels)
+            }
+        }
     }
 }
 
+fn list(f: &mut fmt::Formatter<'_>, hosts: &[Host]) -> fmt::Result {
+    for (at, host) in hosts.iter().enumerate() {
+        write!(f, "{}{host}", if at == 0 { "" } else { "," })?;
+    }
+    Ok(())
+}
+
 impl Address {
-    /// Reads `redis://[user[:password]@]host[:port][/database]` or `redis+unix:///path/of/socket`.
-    pub(super) fn parse(url: &Url) -> Result<Self> {
-        match url.scheme() {
-            "redis" | "redis+unix" => {}
-            "rediss" => {
-                return Err(Error::new(
-                    Code::Unsupported,
-                    "`rediss://` (TLS) is not built in yet; use `redis://` over a network you trust or a local tunnel",
-                ));
-            }
-            _ => return Err(malformed()),
+    /// Reads `redis[s]://[user[:password]@]host[:port][/database]`, `redis+unix:///path/of/socket`,
+    /// `redis[s]+sentinel://[user[:password]@]host[:port][,host[:port]...]/master[/database]` or
+    /// `redis[s]+cluster://[user[:password]@]host[:port][,host[:port]...]`. `others` are the hosts behind the first,
+    /// which a URL cannot hold.
+    pub(super) fn parse(url: &Url, others: &[String], options: &Options) -> Result<Self> {
+        let scheme = url.scheme();
+        let (base, way) = scheme.split_once('+').unwrap_or((scheme, ""));
+        let secure = base == "rediss";
+        if !secure && base != "redis" || secure && way == "unix" {
+            return Err(malformed());
         }
         let mut bare = url.clone();
         // The query carries fencelock's own options, which the crate would take for its own.
         bare.set_query(None);
         bare.set_fragment(None);
+        let mut master = None;
+        if way != "unix" {
+            // Whether it is encrypted is our affair: the crate would install a crypto provider for the whole process.
+            bare.set_scheme("redis").map_err(|()| malformed())?;
+        }
+        if way == "sentinel" {
+            let (name, database) = path_of(url);
+            master = Some(name.filter(|name| !name.is_empty()).ok_or_else(malformed)?);
+            bare.set_path(&database);
+            bare.set_port(Some(url.port().unwrap_or(SENTINEL_PORT))).map_err(|()| malformed())?;
+        }
         let info = bare.into_connection_info().map_err(|_| malformed())?;
+        let first = match info.addr() {
+            ConnectionAddr::Tcp(host, port) => Host::Tcp(host.clone(), *port),
+            ConnectionAddr::Unix(path) => Host::Unix(path.clone()),
+            _ => return Err(malformed()),
+        };
+        let topology = match (way, master) {
+            ("sentinel", Some(master)) => {
+                let more = others.iter().map(|host| host_of(host, SENTINEL_PORT));
+                let sentinels = std::iter::once(Ok(first)).chain(more).collect::<Result<_>>()?;
+                Topology::Sentinel { sentinels, master }
+            }
+            ("cluster", _) if info.redis_settings().db() == 0 => {
+                let more = others.iter().map(|host| host_of(host, PORT));
+                Topology::Cluster(std::iter::once(Ok(first)).chain(more).collect::<Result<_>>()?)
+            }
+            ("" | "unix", _) if others.is_empty() => Topology::Single(first),
+            _ => return Err(malformed()),
+        };
         let settings = info.redis_settings().clone();
         let plain = settings.password().map(str::to_owned);
         let mut secrets: Vec<_> =
             plain.into_iter().chain(url.password().map(str::to_owned)).collect();
         secrets.retain(|secret| !secret.is_empty());
-        let settings = settings
-            .set_protocol(ProtocolVersion::RESP3)
-            .set_lib_name("fencelock", env!("CARGO_PKG_VERSION"));
-        let tcp = info.tcp_settings().clone().set_nodelay(true);
-        Ok(Self { info: info.set_redis_settings(settings).set_tcp_settings(tcp), secrets })
+        let settings = settings.set_lib_name("fencelock", env!("CARGO_PKG_VERSION"));
+        let tls = secure.then(|| Tls::new(options)).transpose()?;
+        Ok(Self { topology, tls, settings, secrets })
     }
 
-    /// What the crate connects with.
-    pub(super) fn info(&self) -> ConnectionInfo {
-        self.info.clone()
+    /// One node of this cluster.
+    pub(super) fn node(&self, host: &Host) -> Self {
+        Self { topology: Topology::Node(host.clone()), ..self.clone() }
+    }
+
+    /// Whether there is one server only, wherever it is.
+    pub(super) fn is_single(&self) -> bool {
+        matches!(self.topology, Topology::Single(_))
+    }
+
+    /// The nodes of a cluster that were named.
+    pub(super) fn seeds(&self) -> &[Host] {
+        if let Topology::Cluster(seeds) = &self.topology { seeds } else { &[] }
+    }
+
+    /// How we greet a server.
+    pub(super) fn settings(&self, protocol: ProtocolVersion) -> RedisConnectionInfo {
+        self.settings.clone().set_protocol(protocol)
+    }
+
+    /// Whether there is a password to greet with.
+    pub(super) fn has_password(&self) -> bool {
+        self.settings.password().is_some()
     }
 
     /// A server's text without our password: old servers repeat the arguments of commands they do not know.
@@ -68,42 +167,96 @@ impl Address {
     }
 }
 
+/// The master's name and the database behind it.
+fn path_of(url: &Url) -> (Option<String>, String) {
+    let mut words = url.path_segments().into_iter().flatten();
+    let decode = |word| percent_encoding::percent_decode_str(word).decode_utf8();
+    let name = words.next().and_then(|word| decode(word).ok()).map(std::borrow::Cow::into_owned);
+    (name, words.collect::<Vec<_>>().join("/"))
+}
+
+fn host_of(text: &str, port: u16) -> Result<Host> {
+    let url = Url::parse(&format!("redis://{text}")).map_err(|_| malformed())?;
+    let host = match url.host().ok_or_else(malformed)? {
+        url::Host::Ipv6(address) => address.to_string(),
+        host => host.to_string(),
+    };
+    let plain = url.username().is_empty() && url.path().is_empty() && !host.is_empty();
+    if plain { Ok(Host::Tcp(host, url.port().unwrap_or(port))) } else { Err(malformed()) }
+}
+
 fn malformed() -> Error {
     Error::invalid(
         "url",
-        "the URL must look like `redis://[user[:password]@]host[:port][/database]` or `redis+unix:///path/of/socket`",
+        "the URL must look like `redis://[user[:password]@]host[:port][/database]` (`rediss://` with TLS), \
+         `redis+sentinel://[user[:password]@]host[:port],host[:port]/master[/database]`, \
+         `redis+cluster://[user[:password]@]host[:port],host[:port]` or `redis+unix:///path/of/socket`",
     )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Code;
 
-    fn parse(url: &str) -> Result<Address> {
-        Address::parse(&Url::parse(url).unwrap())
+    fn parse(url: &str, others: &[&str]) -> Result<Address> {
+        let others: Vec<_> = others.iter().map(|&host| host.to_owned()).collect();
+        Address::parse(&Url::parse(url).unwrap(), &others, &Options::default())
     }
 
     #[test]
     fn a_password_shows_nowhere() {
-        let address = parse("redis://me:hunter%2B2@localhost:7000/3?ttl=5s").unwrap();
+        let address = parse("redis://me:hunter%2B2@localhost:7000/3?ttl=5s", &[]).unwrap();
         assert_eq!(format!("{address} {address:?}"), "localhost:7000 localhost:7000");
         assert_eq!(address.scrub("args: 'hunter+2' hunter%2B2"), "args: '***' ***");
-        assert_eq!(address.info.redis_settings().password(), Some("hunter+2"));
-        assert_eq!(address.info.redis_settings().db(), 3);
-        assert!(!format!("{:?}", parse("redis://:hunter2@localhost/x")).contains("hunter2"));
+        assert_eq!(address.settings.password(), Some("hunter+2"));
+        assert_eq!(address.settings.db(), 3);
+        assert!(!format!("{:?}", parse("redis://:hunter2@localhost/x", &[])).contains("hunter2"));
     }
 
     #[test]
     fn what_cannot_be_connected_to_is_refused() {
-        let code = |url| parse(url).unwrap_err().code();
-        assert_eq!(code("rediss://localhost"), Code::Unsupported);
-        assert_eq!(code("http://localhost"), Code::Invalid);
-        assert_eq!(code("redis:///3"), Code::Invalid);
-        assert_eq!(code("redis://localhost/three"), Code::Invalid);
+        let code = |url, others: &[&str]| parse(url, others).unwrap_err().code();
+        for url in [
+            "http://localhost",
+            "redis:///3",
+            "redis://localhost/three",
+            "redis+what://localhost",
+            "rediss+unix:///run/redis.sock",
+            "redis+sentinel://localhost",
+            "redis+sentinel://localhost/mymaster/three",
+            "redis+cluster://localhost/3",
+        ] {
+            assert_eq!(code(url, &[]), Code::Invalid, "{url}");
+        }
+        assert_eq!(code("redis://a", &["b"]), Code::Invalid);
+        assert_eq!(code("redis+sentinel://a/m", &["b:port"]), Code::Invalid);
+        assert_eq!(code("redis+sentinel://a/m", &[""]), Code::Invalid);
     }
 
     #[test]
     fn sockets_of_the_machine_are_addresses_too() {
-        assert_eq!(parse("redis+unix:///run/redis.sock").unwrap().to_string(), "/run/redis.sock");
+        assert_eq!(
+            parse("redis+unix:///run/redis.sock", &[]).unwrap().to_string(),
+            "/run/redis.sock"
+        );
+    }
+
+    #[test]
+    fn a_cluster_has_some_nodes_we_know() {
+        let address = parse("rediss+cluster://me:pw@a", &["b:7"]);
+        assert_eq!(address.is_ok(), cfg!(feature = "tls"));
+        let address = parse("redis+cluster://me:pw@a/0", &["b:7"]).unwrap();
+        assert_eq!(address.to_string(), "a:6379,b:7");
+        let node = address.node(&address.seeds()[1]);
+        assert_eq!((node.to_string(), node.has_password()), ("b:7".to_owned(), true));
+    }
+
+    #[test]
+    fn sentinels_are_many_and_know_one_master() {
+        let url = "redis+sentinel://me:pw@a/my%20master/3?ttl=5s";
+        let address = parse(url, &["b:7", "[::1]"]).unwrap();
+        assert_eq!(address.to_string(), "my master of a:26379,b:7,[::1]:26379");
+        assert_eq!((address.settings.db(), address.has_password()), (3, true));
     }
 }

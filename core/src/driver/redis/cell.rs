@@ -14,9 +14,9 @@ use std::sync::Arc;
 
 use redis::{Cmd, Value};
 
-use super::request::{is_unknown_script, millis};
+use super::request::millis;
 use super::script::{LOOK_CELL, SWAP, Script};
-use super::{RedisStore, fault, place};
+use super::{RedisStore, Servers, fault, place};
 use crate::error::{Code, Error, Result};
 use crate::port::{Cell, CellKey, CellStore, Change, Failure, Look, Mark, OwnerId, Swap, Version};
 
@@ -24,14 +24,40 @@ use crate::port::{Cell, CellKey, CellStore, Change, Failure, Look, Mark, OwnerId
 const VERSION: usize = 16;
 pub(super) const MARK: usize = VERSION + 32;
 
+/// One script on one cell, for whichever server has it.
+pub(super) struct CellCall<'a> {
+    pub(super) script: Script,
+    pub(super) slot: u16,
+    place: String,
+    change: Option<&'a Change>,
+}
+
+impl<'a> CellCall<'a> {
+    fn new(script: Script, key: &CellKey, change: Option<&'a Change>) -> Self {
+        Self { script, slot: place::slot_of(&key.name), place: place::cell_key(key), change }
+    }
+
+    /// The call by the script's hash (`EVALSHA`) or its text (`EVAL`).
+    pub(super) fn command(&self, verb: &str, script: &str) -> Cmd {
+        let mut command = redis::cmd(verb);
+        command.arg(script).arg(1).arg(&self.place);
+        if let Some(change) = self.change {
+            arguments(&mut command, change);
+        }
+        command
+    }
+}
+
 impl CellStore for RedisStore {
     async fn read(&self, key: &CellKey) -> Result<Look> {
-        let reply = self.call(LOOK_CELL, key, |_| {}).await.map_err(|failure| failure.error)?;
+        let call = CellCall::new(LOOK_CELL, key, None);
+        let reply = self.call(&call, key).await.map_err(|failure| failure.error)?;
         look(reply).ok_or_else(|| garbled(key))
     }
 
     async fn compare_and_set(&self, change: &Change) -> Result<Swap, Failure> {
-        let reply = self.call(SWAP, &change.key, |command| arguments(command, change)).await?;
+        let call = CellCall::new(SWAP, &change.key, Some(change));
+        let reply = self.call(&call, &change.key).await?;
         let swap = match &reply {
             Value::Array(words) => match words[..] {
                 [Value::Int(version), Value::Int(since)] => done(version, since),
@@ -44,34 +70,26 @@ impl CellStore for RedisStore {
 }
 
 impl RedisStore {
-    /// Runs a script on one cell.
-    async fn call(
-        &self,
-        script: Script,
-        key: &CellKey,
-        arguments: impl Fn(&mut Cmd),
-    ) -> Result<Value, Failure> {
-        let live = self.link.live().await.map_err(Failure::refused)?;
-        let place = place::cell_key(key);
-        let command = |verb: &str, text: &str| {
-            let mut command = redis::cmd(verb);
-            command.arg(text).arg(1).arg(&place);
-            arguments(&mut command);
-            vec![command]
-        };
-        let hashed = command("EVALSHA", live.hashes.of(script));
-        let mut reply = self.send(&live, hashed).await.map_err(Failure::unknown)?.pop();
-        if reply.as_ref().is_some_and(is_unknown_script) {
-            let whole = self.with_text(script, |text| command("EVAL", text));
-            reply = self.send(&live, whole).await.map_err(Failure::unknown)?.pop();
-        }
-        match reply {
-            Some(Value::ServerError(error)) => {
+    /// Runs a script on one cell, where it lies.
+    async fn call(&self, call: &CellCall<'_>, key: &CellKey) -> Result<Value, Failure> {
+        let refused = |reply| match reply {
+            Value::ServerError(error) => {
                 let text = format!("{} {}", error.code(), error.details().unwrap_or_default());
-                Err(Failure::refused(self.refusal(&text, key, &place)))
+                Err(Failure::refused(self.refusal(&text, key, &call.place)))
             }
-            Some(reply) => Ok(reply),
-            None => Err(Failure::unknown(garbled(key))),
+            reply => Ok(reply),
+        };
+        match &self.servers {
+            Servers::One(node) => {
+                let live = node.link.live().await.map_err(Failure::refused)?;
+                let reply = node.run(&live, call, false).await.map_err(Failure::unknown)?;
+                refused(reply).inspect_err(|failure| {
+                    if fault::is_demotion(&failure.error) {
+                        node.link.demote(&live);
+                    }
+                })
+            }
+            Servers::Cluster(cluster) => refused(cluster.run(call).await?),
         }
     }
 
@@ -80,7 +98,7 @@ impl RedisStore {
             let message = "what lies under the key of this value is none of fencelock's; delete it or choose another name";
             return Error::new(Code::Conflict, message).with("key", place);
         }
-        fault::refusal(&self.link.address, text, None).with("name", &*key.name)
+        fault::refusal(self.address(), text, None).with("name", &*key.name)
     }
 }
 

@@ -7,6 +7,10 @@ use super::place::record_key;
 use crate::error::{Code, Error};
 use crate::port::LockKey;
 
+pub(super) const NO_CLUSTER: &str = "the server is no cluster; write `redis://`";
+const READONLY: &str = "the server is a read-only replica; connect to the master";
+const MASTERDOWN: &str = "the replica has lost its master; connect to the master";
+
 /// The server's error replies: their first word, what they mean, and what to do.
 const REPLIES: &[(&str, Code, &str)] = &[
     ("NOAUTH", Code::Auth, "the server wants a password; put it into the URL"),
@@ -21,7 +25,7 @@ const REPLIES: &[(&str, Code, &str)] = &[
         Code::Auth,
         "the server is in protected mode and takes local connections only; set a password there",
     ),
-    ("READONLY", Code::Unavailable, "the server is a read-only replica; connect to the master"),
+    ("READONLY", Code::Unavailable, READONLY),
     ("OOM", Code::Unavailable, "the server is out of memory; raise its `maxmemory` or free some"),
     (
         "MISCONF",
@@ -29,7 +33,7 @@ const REPLIES: &[(&str, Code, &str)] = &[
         "the server cannot save its data and takes no writes; look into its log",
     ),
     ("LOADING", Code::Unavailable, "the server is still loading its data; try again"),
-    ("MASTERDOWN", Code::Unavailable, "the replica has lost its master; connect to the master"),
+    ("MASTERDOWN", Code::Unavailable, MASTERDOWN),
     ("CLUSTERDOWN", Code::Unavailable, "the cluster does not serve this key now; try again"),
     (
         "NOREPLICAS",
@@ -42,17 +46,18 @@ const REPLIES: &[(&str, Code, &str)] = &[
         "the server is busy with somebody's script; try again, or stop that with `SCRIPT KILL`",
     ),
     ("TRYAGAIN", Code::Unavailable, "the cluster is moving this key; try again"),
-    ("MOVED", Code::Unsupported, "the server is a node of a cluster; connect to a single server"),
-    ("ASK", Code::Unsupported, "the server is a node of a cluster; connect to a single server"),
+    ("MOVED", Code::Unavailable, "the cluster moved this key to another node; try again"),
+    ("ASK", Code::Unavailable, "the cluster is moving this key to another node; try again"),
     (
         "CROSSSLOT",
         Code::Unsupported,
-        "the server is a node of a cluster; connect to a single server",
+        "locks of one step lie in different slots of the cluster; give their names a {tag} in common",
     ),
 ];
 
 /// The same for replies without a telling first word.
 const PHRASES: &[(&str, Code, &str)] = &[
+    ("cluster support disabled", Code::Unsupported, NO_CLUSTER),
     (
         "max number of clients",
         Code::Unavailable,
@@ -85,6 +90,16 @@ const PHRASES: &[(&str, Code, &str)] = &[
     ),
 ];
 
+/// How servers without Lua answer `SCRIPT LOAD`.
+const LUALESS: &[&str] = &[
+    "unknown command",
+    "unknown subcommand",
+    "not supported",
+    "unsupported",
+    "disabled",
+    "not implemented",
+];
+
 /// Says what an error reply means.
 pub(super) fn refusal(address: &Address, text: &str, lock: Option<&LockKey>) -> Error {
     let has_word = |word| text.split(|c: char| !c.is_ascii_uppercase()).any(|part| part == word);
@@ -111,15 +126,18 @@ pub(super) fn refusal(address: &Address, text: &str, lock: Option<&LockKey>) -> 
 
 /// Says why there is no connection.
 pub(super) fn unreachable(address: &Address, error: &RedisError) -> Error {
-    if error.kind() == ErrorKind::RESP3NotSupported {
-        let message = "the server is older than Redis 6, which is needed";
-        return Error::new(Code::Unsupported, message).with("server", address.to_string());
-    }
     if let Some(code) = error.code() {
         return refusal(address, &format!("{code} {}", error.detail().unwrap_or_default()), None);
     }
     if error.kind() == ErrorKind::AuthenticationFailed {
         return refusal(address, "WRONGPASS", None);
+    }
+    let reason = error.to_string();
+    if reason.contains("fatal alert") {
+        let message = "the server refused this client's certificate, or wants one; name one it trusts by `cert` and `key`";
+        return Error::new(Code::Auth, message)
+            .with("server", address.to_string())
+            .with("reason", reason);
     }
     Error::new(
         Code::Unavailable,
@@ -127,6 +145,23 @@ pub(super) fn unreachable(address: &Address, error: &RedisError) -> Error {
     )
     .with("server", address.to_string())
     .with("reason", address.scrub(&error.to_string()))
+}
+
+/// Says why the scripts could not be made known to the server.
+pub(super) fn scriptless(address: &Address, error: &RedisError) -> Error {
+    let text = error.detail().unwrap_or_default().to_lowercase();
+    if error.code().is_some() && LUALESS.iter().any(|phrase| text.contains(phrase)) {
+        let message = "the server speaks Redis' protocol but runs no Lua scripts, which every step of a lock is; use Redis, Valkey or another server that does";
+        return Error::new(Code::Unsupported, message)
+            .with("server", address.to_string())
+            .with("reply", address.scrub(&error.to_string()));
+    }
+    unreachable(address, error)
+}
+
+/// Whether a server has said that it is not the master: it may have been before, so another one is.
+pub(super) fn is_demotion(error: &Error) -> bool {
+    error.message() == READONLY || error.message() == MASTERDOWN
 }
 
 /// Says that a request may have been carried out or not.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use redis::{Cmd, FromRedisValue, Value};
 use url::Url;
 
-use super::address::Address;
+use super::address::{Address, Topology};
 use super::link::Link;
 use super::{fault, place};
 use crate::error::{Code, Error, Result};
@@ -46,7 +46,21 @@ impl RedisGate {
 
     /// Connects as a client does; of the options `timeout` and `connect_timeout` count.
     pub async fn connect(url: &Url, options: &Options, runtime: RuntimeHandle) -> Result<Self> {
-        let address = Address::parse(url)?;
+        Self::connect_all(url, &[], options, runtime).await
+    }
+
+    /// Connects where several hosts lead to; `others` are those behind the first one, which a URL cannot hold.
+    pub async fn connect_all(
+        url: &Url,
+        others: &[String],
+        options: &Options,
+        runtime: RuntimeHandle,
+    ) -> Result<Self> {
+        let address = Address::parse(url, others, options)?;
+        if let Topology::Cluster(_) = address.topology {
+            let message = "a gate stands on one server, or on a master under sentinels; in a cluster put `RedisGate::LUA` at the head of a script of your own";
+            return Err(Error::new(Code::Unsupported, message).with("server", address.to_string()));
+        }
         // It hears nothing, so it listens nowhere.
         Ok(Self { link: Link::connect(address, options, String::new(), runtime).await? })
     }
@@ -97,7 +111,11 @@ impl RedisGate {
         let reply = self.link.answer(&live, connection.send_packed_command(command)).await?;
         if let Value::ServerError(error) = &reply {
             let text = format!("{} {}", error.code(), error.details().unwrap_or_default());
-            return Err(self.refusal(resource, &text));
+            let error = self.refusal(resource, &text);
+            if fault::is_demotion(&error) {
+                self.link.demote(&live);
+            }
+            return Err(error);
         }
         redis::from_redis_value(reply)
             .map_err(|error| fault::unanswered(&self.link.address, &error.to_string()))

@@ -1,50 +1,125 @@
-//! What a lock on one Redis server survives, in words.
+//! What a lock on Redis survives, in words.
 
+use super::address::Topology;
 use crate::port::Guarantee;
 
-pub(super) const GUARANTEES: &[Guarantee] = &[
-    Guarantee::new(
-        "the holder dies",
-        "the lock is free after at most one ttl; its waiters are served in order",
-    ),
-    Guarantee::new(
-        "the holder is paused (GC, SIGSTOP, suspend)",
-        "past its deadline the guard says lost at its first look; a write made without looking is refused by the fence",
-    ),
-    Guarantee::new(
-        "the network drops, delays or cuts",
-        "an unanswered request is never a grant and is undone; a hold that cannot be renewed is lost before its lease ends",
-    ),
-    Guarantee::new(
-        "the server restarts with its data",
-        "holds, queue and tokens go on; guards that could not be renewed in time are lost",
-    ),
-    Guarantee::new(
-        "the server restarts without its data, or FLUSHALL, or a foreign DEL",
-        "two may believe to hold until the first one's next renewal; the fence covers it: tokens come from the server's clock",
-    ),
-    Guarantee::new(
-        "failover to a replica that lacks the last writes",
-        "as without its data: the fence covers it as far as the clocks of the two agree",
-    ),
-    Guarantee::new(
-        "the server's clock jumps forward",
-        "leases may end early: two may believe to hold until the next renewal; the fence covers it",
-    ),
-    Guarantee::new(
-        "the server's clock steps back",
-        "what ends by it lasts longer by the step: the lock of a holder that died is free after a ttl and the step",
-    ),
-    Guarantee::new(
-        "the server's clock steps back and its data is lost",
-        "nothing on the store knows the older tokens; this client still raises the counter to those it has seen",
-    ),
-    Guarantee::new(
-        "renew is false",
-        "a foreign delete or data loss is not told before the deadline; the fence covers it",
-    ),
-    Guarantee::new(
-        "the data is lost or falls back: jobs and versions",
-        "the instant a job ran last may be run once more; tokens and versions still rise, as far as the clock does not step back",
-    ),
-];
+const HOLDER_DIES: Guarantee = Guarantee::new(
+    "the holder dies",
+    "the lock is free after at most one ttl; its waiters are served in order",
+);
+const PAUSED: Guarantee = Guarantee::new(
+    "the holder is paused (GC, SIGSTOP, suspend)",
+    "past its deadline the guard says lost at its first look; a write made without looking is refused by the fence",
+);
+const NETWORK: Guarantee = Guarantee::new(
+    "the network drops, delays or cuts",
+    "an unanswered request is never a grant and is undone; a hold that cannot be renewed is lost before its lease ends",
+);
+const RESTART: Guarantee = Guarantee::new(
+    "the server restarts with its data",
+    "holds, queue and tokens go on; guards that could not be renewed in time are lost",
+);
+const AMNESIA: Guarantee = Guarantee::new(
+    "the server restarts without its data, or FLUSHALL, or a foreign DEL",
+    "two may believe to hold until the first one's next renewal; the fence covers it: tokens come from the server's clock",
+);
+const FAILOVER: Guarantee = Guarantee::new(
+    "failover (Sentinel, Cluster) without `acks`",
+    "locks are granted again within a second of it; what the old master had not passed on is gone, so that two may believe to hold until the first one's next renewal: the fence covers it as far as the clocks of the two servers agree",
+);
+const ACKED: Guarantee = Guarantee::new(
+    "failover with `acks`",
+    "a grant or a renewal counts only once that many replicas have it, so it lives on in any of these; if another one takes over, or their clocks differ, as without `acks`",
+);
+const CUT_OFF: Guarantee = Guarantee::new(
+    "a master is cut off from its replicas, but not from us",
+    "until it steps down it grants what the new master grants too, and the fence covers it; with `acks` it grants and renews nothing",
+);
+const SLOT: Guarantee = Guarantee::new(
+    "a slot of a cluster moves to another node",
+    "holds, queue and tokens go along; a lock that nobody holds cannot be taken until its slot has moved",
+);
+const FORWARD: Guarantee = Guarantee::new(
+    "the server's clock jumps forward",
+    "leases may end early: two may believe to hold until the next renewal; the fence covers it",
+);
+const STEPS_BACK: Guarantee = Guarantee::new(
+    "the server's clock steps back",
+    "what ends by it lasts longer by the step: the lock of a holder that died is free after a ttl and the step",
+);
+const BACKWARD: Guarantee = Guarantee::new(
+    "the server's clock steps back and its data is lost",
+    "nothing on the store knows the older tokens; this client still raises the counter to those it has seen",
+);
+const FIXED: Guarantee = Guarantee::new(
+    "renew is false",
+    "a foreign delete or data loss is not told before the deadline; the fence covers it",
+);
+const VALUES: Guarantee = Guarantee::new(
+    "the data is lost or falls back: jobs and versions",
+    "the instant a job ran last may be run once more; tokens and versions still rise, as far as the clock does not step back",
+);
+
+/// What can be promised of servers that stand together like this.
+pub(super) fn guarantees(topology: &Topology, acks: u32) -> &'static [Guarantee] {
+    match (topology, acks) {
+        (Topology::Cluster(_) | Topology::Node(_), 0) => &[
+            HOLDER_DIES,
+            PAUSED,
+            NETWORK,
+            RESTART,
+            AMNESIA,
+            FAILOVER,
+            CUT_OFF,
+            SLOT,
+            FORWARD,
+            STEPS_BACK,
+            BACKWARD,
+            FIXED,
+            VALUES,
+        ],
+        (Topology::Cluster(_) | Topology::Node(_), _) => &[
+            HOLDER_DIES,
+            PAUSED,
+            NETWORK,
+            RESTART,
+            AMNESIA,
+            ACKED,
+            CUT_OFF,
+            SLOT,
+            FORWARD,
+            STEPS_BACK,
+            BACKWARD,
+            FIXED,
+            VALUES,
+        ],
+        (_, 0) => &[
+            HOLDER_DIES,
+            PAUSED,
+            NETWORK,
+            RESTART,
+            AMNESIA,
+            FAILOVER,
+            CUT_OFF,
+            FORWARD,
+            STEPS_BACK,
+            BACKWARD,
+            FIXED,
+            VALUES,
+        ],
+        (_, _) => &[
+            HOLDER_DIES,
+            PAUSED,
+            NETWORK,
+            RESTART,
+            AMNESIA,
+            ACKED,
+            CUT_OFF,
+            FORWARD,
+            STEPS_BACK,
+            BACKWARD,
+            FIXED,
+            VALUES,
+        ],
+    }
+}

@@ -45,27 +45,38 @@
 
 mod address;
 mod cell;
+mod cluster;
 mod fault;
 mod gate;
 mod guarantees;
+mod lane;
 mod link;
+mod nature;
 mod neighbour;
+mod node;
 mod notice;
 mod place;
 mod request;
 mod script;
+mod sentinel;
+#[cfg(feature = "tls")]
+mod tls;
+#[cfg(not(feature = "tls"))]
+#[path = "no_tls.rs"]
+mod tls;
+mod wire;
 
 use std::fmt;
 use std::sync::Arc;
 
-use redis::{Cmd, Pipeline, Value};
 use url::Url;
 
-use self::address::Address;
+use self::address::{Address, Topology};
+use self::cluster::Cluster;
 pub use self::gate::RedisGate;
-use self::link::{Link, Live};
-use self::request::{Request, is_unknown_script};
-use self::script::{Script, Texts};
+use self::link::Link;
+use self::node::{Node, fail};
+use self::request::Request;
 use crate::error::{Code, Error, Result};
 use crate::options::Options;
 use crate::port::{
@@ -73,33 +84,49 @@ use crate::port::{
     OwnerId, RuntimeHandle, Step,
 };
 
-/// One client's view of a Redis server, over one connection.
+/// One client's view of a Redis server, or of a cluster of them.
 pub struct RedisStore {
-    link: Arc<Link>,
-    #[cfg(feature = "sim")]
-    stopped: crate::runtime::sync::Mutex<Option<Arc<Texts>>>,
+    servers: Servers,
+    acks: u32,
+}
+
+enum Servers {
+    /// One at a time, wherever it is.
+    One(Node),
+    Cluster(Arc<Cluster>),
 }
 
 impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RedisStore").field("address", &self.link.address).finish_non_exhaustive()
+        f.debug_struct("RedisStore").field("address", self.address()).finish_non_exhaustive()
     }
 }
 
-/// How many keys one `SCAN` looks at.
-const SCAN_COUNT: u32 = 1000;
-
 impl RedisStore {
-    /// Connects to `redis://[user[:password]@]host[:port][/database]` or `redis+unix:///path/of/socket`.
+    /// Connects to one server, `redis://[user[:password]@]host[:port][/database]` (`rediss://` over TLS) or
+    /// `redis+unix:///path/of/socket`, or to whatever else one host leads to, see [`RedisStore::connect_all`].
     pub async fn connect(url: &Url, options: &Options, runtime: RuntimeHandle) -> Result<Self> {
-        let address = Address::parse(url)?;
+        Self::connect_all(url, &[], options, runtime).await
+    }
+
+    /// Connects where several hosts lead to: `redis[s]+sentinel://[user[:password]@]host[:port]/master[/database]` or
+    /// `redis[s]+cluster://[user[:password]@]host[:port]`. `others` are the hosts behind the first one, which a URL
+    /// cannot hold.
+    pub async fn connect_all(
+        url: &Url,
+        others: &[String],
+        options: &Options,
+        runtime: RuntimeHandle,
+    ) -> Result<Self> {
+        let address = Address::parse(url, others, options)?;
         // Where this client listens: as unguessable as an owner id, and as short-lived.
         let channel = format!("fencelock:c:{}", OwnerId::draw(&*runtime));
-        Ok(Self {
-            link: Link::connect(address, options, channel, runtime).await?,
-            #[cfg(feature = "sim")]
-            stopped: crate::runtime::sync::Mutex::default(),
-        })
+        let servers = if let Topology::Cluster(_) = address.topology {
+            Servers::Cluster(Cluster::connect(address, options, channel, runtime).await?)
+        } else {
+            Servers::One(Node::new(Link::connect(address, options, channel, runtime).await?))
+        };
+        Ok(Self { servers, acks: options.acks })
     }
 
     /// The key of the record that lies beside a lock, for people who look with their own tools.
@@ -110,98 +137,39 @@ impl RedisStore {
     /// Stops the clock of this client's scripts at this many microseconds since 1970, for tests of what takes seconds.
     #[cfg(feature = "sim")]
     pub async fn stop_clock(&self, now: u64) -> Result<()> {
-        let texts = Arc::new(Texts::stopped(now));
-        *self.stopped.lock() = Some(Arc::clone(&texts));
-        self.link.load(&texts).await
+        match &self.servers {
+            Servers::One(node) => node.stop_clock(now).await,
+            Servers::Cluster(_) => Err(Error::internal("the clocks of a cluster go on")),
+        }
     }
 
-    async fn send(&self, live: &Arc<Live>, mut commands: Vec<Cmd>) -> Result<Vec<Value>> {
-        let mut connection = live.connection.clone();
-        if commands.len() == 1
-            && let Some(command) = commands.pop()
-        {
-            let reply = self.link.answer(live, connection.send_packed_command(&command)).await?;
-            return Ok(vec![reply]);
+    fn address(&self) -> &Address {
+        match &self.servers {
+            Servers::One(node) => &node.link.address,
+            Servers::Cluster(cluster) => &cluster.address,
         }
-        let mut pipeline = Pipeline::with_capacity(commands.len());
-        let count = commands.len();
-        for command in commands {
-            pipeline.add_command(command);
-        }
-        self.link.answer(live, connection.send_packed_commands(&pipeline, 0, count)).await
     }
 
-    /// Sends the scripts that the server has forgotten once more, with their text.
-    async fn repeat(&self, live: &Arc<Live>, plan: &[Request<'_>]) -> Result<Vec<Value>> {
-        let channel = &self.link.channel;
-        let whole = |request: &Request<'_>| {
-            self.with_text(request.script, |text| request.command("EVAL", text, channel))
-        };
-        self.send(live, plan.iter().map(whole).collect()).await
-    }
-
-    /// Does something with the text of a script.
-    #[cfg_attr(
-        not(feature = "sim"),
-        expect(clippy::unused_self, reason = "only tests stop the clock")
-    )]
-    fn with_text<T>(&self, script: Script, act: impl FnOnce(&str) -> T) -> T {
-        #[cfg(feature = "sim")]
-        if let Some(stopped) = &*self.stopped.lock() {
-            return act(stopped.of(script));
+    fn hang_up(&self) {
+        match &self.servers {
+            Servers::One(node) => node.link.close(),
+            Servers::Cluster(cluster) => cluster.close(),
         }
-        act(Texts::shared().of(script))
-    }
-
-    /// Sends what a batch was cut into; answers every step.
-    async fn carry_out(&self, batch: &[Step], plan: &[Request<'_>]) -> Vec<Answer> {
-        let live = match self.link.live().await {
-            Ok(live) => live,
-            Err(error) => return fail(batch, &Failure::refused(error)),
-        };
-        let command = |request: &Request<'_>| {
-            request.command("EVALSHA", live.hashes.of(request.script), &self.link.channel)
-        };
-        let replies = match self.send(&live, plan.iter().map(command).collect()).await {
-            Ok(replies) => replies,
-            Err(error) => return fail(batch, &Failure::unknown(error)),
-        };
-        let unknown = |(_, reply): &(&Request<'_>, &Value)| is_unknown_script(reply);
-        let forgotten: Vec<_> =
-            plan.iter().zip(&replies).filter(unknown).map(|(request, _)| *request).collect();
-        let mut repeated = match forgotten.len() {
-            0 => Ok(Vec::new()),
-            _ => self.repeat(&live, &forgotten).await,
-        }
-        .map(Vec::into_iter);
-        let mut answers = Vec::with_capacity(batch.len());
-        for (request, reply) in plan.iter().zip(replies) {
-            let reply = if is_unknown_script(&reply) {
-                match &mut repeated {
-                    Ok(replies) => replies.next().unwrap_or(reply),
-                    Err(error) => {
-                        answers.extend(fail(request.steps, &Failure::unknown(error.clone())));
-                        continue;
-                    }
-                }
-            } else {
-                reply
-            };
-            request.answers(reply, &self.link.address, &mut answers);
-        }
-        answers
     }
 }
 
 impl LeaseStore for RedisStore {
     fn capabilities(&self) -> Capabilities {
         Capabilities::new("redis", Fence::ClockBounded)
-            .with_guarantees(guarantees::GUARANTEES)
+            .with_guarantees(guarantees::guarantees(&self.address().topology, self.acks))
             .with_dialects(&["plain"])
     }
 
     async fn step(&self, batch: &[Step]) -> Vec<Answer> {
-        self.carry_out(batch, &Request::plan(batch)).await
+        match &self.servers {
+            Servers::One(node) => node.carry_out(batch, &Request::plan(batch)).await,
+            Servers::Cluster(cluster) => cluster.carry_out(batch, false).await,
+        }
     }
 
     async fn step_all(&self, batch: &[Step]) -> Vec<Answer> {
@@ -211,35 +179,29 @@ impl LeaseStore for RedisStore {
             let message = "only mutexes are taken as one; others one after another";
             return fail(batch, &Failure::refused(Error::new(Code::Unsupported, message)));
         }
-        self.carry_out(batch, &[Request::all(batch)]).await
+        match &self.servers {
+            Servers::One(node) => node.carry_out(batch, &[Request::all(batch)]).await,
+            Servers::Cluster(cluster) => cluster.carry_out(batch, true).await,
+        }
     }
 
     async fn listen(&self, sink: NoticeSink) -> Result<()> {
-        self.link.listen(sink).await
+        match &self.servers {
+            Servers::One(node) => node.link.listen(sink).await,
+            Servers::Cluster(cluster) => cluster.listen(sink).await,
+        }
     }
 
     async fn names(&self, prefix: &str) -> Result<Vec<LockKey>> {
-        let pattern = place::pattern(prefix);
-        let mut cursor = String::from("0");
-        let mut names = std::collections::BTreeSet::new();
-        loop {
-            let mut scan = redis::cmd("SCAN");
-            scan.arg(&cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(SCAN_COUNT);
-            let live = self.link.live().await?;
-            let reply = self.send(&live, vec![scan]).await?.pop().unwrap_or_default();
-            let reply = reply
-                .extract_error()
-                .map_err(|error| fault::unreachable(&self.link.address, &error))?;
-            let (next, keys): (String, Vec<Vec<u8>>) = redis::from_redis_value(reply)
-                .map_err(|error| fault::unanswered(&self.link.address, &error.to_string()))?;
-            let records = keys.iter().filter_map(|key| std::str::from_utf8(key).ok());
-            let locks = records.filter_map(place::lock_of_record);
-            names.extend(locks.filter(|lock| lock.starts_with(prefix)).map(LockKey::new));
-            if next == "0" {
-                return Ok(names.into_iter().collect());
+        let names = match &self.servers {
+            Servers::One(node) => {
+                let mut names = std::collections::BTreeSet::new();
+                node.names(prefix, &mut names).await?;
+                names
             }
-            cursor = next;
-        }
+            Servers::Cluster(cluster) => cluster.names(prefix).await?,
+        };
+        Ok(names.into_iter().collect())
     }
 
     fn cells(&self) -> Option<Cells<'_>> {
@@ -247,16 +209,12 @@ impl LeaseStore for RedisStore {
     }
 
     async fn close(&self) {
-        self.link.close();
+        self.hang_up();
     }
 }
 
 impl Drop for RedisStore {
     fn drop(&mut self) {
-        self.link.close();
+        self.hang_up();
     }
-}
-
-fn fail(steps: &[Step], failure: &Failure) -> Vec<Answer> {
-    steps.iter().map(|_| Err(failure.clone())).collect()
 }

@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 
 use crate::port::CellKey;
 
-const SLOTS: usize = 16384;
+/// How many slots a cluster has.
+pub(super) const SLOTS: usize = 16384;
 const OPENING: &str = "fencelock:{";
 const MIDDLE: &str = "}:lock:";
 
@@ -23,6 +24,16 @@ pub(super) fn cell_key(cell: &CellKey) -> String {
 /// The key of the newest token that has written a key.
 pub(super) fn gate_key(key: &str) -> String {
     [OPENING, &tag(key), "}:gate:", key].concat()
+}
+
+/// A key beside a lock's, for what replicas have to acknowledge.
+pub(super) fn mark_key(key: &str) -> String {
+    [OPENING, &tag(key), "}:acks"].concat()
+}
+
+/// The slot of a lock's keys.
+pub(super) fn slot_of(key: &str) -> u16 {
+    slot(hash_tag(key).unwrap_or(key).as_bytes())
 }
 
 /// The lock whose side record lies under this key, if it is one.
@@ -104,8 +115,8 @@ mod tests {
             ["orders:42", "{user}:1", "a{b}c", "{}", "}{", "{", "}", "{}{a}", "{{a}}", "ä{ö}"]
         {
             let record = record_key(key);
-            let hashed = |key: &str| slot(hash_tag(key).unwrap_or(key).as_bytes());
-            assert_eq!(hashed(&record), hashed(key), "{key} and {record}");
+            assert_eq!(slot_of(&record), slot_of(key), "{key} and {record}");
+            assert_eq!(slot_of(&mark_key(key)), slot_of(key), "{key}");
             assert_eq!(lock_of_record(&record), Some(key));
         }
     }

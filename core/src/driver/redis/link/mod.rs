@@ -1,20 +1,26 @@
 //! The one connection of a client: made, watched, made again.
 
+mod greet;
+
 use std::future::Future;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use event_listener::Event;
 use futures_util::future::{Either, select};
-use redis::aio::{MultiplexedConnection, SendError};
-use redis::{AsyncConnectionConfig, PushInfo, PushKind, RedisError, Value};
+use redis::aio::MultiplexedConnection;
+use redis::{ProtocolVersion, RedisError};
 
-use super::address::Address;
+use super::address::{Address, Host, Topology};
 use super::fault;
+use super::lane::Lane;
 use super::notice;
-use super::script::{Hashes, Texts};
+use super::script::Hashes;
+#[cfg(feature = "sim")]
+use super::script::Texts;
+use super::wire::Leash;
 use crate::error::{Error, Result};
 use crate::options::Options;
 use crate::port::{Notice, NoticeSink, RuntimeHandle};
@@ -23,22 +29,26 @@ use crate::runtime::sync::Mutex;
 /// The first pause between two attempts to connect; it doubles up to the last.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LAST_PAUSE: Duration = Duration::from_secs(1);
-/// Requests on their way to the socket before the next one has to wait for its turn.
-const OUTBOX: usize = 512;
+/// The last where another server takes over.
+const FAILOVER_PAUSE: Duration = Duration::from_millis(200);
 
 /// A connection that is kept up for as long as the store is open.
 pub(super) struct Link {
     pub(super) address: Address,
     pub(super) channel: String,
-    timeout: Duration,
+    /// How many replicas have to acknowledge a grant before it counts.
+    pub(super) acks: u32,
+    pub(super) timeout: Duration,
     connect_timeout: Duration,
-    runtime: RuntimeHandle,
+    pub(super) runtime: RuntimeHandle,
     sink: OnceLock<NoticeSink>,
     state: Mutex<State>,
     /// An attempt to connect has ended, or the store was closed.
     changed: Event,
     /// A step wants the connection now.
     wanted: Event,
+    /// Whether a server has said that it is not the master: from then on none is believed that is not.
+    demoted: AtomicBool,
 }
 
 enum State {
@@ -49,10 +59,25 @@ enum State {
 }
 
 /// A connection that worked when last seen.
+#[derive(Clone)]
 pub(super) struct Live {
     pub(super) connection: MultiplexedConnection,
     pub(super) hashes: Hashes,
+    /// Where replicas have to acknowledge: the way of what they have to.
+    pub(super) lane: Option<Arc<Lane>>,
+    place: Host,
+    protocol: ProtocolVersion,
     broken: Arc<AtomicBool>,
+    /// What serves it and ends with it.
+    leashes: Arc<Mutex<Vec<Leash>>>,
+}
+
+impl Live {
+    /// Ends what serves it, and with that what is under way on it: nobody waits for a server that was left.
+    fn let_go(&self) {
+        let leashes = std::mem::take(&mut *self.leashes.lock());
+        drop(leashes);
+    }
 }
 
 impl Link {
@@ -63,17 +88,7 @@ impl Link {
         channel: String,
         runtime: RuntimeHandle,
     ) -> Result<Arc<Self>> {
-        let link = Arc::new(Self {
-            address,
-            channel,
-            timeout: options.timeout,
-            connect_timeout: options.connect_timeout,
-            runtime,
-            sink: OnceLock::new(),
-            state: Mutex::new(State::Down(0, Error::internal("not yet connected"))),
-            changed: Event::new(),
-            wanted: Event::new(),
-        });
+        let link = Self::down(address, options, channel, runtime, None);
         // On a task of its own, because the crate spawns its driver where it is called.
         let (sender, receiver) = futures_channel::oneshot::channel();
         let task = Arc::clone(&link);
@@ -86,17 +101,53 @@ impl Link {
         Ok(link)
     }
 
+    /// Connects as soon as that can be, and delivers notices to `sink`.
+    pub(super) fn begin(
+        address: Address,
+        options: &Options,
+        channel: String,
+        runtime: RuntimeHandle,
+        sink: Option<NoticeSink>,
+    ) -> Arc<Self> {
+        let link = Self::down(address, options, channel, runtime, sink);
+        let task = Arc::clone(&link);
+        link.runtime.spawn(Box::pin(async move { task.reconnect().await }));
+        link
+    }
+
+    fn down(
+        address: Address,
+        options: &Options,
+        channel: String,
+        runtime: RuntimeHandle,
+        sink: Option<NoticeSink>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            address,
+            channel,
+            acks: options.acks,
+            timeout: options.timeout,
+            connect_timeout: options.connect_timeout,
+            runtime,
+            sink: sink.map_or_else(OnceLock::new, OnceLock::from),
+            state: Mutex::new(State::Down(0, Error::internal("not yet connected"))),
+            changed: Event::new(),
+            wanted: Event::new(),
+            demoted: AtomicBool::new(false),
+        })
+    }
+
+    /// Whether it worked when last seen.
+    pub(super) fn is_up(&self) -> bool {
+        matches!(&*self.state.lock(), State::Up(_))
+    }
+
     /// Delivers notices from now on.
-    pub(super) async fn listen(&self, sink: NoticeSink) -> Result<()> {
+    pub(super) async fn listen(self: &Arc<Self>, sink: NoticeSink) -> Result<()> {
         let live = self.live().await?;
         self.sink.set(sink).map_err(|_| Error::internal("a store is listened to once"))?;
-        let mut connection = live.connection.clone();
-        match self.within(self.timeout, connection.subscribe(&self.channel)).await {
-            Some(subscribed) => {
-                subscribed.map_err(|error| fault::unreachable(&self.address, &error))
-            }
-            None => Err(fault::unanswered(&self.address, "the subscription timed out")),
-        }
+        let late = || Err(fault::unanswered(&self.address, "the subscription timed out"));
+        self.within(self.timeout, self.subscribe(&live)).await.unwrap_or_else(late)
     }
 
     /// The connection. If it is broken, waits for the next attempt to make it again.
@@ -140,7 +191,9 @@ impl Link {
 
     /// Lets go of the connection for good.
     pub(super) fn close(&self) {
-        *self.state.lock() = State::Closed;
+        if let State::Up(live) = std::mem::replace(&mut *self.state.lock(), State::Closed) {
+            live.let_go();
+        }
         self.changed.notify(usize::MAX);
         self.wanted.notify(usize::MAX);
     }
@@ -153,31 +206,21 @@ impl Link {
         }
     }
 
-    /// Connects once: greets, loads the scripts, subscribes.
-    async fn attempt(self: &Arc<Self>) -> Result<Arc<Live>> {
-        let broken = Arc::new(AtomicBool::new(false));
-        let (link, flag) = (Arc::downgrade(self), Arc::clone(&broken));
-        let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(None)
-            .set_response_timeout(None)
-            .set_pipeline_buffer_size(OUTBOX)
-            .set_push_sender(move |push| {
-                receive(&link, &flag, &push);
-                Ok::<_, SendError>(())
-            });
-        let work = async {
-            let client = redis::Client::open(self.address.info())?;
-            let mut connection =
-                client.get_multiplexed_async_connection_with_config(&config).await?;
-            let hashes = Texts::shared().load(&mut connection).await?;
-            if self.sink.get().is_some() {
-                connection.subscribe(&self.channel).await?;
+    /// A message has come. Where replicas have to acknowledge, a grant is but an invitation to ask.
+    fn tell(&self, message: &[u8]) {
+        let (Some(notice), Some(sink)) = (notice::parse(message), self.sink.get()) else { return };
+        sink(match notice {
+            Notice::Granted { owner, .. } if self.acks > 0 && !mutant!(PushNeedsNoAcks) => {
+                Notice::Open { owner }
             }
-            Ok::<_, RedisError>(Arc::new(Live { connection, hashes, broken }))
-        };
-        let late = || Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into());
-        let live = self.within(self.connect_timeout, work).await.unwrap_or_else(late);
-        live.map_err(|error| fault::unreachable(&self.address, &error))
+            notice => notice,
+        });
+    }
+
+    /// The server says that it is not the master: looks for the one that is.
+    pub(super) fn demote(self: &Arc<Self>, live: &Live) {
+        self.demoted.store(true, Ordering::Release);
+        self.broke(&live.broken);
     }
 
     /// Takes note that this connection is broken, once, and sees to the next one.
@@ -187,6 +230,7 @@ impl Link {
         if let State::Up(live) = &*state
             && Arc::ptr_eq(&live.broken, broken)
         {
+            live.let_go();
             *state = State::Down(0, fault::unanswered(&self.address, "the connection broke"));
             let link = Arc::clone(self);
             self.runtime.spawn(Box::pin(async move { link.reconnect().await }));
@@ -204,13 +248,28 @@ impl Link {
                 None => {}
                 Some(()) => return,
             }
-            let end = self.runtime.sleep_until(self.runtime.now() + pause);
+            let end = self.runtime.sleep_until(self.runtime.now() + self.spread(pause));
             // A step that wants the connection shortens the pause, but never to a busy loop.
             if let Either::Right(_) = select(end, wanted).await {
                 self.runtime.sleep_until(earliest).await;
             }
-            pause = LAST_PAUSE.min(pause * 2);
+            pause = self.longest_pause().min(pause * 2);
         }
+    }
+
+    /// A failover ends when it ends, and nobody tells: whoever waits for one looks more often.
+    fn longest_pause(&self) -> Duration {
+        match self.address.topology {
+            Topology::Sentinel { .. } => FAILOVER_PAUSE,
+            _ => LAST_PAUSE,
+        }
+    }
+
+    /// A pause of at least half that length, never in step with other clients.
+    fn spread(&self, pause: Duration) -> Duration {
+        let mut dice = [0; 2];
+        self.runtime.random(&mut dice);
+        pause / 2 + pause / 2 * u32::from(u16::from_le_bytes(dice)) / 0x1_0000
     }
 
     /// Takes note of an attempt's end; `None` if another one is due.
@@ -219,6 +278,7 @@ impl Link {
         let up = match (&mut *state, attempt) {
             (State::Down(..), Ok(live)) if !live.broken.load(Ordering::Acquire) => {
                 *state = State::Up(live);
+                self.demoted.store(false, Ordering::Release);
                 true
             }
             (State::Down(attempts, error), attempt) => {
@@ -246,24 +306,7 @@ impl Link {
         let live = self.live().await?;
         let mut connection = live.connection.clone();
         let hashes = self.answer(&live, texts.load(&mut connection)).await?;
-        let (connection, broken) = (live.connection.clone(), Arc::clone(&live.broken));
-        *self.state.lock() = State::Up(Arc::new(Live { connection, hashes, broken }));
+        *self.state.lock() = State::Up(Arc::new(Live { connection, hashes, ..(*live).clone() }));
         Ok(())
-    }
-}
-
-/// What the server tells without being asked, on the connection's own task.
-fn receive(link: &Weak<Link>, broken: &Arc<AtomicBool>, push: &PushInfo) {
-    let Some(link) = link.upgrade() else { return };
-    match push.kind {
-        PushKind::Disconnection => link.broke(broken),
-        PushKind::Message => {
-            if let [_, Value::BulkString(message)] = &push.data[..]
-                && let (Some(notice), Some(sink)) = (notice::parse(message), link.sink.get())
-            {
-                sink(notice);
-            }
-        }
-        _ => {}
     }
 }

@@ -1,0 +1,146 @@
+//! Steps whose grants count only once replicas have them: a connection of their own, because `WAIT` holds up what comes
+//! behind it, and counts only what its own connection has written.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_channel::oneshot;
+use redis::aio::MultiplexedConnection;
+use redis::{Cmd, Pipeline, Value};
+
+use super::fault;
+use super::link::{Link, Live};
+use crate::error::{Code, Error, Result};
+use crate::port::RuntimeHandle;
+use crate::runtime::sync::Mutex;
+
+/// How long the server waits for its replicas. Whoever has not heard from them by then may ask again.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The second connection to one server. What comes while a `WAIT` is under way goes out together behind it.
+pub(super) struct Lane {
+    connection: MultiplexedConnection,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: Vec<Errand>,
+    under_way: bool,
+}
+
+/// Commands that go out together, and who wants to know.
+struct Errand {
+    commands: Vec<Cmd>,
+    /// A key beside theirs, which may be written.
+    mark: String,
+    reply: oneshot::Sender<Result<Acked>>,
+}
+
+/// What came back, and why it counts for nothing if too few replicas have it.
+pub(super) struct Acked {
+    pub(super) values: Vec<Value>,
+    pub(super) lack: Option<Error>,
+}
+
+impl Lane {
+    pub(super) fn new(connection: MultiplexedConnection) -> Self {
+        Self { connection, state: Mutex::default() }
+    }
+
+    /// Sends commands, and answers when enough replicas have what they wrote, or have not said so in time.
+    pub(super) async fn send(
+        self: &Arc<Self>,
+        link: &Arc<Link>,
+        live: &Arc<Live>,
+        commands: Vec<Cmd>,
+        mark: String,
+    ) -> Result<Acked> {
+        let (reply, answer) = oneshot::channel();
+        let leads = {
+            let mut state = self.state.lock();
+            state.waiting.push(Errand { commands, mark, reply });
+            !std::mem::replace(&mut state.under_way, true)
+        };
+        if leads {
+            let (lane, link, live) = (Arc::clone(self), Arc::clone(link), Arc::clone(live));
+            let runtime: RuntimeHandle = Arc::clone(&link.runtime);
+            runtime.spawn(Box::pin(async move { lane.work(&link, &live).await }));
+        }
+        answer.await.map_err(|_| Error::internal("the runtime dropped a task"))?
+    }
+
+    async fn work(&self, link: &Arc<Link>, live: &Arc<Live>) {
+        loop {
+            let errands = {
+                let mut state = self.state.lock();
+                state.under_way = !state.waiting.is_empty();
+                std::mem::take(&mut state.waiting)
+            };
+            if errands.is_empty() {
+                return;
+            }
+            self.carry(link, live, errands).await;
+        }
+    }
+
+    /// All that waits goes out at once, with one `WAIT` for all of it.
+    async fn carry(&self, link: &Arc<Link>, live: &Arc<Live>, errands: Vec<Errand>) {
+        let counts: Vec<_> = errands.iter().map(|errand| errand.commands.len()).collect();
+        let sum: usize = counts.iter().sum();
+        let mut pipeline = Pipeline::with_capacity(sum + 2);
+        let mut replies = Vec::with_capacity(errands.len());
+        let mark = errands[0].mark.clone();
+        for errand in errands {
+            for command in errand.commands {
+                pipeline.add_command(command);
+            }
+            replies.push(errand.reply);
+        }
+        let patience = PATIENCE.min(link.timeout / 2).as_millis() as u64;
+        // Newer servers wait for what the connection itself has written, and a grant somebody else wrote is no such thing.
+        pipeline.cmd("SET").arg(mark).arg("").arg("PX").arg(1);
+        pipeline.cmd("WAIT").arg(link.acks).arg(patience);
+        let mut connection = self.connection.clone();
+        let answered =
+            link.answer(live, connection.send_packed_commands(&pipeline, 0, sum + 2)).await;
+        match answered {
+            Ok(mut values) => {
+                let lack = lack(link, &values.split_off(sum.min(values.len())));
+                let mut values = values.into_iter();
+                for (reply, count) in replies.into_iter().zip(counts) {
+                    let values = values.by_ref().take(count).collect();
+                    // Who has gone will undo what it asked for.
+                    let _ = reply.send(Ok(Acked { values, lack: lack.clone() }));
+                }
+            }
+            Err(error) => {
+                for reply in replies {
+                    let _ = reply.send(Err(error.clone()));
+                }
+            }
+        }
+    }
+}
+
+/// Why what was written does not count; `words` are the answers to the mark and to the `WAIT`.
+fn lack(link: &Link, words: &[Value]) -> Option<Error> {
+    let refused = |word: &Value| match word {
+        Value::ServerError(error) => {
+            let text = format!("{} {}", error.code(), error.details().unwrap_or_default());
+            Some(fault::refusal(&link.address, &text, None))
+        }
+        _ => None,
+    };
+    let replicas = match words {
+        [_, Value::Int(replicas)] => u32::try_from(*replicas).unwrap_or(0),
+        _ => 0,
+    };
+    words.iter().find_map(refused).or_else(|| {
+        let message = "too few replicas have acknowledged the lock in time; are they connected to the master?";
+        let error = Error::new(Code::Unavailable, message)
+            .with("server", link.address.to_string())
+            .with("acks", format!("{replicas} of {}", link.acks));
+        (replicas < link.acks).then_some(error)
+    })
+}

@@ -1,0 +1,174 @@
+//! One attempt to connect: the server is found, greeted and looked at, learns the scripts, and is listened to.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+
+use futures_util::stream::StreamExt;
+use redis::aio::{MultiplexedConnection, SendError};
+use redis::{AsyncConnectionConfig, ProtocolVersion, PushInfo, PushKind, Value};
+
+use super::{Link, Live};
+use crate::driver::redis::address::{Host, Topology};
+use crate::driver::redis::fault;
+use crate::driver::redis::lane::Lane;
+use crate::driver::redis::nature::Nature;
+use crate::driver::redis::script::Texts;
+use crate::driver::redis::sentinel;
+use crate::driver::redis::wire::{self, Leash, Trouble};
+use crate::error::Result;
+use crate::runtime::sync::Mutex;
+
+/// Requests on their way to the socket before the next one has to wait for its turn.
+const OUTBOX: usize = 512;
+
+impl Link {
+    /// Connects once: finds the server, greets it, loads the scripts, subscribes.
+    pub(super) async fn attempt(self: &Arc<Self>) -> Result<Arc<Live>> {
+        let work = async {
+            let place = match &self.address.topology {
+                Topology::Single(host) | Topology::Node(host) => host.clone(),
+                Topology::Cluster(_) => unreachable!("a cluster is reached by its nodes"),
+                Topology::Sentinel { sentinels, master } => {
+                    let patience = self.connect_timeout / 2;
+                    sentinel::master(&self.address, sentinels, master, patience, &self.runtime)
+                        .await?
+                }
+            };
+            self.greet(place).await
+        };
+        let late = || {
+            let error = std::io::Error::from(std::io::ErrorKind::TimedOut).into();
+            Err(fault::unreachable(&self.address, &error))
+        };
+        self.within(self.connect_timeout, work).await.unwrap_or_else(late)
+    }
+
+    async fn greet(self: &Arc<Self>, place: Host) -> Result<Arc<Live>> {
+        let broken = Arc::new(AtomicBool::new(false));
+        let (mut connection, protocol, leash) = self
+            .open(&place, &broken)
+            .await
+            .map_err(|trouble| trouble.into_error(&self.address))?;
+        let unreachable = |error| fault::unreachable(&self.address, &error);
+        let nature = Nature::of(&mut connection).await.map_err(unreachable)?;
+        let master = matches!(self.address.topology, Topology::Sentinel { .. })
+            || self.demoted.load(Ordering::Acquire);
+        nature.check(&self.address, master)?;
+        let hashes = Texts::shared()
+            .load(&mut connection)
+            .await
+            .map_err(|error| fault::scriptless(&self.address, &error))?;
+        let mut leashes: Vec<_> = leash.into_iter().collect();
+        let mut lane = None;
+        if self.acks > 0 {
+            let settings = self.address.settings(protocol);
+            let second =
+                wire::connect(&self.address, &place, settings, config(), &self.runtime).await;
+            let (connection, leash) =
+                second.map_err(|trouble| trouble.into_error(&self.address))?;
+            lane = Some(Arc::new(Lane::new(connection)));
+            leashes.extend(leash);
+        }
+        if let Topology::Sentinel { sentinels, master } = &self.address.topology {
+            leashes.push(self.watch(sentinels.clone(), master.clone(), &place, &broken));
+        }
+        let leashes = Arc::new(Mutex::new(leashes));
+        let live = Arc::new(Live { connection, hashes, lane, place, protocol, broken, leashes });
+        if self.sink.get().is_some() {
+            self.subscribe(&live).await?;
+        }
+        Ok(live)
+    }
+
+    /// Leaves the master as soon as the sentinels have another one, also if it still answers.
+    fn watch(
+        self: &Arc<Self>,
+        sentinels: Vec<Host>,
+        master: String,
+        place: &Host,
+        broken: &Arc<AtomicBool>,
+    ) -> Leash {
+        let (link, broken, place) = (Arc::downgrade(self), Arc::clone(broken), place.clone());
+        let (address, runtime) = (self.address.clone(), Arc::clone(&self.runtime));
+        Leash::tie(&self.runtime, async move {
+            sentinel::switched(&address, &sentinels, &master, &place, &runtime).await;
+            if let Some(link) = link.upgrade() {
+                link.broke(&broken);
+            }
+        })
+    }
+
+    /// Connects by the newest protocol the server speaks.
+    async fn open(
+        self: &Arc<Self>,
+        place: &Host,
+        broken: &Arc<AtomicBool>,
+    ) -> Result<(MultiplexedConnection, ProtocolVersion, Option<Leash>), Trouble> {
+        let (link, flag) = (Arc::downgrade(self), Arc::clone(broken));
+        let pushed = config().set_push_sender(move |push| {
+            receive(&link, &flag, &push);
+            Ok::<_, SendError>(())
+        });
+        for (protocol, config) in
+            [(ProtocolVersion::RESP3, pushed), (ProtocolVersion::RESP2, config())]
+        {
+            let settings = self.address.settings(protocol);
+            match wire::connect(&self.address, place, settings, config, &self.runtime).await {
+                Ok((connection, leash)) => return Ok((connection, protocol, leash)),
+                Err(trouble) if protocol == ProtocolVersion::RESP3 && trouble.lacks_resp3() => {}
+                Err(trouble) => return Err(trouble),
+            }
+        }
+        unreachable!("the last protocol's end is an answer")
+    }
+
+    /// Has the server tell this client its notices: on the connection itself, or where the server cannot, on another.
+    pub(super) async fn subscribe(self: &Arc<Self>, live: &Live) -> Result<()> {
+        if live.protocol == ProtocolVersion::RESP3 {
+            let subscribed = live.connection.clone().subscribe(&self.channel).await;
+            return subscribed.map_err(|error| fault::unreachable(&self.address, &error));
+        }
+        let settings = self.address.settings(live.protocol);
+        let ear = async {
+            let mut ear = wire::listen(&self.address, &live.place, settings).await?;
+            ear.subscribe(&self.channel).await?;
+            Ok(ear.into_on_message())
+        };
+        let mut messages =
+            ear.await.map_err(|trouble: Trouble| trouble.into_error(&self.address))?;
+        let (link, broken) = (Arc::downgrade(self), Arc::clone(&live.broken));
+        let leash = Leash::tie(&self.runtime, async move {
+            while let Some(message) = messages.next().await {
+                let Some(link) = link.upgrade() else { return };
+                link.tell(message.get_payload_bytes());
+            }
+            if let Some(link) = link.upgrade() {
+                link.broke(&broken);
+            }
+        });
+        live.leashes.lock().push(leash);
+        Ok(())
+    }
+}
+
+/// Our own limits hold, not the crate's.
+fn config() -> AsyncConnectionConfig {
+    AsyncConnectionConfig::new()
+        .set_connection_timeout(None)
+        .set_response_timeout(None)
+        .set_pipeline_buffer_size(OUTBOX)
+}
+
+/// What the server tells without being asked, on the connection's own task.
+fn receive(link: &Weak<Link>, broken: &Arc<AtomicBool>, push: &PushInfo) {
+    let Some(link) = link.upgrade() else { return };
+    match push.kind {
+        PushKind::Disconnection => link.broke(broken),
+        PushKind::Message => {
+            if let [_, Value::BulkString(message)] = &push.data[..] {
+                link.tell(message);
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,52 @@
+//! What a server is, by its own word.
+
+use std::collections::BTreeMap;
+
+use redis::aio::MultiplexedConnection;
+use redis::{RedisError, Value};
+
+use super::address::{Address, Topology};
+use super::fault::{self, NO_CLUSTER};
+use crate::error::{Code, Error, Result};
+
+/// What a server says of itself. One that does not say is taken as it comes.
+#[derive(Debug, Default)]
+pub(super) struct Nature {
+    /// `standalone`, `cluster` or `sentinel`.
+    mode: String,
+    replica: bool,
+}
+
+impl Nature {
+    /// Asks: `HELLO` alone changes nothing, and is granted to everybody.
+    pub(super) async fn of(connection: &mut MultiplexedConnection) -> Result<Self, RedisError> {
+        let reply = connection.send_packed_command(&redis::cmd("HELLO")).await?;
+        let Ok(words) = redis::from_redis_value::<BTreeMap<String, Value>>(reply) else {
+            return Ok(Self::default());
+        };
+        let word = |name| match words.get(name) {
+            Some(Value::BulkString(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
+            Some(Value::SimpleString(text)) => text.clone(),
+            _ => String::new(),
+        };
+        Ok(Self { mode: word("mode"), replica: matches!(&*word("role"), "replica" | "slave") })
+    }
+
+    /// Whether this is the kind of server that was looked for. `master`: only that will do.
+    pub(super) fn check(&self, address: &Address, master: bool) -> Result<()> {
+        let wrong = |message| {
+            Err(Error::new(Code::Unsupported, message).with("server", address.to_string()))
+        };
+        match (&address.topology, &*self.mode) {
+            (Topology::Single(_), "cluster") => wrong(
+                "the server is a node of a cluster; write `redis+cluster://`, with this node and others",
+            ),
+            (Topology::Node(_), "standalone") => wrong(NO_CLUSTER),
+            (_, "sentinel") => wrong(
+                "the server is a sentinel; write `redis+sentinel://`, the sentinels, and the master's name as the path",
+            ),
+            _ if master && self.replica => Err(fault::refusal(address, "READONLY", None)),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! One server, over one connection: what is sent there, and what comes back.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use redis::{Cmd, Pipeline, Value};
+
+use super::cell::CellCall;
+use super::fault;
+use super::link::{Link, Live};
+use super::place;
+use super::request::{Request, is_unknown_script};
+use super::script::{Script, Texts};
+use crate::error::{Error, Result};
+use crate::port::{Action, Answer, Failure, LockKey, Outcome, Step};
+
+/// How many keys one `SCAN` looks at.
+const SCAN_COUNT: u32 = 1000;
+
+/// A server that carries steps out.
+pub(super) struct Node {
+    pub(super) link: Arc<Link>,
+    #[cfg(feature = "sim")]
+    stopped: crate::runtime::sync::Mutex<Option<Arc<Texts>>>,
+}
+
+/// What came back, one for each request.
+pub(super) struct Replies {
+    pub(super) values: Vec<Value>,
+    pub(super) lack: Lack,
+}
+
+/// What is missing in an exchange.
+#[derive(Default)]
+pub(super) struct Lack {
+    /// Scripts the server had forgotten were sent once more, and had no answer.
+    failed: Option<Error>,
+    /// Too few replicas have acknowledged what was written.
+    acks: Option<Error>,
+}
+
+impl Node {
+    pub(super) fn new(link: Arc<Link>) -> Self {
+        Self {
+            link,
+            #[cfg(feature = "sim")]
+            stopped: crate::runtime::sync::Mutex::default(),
+        }
+    }
+
+    /// Stops the clock of this client's scripts.
+    #[cfg(feature = "sim")]
+    pub(super) async fn stop_clock(&self, now: u64) -> Result<()> {
+        let texts = Arc::new(Texts::stopped(now));
+        *self.stopped.lock() = Some(Arc::clone(&texts));
+        self.link.load(&texts).await
+    }
+
+    async fn send(&self, live: &Arc<Live>, mut commands: Vec<Cmd>) -> Result<Vec<Value>> {
+        let mut connection = live.connection.clone();
+        if commands.len() == 1
+            && let Some(command) = commands.pop()
+        {
+            let reply = self.link.answer(live, connection.send_packed_command(&command)).await?;
+            return Ok(vec![reply]);
+        }
+        let mut pipeline = Pipeline::with_capacity(commands.len());
+        let count = commands.len();
+        for command in commands {
+            pipeline.add_command(command);
+        }
+        self.link.answer(live, connection.send_packed_commands(&pipeline, 0, count)).await
+    }
+
+    /// Sends calls, the way they need: `asking` has the node of a cluster take them although their slot is still coming to
+    /// it, `mark` has the replicas acknowledge them.
+    async fn call(
+        &self,
+        live: &Arc<Live>,
+        mut commands: Vec<Cmd>,
+        asking: bool,
+        mark: Option<String>,
+        lack: &mut Lack,
+    ) -> Result<Vec<Value>> {
+        let asking = asking && !mutant!(NotAsking);
+        if asking {
+            let permitted =
+                commands.into_iter().flat_map(|command| [redis::cmd("ASKING"), command]);
+            commands = permitted.collect();
+        }
+        let mut values = match (&live.lane, mark) {
+            (Some(lane), Some(mark)) => {
+                let acked = lane.send(&self.link, live, commands, mark).await?;
+                if !mutant!(AcksIgnored) {
+                    lack.acks = acked.lack.or(lack.acks.take());
+                }
+                acked.values
+            }
+            _ => self.send(live, commands).await?,
+        };
+        if asking {
+            values = values.into_iter().skip(1).step_by(2).collect();
+        }
+        Ok(values)
+    }
+
+    /// Sends requests; `asking`: although their slot is still coming to this node.
+    pub(super) async fn exchange(
+        &self,
+        live: &Arc<Live>,
+        plan: &[Request<'_>],
+        asking: bool,
+    ) -> Result<Replies> {
+        let channel = &self.link.channel;
+        let evalsha = |request: &Request<'_>| {
+            request.command("EVALSHA", live.hashes.of(request.script), channel)
+        };
+        let mark = || {
+            let steps = plan.iter().flat_map(|request| request.steps);
+            let first = steps.into_iter().find(|step| may_grant(&step.action))?;
+            Some(place::mark_key(first.lock.as_str()))
+        };
+        let mark = if self.link.acks > 0 { mark() } else { None };
+        let mut lack = Lack::default();
+        let commands = plan.iter().map(evalsha).collect();
+        let mut values = self.call(live, commands, asking, mark.clone(), &mut lack).await?;
+        if !values.iter().any(is_unknown_script) {
+            return Ok(Replies { values, lack });
+        }
+        let forgotten = plan.iter().zip(&values).filter(|(_, reply)| is_unknown_script(reply));
+        let eval = |request: &Request<'_>| {
+            self.with_text(request.script, |text| request.command("EVAL", text, channel))
+        };
+        let commands = forgotten.map(|(request, _)| eval(request)).collect();
+        match self.call(live, commands, asking, mark, &mut lack).await {
+            Ok(again) => {
+                let gaps = values.iter_mut().filter(|reply| is_unknown_script(reply));
+                for (gap, reply) in gaps.zip(again) {
+                    *gap = reply;
+                }
+            }
+            Err(error) => lack.failed = Some(error),
+        }
+        Ok(Replies { values, lack })
+    }
+
+    /// Runs a script on one cell; `asking`: although its slot is still coming to this node.
+    pub(super) async fn run(
+        &self,
+        live: &Arc<Live>,
+        cell: &CellCall<'_>,
+        asking: bool,
+    ) -> Result<Value> {
+        let mut lack = Lack::default();
+        let hashed = vec![cell.command("EVALSHA", live.hashes.of(cell.script))];
+        let mut values = self.call(live, hashed, asking, None, &mut lack).await?;
+        if values.iter().any(is_unknown_script) {
+            let whole = vec![self.with_text(cell.script, |text| cell.command("EVAL", text))];
+            values = self.call(live, whole, asking, None, &mut lack).await?;
+        }
+        Ok(values.pop().unwrap_or_default())
+    }
+
+    /// Does something with the text of a script.
+    #[cfg_attr(
+        not(feature = "sim"),
+        expect(clippy::unused_self, reason = "only tests stop the clock")
+    )]
+    fn with_text<T>(&self, script: Script, act: impl FnOnce(&str) -> T) -> T {
+        #[cfg(feature = "sim")]
+        if let Some(stopped) = &*self.stopped.lock() {
+            return act(stopped.of(script));
+        }
+        act(Texts::shared().of(script))
+    }
+
+    /// Sends what a batch was cut into; answers every step.
+    pub(super) async fn carry_out(&self, batch: &[Step], plan: &[Request<'_>]) -> Vec<Answer> {
+        let (live, Replies { values, lack }) = loop {
+            let live = match self.link.live().await {
+                Ok(live) => live,
+                Err(error) => return fail(batch, &Failure::refused(error)),
+            };
+            match self.exchange(&live, plan, false).await {
+                Ok(replies) => break (live, replies),
+                Err(_) if mutant!(SentAgainAfterUnknown) => {}
+                Err(error) => return fail(batch, &Failure::unknown(error)),
+            }
+        };
+        let mut answers = Vec::with_capacity(batch.len());
+        for (request, reply) in plan.iter().zip(values) {
+            self.take_in(request, reply, &lack, &mut answers);
+        }
+        let demoted =
+            |answer: &Answer| answer.as_ref().is_err_and(|lack| fault::is_demotion(&lack.error));
+        if answers.iter().any(demoted) {
+            self.link.demote(&live);
+        }
+        answers
+    }
+
+    /// What a reply says of the request's steps.
+    pub(super) fn take_in(
+        &self,
+        request: &Request<'_>,
+        reply: Value,
+        lack: &Lack,
+        answers: &mut Vec<Answer>,
+    ) {
+        if let Some(error) = lack.failed.as_ref().filter(|_| is_unknown_script(&reply)) {
+            return answers.extend(fail(request.steps, &Failure::unknown(error.clone())));
+        }
+        let before = answers.len();
+        request.answers(reply, &self.link.address, answers);
+        let Some(error) = &lack.acks else { return };
+        for answer in &mut answers[before..] {
+            if matches!(answer, Ok(Outcome::Granted { .. })) {
+                // It stands on the master, and on how many others nobody knows.
+                *answer = Err(Failure::unknown(error.clone()));
+            }
+        }
+    }
+
+    /// One command that changes nothing.
+    pub(super) async fn look(&self, command: Cmd) -> Result<Value> {
+        let live = self.link.live().await?;
+        let reply = self.send(&live, vec![command]).await?.pop().unwrap_or_default();
+        reply.extract_error().map_err(|error| fault::unreachable(&self.link.address, &error))
+    }
+
+    /// Adds the locks on this server whose key begins with `prefix`.
+    pub(super) async fn names(&self, prefix: &str, names: &mut BTreeSet<LockKey>) -> Result<()> {
+        let pattern = place::pattern(prefix);
+        let mut cursor = String::from("0");
+        loop {
+            let mut scan = redis::cmd("SCAN");
+            scan.arg(&cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(SCAN_COUNT);
+            let reply = self.look(scan).await?;
+            let (next, keys): (String, Vec<Vec<u8>>) = redis::from_redis_value(reply)
+                .map_err(|error| fault::unanswered(&self.link.address, &error.to_string()))?;
+            let records = keys.iter().filter_map(|key| std::str::from_utf8(key).ok());
+            let locks = records.filter_map(place::lock_of_record);
+            names.extend(locks.filter(|lock| lock.starts_with(prefix)).map(LockKey::new));
+            if next == "0" {
+                return Ok(());
+            }
+            cursor = next;
+        }
+    }
+}
+
+/// Whether a step may be answered by a grant.
+fn may_grant(action: &Action) -> bool {
+    if mutant!(RenewalNeedsNoAcks) && matches!(action, Action::Renew { .. }) {
+        return false;
+    }
+    !matches!(action, Action::Free { .. } | Action::Leave { .. } | Action::Read)
+}
+
+/// One failure for all.
+pub(super) fn fail(steps: &[Step], failure: &Failure) -> Vec<Answer> {
+    steps.iter().map(|_| Err(failure.clone())).collect()
+}

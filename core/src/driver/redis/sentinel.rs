@@ -1,0 +1,176 @@
+//! Sentinels: who of the servers is the master now.
+
+use std::collections::BTreeMap;
+use std::pin::pin;
+use std::time::Duration;
+
+use futures_util::future::{Either, select};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use redis::aio::{MultiplexedConnection, PubSubStream};
+use redis::{AsyncConnectionConfig, Pipeline, ProtocolVersion, RedisConnectionInfo, Value};
+
+use super::address::{Address, Host};
+use super::fault;
+use super::wire::{self, Leash, Trouble};
+use crate::error::{Code, Error, Result};
+use crate::port::RuntimeHandle;
+
+/// How long before another sentinel is listened to.
+const LISTEN_AGAIN: Duration = Duration::from_millis(500);
+
+/// The master as one sentinel knows it, and how new that knowledge is: the epoch rises with every failover.
+struct Word {
+    epoch: u64,
+    master: Host,
+}
+
+/// Asks all sentinels at once where the master is, and believes the newest word of a majority; of fewer, when the
+/// others do not answer within `patience`.
+pub(super) async fn master(
+    address: &Address,
+    sentinels: &[Host],
+    name: &str,
+    patience: Duration,
+    runtime: &RuntimeHandle,
+) -> Result<Host> {
+    let mut asked: FuturesUnordered<_> =
+        sentinels.iter().map(|sentinel| ask(address, sentinel, name, runtime)).collect();
+    let mut end = pin!(runtime.sleep_until(runtime.now() + patience));
+    let (mut newest, mut words, mut failure): (Option<Word>, _, _) = (None, 0, None);
+    while words * 2 <= sentinels.len() {
+        match select(pin!(asked.next()), end.as_mut()).await {
+            Either::Left((Some(Ok(word)), _)) => {
+                words += 1;
+                if newest.as_ref().is_none_or(|newest| newest.epoch < word.epoch) {
+                    newest = Some(word);
+                }
+            }
+            Either::Left((Some(Err(error)), _)) => failure = Some(error),
+            Either::Left((None, _)) | Either::Right(_) => break,
+        }
+    }
+    let silent = || {
+        let message = "no sentinel answers; are they running, and are the addresses right?";
+        Error::new(Code::Unavailable, message).with("server", address.to_string())
+    };
+    newest.map(|newest| newest.master).ok_or_else(|| failure.unwrap_or_else(silent))
+}
+
+/// Completes when the sentinels have another master than the one at `place`.
+pub(super) async fn switched(
+    address: &Address,
+    sentinels: &[Host],
+    name: &str,
+    place: &Host,
+    runtime: &RuntimeHandle,
+) {
+    for sentinel in sentinels.iter().cycle() {
+        // It may have happened while nobody listened.
+        if let Ok(mut news) = listen(address, sentinel).await {
+            let now = master(address, sentinels, name, LISTEN_AGAIN, runtime).await;
+            if now.is_ok_and(|now| now != *place) {
+                return;
+            }
+            while let Some(message) = news.next().await {
+                // The master's name, where it was, and where it is now.
+                let text = String::from_utf8_lossy(message.get_payload_bytes()).into_owned();
+                let words: Vec<_> = text.rsplitn(5, ' ').collect();
+                if let [port, host, _, _, master] = words[..]
+                    && master == name
+                    && port.parse().is_ok_and(|port| Host::Tcp(host.to_owned(), port) != *place)
+                {
+                    return;
+                }
+            }
+        }
+        runtime.sleep_until(runtime.now() + LISTEN_AGAIN).await;
+    }
+}
+
+async fn listen(address: &Address, sentinel: &Host) -> Result<PubSubStream, Trouble> {
+    let hear = async |settings| {
+        let mut ear = wire::listen(address, sentinel, settings).await?;
+        ear.subscribe("+switch-master").await?;
+        Ok(ear.into_on_message())
+    };
+    match hear(open()).await {
+        Err(_) if address.has_password() => hear(ours(address)).await,
+        heard => heard,
+    }
+}
+
+/// The password is the master's. A sentinel hears it only if it asks for one.
+fn open() -> RedisConnectionInfo {
+    RedisConnectionInfo::default().set_protocol(ProtocolVersion::RESP2).set_skip_set_lib_name()
+}
+
+fn ours(address: &Address) -> RedisConnectionInfo {
+    address.settings(ProtocolVersion::RESP2).set_db(0)
+}
+
+async fn ask(
+    address: &Address,
+    sentinel: &Host,
+    name: &str,
+    runtime: &RuntimeHandle,
+) -> Result<Word> {
+    let mut questions = Pipeline::new();
+    questions.cmd("SENTINEL").arg("GET-MASTER-ADDR-BY-NAME").arg(name);
+    questions.cmd("SENTINEL").arg("MASTER").arg(name);
+    let mut replies = answers(address, sentinel, open(), &questions, runtime).await;
+    let wants = |replies: &Result<Vec<Value>>| match replies {
+        Ok(replies) => replies.iter().any(is_refused),
+        Err(error) => error.code() == Code::Auth,
+    };
+    if wants(&replies) && address.has_password() {
+        replies = answers(address, sentinel, ours(address), &questions, runtime).await;
+    }
+    let unclear = || {
+        let message = "a sentinel answered in a form fencelock does not know";
+        Error::new(Code::Unavailable, message).with("server", sentinel.to_string())
+    };
+    let mut replies = replies?.into_iter();
+    let (Some(place), Some(facts)) = (replies.next(), replies.next()) else {
+        return Err(unclear());
+    };
+    match place {
+        Value::Nil => Err(Error::invalid(
+            "url",
+            "the sentinels watch no master of this name; it is the path of the URL",
+        )
+        .with("master", name)
+        .with("server", sentinel.to_string())),
+        Value::ServerError(error) => {
+            let text = format!("{} {}", error.code(), error.details().unwrap_or_default());
+            Err(fault::refusal(address, &text, None))
+        }
+        place => {
+            let (host, port) = redis::from_redis_value(place).map_err(|_| unclear())?;
+            let facts: BTreeMap<String, String> =
+                redis::from_redis_value(facts).unwrap_or_default();
+            let epoch = facts.get("config-epoch").and_then(|epoch| epoch.parse().ok());
+            Ok(Word { epoch: epoch.unwrap_or(0), master: Host::Tcp(host, port) })
+        }
+    }
+}
+
+fn is_refused(reply: &Value) -> bool {
+    matches!(reply, Value::ServerError(error) if matches!(error.code(), "NOAUTH" | "NOPERM"))
+}
+
+async fn answers(
+    address: &Address,
+    sentinel: &Host,
+    settings: RedisConnectionInfo,
+    questions: &Pipeline,
+    runtime: &RuntimeHandle,
+) -> Result<Vec<Value>> {
+    let config = AsyncConnectionConfig::new().set_connection_timeout(None);
+    let named = |trouble: Trouble| trouble.into_error(address).with("server", sentinel.to_string());
+    let (mut connection, _leash): (MultiplexedConnection, Option<Leash>) =
+        wire::connect(address, sentinel, settings, config.set_response_timeout(None), runtime)
+            .await
+            .map_err(named)?;
+    let sent = connection.send_packed_commands(questions, 0, 2).await;
+    sent.map_err(|error| named(error.into()))
+}

@@ -1,0 +1,107 @@
+//! TLS without a crypto provider for the whole process: that is the program's own choice, and may be another one.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use super::address::Host;
+use crate::error::{Code, Error, Result};
+use crate::options::Options;
+
+/// How we prove who the server is, and who we are.
+#[derive(Clone)]
+pub(super) struct Tls(Arc<ClientConfig>);
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Tls")
+    }
+}
+
+impl Tls {
+    /// Reads the certificates the options name.
+    pub(super) fn new(options: &Options) -> Result<Self> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| Error::internal("TLS has no protocol version").with_source(error))?
+            .with_root_certificates(authorities(&options.cacert)?);
+        let config = match (&*options.cert, &*options.key) {
+            ("", "") => config.with_no_client_auth(),
+            (cert, key) => {
+                let chain = certificates("cert", cert)?;
+                let key = PrivateKeyDer::from_pem_file(key).map_err(|_| unreadable("key", key))?;
+                config.with_client_auth_cert(chain, key).map_err(|error| {
+                    let message = "the certificate of `cert` and the private key of `key` do not belong together";
+                    Error::invalid("cert", message).with_source(error)
+                })?
+            }
+        };
+        Ok(Self(Arc::new(config)))
+    }
+
+    /// An encrypted connection to a server that has proved to be the one.
+    pub(super) async fn connect(&self, host: &Host) -> Result<TlsStream<TcpStream>> {
+        let Host::Tcp(name, port) = host else {
+            return Err(Error::internal("a socket of the machine is not encrypted"));
+        };
+        let unavailable = |message, error: &std::io::Error| {
+            Error::new(Code::Unavailable, message)
+                .with("server", host.to_string())
+                .with("reason", error.to_string())
+        };
+        let absent = "the server cannot be reached; is it running, and is the address right?";
+        let server = ServerName::try_from(name.clone())
+            .map_err(|_| Error::invalid("url", "the host is neither a name nor an address"))?;
+        let stream = TcpStream::connect((&**name, *port))
+            .await
+            .and_then(|stream| stream.set_nodelay(true).map(|()| stream))
+            .map_err(|error| unavailable(absent, &error))?;
+        let connector = TlsConnector::from(Arc::clone(&self.0));
+        connector.connect(server, stream).await.map_err(|error| {
+            if !certificate_fault(&error) {
+                return unavailable("the server does not speak TLS with us", &error);
+            }
+            let message = "the server's certificate does not prove that it is this host; name its authority by `cacert`, or connect to the name it was made for";
+            unavailable(message, &error).with_retryable(false)
+        })
+    }
+}
+
+fn certificate_fault(error: &std::io::Error) -> bool {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
+    matches!(inner, Some(rustls::Error::InvalidCertificate(_)))
+}
+
+/// Whom to believe: the authorities of a file alone, or those of the system.
+fn authorities(file: &str) -> Result<RootCertStore> {
+    let mut roots = RootCertStore::empty();
+    if file.is_empty() {
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        if roots.is_empty() {
+            let message = "the system has no certificate authorities; name one by `cacert`";
+            return Err(Error::invalid("cacert", message));
+        }
+        return Ok(roots);
+    }
+    for certificate in certificates("cacert", file)? {
+        roots.add(certificate).map_err(|_| unreadable("cacert", file))?;
+    }
+    Ok(roots)
+}
+
+fn certificates(option: &'static str, file: &str) -> Result<Vec<CertificateDer<'static>>> {
+    let read = CertificateDer::pem_file_iter(file).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    read.ok().filter(|all| !all.is_empty()).ok_or_else(|| unreadable(option, file))
+}
+
+fn unreadable(option: &'static str, file: &str) -> Error {
+    let message = format!("`{option}` must name a file in PEM format that can be read");
+    Error::invalid(option, message).with("file", file)
+}

@@ -1,0 +1,120 @@
+//! One connection to one server, in the clear, over TLS or a socket of the machine.
+
+use futures_util::future::{AbortHandle, abortable};
+use redis::aio::{MultiplexedConnection, PubSub};
+use redis::io::tcp::TcpSettings;
+use redis::{
+    AsyncConnectionConfig, ConnectionAddr, ConnectionInfo, ErrorKind, IntoConnectionInfo,
+    RedisConnectionInfo, RedisError,
+};
+
+use tokio::net::TcpStream;
+
+use super::address::{Address, Host};
+use super::fault;
+use crate::error::Error;
+use crate::port::RuntimeHandle;
+
+/// Why there is no connection.
+pub(super) enum Trouble {
+    /// The crate's reason, which may quote the server.
+    Redis(RedisError),
+    Ours(Error),
+}
+
+impl From<RedisError> for Trouble {
+    fn from(error: RedisError) -> Self {
+        Self::Redis(error)
+    }
+}
+
+impl Trouble {
+    /// Whether the server, or what stands before it, speaks only the older protocol.
+    pub(super) fn lacks_resp3(&self) -> bool {
+        let Self::Redis(error) = self else { return false };
+        let unknown = |detail: &str| detail.to_lowercase().starts_with("unknown command");
+        error.kind() == ErrorKind::RESP3NotSupported
+            || error.code() == Some("NOPROTO")
+            || error.code() == Some("ERR") && error.detail().is_some_and(unknown)
+    }
+
+    pub(super) fn into_error(self, address: &Address) -> Error {
+        match self {
+            Self::Redis(error) => fault::unreachable(address, &error),
+            Self::Ours(error) => error,
+        }
+    }
+}
+
+/// A task that ends with this value.
+pub(super) struct Leash(AbortHandle);
+
+impl Leash {
+    /// Starts a task.
+    pub(super) fn tie(
+        runtime: &RuntimeHandle,
+        task: impl Future<Output = ()> + Send + 'static,
+    ) -> Self {
+        let (task, handle) = abortable(task);
+        runtime.spawn(Box::pin(async move {
+            // Aborted or at its end: nobody asks.
+            let _ = task.await;
+        }));
+        Self(handle)
+    }
+}
+
+impl Drop for Leash {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Connects and greets. The leash, if there is one, holds the connection's task: whoever lets go of it ends what is under
+/// way at once. One server in the clear has none: there is nowhere else to go, and its task is the crate's own.
+pub(super) async fn connect(
+    address: &Address,
+    host: &Host,
+    settings: RedisConnectionInfo,
+    config: AsyncConnectionConfig,
+    runtime: &RuntimeHandle,
+) -> Result<(MultiplexedConnection, Option<Leash>), Trouble> {
+    if let Some(tls) = &address.tls {
+        let stream = tls.connect(host).await.map_err(Trouble::Ours)?;
+        let (connection, task) =
+            MultiplexedConnection::new_with_config(&settings, stream, config).await?;
+        return Ok((connection, Some(Leash::tie(runtime, task))));
+    }
+    if let (false, Host::Tcp(name, port)) = (address.is_single(), host) {
+        let stream = TcpStream::connect((&**name, *port)).await.map_err(RedisError::from)?;
+        stream.set_nodelay(true).map_err(RedisError::from)?;
+        let (connection, task) =
+            MultiplexedConnection::new_with_config(&settings, stream, config).await?;
+        return Ok((connection, Some(Leash::tie(runtime, task))));
+    }
+    let client = redis::Client::open(plain(host, settings))?;
+    Ok((client.get_multiplexed_async_connection_with_config(&config).await?, None))
+}
+
+/// Connects to listen, for servers that cannot push beside their answers.
+pub(super) async fn listen(
+    address: &Address,
+    host: &Host,
+    settings: RedisConnectionInfo,
+) -> Result<PubSub, Trouble> {
+    if let Some(tls) = &address.tls {
+        let stream = tls.connect(host).await.map_err(Trouble::Ours)?;
+        return Ok(PubSub::new(&settings, stream).await?);
+    }
+    Ok(redis::Client::open(plain(host, settings))?.get_async_pubsub().await?)
+}
+
+/// What the crate connects with to a server without TLS.
+fn plain(host: &Host, settings: RedisConnectionInfo) -> ConnectionInfo {
+    let place = match host.clone() {
+        Host::Tcp(host, port) => ConnectionAddr::Tcp(host, port),
+        Host::Unix(path) => ConnectionAddr::Unix(path),
+    };
+    let info = place.into_connection_info().expect("an address of parts is one");
+    info.set_redis_settings(settings).set_tcp_settings(TcpSettings::default().set_nodelay(true))
+}

@@ -1,0 +1,125 @@
+//! Clients that work without a pause while the servers behind them come and go, and what may never be seen meanwhile.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use fencelock::{Client, Code};
+use tokio::task::JoinHandle;
+
+/// The lease of these clients.
+const TTL: &str = "2s";
+/// How long work lasts under a lock.
+const WORK: Duration = Duration::from_millis(1);
+/// How long a worker waits for a lock: longer than any failover.
+const WAIT: Duration = Duration::from_secs(20);
+
+/// What the workers share.
+struct Board {
+    open: AtomicBool,
+    locks: Vec<Shelf>,
+    /// Acquires that ended with `unavailable` or `timeout`.
+    refused: AtomicU64,
+}
+
+/// One lock, and what was seen of it.
+struct Shelf {
+    name: String,
+    newest: AtomicU64,
+    grants: AtomicU64,
+    /// The last grants, as long as somebody may ask for them.
+    times: Mutex<Vec<Instant>>,
+}
+
+/// Workers under way.
+pub struct Load {
+    board: Arc<Board>,
+    workers: Vec<JoinHandle<()>>,
+}
+
+impl Load {
+    /// Four clients for these locks, each with a worker for every lock.
+    pub async fn start(url: &str, names: &[&str]) -> Self {
+        let shelf = |name: &&str| Shelf {
+            name: (*name).to_owned(),
+            newest: AtomicU64::new(0),
+            grants: AtomicU64::new(0),
+            times: Mutex::default(),
+        };
+        let board = Arc::new(Board {
+            open: AtomicBool::new(true),
+            locks: names.iter().map(shelf).collect(),
+            refused: AtomicU64::new(0),
+        });
+        let mut workers = Vec::new();
+        for _ in 0..4 {
+            let client = Client::builder()
+                .option("ttl", TTL)
+                .option("timeout", "1s")
+                .option("connect_timeout", "1s");
+            let client = client.connect(url).await.expect("the servers are there");
+            for at in 0..names.len() {
+                workers.push(tokio::spawn(work(board.clone(), client.clone(), at)));
+            }
+        }
+        Self { board, workers }
+    }
+
+    /// Waits until every lock was granted after this moment; when the last of them was.
+    pub async fn all_granted_after(&self, moment: Instant) -> Instant {
+        let give_up = Instant::now() + WAIT;
+        loop {
+            let first = |shelf: &Shelf| {
+                let times = shelf.times.lock().unwrap();
+                times.iter().find(|time| **time > moment).copied()
+            };
+            let firsts: Option<Vec<_>> = self.board.locks.iter().map(first).collect();
+            if let Some(last) = firsts.and_then(|firsts| firsts.into_iter().max()) {
+                return last;
+            }
+            assert!(Instant::now() < give_up, "a lock is granted no more");
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    }
+
+    /// Ends the work; how often a lock was granted, and how often refused.
+    pub async fn end(self) -> (u64, u64) {
+        self.board.open.store(false, Ordering::Release);
+        for worker in self.workers {
+            worker.await.expect("a worker saw what may not be");
+        }
+        let grants =
+            self.board.locks.iter().map(|shelf| shelf.grants.load(Ordering::Acquire)).sum();
+        (grants, self.board.refused.load(Ordering::Acquire))
+    }
+}
+
+async fn work(board: Arc<Board>, client: Client, at: usize) {
+    let shelf = &board.locks[at];
+    while board.open.load(Ordering::Acquire) {
+        // Tokens rise from a grant to one that was asked for after it.
+        let before = shelf.newest.load(Ordering::Acquire);
+        match client.lock(&shelf.name).acquire_within(WAIT).await {
+            Ok(guard) => {
+                let token = guard.token().get();
+                assert!(token > before, "token {token} of {} after {before}", shelf.name);
+                shelf.newest.fetch_max(token, Ordering::AcqRel);
+                shelf.grants.fetch_add(1, Ordering::AcqRel);
+                {
+                    let mut times = shelf.times.lock().unwrap();
+                    if times.len() == 4096 {
+                        times.drain(..2048);
+                    }
+                    times.push(Instant::now());
+                }
+                tokio::time::sleep(WORK).await;
+                // What it answers is not the matter here: the server may be gone.
+                let _ = guard.release().await;
+            }
+            Err(error) if matches!(error.code(), Code::Unavailable | Code::Timeout) => {
+                board.refused.fetch_add(1, Ordering::AcqRel);
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! A cluster of three masters with a replica each.
+
+use std::time::{Duration, Instant};
+
+use redis::Value;
+
+use super::redis::{RedisServer, free_port};
+
+const SLOTS: u32 = 16384;
+const MASTERS: usize = 3;
+/// A node that does not answer for so long, in milliseconds, is failing.
+const NODE_TIMEOUT: &str = "500";
+/// How long the nodes may take to find together.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Three masters, three replicas; they end when this is dropped.
+pub struct ClusterSet {
+    /// The servers, whatever their part is now.
+    pub nodes: Vec<RedisServer>,
+}
+
+impl Default for ClusterSet {
+    fn default() -> Self {
+        Self::start(&[])
+    }
+}
+
+impl ClusterSet {
+    /// Starts them, with more arguments, and waits until every replica is in step.
+    pub fn start(arguments: &[&str]) -> Self {
+        let node = || {
+            let bus = free_port().to_string();
+            let own = ["--cluster-enabled", "yes", "--cluster-node-timeout", NODE_TIMEOUT];
+            let bus = ["--cluster-port", &bus, "--repl-diskless-sync-delay", "0"];
+            let replica =
+                ["--repl-ping-replica-period", "1", "--cluster-allow-replica-migration", "no"];
+            RedisServer::start_with(&[&own[..], &bus, &replica, arguments].concat())
+        };
+        let set = Self { nodes: (0..2 * MASTERS).map(|_| node()).collect() };
+        for (at, node) in set.nodes.iter().enumerate() {
+            // Epochs that differ from the start need not be sorted out later.
+            node.ask::<()>(&["CLUSTER", "SET-CONFIG-EPOCH", &(at + 1).to_string()]);
+            if at < MASTERS {
+                let share = |at: usize| (SLOTS as usize * at / MASTERS).to_string();
+                let last = (SLOTS as usize * (at + 1) / MASTERS - 1).to_string();
+                node.ask::<()>(&["CLUSTER", "ADDSLOTSRANGE", &share(at), &last]);
+            }
+        }
+        let first = &set.nodes[0];
+        let (port, bus) = (
+            first.port().to_string(),
+            first.ask::<Vec<String>>(&["CONFIG", "GET", "cluster-port"]).swap_remove(1),
+        );
+        for node in &set.nodes {
+            node.ask::<()>(&["CLUSTER", "MEET", "127.0.0.1", &port, &bus]);
+        }
+        set.until("the nodes know each other", |set| {
+            set.nodes.iter().all(|node| {
+                node.ask::<String>(&["CLUSTER", "INFO"]).contains("cluster_known_nodes:6")
+            })
+        });
+        for at in MASTERS..2 * MASTERS {
+            let master = set.id(at - MASTERS);
+            set.nodes[at].ask::<()>(&["CLUSTER", "REPLICATE", &master]);
+        }
+        set.until("all is served and every replica in step", Self::is_whole);
+        set
+    }
+
+    /// Where clients ask: some of the nodes.
+    pub fn url(&self) -> String {
+        let hosts = self.nodes.iter().map(|node| format!("127.0.0.1:{}", node.port()));
+        format!("redis+cluster://{}", hosts.collect::<Vec<_>>().join(","))
+    }
+
+    /// Which node has a key's slot, as a node says that is not `but`.
+    pub fn owner(&self, key: &str, but: Option<usize>) -> usize {
+        let asked = (0..self.nodes.len()).find(|at| Some(*at) != but).expect("there are many");
+        let node = &self.nodes[asked];
+        let slot: u16 = node.ask(&["CLUSTER", "KEYSLOT", key]);
+        let Value::Array(ranges) = node.ask(&["CLUSTER", "SLOTS"]) else { panic!("no slots") };
+        let port = ranges.into_iter().find_map(|range| {
+            let (first, last, master): (u16, u16, Vec<Value>) = {
+                let Value::Array(mut words) = range else { return None };
+                words.truncate(3);
+                redis::from_redis_value(Value::Array(words)).ok()?
+            };
+            let port = redis::from_redis_value(master.into_iter().nth(1)?).ok()?;
+            (first..=last).contains(&slot).then_some(port)
+        });
+        self.at(port.expect("every slot has a master"))
+    }
+
+    fn at(&self, port: u16) -> usize {
+        self.nodes.iter().position(|node| node.port() == port).expect("the port is a node's")
+    }
+
+    /// The nodes that have slots now.
+    pub fn masters(&self) -> Vec<&RedisServer> {
+        let leads = |node: &&RedisServer| node.info("replication").contains("role:master");
+        self.nodes.iter().filter(leads).collect()
+    }
+
+    /// A node's name among the others.
+    pub fn id(&self, at: usize) -> String {
+        self.nodes[at].ask(&["CLUSTER", "MYID"])
+    }
+
+    /// Kills the master of a key and waits until its replica has taken over; when that was.
+    pub fn fail_over(&mut self, key: &str) -> (usize, Instant) {
+        let old = self.owner(key, None);
+        self.nodes[old].kill_hard();
+        (old, self.taken_over(key, old))
+    }
+
+    /// Waits until a replica has taken over the key from this node; when that was.
+    pub fn taken_over(&self, key: &str, old: usize) -> Instant {
+        let give_up = Instant::now() + PATIENCE;
+        loop {
+            assert!(Instant::now() < give_up, "nobody took over");
+            let (now, new) = (Instant::now(), self.owner(key, Some(old)));
+            if new != old
+                && self.nodes[new].ask::<String>(&["CLUSTER", "INFO"]).contains("cluster_state:ok")
+            {
+                return now;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Starts a dead node again (it remembers who it is) and waits until all are in step.
+    pub fn rejoin(&mut self, dead: usize) {
+        self.nodes[dead].restart();
+        self.until("all nodes are in step", Self::is_whole);
+    }
+
+    fn is_whole(&self) -> bool {
+        let whole = |node: &RedisServer| {
+            let info = node.ask::<String>(&["CLUSTER", "INFO"]);
+            let replication = node.info("replication");
+            let paired = replication.contains("state=online")
+                || replication.contains("master_link_status:up");
+            info.contains("cluster_state:ok") && info.contains("cluster_slots_fail:0") && paired
+        };
+        self.nodes.iter().all(whole)
+    }
+
+    fn until(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
+        let give_up = Instant::now() + PATIENCE;
+        while !is_so(self) {
+            assert!(Instant::now() < give_up, "{what}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}

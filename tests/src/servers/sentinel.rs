@@ -1,0 +1,168 @@
+//! A master with replicas under sentinels.
+
+use std::fs;
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use super::redis::{RedisServer, admin, free_port, program, start};
+
+/// What the sentinels call the master.
+const MASTER: &str = "mymaster";
+/// A master that does not answer for so long is down.
+const DOWN_AFTER: u32 = 300;
+/// How long the servers may take to find together.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// One master, two replicas, three sentinels; they end when this is dropped.
+pub struct SentinelSet {
+    /// The servers, whatever their part is now.
+    pub nodes: Vec<RedisServer>,
+    sentinels: Vec<Sentinel>,
+    /// What every server is started with.
+    arguments: Vec<String>,
+}
+
+struct Sentinel {
+    process: Child,
+    port: u16,
+    // Its configuration, which it writes itself.
+    _folder: TempDir,
+}
+
+impl Drop for Sentinel {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Default for SentinelSet {
+    fn default() -> Self {
+        Self::start(&[])
+    }
+}
+
+impl SentinelSet {
+    /// Starts them, the servers with more arguments, and waits until every sentinel knows the others and the replicas.
+    pub fn start(arguments: &[&str]) -> Self {
+        let always = ["--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"];
+        let arguments: Vec<String> =
+            always.iter().chain(arguments).map(|&word| word.to_owned()).collect();
+        let mut set = Self { nodes: Vec::new(), sentinels: Vec::new(), arguments };
+        set.nodes.push(RedisServer::start_with(&set.words(None)));
+        let port = set.nodes[0].port();
+        for _ in 0..2 {
+            set.nodes.push(RedisServer::start_with(&set.words(Some(&format!("127.0.0.1 {port}")))));
+        }
+        set.until("the replicas are in step", |set| {
+            let master = set.nodes[0].info("replication");
+            master.matches("state=online").count() == 2
+        });
+        set.sentinels = (0..3).map(|_| sentinel(port)).collect();
+        set.until("the sentinels know each other", |set| {
+            set.sentinels.iter().all(|sentinel| {
+                let facts = sentinel.ask::<Vec<String>>(&["MASTER", MASTER]);
+                let number = |name: &str| {
+                    let at = facts.iter().position(|fact| fact == name);
+                    at.and_then(|at| facts[at + 1].parse::<u32>().ok())
+                };
+                number("num-slaves") == Some(2) && number("num-other-sentinels") == Some(2)
+            })
+        });
+        set
+    }
+
+    fn words<'a>(&'a self, master: Option<&'a str>) -> Vec<&'a str> {
+        let own = self.arguments.iter().map(String::as_str);
+        own.chain(master.into_iter().flat_map(|master| ["--replicaof", master])).collect()
+    }
+
+    /// Where clients ask: the sentinels and the master's name.
+    pub fn url(&self) -> String {
+        let hosts: Vec<_> =
+            self.sentinels.iter().map(|sentinel| format!("127.0.0.1:{}", sentinel.port)).collect();
+        format!("redis+sentinel://{}/{MASTER}", hosts.join(","))
+    }
+
+    /// Which of the nodes is the master, as most sentinels say.
+    pub fn master(&self) -> usize {
+        let ports = self.sentinels.iter().map(Sentinel::master);
+        let mut ports: Vec<_> = ports.collect();
+        ports.sort_unstable();
+        let port = ports[ports.len() / 2];
+        self.nodes.iter().position(|node| node.port() == port).expect("the master is a node")
+    }
+
+    /// Kills the master and waits until another node has taken over; when that was, and which it is.
+    pub fn fail_over(&mut self) -> (Instant, usize) {
+        let old = self.master();
+        self.nodes[old].kill_hard();
+        self.taken_over(old)
+    }
+
+    /// Waits until another node has taken over from this one; when that was, and which it is.
+    pub fn taken_over(&self, old: usize) -> (Instant, usize) {
+        let give_up = Instant::now() + PATIENCE;
+        loop {
+            assert!(Instant::now() < give_up, "nobody took over");
+            let (now, new) = (Instant::now(), self.master());
+            if new != old && self.nodes[new].info("replication").contains("role:master") {
+                return (now, new);
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Starts a dead node again, as a replica of the master, and waits until all are in step.
+    pub fn rejoin(&mut self, dead: usize) {
+        let master = format!("127.0.0.1 {}", self.nodes[self.master()].port());
+        let words: Vec<String> = self.words(Some(&master)).into_iter().map(str::to_owned).collect();
+        self.nodes[dead].restart_with(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        self.until("all nodes are in step", |set| {
+            let master = set.nodes[set.master()].info("replication");
+            master.matches("state=online").count() == 2
+        });
+    }
+
+    fn until(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
+        let give_up = Instant::now() + PATIENCE;
+        while !is_so(self) {
+            assert!(Instant::now() < give_up, "{what}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Sentinel {
+    fn ask<T: redis::FromRedisValue>(&self, words: &[&str]) -> T {
+        let mut connection = admin(self.port).expect("a sentinel takes connections");
+        redis::cmd("SENTINEL").arg(words).query(&mut connection).expect("a sentinel answers")
+    }
+
+    fn master(&self) -> u16 {
+        self.ask::<(String, u16)>(&["GET-MASTER-ADDR-BY-NAME", MASTER]).1
+    }
+}
+
+fn sentinel(master: u16) -> Sentinel {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    for _ in 0..5 {
+        let port = free_port();
+        let lines = format!(
+            "port {port}\nbind 127.0.0.1\nlogfile redis.log\n\
+             sentinel monitor {MASTER} 127.0.0.1 {master} 2\n\
+             sentinel down-after-milliseconds {MASTER} {DOWN_AFTER}\n\
+             sentinel failover-timeout {MASTER} 1000\n"
+        );
+        fs::write(folder.path().join("sentinel.conf"), lines)
+            .expect("the folder can be written to");
+        let mut command = program(&folder);
+        command.args(["sentinel.conf", "--sentinel"]);
+        if let Some(process) = start(&mut command, port, &folder) {
+            return Sentinel { process, port, _folder: folder };
+        }
+    }
+    panic!("a sentinel ended five times right after its start; see its log in the test's output")
+}

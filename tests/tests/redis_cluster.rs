@@ -1,0 +1,173 @@
+//! Redis Cluster: every step to the node of its lock, also while slots move and nodes fail.
+//!
+//! 3 failovers under load; 30 with `FENCELOCK_FULL=1`.
+
+use std::time::{Duration, Instant};
+
+use fencelock::mutation::{Mutant, activate};
+use fencelock::{Client, Code};
+use fencelock_tests::failover::Load;
+use fencelock_tests::servers::{ClusterSet, RedisServer};
+
+/// How soon after a failover every lock is granted again.
+const BACK: Duration = Duration::from_secs(1);
+/// Locks on all three masters.
+const NAMES: [&str; 6] = ["a", "b", "c", "d", "{e}:1", "f}{"];
+
+fn rounds() -> usize {
+    if std::env::var_os("FENCELOCK_FULL").is_some() { 30 } else { 3 }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn failovers_under_load_lower_no_token_and_are_over_at_once() {
+    let mut set = tokio::task::block_in_place(ClusterSet::default);
+    let load = Load::start(&set.url(), &NAMES).await;
+    let (mut longest, mut slowest) = (Duration::ZERO, Duration::ZERO);
+    for round in 0..rounds() {
+        load.all_granted_after(Instant::now()).await;
+        let killed = Instant::now();
+        let (old, over) = tokio::task::block_in_place(|| set.fail_over(NAMES[round % NAMES.len()]));
+        let back = load.all_granted_after(over).await.duration_since(over);
+        assert!(back <= BACK, "a lock was granted {back:?} after the failover");
+        (longest, slowest) = (longest.max(back), slowest.max(over - killed));
+        tokio::task::block_in_place(|| set.rejoin(old));
+    }
+    let (grants, refused) = load.end().await;
+    println!(
+        "{} failovers of at most {slowest:?}; locks granted again within {longest:?}; {grants} grants, {refused} refused",
+        rounds()
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_leases_are_renewed_wherever_they_lie() {
+    let set = tokio::task::block_in_place(ClusterSet::default);
+    let client = Client::builder().option("ttl", "600ms").connect(&set.url()).await.unwrap();
+    let mut guards = Vec::new();
+    for number in 0..200 {
+        guards.push(client.lock(&format!("lease:{number}")).acquire().await.unwrap());
+    }
+    assert_eq!(client.names("lease:").await.unwrap().len(), 200);
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    for guard in guards {
+        guard.release().await.check().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_slot_that_moves_takes_its_locks_along() {
+    a_slot_moves().await.unwrap();
+}
+
+/// The test is not blind.
+#[tokio::test]
+async fn a_slot_that_is_not_asked_for_is_seen() {
+    activate(Some(Mutant::NotAsking));
+    let kept = a_slot_moves().await;
+    activate(None);
+    assert!(kept.is_err(), "nobody sees this: {}", Mutant::NotAsking.describe());
+}
+
+async fn a_slot_moves() -> fencelock::Result<()> {
+    let set = ClusterSet::default();
+    let client = Client::builder().option("ttl", "20s").connect(&set.url()).await.unwrap();
+    let (held, free) = (client.lock("{slot}:held"), client.lock("{slot}:free"));
+    let guard = held.acquire().await.unwrap();
+    let other = fencelock::connect(&set.url()).await.unwrap();
+    let waiting = tokio::spawn(async move { other.lock("{slot}:held").acquire().await });
+    while held.inspect().await.unwrap().waiters.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let from = set.owner("{slot}", None);
+    let to = (from + 1) % 3;
+    let slot = set.nodes[0].ask::<u16>(&["CLUSTER", "KEYSLOT", "{slot}"]).to_string();
+    let (source, target) = (set.id(from), set.id(to));
+    set.nodes[to].ask::<()>(&["CLUSTER", "SETSLOT", &slot, "IMPORTING", &source]);
+    set.nodes[from].ask::<()>(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &target]);
+    // Held: both its keys are still here. Free: one of its keys is nowhere, and no node takes it until the slot has moved.
+    guard.extend(Duration::from_secs(21)).await.unwrap();
+    let refused = free.try_acquire().await.unwrap_err();
+    assert_eq!((refused.code(), refused.retryable()), (Code::Unavailable, true), "{refused}");
+    let soon = tokio::spawn({
+        let free = free.clone();
+        async move { free.acquire_within(Duration::from_secs(10)).await }
+    });
+    let port = set.nodes[to].port().to_string();
+    for key in set.nodes[from].ask::<Vec<String>>(&["CLUSTER", "GETKEYSINSLOT", &slot, "100"]) {
+        set.nodes[from].ask::<()>(&["MIGRATE", "127.0.0.1", &port, &key, "0", "1000"]);
+    }
+    // All keys have gone: the step is asked for where they are.
+    guard.extend(Duration::from_secs(22)).await?;
+    for node in [to, from] {
+        set.nodes[node].ask::<()>(&["CLUSTER", "SETSLOT", &slot, "NODE", &target]);
+    }
+    soon.await.unwrap().unwrap().release().await.check().unwrap();
+    guard.release().await.check().unwrap();
+    waiting.await.unwrap().unwrap().release().await.check().unwrap();
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cluster_that_is_down_is_waited_for() {
+    let set = tokio::task::block_in_place(ClusterSet::default);
+    let client = Client::builder().option("ttl", "3s").connect(&set.url()).await.unwrap();
+    let guard = client.lock("held").acquire().await.unwrap();
+    let slot = set.nodes[0].ask::<u16>(&["CLUSTER", "KEYSLOT", "orders"]).to_string();
+    for node in &set.nodes {
+        node.ask::<()>(&["CLUSTER", "DELSLOTS", &slot]);
+    }
+    let owner = set.owner("held", None);
+    let refused = client.lock("orders").try_acquire().await.unwrap_err();
+    assert_eq!((refused.code(), refused.retryable()), (Code::Unavailable, true), "{refused}");
+    let waiting = tokio::spawn({
+        let lock = client.lock("orders");
+        async move { lock.acquire_within(Duration::from_secs(10)).await }
+    });
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    assert!(!waiting.is_finished());
+    set.nodes[owner].ask::<()>(&["CLUSTER", "ADDSLOTS", &slot]);
+    waiting.await.unwrap().unwrap().release().await.check().unwrap();
+    guard.release().await.check().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_is_not_taken_for_the_other() {
+    let set = tokio::task::block_in_place(ClusterSet::default);
+    let refusal = async |url: &str| fencelock::connect(url).await.map(|_| ()).unwrap_err();
+    let node = refusal(set.nodes[0].url().as_str()).await;
+    assert_eq!(node.code(), Code::Unsupported, "{node}");
+    assert!(node.message().contains("redis+cluster"), "{node}");
+    let server = RedisServer::start();
+    let single = refusal(&server.url().as_str().replace("redis", "redis+cluster")).await;
+    assert_eq!(single.code(), Code::Unsupported, "{single}");
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let absent = refusal(&format!("redis+cluster://{free}")).await;
+    assert_eq!((absent.code(), absent.retryable()), (Code::Unavailable, true), "{absent}");
+    // One known node among strangers is enough, also a replica.
+    let port = set.nodes[5].port();
+    fencelock::connect(&format!("redis+cluster://{free},127.0.0.1:{port}")).await.unwrap();
+}
+
+/// What is under way at a server that hangs is not waited for longer than until another one is there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_frozen_master_is_left_for_the_next_one() {
+    let set = tokio::task::block_in_place(ClusterSet::default);
+    let client = Client::builder().option("ttl", "20s").option("timeout", "30s");
+    let client = client.connect(&set.url()).await.unwrap();
+    let guard = client.lock("held").acquire().await.unwrap();
+    let token = guard.token();
+    guard.release().await.check().unwrap();
+    let old = set.owner("held", None);
+    set.nodes[old].stop();
+    let hanging = tokio::spawn({
+        let lock = client.lock("{held}:other");
+        async move { lock.acquire().await }
+    });
+    let over = tokio::task::block_in_place(|| set.taken_over("held", old));
+    let next = client.lock("held").acquire_within(Duration::from_secs(20)).await.unwrap();
+    assert!(over.elapsed() <= BACK, "granted {:?} after the failover", over.elapsed());
+    assert!(next.token() > token);
+    next.release().await.check().unwrap();
+    hanging.await.unwrap().unwrap().release().await.check().unwrap();
+    set.nodes[old].cont();
+}

@@ -1,0 +1,153 @@
+//! The line of `REDIS.md` for a Redis user: enough for everything, and nothing in it that is not needed.
+
+use std::time::Duration;
+
+use fencelock::Code;
+use fencelock::options::Options;
+use fencelock::port::{
+    Action, Applied, CellKey, CellStore, Change, Family, Kind, LeaseStore, LockKey, Mode, Notice,
+    Outcome, Step,
+};
+use fencelock_tests::bare::{Bare, TTL, take};
+use fencelock_tests::servers::{ClusterSet, RedisServer, rights};
+
+async fn connect(server: &RedisServer) -> Result<Bare, String> {
+    let client = Bare::connect(&server.url_with_rights(), &Options::default()).await;
+    client.map_err(|error| error.to_string())
+}
+
+/// Everything a client does; what it could not.
+async fn everything(server: &RedisServer) -> Result<(), String> {
+    let mut client = connect(server).await?;
+    let lock = LockKey::new("app:till");
+    let step = |owner, action| Step { lock: lock.clone(), owner, kind: Kind::Mutex, action };
+    let run = async |client: &Bare, batch: &[Step]| {
+        let answers = client.store.step(batch).await.into_iter();
+        let answers: Result<Vec<_>, _> = answers.collect();
+        answers.map_err(|failure| failure.error.to_string())
+    };
+    let owners: Vec<_> = (0..4).map(|_| client.owner()).collect();
+    run(&client, &[step(owners[0], take(true))]).await?;
+    // A waiter, and a hand-over that is told.
+    run(&client, &[step(owners[1], take(true))]).await?;
+    run(&client, &[step(owners[1], Action::Refresh { ttl: TTL })]).await?;
+    run(&client, &[step(owners[0], Action::Free { open: false })]).await?;
+    let told = tokio::time::timeout(Duration::from_millis(300), client.hear()).await;
+    if !matches!(told, Ok(Notice::Granted { .. })) {
+        return Err("nobody was told".to_owned());
+    }
+    run(&client, &[step(owners[1], Action::Renew { ttl: 2 * TTL })]).await?;
+    run(&client, &[step(owners[1], Action::Free { open: false }), step(owners[2], take(true))])
+        .await?;
+    run(&client, &[step(owners[2], Action::Free { open: false })]).await?;
+    // A tombstone, and its end, which a later step sweeps.
+    let tombstone = Some(Duration::from_millis(1));
+    run(&client, &[step(owners[3], Action::Leave { tombstone })]).await?;
+    tokio::time::sleep(Duration::from_millis(2)).await;
+    let mut longer = take(false);
+    if let Action::Take(take) = &mut longer {
+        take.ttl = 1000 * TTL;
+    }
+    run(&client, &[step(client.owner(), longer)]).await?;
+    let seen = run(&client, &[step(client.owner(), Action::Read)]).await?;
+    assert!(matches!(&seen[..], [Outcome::State(state)] if state.holders.len() == 1));
+    let names = client.store.names("app:").await.map_err(|error| error.to_string())?;
+    assert_eq!(names, std::slice::from_ref(&lock));
+    // Readers and a writer, permits.
+    for (name, first, second) in
+        [("app:book", Mode::Upgradeable, Mode::Write), ("app:pool", Mode::Permit, Mode::Permit)]
+    {
+        let lock = LockKey::new(name);
+        let kind = first.kind();
+        let step = |owner, action| Step { lock: lock.clone(), owner, kind, action };
+        let mut wants = [first, second].map(|mode| (mode, take(true)));
+        for (mode, action) in &mut wants {
+            if let Action::Take(take) = action {
+                take.mode = *mode;
+            }
+        }
+        let [(_, first), (_, second)] = wants;
+        run(&client, &[step(owners[0], first), step(owners[1], second)]).await?;
+        if kind == Kind::ReadWrite {
+            let upgrade = Action::Change { turn: 1, mode: Mode::Write, ttl: TTL };
+            run(&client, &[step(owners[0], upgrade)]).await?;
+        }
+        run(&client, &[step(owners[0], Action::Renew { ttl: TTL })]).await?;
+        run(&client, &[step(owners[0], Action::Free { open: false })]).await?;
+        run(&client, &[step(owners[1], Action::Refresh { ttl: TTL })]).await?;
+        run(&client, &[step(owners[1], Action::Leave { tombstone: None })]).await?;
+    }
+    // A value that stays.
+    let key = CellKey::new(Family::Version, "app:price");
+    let change = Change {
+        key: key.clone(),
+        expected: None,
+        value: Some("1".into()),
+        writer: client.owner(),
+        keep: None,
+    };
+    let swapped = client.store.compare_and_set(&change).await;
+    swapped.map_err(|failure| failure.error.to_string())?;
+    client.store.read(&key).await.map_err(|error| error.to_string())?;
+    // Scripts the server has forgotten.
+    let () = redis::cmd("SCRIPT").arg("FLUSH").query(&mut server.admin()).unwrap();
+    run(&client, &[step(client.owner(), Action::Renew { ttl: TTL })]).await?;
+    Ok(())
+}
+
+fn grant(server: &RedisServer, words: &[&str]) {
+    let mut admin = server.admin();
+    let () = redis::cmd("FLUSHALL").query(&mut admin).unwrap();
+    let () = redis::cmd("ACL").arg(&["DELUSER", "fencelock"]).query(&mut admin).unwrap();
+    let () = redis::cmd("ACL").arg("SETUSER").arg(words).query(&mut admin).unwrap();
+}
+
+#[tokio::test]
+async fn the_rights_are_enough_and_none_is_too_many() {
+    let server = RedisServer::start();
+    grant(&server, &rights());
+    everything(&server).await.unwrap();
+    let given = |word: &&&str| word.starts_with(['+', '~', '&']);
+    for missing in rights().iter().filter(given) {
+        let rest: Vec<_> = rights().into_iter().filter(|word| word != missing).collect();
+        grant(&server, &rest);
+        let refused = everything(&server).await;
+        assert!(refused.is_err(), "{missing} is not needed");
+    }
+}
+
+#[tokio::test]
+async fn others_are_none_of_its_business() {
+    let server = RedisServer::start();
+    grant(&server, &rights());
+    let client = connect(&server).await.unwrap();
+    let failure = client.fail("other", take(true)).await;
+    assert_eq!(failure.error.code(), Code::Auth, "{failure:?}");
+}
+
+/// What `acks` and a cluster need beyond the line.
+#[tokio::test]
+async fn more_rights_are_named_where_they_are_needed() {
+    let server = RedisServer::start();
+    let options = Options { acks: 1, ..Options::default() };
+    for (more, code) in [(None, Code::Auth), (Some("+wait"), Code::Unavailable)] {
+        let words: Vec<_> = rights().into_iter().chain(more).collect();
+        grant(&server, &words);
+        let client = Bare::connect(&server.url_with_rights(), &options).await.unwrap();
+        let failure = client.fail("app:till", take(true)).await;
+        assert_eq!(
+            (failure.error.code(), failure.applied),
+            (code, Applied::Unknown),
+            "{failure:?}"
+        );
+    }
+    let words: Vec<_> =
+        ["--user"].into_iter().chain(rights()).chain(["+asking", "+cluster|slots"]).collect();
+    let set = ClusterSet::start(&words);
+    let url = set.url().replace("://", "://fencelock:PASSWORD@");
+    let client = fencelock::connect(&url).await.unwrap();
+    for number in 0..20 {
+        let lock = client.lock(&format!("app:{number}"));
+        lock.acquire().await.unwrap().release().await.check().unwrap();
+    }
+}

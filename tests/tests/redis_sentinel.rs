@@ -1,0 +1,85 @@
+//! Redis under sentinels: the master is found, and found again.
+//!
+//! 3 failovers under load; 30 with `FENCELOCK_FULL=1`.
+
+use std::time::{Duration, Instant};
+
+use fencelock::{Client, Code};
+use fencelock_tests::failover::Load;
+use fencelock_tests::servers::SentinelSet;
+
+/// How soon after a failover every lock is granted again.
+const BACK: Duration = Duration::from_secs(1);
+
+fn rounds() -> usize {
+    if std::env::var_os("FENCELOCK_FULL").is_some() { 30 } else { 3 }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn failovers_under_load_lower_no_token_and_are_over_at_once() {
+    let mut set = tokio::task::block_in_place(SentinelSet::default);
+    let load = Load::start(&set.url(), &["a", "b", "c", "d"]).await;
+    let (mut longest, mut slowest) = (Duration::ZERO, Duration::ZERO);
+    for _ in 0..rounds() {
+        load.all_granted_after(Instant::now()).await;
+        let killed = Instant::now();
+        let old = set.master();
+        let (over, _) = tokio::task::block_in_place(|| set.fail_over());
+        let back = load.all_granted_after(over).await.duration_since(over);
+        assert!(back <= BACK, "a lock was granted {back:?} after the failover");
+        (longest, slowest) = (longest.max(back), slowest.max(over - killed));
+        tokio::task::block_in_place(|| set.rejoin(old));
+    }
+    let (grants, refused) = load.end().await;
+    println!(
+        "{} failovers of at most {slowest:?}; locks granted again within {longest:?}; {grants} grants, {refused} refused",
+        rounds()
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_sentinels_do_not_know_is_named() {
+    let set = tokio::task::block_in_place(SentinelSet::default);
+    let connect = async |url: &str| {
+        let client = Client::builder().option("connect_timeout", "1s").connect(url).await;
+        client.map(|_| ()).unwrap_err()
+    };
+    let unknown = connect(&set.url().replace("mymaster", "other")).await;
+    assert_eq!(unknown.code(), Code::Invalid, "{unknown}");
+    assert_eq!(unknown.fields()["master"], "other");
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let absent = connect(&format!("redis+sentinel://{free},{free}/mymaster")).await;
+    assert_eq!((absent.code(), absent.retryable()), (Code::Unavailable, true), "{absent}");
+    let first = set.url().split(',').next().unwrap().replace("redis+sentinel", "redis");
+    let sentinel = connect(&first).await;
+    assert_eq!(sentinel.code(), Code::Unsupported, "{sentinel}");
+    assert!(sentinel.message().contains("redis+sentinel"), "{sentinel}");
+    // A minority of the sentinels is silent, and one is none.
+    let some = format!("{free},127.0.0.1:{}", set.nodes[0].port());
+    let url = set.url().replace("redis+sentinel://", &format!("redis+sentinel://{some},"));
+    fencelock::connect(&url).await.unwrap();
+}
+
+/// What is under way at a server that hangs is not waited for longer than until another one is there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_frozen_master_is_left_for_the_next_one() {
+    let set = tokio::task::block_in_place(SentinelSet::default);
+    let client = Client::builder().option("ttl", "20s").option("timeout", "30s");
+    let client = client.connect(&set.url()).await.unwrap();
+    let guard = client.lock("held").acquire().await.unwrap();
+    let token = guard.token();
+    guard.release().await.check().unwrap();
+    let old = set.master();
+    set.nodes[old].stop();
+    let hanging = tokio::spawn({
+        let lock = client.lock("other");
+        async move { lock.acquire().await }
+    });
+    let (over, _) = tokio::task::block_in_place(|| set.taken_over(old));
+    let next = client.lock("held").acquire_within(Duration::from_secs(20)).await.unwrap();
+    assert!(over.elapsed() <= BACK, "granted {:?} after the failover", over.elapsed());
+    assert!(next.token() > token);
+    next.release().await.check().unwrap();
+    hanging.await.unwrap().unwrap().release().await.check().unwrap();
+    set.nodes[old].cont();
+}
