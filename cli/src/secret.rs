@@ -12,7 +12,7 @@ use crate::run::itself;
 pub(crate) const VARIABLE: &str = "FENCELOCK_URL_FROM_FLAG";
 
 /// The subcommands that look into that variable.
-const USERS: [&str; 4] = ["run", "inspect", "ls", "demo"];
+const USERS: [&str; 5] = ["run", "job", "inspect", "ls", "demo"];
 
 /// The password of a URL.
 fn password(url: &str) -> Option<&str> {

@@ -81,10 +81,13 @@ fn a_password_is_shown_by_no_process() {
     url.set_username("me").unwrap();
     url.set_password(Some("hunter2")).unwrap();
     let script = "env; cat /proc/$PPID/cmdline | tr '\\0' ' '; echo; echo $PPID";
-    let run = scene.run(&["run", "--url", url.as_str(), "--lock", "it", "--", "sh", "-c", script]);
-    assert_eq!((run.code, run.err.as_str()), (Some(0), ""));
-    assert!(run.out.contains("run --lock it -- sh -c"), "{}", run.out);
-    assert!(!run.out.contains("hunter2"), "{}", run.out);
+    for what in [&["run", "--lock", "it"][..], &["job", "it", "--every", "1h"]] {
+        let words = [what, &["--url", url.as_str(), "--", "sh", "-c", script]].concat();
+        let run = scene.run(&words);
+        assert_eq!((run.code, run.err.as_str()), (Some(0), ""));
+        assert!(run.out.contains(&format!("{} -- sh -c", what.join(" "))), "{}", run.out);
+        assert!(!run.out.contains("hunter2"), "{}", run.out);
+    }
 }
 
 #[test]

@@ -168,6 +168,10 @@ mod table {
         AllTakesSome,
         /// The first guard of a scope that is given back frees the hold of all.
         ReentrantFreesEarly,
+        /// Whoever enters a scope once more and gives up on the way leaves its share behind.
+        ScopeForgets,
+        /// A downgrade that nobody stays for is not repeated.
+        DowngradeForgotten,
         /// Several as one are returned though the first was lost while the last was waited for.
         AllWithoutALook,
         /// The gate lets older tokens pass.

@@ -1,4 +1,5 @@
-//! Every await point of acquire and release, one after the other: the future is dropped there, and nothing of it stays.
+//! Every await point of acquire and release, of a change of mode and of a scope's second entry, one after the other: the
+//! future is dropped there, and nothing of it stays.
 //!
 //! Virtual time over the memory store behind a network in which every request and every answer takes a millisecond. Where
 //! more faults meet, the simulator's random worlds take over.
@@ -8,11 +9,13 @@ use std::time::Duration;
 
 use fencelock::driver::memory::Memory;
 use fencelock::layer::{Chaos, Fault};
-use fencelock::port::Runtime;
+use fencelock::mutation::{Mutant, activate};
+use fencelock::port::{Mode, Runtime};
 use fencelock::runtime::sim::{Sim, SimNode};
 use fencelock::{Client, Guard, Lock};
 use fencelock_tests::sim::cancel::Cancelled;
 use fencelock_tests::sim::plan::Cancel;
+use tokio::sync::Mutex;
 
 const MS: Duration = Duration::from_millis(1);
 /// More polls than any of these futures takes.
@@ -133,6 +136,68 @@ async fn release(world: &World, company: Company, cancel: Cancel) -> bool {
     released.is_none()
 }
 
+/// Drops a change of mode; whatever the guard says it is then, the store says too.
+async fn change(world: &World, from: Mode, to: Mode, company: Company, cancel: Cancel) -> bool {
+    let other = world.two.read("x");
+    let guard = match from {
+        Mode::Write => world.one.write("x"),
+        _ => world.one.upgradeable("x"),
+    };
+    let guard = Arc::new(Mutex::new(guard.acquire().await.expect("it is free")));
+    if from == Mode::Upgradeable && company != Company::Nobody {
+        world.visit(&other, 3 * MS);
+        world.sleep(2 * MS).await;
+    }
+    let changing = guard.clone();
+    let work = async move {
+        let mut guard = changing.lock().await;
+        match to {
+            Mode::Write => guard.upgrade().await,
+            mode => guard.downgrade(mode).await,
+        }
+    };
+    let changed = world.cut(work, cancel).await;
+    world.sleep(UNDONE).await;
+    let guard = Arc::into_inner(guard).expect("the future is gone").into_inner();
+    let reader = other.try_acquire().await.expect("memory answers");
+    assert_eq!(reader.is_some(), guard.mode() != Mode::Write, "{:?}", guard.mode());
+    if let Some(reader) = reader {
+        reader.release().await.check().expect("it was held");
+    }
+    guard.release().await.check().expect("it was held");
+    world.sleep(UNDONE).await;
+    changed.is_none()
+}
+
+async fn upgrade(world: &World, company: Company, cancel: Cancel) -> bool {
+    change(world, Mode::Upgradeable, Mode::Write, company, cancel).await
+}
+
+async fn downgrade(world: &World, company: Company, cancel: Cancel) -> bool {
+    change(world, Mode::Write, Mode::Read, company, cancel).await
+}
+
+/// Drops a second entry that makes the lease longer; the first guard is given back after it, or while it is under way.
+async fn enter_again(world: &World, company: Company, cancel: Cancel) -> bool {
+    let scope = world.one.scope();
+    let first = scope.lock("x").ttl(Duration::from_secs(1)).acquire().await.expect("it is free");
+    let again = scope.lock("x").ttl(Duration::from_secs(10)).acquire();
+    if company == Company::Inside {
+        let node = world.node.clone();
+        world.node.spawn(Box::pin(async move {
+            node.sleep_until(node.now() + MS / 2).await;
+            drop(first);
+        }));
+        let ended = world.cut(again, cancel).await.is_some();
+        world.sleep(UNDONE).await;
+        return !ended;
+    }
+    let ended = world.cut(again, cancel).await.is_some();
+    first.release().await.check().expect("it was held");
+    world.sleep(UNDONE).await;
+    !ended
+}
+
 /// Goes through all await points in all company and on all networks; how many there were.
 fn all(what: &str, seed: u64, dropped: &impl AsyncFn(&World, Company, Cancel) -> bool) -> u64 {
     let mut points = 0;
@@ -176,4 +241,32 @@ fn a_release_dropped_at_any_await_leaves_nothing() {
     let points: u64 = (0..16).map(|seed| all("release", seed, &release)).sum();
     println!("{points} await points");
     assert!(points > 16 * 15, "releases without await points: {points}");
+}
+
+#[test]
+fn a_change_dropped_at_any_await_is_made_or_is_not() {
+    let points: u64 = (0..4).map(|seed| all("upgrade", seed, &upgrade)).sum();
+    let down: u64 = (0..4).map(|seed| all("downgrade", seed, &downgrade)).sum();
+    println!("{points} and {down} await points");
+    assert!(points > 4 * 15 && down > 4 * 10, "changes without await points: {points}, {down}");
+}
+
+#[test]
+fn a_second_entry_dropped_at_any_await_leaves_nothing() {
+    let points: u64 = (0..4).map(|seed| all("entry", seed, &enter_again)).sum();
+    println!("{points} await points");
+    assert!(points > 4 * 10, "entries without await points: {points}");
+}
+
+/// These tests are not blind.
+#[test]
+fn what_is_forgotten_is_seen() {
+    let forgotten = |mutant, walk: fn() -> u64| {
+        activate(Some(mutant));
+        let seen = std::panic::catch_unwind(walk).is_err();
+        activate(None);
+        assert!(seen, "nobody sees this: {}", mutant.describe());
+    };
+    forgotten(Mutant::DowngradeForgotten, || all("downgrade", 0, &downgrade));
+    forgotten(Mutant::ScopeForgets, || all("entry", 0, &enter_again));
 }

@@ -10,11 +10,13 @@ use fencelock_tests::sim::plan::Family;
 const PATIENCE: u64 = 20_000;
 
 /// Clauses that other suites see: a client undoes what a store wrongly gave it of several locks, and upgrades are rarely
-/// disturbed here (`equivalence` sees these); no world has scopes (below).
+/// disturbed here (`equivalence` sees these); no world has scopes, or drops a downgrade (`awaits` sees these, and below).
 const ELSEWHERE: &[Mutant] = &[
     Mutant::AllTakesSome,
+    Mutant::DowngradeForgotten,
     Mutant::LateChangeBelieved,
     Mutant::ReentrantFreesEarly,
+    Mutant::ScopeForgets,
     Mutant::UpgradeLetsReadersIn,
 ];
 

@@ -122,7 +122,7 @@ impl Core {
         // Lost before it was seated: nobody would vacate the seat later, and nobody was told.
         if local.hold.is_lost() {
             self.vacate(&local.hold);
-            self.events.emit(|| Event::lost(name, local.hold.token));
+            self.tell_loss(&local.hold);
         }
         local
     }

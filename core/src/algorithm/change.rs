@@ -85,7 +85,13 @@ impl Core {
         self.vacate(hold);
         let sent = self.runtime.now();
         let action = Action::Change { mode, ttl: lease(hold), turn: hold.next_turn() };
-        match self.store.step(vec![hold.lock.step(hold.owner, action.clone())]).await.pop() {
+        let step = hold.lock.step(hold.owner, action.clone());
+        let mut untold = Untold { core: self, hold, action: Some(action) };
+        let answer = self.store.step(vec![step]).await.pop();
+        if matches!(answer, Some(Ok(_))) {
+            untold.action = None;
+        }
+        match answer {
             Some(Ok(Outcome::Granted { left, .. })) => {
                 if hold.prolong(sent, left, self.runtime.now()) { Ok(()) } else { Err(lost(hold)) }
             }
@@ -93,10 +99,7 @@ impl Core {
                 self.lose(hold, true);
                 Err(lost(hold))
             }
-            Some(Err(failure)) => {
-                self.change_later(hold, action);
-                Err(failure.error.with("name", hold.lock.as_str()))
-            }
+            Some(Err(failure)) => Err(failure.error.with("name", hold.lock.as_str())),
             None => Err(Error::internal("the store gave no answer")),
         }
     }
@@ -116,6 +119,23 @@ fn lease(hold: &Hold) -> Duration {
 fn lost(hold: &Hold) -> Error {
     let message = "the lock was lost before its mode could be changed";
     Error::new(Code::Lost, message).with("name", hold.lock.as_str())
+}
+
+/// A change that the store has not confirmed; repeated until it does, also if nobody stays for the answer.
+struct Untold<'a> {
+    core: &'a Arc<Core>,
+    hold: &'a Hold,
+    action: Option<Action>,
+}
+
+impl Drop for Untold<'_> {
+    fn drop(&mut self) {
+        if let Some(action) = self.action.take()
+            && !mutant!(DowngradeForgotten)
+        {
+            self.core.change_later(self.hold, action);
+        }
+    }
 }
 
 /// An upgrade under way; taken back unless it came to its end.

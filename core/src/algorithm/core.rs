@@ -119,15 +119,25 @@ impl Core {
         if !hold.lose(gone) {
             return;
         }
-        // One that no guard has yet is the attempt's to undo, and nobody's loss.
+        // One that no guard has yet is nobody's loss.
         if hold.serves(0) {
+            if !gone {
+                self.free_later(hold);
+            }
             return;
         }
-        self.events.emit(|| Event::lost(hold.lock.as_str(), hold.token));
+        self.tell_loss(hold);
         self.vacate(hold);
         // Its holder has had its time, and claims nothing any more; others need not wait for the lease to end.
         if !gone && self.runtime.now() >= hold.cap() && !mutant!(MaxHoldKeepsLease) {
             self.free_later(hold);
+        }
+    }
+
+    /// Tells of a loss, once: it may be found by whoever seats a hold while the wheel loses it.
+    pub(super) fn tell_loss(&self, hold: &Hold) {
+        if hold.mourn() {
+            self.events.emit(|| Event::lost(hold.lock.as_str(), hold.token));
         }
     }
 

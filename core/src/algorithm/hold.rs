@@ -64,6 +64,8 @@ pub(crate) struct Hold {
     /// The furthest end that was ever asked for, answered or not.
     asked: AtomicU64,
     lost: AtomicBool,
+    /// Whether its loss was told.
+    mourned: AtomicBool,
     /// The local hold of the day; 0 when the last one was given up.
     present: AtomicU64,
     /// Whether the store said that it is gone, so that there is nothing left to free.
@@ -118,6 +120,7 @@ impl Hold {
             cap: AtomicU64::new(u64::MAX),
             asked: AtomicU64::new(0),
             lost: AtomicBool::new(false),
+            mourned: AtomicBool::new(false),
             present: AtomicU64::new(0),
             gone: AtomicBool::new(false),
             signal: Event::new(),
@@ -196,6 +199,11 @@ impl Hold {
         let first = !self.lost.swap(true, Ordering::AcqRel);
         self.tell();
         first
+    }
+
+    /// Whether its loss is still to be told; true for the first who asks.
+    pub(crate) fn mourn(&self) -> bool {
+        !self.mourned.swap(true, Ordering::AcqRel)
     }
 
     pub(crate) fn is_lost(&self) -> bool {

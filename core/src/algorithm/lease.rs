@@ -102,10 +102,9 @@ impl Attempt {
                             self.stage = Stage::Done;
                             return Ok(Some(hold));
                         }
-                        Turn::Won(_) => {
+                        Turn::Won(hold) => {
                             // Pushed in time, but looked at only after its end: that is no grant.
-                            self.core.wheel.remove(owner);
-                            self.undo(owner, None);
+                            self.core.lose(&hold, false);
                             self.stage = Stage::Ready;
                         }
                         Turn::Lost => {
@@ -248,7 +247,7 @@ impl Attempt {
 }
 
 /// The name is in use as something else.
-fn conflict(wanted: Kind, found: Kind) -> Error {
+pub(super) fn conflict(wanted: Kind, found: Kind) -> Error {
     let message = format!(
         "the name is in use as a {found}, so it cannot be taken as a {wanted}; use one kind for one name"
     );

@@ -1,8 +1,10 @@
 //! Hold counts of a scope: whoever holds a lock in it enters again without asking the store.
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use event_listener::Event;
 use futures_util::future::{Either, select};
@@ -76,14 +78,12 @@ impl Core {
             let entered = counts.enter(lock)?;
             match entered {
                 Entered::Again(local) => {
-                    let share = share();
-                    if terms.ttl > local.hold.ttl()
-                        && let Err(error) = self.extend(&local, terms.ttl).await
-                    {
-                        share.leave();
-                        return Err(error);
+                    let mut again = Again { core: self, local: &local, share: Some(share()) };
+                    if terms.ttl > local.hold.ttl() {
+                        self.extend_within(&local, terms.ttl, wait).await?;
                     }
-                    return Ok(Some((local, share)));
+                    let share = again.share.take();
+                    return Ok(share.map(|share| (local.clone(), share)));
                 }
                 Entered::First => {
                     let asking = Asking { counts, lock };
@@ -100,12 +100,47 @@ impl Core {
                         if let Either::Right(_) =
                             select(changed, self.runtime.sleep_until(end)).await
                         {
-                            let message = "the lock was not granted within the wait; another task of this scope asks for it";
-                            return Err(Error::new(Code::Timeout, message));
+                            return Err(too_late("another task of this scope asks for it"));
                         }
                     }
                 },
             }
+        }
+    }
+}
+
+impl Core {
+    /// Pushes the end of the scope's hold, as long as whoever enters is willing to wait.
+    async fn extend_within(
+        self: &Arc<Self>,
+        local: &Local,
+        ttl: Duration,
+        wait: Wait,
+    ) -> Result<()> {
+        let extended = pin!(self.extend(local, ttl));
+        let Wait::Until(end) = wait else { return extended.await };
+        match select(extended, self.runtime.sleep_until(end)).await {
+            Either::Left((result, _)) => result,
+            Either::Right(_) => Err(too_late("the store does not answer")),
+        }
+    }
+}
+
+fn too_late(why: &str) -> Error {
+    Error::new(Code::Timeout, format!("the lock was not granted within the wait; {why}"))
+}
+
+/// One more on its way in. Unless it arrives, it gives its share back, and with it the hold if nobody else is left.
+struct Again<'a> {
+    core: &'a Arc<Core>,
+    local: &'a Local,
+    share: Option<Share>,
+}
+
+impl Drop for Again<'_> {
+    fn drop(&mut self) {
+        if self.share.as_ref().is_some_and(Share::leave) && !mutant!(ScopeForgets) {
+            self.core.abandon(self.local);
         }
     }
 }

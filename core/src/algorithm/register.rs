@@ -42,6 +42,8 @@ pub(super) enum Stage {
     /// The Take is under way. A push may overtake its answer.
     Asked {
         early: Option<(Token, Duration)>,
+        /// The lock was told to be open meanwhile.
+        opened: bool,
     },
     /// In the queue.
     Waiting(Queue),
@@ -139,8 +141,9 @@ impl Register {
         let entry = self.entries.get_mut(&owner)?;
         let mut early = None;
         let mut poll = FIRST_POLL;
+        let mut look = false;
         match &mut entry.stage {
-            Stage::Asked { early: kept } => early = kept.take(),
+            Stage::Asked { early: kept, opened } => (early, look) = (kept.take(), *opened),
             Stage::Waiting(queue) if sent < queue.base => return None,
             Stage::Waiting(queue) => poll = queue.poll,
             Stage::Gone | Stage::Held(_) => return None,
@@ -160,8 +163,17 @@ impl Register {
         if early.is_some() && mutant!(EarlyPushDropped) {
             return None;
         }
-        self.set_due(owner, rest);
+        self.set_due(owner, if look { now } else { rest });
         early
+    }
+
+    /// Somebody should ask now: an attempt, at once or when it is in the queue; or a hold whose mode is being changed.
+    pub(super) fn opened(&mut self, owner: OwnerId, now: Instant) {
+        match self.entries.get_mut(&owner).map(|entry| &mut entry.stage) {
+            Some(Stage::Asked { opened, .. }) => *opened = true,
+            Some(Stage::Held(hold)) => hold.tell(),
+            _ => self.look_now(owner, now),
+        }
     }
 
     /// A grant was pushed. It counts if it is for an attempt that waits and newer than its last "still waiting".
@@ -175,7 +187,7 @@ impl Register {
     ) {
         let Some(entry) = self.entries.get_mut(&owner) else { return };
         let queue = match &mut entry.stage {
-            Stage::Asked { early } => {
+            Stage::Asked { early, .. } => {
                 *early = Some((token, ttl));
                 return;
             }

@@ -55,7 +55,7 @@ impl Wheel {
 
     /// An attempt is about to ask: from now on a push for it is kept.
     pub(crate) fn ask(&self, owner: OwnerId, lock: Target, terms: Terms) {
-        let stage = Stage::Asked { early: None };
+        let stage = Stage::Asked { early: None, opened: false };
         let block = terms.block();
         let entry = Entry { lock, terms, block, due: Instant::FAR, stage, waiter: None };
         self.state.lock().entries.insert(owner, entry);
@@ -140,11 +140,7 @@ impl Wheel {
             Notice::Granted { owner, token, ttl } => {
                 state.pushed(owner, token, ttl, now, &self.runtime);
             }
-            Notice::Open { owner } => match state.entries.get(&owner).map(|entry| &entry.stage) {
-                // A change of its mode may go on.
-                Some(Stage::Held(hold)) => hold.tell(),
-                _ => state.look_now(owner, now),
-            },
+            Notice::Open { owner } => state.opened(owner, now),
             Notice::Gap if mutant!(GapIgnored) => {}
             Notice::Gap => {
                 let tickets = state

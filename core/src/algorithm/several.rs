@@ -9,6 +9,7 @@ use super::acquire::Wait;
 use super::cohort::{Entry, Local};
 use super::core::Core;
 use super::hold::Terms;
+use super::lease::conflict;
 use super::target::Target;
 use crate::error::{Code, Error, Result};
 use crate::port::limits::TOMBSTONE_LIFE;
@@ -31,9 +32,12 @@ impl Core {
         let Wait::Until(end) = wait else { return work.await };
         match select(work, self.runtime.sleep_until(end)).await {
             Either::Left((result, _)) => result,
-            Either::Right(_) => {
+            Either::Right(((), work)) => {
+                let trouble = |member: &Member| self.cohorts.lock().trouble_of(&member.lock);
+                let trouble = members.iter().find_map(trouble);
+                drop(work);
                 let message = "the locks were not granted within the wait; one of them is held by somebody else";
-                Err(Error::new(Code::Timeout, message))
+                Err(trouble.unwrap_or_else(|| Error::new(Code::Timeout, message)))
             }
         }
     }
@@ -103,7 +107,7 @@ impl Core {
         }
         if holds.len() < members.len() {
             asked.doubtful = answers.iter().any(may_hold);
-            return reason(answers);
+            return reason(members, answers);
         }
         asked.attempts.clear();
         AsOne::Won(holds.into_iter().map(|hold| self.seat(hold)).collect())
@@ -128,13 +132,11 @@ fn may_hold(answer: &Answer) -> bool {
     }
 }
 
-fn reason(answers: Vec<Answer>) -> AsOne {
-    for answer in answers {
+fn reason(members: &[Member], answers: Vec<Answer>) -> AsOne {
+    for (Member { lock, .. }, answer) in members.iter().zip(answers) {
         match answer {
             Ok(Outcome::Conflict { kind }) => {
-                let message =
-                    format!("one of the names is in use as a {kind}; use one kind for one name");
-                return AsOne::Failed(Error::new(Code::Conflict, message));
+                return AsOne::Failed(conflict(lock.kind, kind).with("name", lock.as_str()));
             }
             Err(failure) if failure.error.code() == Code::Unsupported => return AsOne::Unable,
             Err(failure) => return AsOne::Failed(failure.error),

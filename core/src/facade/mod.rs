@@ -229,7 +229,10 @@ fn with_options<T>(of: T, options: Named, set: impl Fn(T, &str, Value) -> T) -> 
 impl Shared {
     /// Gives what is held a number.
     fn keep(shared: &Weak<Self>, held: Held) -> Result<Value> {
-        let shared = shared.upgrade().ok_or_else(Error::closed)?;
+        let Some(shared) = shared.upgrade() else {
+            held.take_back();
+            return Err(Error::closed());
+        };
         let mut state = shared.state.lock();
         state.numbers += 1;
         let (guard, token) = (state.numbers, held.claim().token().get());
@@ -270,12 +273,16 @@ impl std::fmt::Debug for Facade {
 }
 
 impl Drop for Facade {
-    /// Whatever runs is given up, and every guard is released.
+    /// Whatever runs is given up, every guard is released, and what nobody has collected is taken back.
     fn drop(&mut self) {
         let mut state = self.shared.state.lock();
         state.running.values().for_each(AbortHandle::abort);
+        let mut done = std::mem::take(&mut state.done);
+        let uncollected: Vec<_> =
+            done.iter_mut().filter_map(|done| state.take_grant(done)).collect();
         let held = std::mem::take(&mut state.held);
         drop(state);
+        uncollected.into_iter().for_each(Held::take_back);
         drop(held);
     }
 }

@@ -12,6 +12,10 @@ use super::redis::{RedisServer, admin, free_port, program, start};
 const MASTER: &str = "mymaster";
 /// A master that does not answer for so long is down.
 const DOWN_AFTER: u32 = 300;
+/// How many sentinels must miss the master before one of them begins a failover; the others only vote, and never see so
+/// many. Two that lead in turn promote a replica each, and then it takes sentinels ten seconds to bring one of them back.
+const LEADER: u32 = 2;
+const FOLLOWER: u32 = 4;
 /// How long the servers may take to find together.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -60,7 +64,7 @@ impl SentinelSet {
             let master = set.nodes[0].info("replication");
             master.matches("state=online").count() == 2
         });
-        set.sentinels = (0..3).map(|_| sentinel(port)).collect();
+        set.sentinels = [LEADER, FOLLOWER, FOLLOWER].map(|quorum| sentinel(port, quorum)).into();
         set.until("the sentinels know each other", |set| {
             set.sentinels.iter().all(|sentinel| {
                 let facts = sentinel.ask::<Vec<String>>(&["MASTER", MASTER]);
@@ -146,13 +150,13 @@ impl Sentinel {
     }
 }
 
-fn sentinel(master: u16) -> Sentinel {
+fn sentinel(master: u16, quorum: u32) -> Sentinel {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     for _ in 0..5 {
         let port = free_port();
         let lines = format!(
             "port {port}\nbind 127.0.0.1\nlogfile redis.log\n\
-             sentinel monitor {MASTER} 127.0.0.1 {master} 2\n\
+             sentinel monitor {MASTER} 127.0.0.1 {master} {quorum}\n\
              sentinel down-after-milliseconds {MASTER} {DOWN_AFTER}\n\
              sentinel failover-timeout {MASTER} 1000\n"
         );

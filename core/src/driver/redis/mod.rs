@@ -29,12 +29,12 @@
 //!
 //! | script | commands |
 //! |---|---|
-//! | Take, nobody waits | 5: EVALSHA TIME HMGET SET HSET; once in ten ttls GET HMGET PEXPIRE more |
+//! | Take, nobody waits | 5: EVALSHA TIME HGET SET HSET; once in ten ttls GET HMGET PEXPIRE more |
 //! | Free, nobody waits | 4: EVALSHA GET HGET DEL |
-//! | Take that queues | 8: EVALSHA TIME HMGET SET (fails) GET HMGET PTTL HSET; the second to wait HGET for SET |
+//! | Take that queues | 8: EVALSHA TIME HGET SET (fails) GET HMGET PTTL HSET; the second to wait HGET for SET |
 //! | Free that hands over | 10: EVALSHA GET HGET TIME HMGET HGET HDEL PUBLISH HSET SET |
-//! | Free with a Take of the same lock behind it, nobody waits | 6: EVALSHA TIME HMGET GET HSET SET |
-//! | the same, handing over and queueing | 11: EVALSHA TIME HMGET GET HMGET HGET HDEL PUBLISH HSET SET; HGET more if others wait |
+//! | Free with a Take of the same lock behind it, nobody waits | 6: EVALSHA TIME HGET GET HSET SET |
+//! | the same, handing over and queueing | 11: EVALSHA TIME HGET GET HMGET HGET HDEL PUBLISH HSET SET; HGET more if others wait |
 //! | Renew | 4 for each lock: GET HMGET PTTL PEXPIRE; EVALSHA TIME for each 500 locks |
 //! | Free in a dialect with a prefix | 3 more where python-redis-lock waits (DEL LPUSH PEXPIRE), 1 where Spring may (PUBLISH) |
 //! | Refresh | 6 for each lock: GET HMGET HGET HGET PTTL HSET; EVALSHA TIME for each 500 locks |
