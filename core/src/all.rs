@@ -140,6 +140,10 @@ impl AllGuard {
         self.guards.iter().find(|(known, _)| known == name).map(|(_, guard)| guard.claim())
     }
 
+    pub(crate) fn claims(&self) -> impl Iterator<Item = Claim> {
+        self.guards.iter().map(|(_, guard)| guard.claim())
+    }
+
     /// The locks and their fencing tokens, in the order of the names.
     pub fn tokens(&self) -> impl Iterator<Item = (&str, Token)> {
         self.guards.iter().map(|(name, guard)| (name.as_str(), guard.token()))

@@ -155,6 +155,22 @@ impl Claim {
         self.core.extend(&self.local, ttl).await
     }
 
+    /// What [`Guard::upgrade`] does; answers the token of the hold.
+    pub(crate) async fn upgrade(&self) -> Result<Token> {
+        self.not_given_back()?;
+        let Self { core, local, .. } = self;
+        if local.hold.mode() == Mode::Write {
+            Ok(local.token)
+        } else {
+            core.upgrade(&local.hold).await
+        }
+    }
+
+    pub(crate) async fn downgrade(&self, mode: Mode) -> Result<()> {
+        self.not_given_back()?;
+        self.core.downgrade(&self.local.hold, mode).await
+    }
+
     pub(crate) fn runtime(&self) -> &RuntimeHandle {
         &self.core.runtime
     }
@@ -192,20 +208,21 @@ impl Guard {
     ///
     /// A guard that reads plainly cannot be upgraded (`unsupported`): two that tried would wait for each other for ever.
     pub async fn upgrade(&mut self) -> Result<()> {
-        self.claim.not_given_back()?;
-        let Claim { core, local, .. } = &mut self.claim;
-        if local.hold.mode() != Mode::Write {
-            local.token = core.upgrade(&local.hold).await?;
-        }
+        let token = self.claim.upgrade().await?;
+        self.has_drawn(token);
         Ok(())
+    }
+
+    /// Its hold was upgraded, and this token drawn with that.
+    pub(crate) fn has_drawn(&mut self, token: Token) {
+        self.claim.local.token = token;
     }
 
     /// Turns a writer into an upgradeable or a plain reader, or an upgradeable into a plain reader: others may enter
     /// beside it. It keeps its token. After an error the guard is the lesser reader all the same, and the store is told
     /// so until it confirms.
     pub async fn downgrade(&mut self, mode: Mode) -> Result<()> {
-        self.claim.not_given_back()?;
-        self.claim.core.downgrade(&self.claim.local.hold, mode).await
+        self.claim.downgrade(mode).await
     }
 
     /// Frees the lock and tells how that went. If this future is dropped, the lock is freed all the same.

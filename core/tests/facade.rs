@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fencelock::driver::memory::Memory;
-use fencelock::facade::{Completion, Facade, Granted, Operation};
+use fencelock::facade::{Completion, Facade, Form, Granted, Operation};
 use fencelock::runtime::TokioRuntime;
 use fencelock::{Client, Code};
 use serde::Deserialize;
@@ -33,7 +33,7 @@ impl Host {
 
     fn acquire(&self) -> u64 {
         let options = serde_json::Map::default();
-        self.facade.submit(Operation::Acquire { name: "x".into(), options })
+        self.facade.submit(Operation::Acquire { name: "x".into(), form: Form::default(), options })
     }
 
     /// Waits until so many completions were drained.

@@ -3,6 +3,7 @@
 //! The same code runs in process, in virtual time, and as the program `actor`.
 
 mod cells;
+mod kinds;
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -17,6 +18,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
+use self::kinds::Scopes;
 use crate::protocol::{Answer, Call, End, Event, Grant, Message, Options, Request};
 
 /// What an actor stands on.
@@ -39,6 +41,7 @@ pub async fn serve(host: Host, mut requests: UnboundedReceiver<Request>) {
         asked: BTreeMap::new(),
         bodies: BTreeMap::new(),
         tokens: BTreeMap::new(),
+        scopes: Scopes::default(),
     };
     loop {
         // Requests first, so that what was sent while the actor was busy meets grants nobody has looked at yet.
@@ -91,6 +94,7 @@ struct Actor {
     bodies: BTreeMap<u64, AbortHandle>,
     /// Of the guards that were not given back.
     tokens: BTreeMap<u64, u64>,
+    scopes: Scopes,
 }
 
 impl Actor {
@@ -140,6 +144,7 @@ impl Actor {
             }
         }
         self.tokens.clear();
+        self.scopes = Scopes::default();
         Some(client)
     }
 
@@ -147,9 +152,14 @@ impl Actor {
     fn call(&mut self, id: u64, call: Call) -> Result<()> {
         let facade = self.facade.as_ref().ok_or_else(not_connected)?;
         let held = |guard| self.tokens.get(&guard).copied().ok_or_else(not_held);
+        let call = match self.scopes.operation(facade, call) {
+            Ok(operation) => {
+                self.asked.insert(facade.submit(operation), Asked::Answer(id));
+                return Ok(());
+            }
+            Err(call) => call,
+        };
         let operation = match call {
-            Call::Acquire { lock, options } => Operation::Acquire { name: lock, options },
-            Call::Try { lock, options } => Operation::TryAcquire { name: lock, options },
             Call::Release { guard } => {
                 self.tokens.remove(&guard);
                 Operation::Release { guard }

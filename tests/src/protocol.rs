@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use fencelock::port::Mode;
 use fencelock::{Code, Error};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -37,6 +38,15 @@ pub enum Call {
     Acquire {
         /// The lock.
         lock: String,
+        /// How it is to be held: a mutex, unless more is said.
+        #[serde(default, skip_serializing_if = "is_plain")]
+        mode: Mode,
+        /// Of how many permits, for the mode `permit`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        permits: Option<i64>,
+        /// The scope, by a name of the case's, that may enter a mutex again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        scope: Option<String>,
         /// Its options.
         #[serde(default)]
         options: Options,
@@ -45,9 +55,46 @@ pub enum Call {
     Try {
         /// The lock.
         lock: String,
+        /// How it is to be held: a mutex, unless more is said.
+        #[serde(default, skip_serializing_if = "is_plain")]
+        mode: Mode,
+        /// Of how many permits, for the mode `permit`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        permits: Option<i64>,
+        /// The scope, by a name of the case's, that may enter a mutex again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        scope: Option<String>,
         /// Its options.
         #[serde(default)]
         options: Options,
+    },
+    /// Wait for several mutexes as one.
+    AcquireAll {
+        /// The locks.
+        locks: Vec<String>,
+        /// Their options.
+        #[serde(default)]
+        options: Options,
+    },
+    /// Ask for several mutexes once.
+    TryAll {
+        /// The locks.
+        locks: Vec<String>,
+        /// Their options.
+        #[serde(default)]
+        options: Options,
+    },
+    /// Make an upgradeable reader the writer.
+    Upgrade {
+        /// The guard.
+        guard: u64,
+    },
+    /// Turn a hold into a lesser one.
+    Downgrade {
+        /// The guard.
+        guard: u64,
+        /// `upgradeable` or `read`.
+        mode: Mode,
     },
     /// Run a body under a lock: it does nothing for `work` milliseconds.
     With {
@@ -217,6 +264,12 @@ pub enum Call {
     },
     /// Exit at once, with nothing cleaned up.
     Crash,
+}
+
+/// Says nothing: actors that know mutexes only need not know the word.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
+fn is_plain(mode: &Mode) -> bool {
+    *mode == Mode::default()
 }
 
 /// One line from an actor.

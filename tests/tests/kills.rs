@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use fencelock::port::Mode;
 use fencelock::runtime::TokioRuntime;
 use fencelock_peers::Program;
 use fencelock_tests::conformance::player::{Player, Stage};
@@ -74,7 +75,8 @@ async fn start(url: &str) -> Arc<Player> {
 
 async fn acquire(actor: &Player, ttl: Duration) -> Option<Grant> {
     let options = Options::from_iter([("ttl".to_owned(), json!(ttl.as_millis() as u64))]);
-    let call = Call::Acquire { lock: LOCK.to_owned(), options };
+    let (lock, mode) = (LOCK.to_owned(), Mode::default());
+    let call = Call::Acquire { lock, mode, permits: None, scope: None, options };
     Some(Grant::deserialize(ask(actor, call).await?).expect("an acquire answers a grant"))
 }
 

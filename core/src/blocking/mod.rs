@@ -9,10 +9,12 @@
 //! # Ok::<(), fencelock::Error>(())
 //! ```
 
+mod all;
 mod election;
 #[cfg(feature = "redis")]
 mod gate;
 mod job;
+mod scope;
 mod version;
 
 use std::fmt;
@@ -21,14 +23,16 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+pub use self::all::{All, AllGuard};
 pub use self::election::{Election, Leadership, Observer};
 #[cfg(feature = "redis")]
 pub use self::gate::RedisGate;
 pub use self::job::{Job, Run};
+pub use self::scope::Scope;
 pub use self::version::Versioned;
 use crate::error::Result;
 use crate::guard::Claim;
-use crate::port::State;
+use crate::port::{Mode, State};
 use crate::released::Released;
 use crate::runtime::{InlineRuntime, TokioRuntime};
 
@@ -55,7 +59,46 @@ impl Client {
 
     /// A lock by name; see [`fencelock::Client::lock`](crate::Client::lock).
     pub fn lock(&self, name: &str) -> Lock {
-        Lock { inner: self.inner.lock(name), runtime: self.runtime.clone() }
+        self.of(self.inner.lock(name))
+    }
+
+    fn of(&self, inner: crate::Lock) -> Lock {
+        Lock { inner, runtime: self.runtime.clone() }
+    }
+
+    /// The reading side of a read-write lock; see [`fencelock::Client::read`](crate::Client::read).
+    pub fn read(&self, name: &str) -> Lock {
+        self.of(self.inner.read(name))
+    }
+
+    /// The writing side; see [`fencelock::Client::write`](crate::Client::write).
+    pub fn write(&self, name: &str) -> Lock {
+        self.of(self.inner.write(name))
+    }
+
+    /// The one reader that may become the writer; see [`fencelock::Client::upgradeable`](crate::Client::upgradeable).
+    pub fn upgradeable(&self, name: &str) -> Lock {
+        self.of(self.inner.upgradeable(name))
+    }
+
+    /// One of so many permits; see [`fencelock::Client::permits`](crate::Client::permits).
+    pub fn permits(&self, name: &str, limit: u32) -> Lock {
+        self.of(self.inner.permits(name, limit))
+    }
+
+    /// Several mutexes as one; see [`fencelock::Client::all`](crate::Client::all).
+    pub fn all(&self, names: impl IntoIterator<Item = impl AsRef<str>>) -> All {
+        All { inner: self.inner.all(names), runtime: self.runtime.clone() }
+    }
+
+    /// Where reentrancy ends; see [`fencelock::Client::scope`](crate::Client::scope).
+    pub fn scope(&self) -> Scope {
+        Scope { inner: self.inner.scope(), runtime: self.runtime.clone() }
+    }
+
+    /// A mutex that may be entered again through this value and its clones.
+    pub fn reentrant(&self, name: &str) -> Lock {
+        self.of(self.inner.reentrant(name))
     }
 
     /// A value by name; see [`fencelock::Client::version`](crate::Client::version).
@@ -165,6 +208,16 @@ impl Guard {
     /// Pushes the end of the lease to at least now + `ttl`; see [`fencelock::Guard::extend`](crate::Guard::extend).
     pub fn extend(&self, ttl: Duration) -> Result<()> {
         self.runtime.run(self.inner.extend(ttl))?
+    }
+
+    /// Makes the upgradeable reader the writer; see [`fencelock::Guard::upgrade`](crate::Guard::upgrade).
+    pub fn upgrade(&mut self) -> Result<()> {
+        self.runtime.run(self.inner.upgrade())?
+    }
+
+    /// Turns the hold into a lesser one; see [`fencelock::Guard::downgrade`](crate::Guard::downgrade).
+    pub fn downgrade(&mut self, mode: Mode) -> Result<()> {
+        self.runtime.run(self.inner.downgrade(mode))?
     }
 
     /// Frees the lock and tells how that went.

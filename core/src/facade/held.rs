@@ -1,27 +1,72 @@
 //! What stands behind a number.
 
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::all::AllGuard;
 use crate::error::Error;
 use crate::guard::{Claim, Guard};
 use crate::job::Run;
+use crate::port::BoxFuture;
+use crate::released::Released;
 
-/// A guard, or a run of a job.
+/// A guard, one of several locks, or a run of a job.
 pub(super) enum Held {
     Guard(Guard),
+    All(AllGuard),
     Run(Run),
 }
 
 impl Held {
-    pub(super) fn claim(&self) -> Claim {
+    /// A look at each of its holds, in the order of the names.
+    pub(super) fn claims(&self) -> Vec<Claim> {
         match self {
-            Self::Guard(guard) => guard.claim(),
-            Self::Run(run) => Claim::clone(run),
+            Self::Guard(guard) => vec![guard.claim()],
+            Self::All(guard) => guard.claims().collect(),
+            Self::Run(run) => vec![Claim::clone(run)],
+        }
+    }
+
+    pub(super) fn is_held(&self) -> bool {
+        match self {
+            Self::Guard(guard) => guard.is_held(),
+            Self::All(guard) => guard.is_held(),
+            Self::Run(run) => run.is_held(),
+        }
+    }
+
+    pub(super) fn remaining(&self) -> Duration {
+        match self {
+            Self::Guard(guard) => guard.remaining(),
+            Self::All(guard) => guard.remaining(),
+            Self::Run(run) => run.remaining(),
+        }
+    }
+
+    /// The token; of several as one, that of the first.
+    pub(super) fn token(&self) -> u64 {
+        let token = match self {
+            Self::Guard(guard) => guard.token(),
+            Self::All(guard) => guard.tokens().next().map(|(_, token)| token).unwrap_or_default(),
+            Self::Run(run) => run.token(),
+        };
+        token.get()
+    }
+
+    /// The tokens of several as one.
+    pub(super) fn tokens(&self) -> BTreeMap<String, u64> {
+        match self {
+            Self::All(guard) => {
+                guard.tokens().map(|(name, token)| (name.to_owned(), token.get())).collect()
+            }
+            Self::Guard(_) | Self::Run(_) => BTreeMap::new(),
         }
     }
 
     /// The scheduled instant of a run, in milliseconds.
     pub(super) fn instant(&self) -> Option<f64> {
         match self {
-            Self::Guard(_) => None,
+            Self::Guard(_) | Self::All(_) => None,
             Self::Run(run) => Some(run.instant().as_secs_f64() * 1000.0),
         }
     }
@@ -30,13 +75,16 @@ impl Held {
     pub(super) fn take_back(self) {
         match self {
             Self::Guard(guard) => drop(guard),
+            Self::All(guard) => drop(guard),
             Self::Run(run) => run.take_back(),
         }
     }
 
-    pub(super) fn guard(self) -> Result<Guard, Self> {
+    /// Gives a guard back.
+    pub(super) fn release(self) -> Result<BoxFuture<'static, Released>, Self> {
         match self {
-            Self::Guard(guard) => Ok(guard),
+            Self::Guard(guard) => Ok(Box::pin(guard.release())),
+            Self::All(guard) => Ok(Box::pin(guard.release())),
             run @ Self::Run(_) => Err(run),
         }
     }
@@ -44,15 +92,16 @@ impl Held {
     pub(super) fn run(self) -> Result<Run, Self> {
         match self {
             Self::Run(run) => Ok(run),
-            guard @ Self::Guard(_) => Err(guard),
+            other => Err(other),
         }
     }
 
-    /// What to say to somebody who took it for the other sort.
+    /// What to say to somebody who took it for another sort.
     pub(super) fn wrong_sort(&self) -> Error {
-        match self {
-            Self::Guard(_) => Error::invalid("guard", "this is no run of a job; release it"),
-            Self::Run(_) => Error::invalid("guard", "this is a run of a job; say how it ended"),
-        }
+        let message = match self {
+            Self::Guard(_) | Self::All(_) => "this is no run of a job; release it",
+            Self::Run(_) => "this is a run of a job; say how it ended",
+        };
+        Error::invalid("guard", message)
     }
 }

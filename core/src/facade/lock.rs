@@ -1,57 +1,128 @@
 //! Operations on locks, guards and the client.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::{join_all, select_all};
 use serde_json::{Value, json};
 
 use super::held::Held;
-use super::{Facade, Named, Shared, Work, with_options};
-use crate::error::Error;
+use super::operation::Form;
+use super::{Facade, Granted, Named, Shared, Work, with_options};
+use crate::error::{Code, Error, Result};
 use crate::lock::Lock;
+use crate::port::Mode;
 
 impl Facade {
-    fn lock(&self, name: &str, options: Named) -> Lock {
-        with_options(self.client.lock(name), options, Lock::option)
+    fn lock(&self, name: &str, form: Form, options: Named) -> Result<Lock> {
+        let Form { mode, permits, scope } = form;
+        if mode != Mode::Exclusive && scope.is_some() {
+            let message = "a scope holds mutexes; ask for a reader, writer or permit without it";
+            return Err(Error::new(Code::Unsupported, message).with("name", name));
+        }
+        if mode != Mode::Permit && permits.is_some() {
+            return Err(Error::invalid("permits", "`permits` goes with the mode `permit`"));
+        }
+        let lock = match mode {
+            Mode::Exclusive => match scope {
+                Some(number) => {
+                    let scope = self.shared.state.lock().scopes.get(&number).cloned();
+                    let unknown = || Error::invalid("scope", "this scope was closed, or never was");
+                    scope.ok_or_else(unknown)?.lock(name)
+                }
+                None => self.client.lock(name),
+            },
+            Mode::Read => self.client.read(name),
+            Mode::Write => self.client.write(name),
+            Mode::Upgradeable => self.client.upgradeable(name),
+            Mode::Permit => {
+                let count = permits.and_then(|permits| u32::try_from(permits).ok()).unwrap_or(0);
+                self.client.permits(name, count)
+            }
+        };
+        Ok(with_options(lock, options, Lock::option))
     }
 
-    pub(super) fn acquire(&self, name: &str, options: Named) -> Work {
-        let (lock, shared) = (self.lock(name, options), Arc::downgrade(&self.shared));
-        Box::pin(async move { Shared::keep(&shared, Held::Guard(lock.acquire().await?)) })
+    pub(super) fn acquire(&self, name: &str, form: Form, options: Named) -> Work {
+        let (lock, shared) = (self.lock(name, form, options), Arc::downgrade(&self.shared));
+        Box::pin(async move { Shared::keep(&shared, Held::Guard(lock?.acquire().await?)) })
     }
 
-    pub(super) fn try_acquire(&self, name: &str, options: Named) -> Work {
-        let (lock, shared) = (self.lock(name, options), Arc::downgrade(&self.shared));
+    pub(super) fn try_acquire(&self, name: &str, form: Form, options: Named) -> Work {
+        let (lock, shared) = (self.lock(name, form, options), Arc::downgrade(&self.shared));
         Box::pin(async move {
-            let guard = lock.try_acquire().await?.map(Held::Guard);
+            let guard = lock?.try_acquire().await?.map(Held::Guard);
             guard.map_or(Ok(Value::Null), |guard| Shared::keep(&shared, guard))
         })
     }
 
+    pub(super) fn acquire_all(&self, names: Vec<String>, options: Named) -> Work {
+        let all = with_options(self.client.all(names), options, crate::All::option);
+        let shared = Arc::downgrade(&self.shared);
+        Box::pin(async move { Shared::keep(&shared, Held::All(all.acquire().await?)) })
+    }
+
+    pub(super) fn try_acquire_all(&self, names: Vec<String>, options: Named) -> Work {
+        let all = with_options(self.client.all(names), options, crate::All::option);
+        let shared = Arc::downgrade(&self.shared);
+        Box::pin(async move {
+            let guard = all.try_acquire().await?.map(Held::All);
+            guard.map_or(Ok(Value::Null), |guard| Shared::keep(&shared, guard))
+        })
+    }
+
+    pub(super) fn upgrade(&self, guard: u64) -> Work {
+        let (claim, shared) = (self.claim(guard), Arc::downgrade(&self.shared));
+        Box::pin(async move {
+            let token = claim?.upgrade().await?;
+            let shared = shared.upgrade().ok_or_else(Error::closed)?;
+            match shared.state.lock().held.get_mut(&guard) {
+                Some(Held::Guard(held)) => held.has_drawn(token),
+                _ => return Err(Error::not_held()),
+            }
+            let (token, tokens) = (token.get(), BTreeMap::new());
+            Ok(json!(Granted { guard, token, tokens, instant: None }))
+        })
+    }
+
+    pub(super) fn downgrade(&self, guard: u64, mode: Mode) -> Work {
+        let claim = self.claim(guard);
+        Box::pin(async move {
+            claim?.downgrade(mode).await?;
+            Ok(Value::Null)
+        })
+    }
+
     pub(super) fn release(&self, guard: u64) -> Work {
-        let guard = self.take(guard, Held::guard);
-        Box::pin(async move { Ok(json!(guard?.release().await)) })
+        let released = self.take(guard, Held::release);
+        Box::pin(async move { Ok(json!(released?.await)) })
     }
 
     pub(super) fn extend(&self, guard: u64, ttl: f64) -> Work {
-        let claim = self.claim(guard);
+        let claims = self.claims(guard);
         Box::pin(async move {
             let ttl = Duration::try_from_secs_f64(ttl / 1000.0).unwrap_or_default();
-            claim?.extend(ttl).await?;
+            let claims = claims?;
+            let extended = join_all(claims.iter().map(|claim| claim.extend(ttl))).await;
+            extended.into_iter().collect::<Result<()>>()?;
             Ok(Value::Null)
         })
     }
 
     pub(super) fn lost(&self, guard: u64) -> Work {
-        let claim = self.claim(guard);
+        let claims = self.claims(guard);
         Box::pin(async move {
-            if claim?.ended().await { Ok(Value::Null) } else { Err(Error::not_held()) }
+            let claims = claims?;
+            let ends = claims.iter().map(|claim| Box::pin(claim.ended()));
+            let (lost, ..) = select_all(ends).await;
+            if lost { Ok(Value::Null) } else { Err(Error::not_held()) }
         })
     }
 
     pub(super) fn inspect(&self, name: &str, options: Named) -> Work {
-        let lock = self.lock(name, options);
-        Box::pin(async move { Ok(json!(lock.inspect().await?)) })
+        let lock = self.lock(name, Form::default(), options);
+        Box::pin(async move { Ok(json!(lock?.inspect().await?)) })
     }
 
     pub(super) fn names(&self, prefix: String) -> Work {

@@ -18,12 +18,13 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use self::held::Held;
-pub use self::operation::{Granted, Operation};
+pub use self::operation::{Form, Granted, Operation};
 use crate::client::Client;
 use crate::error::{Code, Error, Result};
 use crate::guard::Claim;
 use crate::port::{BoxFuture, RuntimeHandle};
 use crate::runtime::sync::Mutex;
+use crate::scope::Scope;
 
 /// An operation's end.
 #[derive(Clone, Debug)]
@@ -50,7 +51,7 @@ pub type Wake = Arc<dyn Fn()>;
 /// let client = fencelock::connect("memory:facade").await?;
 /// let (wake, mut woken) = tokio::sync::mpsc::unbounded_channel();
 /// let facade = Facade::new(client, Arc::new(move || { let _ = wake.send(()); }));
-/// let operation = facade.submit(Operation::Acquire { name: "orders:42".into(), options: Default::default() });
+/// let operation = facade.submit(Operation::Acquire { name: "orders:42".into(), form: Default::default(), options: Default::default() });
 /// woken.recv().await;
 /// let done = facade.drain().remove(0);
 /// assert_eq!(done.operation, operation);
@@ -75,6 +76,7 @@ struct State {
     running: BTreeMap<u64, AbortHandle>,
     done: Vec<Completion>,
     held: BTreeMap<u64, Held>,
+    scopes: BTreeMap<u64, Scope>,
 }
 
 impl State {
@@ -148,12 +150,12 @@ impl Facade {
 
     /// Whether the guard may be relied on at this very moment; false for one that was given back.
     pub fn is_held(&self, guard: u64) -> bool {
-        self.claim(guard).is_ok_and(|claim| claim.is_held())
+        self.shared.state.lock().held.get(&guard).is_some_and(Held::is_held)
     }
 
     /// How long the guard may still be relied on, in milliseconds; 0 for one that was given back.
     pub fn remaining(&self, guard: u64) -> f64 {
-        let remaining = self.claim(guard).map(|claim| claim.remaining());
+        let remaining = self.shared.state.lock().held.get(&guard).map(Held::remaining);
         remaining.unwrap_or_default().as_secs_f64() * 1000.0
     }
 
@@ -169,9 +171,32 @@ impl Facade {
         (state.running.len(), state.done.len(), state.held.len())
     }
 
-    fn claim(&self, guard: u64) -> Result<Claim> {
+    /// Opens a scope in which a mutex may be entered again; its number is for [`Form::scope`].
+    pub fn open_scope(&self) -> u64 {
+        let mut state = self.shared.state.lock();
+        state.numbers += 1;
+        let number = state.numbers;
+        state.scopes.insert(number, self.client.scope());
+        number
+    }
+
+    /// Nobody enters by this scope any more; what was entered stays held.
+    pub fn close_scope(&self, scope: u64) {
+        self.shared.state.lock().scopes.remove(&scope);
+    }
+
+    fn claims(&self, guard: u64) -> Result<Vec<Claim>> {
         let state = self.shared.state.lock();
-        state.held.get(&guard).map(Held::claim).ok_or_else(Error::not_held)
+        state.held.get(&guard).map(Held::claims).ok_or_else(Error::not_held)
+    }
+
+    /// A look at one guard, which is no one of several.
+    fn claim(&self, guard: u64) -> Result<Claim> {
+        if let Ok([claim]) = <[Claim; 1]>::try_from(self.claims(guard)?) {
+            return Ok(claim);
+        }
+        let message = "several mutexes as one have no modes; take them one by one";
+        Err(Error::new(Code::Unsupported, message))
     }
 
     /// Takes what is behind a number, if it is of this sort.
@@ -188,8 +213,12 @@ impl Facade {
     fn work(&self, operation: Operation) -> Work {
         use Operation as Op;
         match operation {
-            Op::Acquire { name, options } => self.acquire(&name, options),
-            Op::TryAcquire { name, options } => self.try_acquire(&name, options),
+            Op::Acquire { name, form, options } => self.acquire(&name, form, options),
+            Op::TryAcquire { name, form, options } => self.try_acquire(&name, form, options),
+            Op::AcquireAll { names, options } => self.acquire_all(names, options),
+            Op::TryAcquireAll { names, options } => self.try_acquire_all(names, options),
+            Op::Upgrade { guard } => self.upgrade(guard),
+            Op::Downgrade { guard, mode } => self.downgrade(guard, mode),
             Op::Release { guard } => self.release(guard),
             Op::Extend { guard, ttl } => self.extend(guard, ttl),
             Op::Lost { guard } => self.lost(guard),
@@ -235,8 +264,9 @@ impl Shared {
         };
         let mut state = shared.state.lock();
         state.numbers += 1;
-        let (guard, token) = (state.numbers, held.claim().token().get());
-        let granted = Granted { guard, token, instant: held.instant() };
+        let guard = state.numbers;
+        let (token, tokens, instant) = (held.token(), held.tokens(), held.instant());
+        let granted = Granted { guard, token, tokens, instant };
         state.held.insert(guard, held);
         Ok(json!(granted))
     }

@@ -1,9 +1,26 @@
 //! What a binding can ask for.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::elect::Seen;
+use crate::port::Mode;
+
+/// As what a lock is asked for: a mutex, unless more is said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Form {
+    /// How it is to be held.
+    #[serde(default)]
+    pub mode: Mode,
+    /// Of how many permits, for the mode `permit`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permits: Option<i64>,
+    /// The scope that may enter a mutex again: a number from [`Facade::open_scope`](super::Facade::open_scope).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<u64>,
+}
 
 /// Something a binding asks for. Times are in milliseconds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -14,6 +31,9 @@ pub enum Operation {
     Acquire {
         /// The lock.
         name: String,
+        /// As what it is asked for.
+        #[serde(flatten)]
+        form: Form,
         /// Options by name.
         #[serde(default)]
         options: Map<String, Value>,
@@ -22,9 +42,40 @@ pub enum Operation {
     TryAcquire {
         /// The lock.
         name: String,
+        /// As what it is asked for.
+        #[serde(flatten)]
+        form: Form,
         /// Options by name.
         #[serde(default)]
         options: Map<String, Value>,
+    },
+    /// Wait for several mutexes as one. Completes with a [`Granted`].
+    AcquireAll {
+        /// The locks.
+        names: Vec<String>,
+        /// Options by name.
+        #[serde(default)]
+        options: Map<String, Value>,
+    },
+    /// Ask once for several mutexes. Completes with a [`Granted`] or null.
+    TryAcquireAll {
+        /// The locks.
+        names: Vec<String>,
+        /// Options by name.
+        #[serde(default)]
+        options: Map<String, Value>,
+    },
+    /// Make an upgradeable reader the writer. Completes with a [`Granted`]: the same guard, with its new token.
+    Upgrade {
+        /// The guard's number.
+        guard: u64,
+    },
+    /// Turn a hold into a lesser one. Completes with null.
+    Downgrade {
+        /// The guard's number.
+        guard: u64,
+        /// `upgradeable` or `read`.
+        mode: Mode,
     },
     /// Give a guard back, or resign. Completes with a [`Released`](crate::Released).
     Release {
@@ -164,12 +215,15 @@ fn given<'de, D: Deserializer<'de>>(from: D) -> Result<Seen, D::Error> {
 }
 
 /// What an acquire, a start or a campaign completes with.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Granted {
     /// The guard's number, for release, extend and lost.
     pub guard: u64,
-    /// The fencing token.
+    /// The fencing token; of several as one, that of the first in the order of the names.
     pub token: u64,
+    /// Of several as one: the token of each, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tokens: BTreeMap<String, u64>,
     /// Of a job's run: its scheduled instant, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instant: Option<f64>,

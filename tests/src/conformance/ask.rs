@@ -21,9 +21,13 @@ impl Run<'_> {
             (format!("job {lock}"), dialect)
         } else {
             let key = (lock.clone(), dialect);
-            locked(&self.notes.locks).insert(key.clone());
+            if ask.all.is_empty() {
+                locked(&self.notes.locks).insert(key.clone());
+            }
             key
         };
+        let all: Vec<_> = ask.all.iter().map(|name| scope.lock_name(&self.prefix, name)).collect();
+        locked(&self.notes.locks).extend(all.iter().map(|lock| (lock.clone(), key.1.clone())));
         let by = self.actor_named(&ask.by);
         let mut options = ask.options.clone();
         if let Some(Value::String(label)) = options.get_mut("label") {
@@ -36,14 +40,33 @@ impl Run<'_> {
                 let (period, at) = ask.job.as_ref().map_or((0.0, None), |job| (job.period, job.at));
                 Call::StartJob { lock, options, period, at }
             }
+            _ if !all.is_empty() && once => Call::TryAll { locks: all, options },
+            _ if !all.is_empty() => Call::AcquireAll { locks: all, options },
             Some(work) => Call::With { lock, options, work: work as f64 },
-            None if once => Call::Try { lock, options },
-            None => Call::Acquire { lock, options },
+            None => {
+                let Ask { mode, permits, ref scope, .. } = *ask;
+                let scope = scope.clone();
+                if once {
+                    Call::Try { lock, mode, permits, scope, options }
+                } else {
+                    Call::Acquire { lock, mode, permits, scope, options }
+                }
+            }
         };
+        // Of several as one the token is the first one's, in the order of the names.
+        let first = ask.all.iter().map(|name| scope.lock_name(&self.prefix, name)).min();
+        let key = first.map_or(key.clone(), |first| (first, key.1));
         let reply = self.player(&by)?.ask(call);
         scope.insert(
             ask.r#as.as_ref(),
-            Entry { by, lock: key, reply, grant: None, fate: Fate::Asked },
+            Entry {
+                by,
+                lock: key,
+                again: ask.scope.is_some(),
+                reply,
+                grant: None,
+                fate: Fate::Asked,
+            },
         )
     }
 
@@ -85,7 +108,7 @@ impl Run<'_> {
         entry.grant = check::grant(&ended.end);
         entry.fate = if entry.grant.is_some() { Fate::Granted } else { Fate::Over };
         let (by, asked, grant) = (entry.by.clone(), entry.reply.asked, entry.grant);
-        let lock = entry.lock.clone();
+        let (lock, again) = (entry.lock.clone(), entry.again);
         let incumbent = self.case.is_incumbent(&by);
         let normally = match ended.end {
             End::Ok(ref value) if value.get("guard").is_none() && value.is_object() => Expect::Done,
@@ -114,13 +137,16 @@ impl Run<'_> {
             self.call(&by, Call::Drop { guard: grant.guard }, &Expect::Done).await?;
             return Ok(());
         }
-        self.call(&by, Call::Lost { guard: grant.guard }, &Expect::Done).await?;
+        // An upgrade brings no new guard.
+        if locked(&self.notes.watched).insert((by.clone(), grant.guard)) {
+            self.call(&by, Call::Lost { guard: grant.guard }, &Expect::Done).await?;
+        }
         let token = self.ask_now(&by, Call::Token { guard: grant.guard }).await?;
         if token != grant.token {
             return Err(format!("the guard's token is {token}, granted was {}", grant.token));
         }
         let (lock, dialect) = lock;
-        if !locked(&self.notes.tokens).insert((lock, dialect, grant.token)) {
+        if !locked(&self.notes.tokens).insert((lock, dialect, grant.token)) && !again {
             return Err(format!("the token {token} was granted twice"));
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! Whether an answer is what a case expects.
 
-use fencelock::port::Instant;
+use fencelock::port::{Instant, Mode};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -93,6 +93,15 @@ pub(super) fn state(expect: &State, holder: Option<u64>, seen: &Value) -> Result
     let waiters = seen["waiters"].as_array().map(Vec::as_slice).unwrap_or_default();
     if expect.waiters.is_some_and(|count| waiters.len() != count) {
         return wrong("the number of waiters");
+    }
+    let modes = || seen["holders"].as_array().into_iter().flatten().map(|holder| &holder["mode"]);
+    let as_text = |mode: &Mode| serde_json::to_value(mode).unwrap_or_default();
+    if expect
+        .modes
+        .as_ref()
+        .is_some_and(|expected| !modes().eq(&expected.iter().map(as_text).collect::<Vec<_>>()))
+    {
+        return wrong("how it is held");
     }
     let labels = waiters.iter().map(|waiter| waiter["info"]["label"].as_str().unwrap_or(""));
     if expect.labels.as_ref().is_some_and(|expected| !labels.eq(expected)) {

@@ -47,6 +47,8 @@ pub(super) struct Notes {
     pub locks: Mutex<BTreeSet<(String, Option<String>)>>,
     /// Every token that was granted, with its lock.
     pub tokens: Mutex<BTreeSet<(String, Option<String>, u64)>>,
+    /// Guards whose loss is to be told.
+    pub watched: Mutex<BTreeSet<(String, u64)>>,
     /// Guards that were given back while they held.
     pub released: Mutex<Vec<(String, u64)>>,
     /// What branches left behind.
@@ -122,6 +124,9 @@ impl Run<'_> {
             Step::Release(_)
             | Step::Drop(_)
             | Step::Extend(_)
+            | Step::Upgrade(_)
+            | Step::StartUpgrade(_)
+            | Step::Downgrade(_)
             | Step::Held(_)
             | Step::Remaining(_)
             | Step::Lost(_)

@@ -11,6 +11,7 @@ mod column;
 mod engine;
 mod grid;
 mod ground;
+mod guard_step;
 mod incumbent;
 pub mod player;
 mod rest;

@@ -93,6 +93,7 @@ impl Run<'_> {
                 options: options.clone(),
                 holder: Some("nobody".to_owned()),
                 waiters: Some(0),
+                modes: None,
                 labels: None,
                 info: BTreeMap::default(),
                 left: None,

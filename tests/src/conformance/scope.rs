@@ -13,6 +13,8 @@ pub(super) struct Entry {
     pub by: String,
     /// The lock and its dialect.
     pub lock: (String, Option<String>),
+    /// It was asked for in a scope, which gives a token again.
+    pub again: bool,
     pub reply: Reply,
     pub grant: Option<Grant>,
     pub fate: Fate,

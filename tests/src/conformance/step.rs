@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use fencelock::Code;
+use fencelock::port::Mode;
 use serde::{Deserialize, Serialize};
 
 pub use super::cell_step::{JobStep, LeaderStep, Observe, RunOf, Update, ValueStep, Write};
+pub use super::guard_step::{Downgrade, Extend, GuardStep, Held, Lost, Remaining, StartUpgrade};
 use crate::protocol::Options;
 
 /// One step.
@@ -30,6 +32,12 @@ pub enum Step {
     Drop(String),
     /// Pushes the end of a lease; `done` is expected.
     Extend(Extend),
+    /// Makes an upgradeable reader the writer; a new token is expected.
+    Upgrade(GuardStep),
+    /// Begins an upgrade and goes on; `await` it by the name `as`.
+    StartUpgrade(StartUpgrade),
+    /// Turns a hold into a lesser one; `done` is expected.
+    Downgrade(Downgrade),
     /// Whether a guard may be relied on at this moment.
     Held(Held),
     /// For how long a guard may be relied on, in milliseconds from .. to.
@@ -163,6 +171,16 @@ pub struct Ask {
     /// The lock; `x` by default.
     #[serde(default)]
     pub lock: Name,
+    /// Several mutexes as one instead.
+    #[serde(default)]
+    pub all: Vec<Name>,
+    /// How it is to be held: a mutex, unless more is said.
+    #[serde(default)]
+    pub mode: Mode,
+    /// Of how many permits, for the mode `permit`.
+    pub permits: Option<i64>,
+    /// The scope that may enter a mutex again.
+    pub scope: Option<String>,
     /// Its options.
     #[serde(default)]
     pub options: Options,
@@ -193,62 +211,6 @@ pub struct Await {
     pub took: Option<(u64, u64)>,
 }
 
-/// A step on a guard.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct GuardStep {
-    /// The guard.
-    pub guard: String,
-    /// Of a run: whether it has succeeded.
-    pub succeeded: Option<bool>,
-    /// What it must come to.
-    pub expect: Option<Expect>,
-}
-
-/// See [`Step::Extend`].
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Extend {
-    /// The guard.
-    pub guard: String,
-    /// The lease from now on, in milliseconds.
-    pub ttl: f64,
-    /// What it must come to.
-    pub expect: Option<Expect>,
-}
-
-/// See [`Step::Held`].
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Held {
-    /// The guard.
-    pub guard: String,
-    /// Whether.
-    pub is: bool,
-}
-
-/// See [`Step::Remaining`].
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Remaining {
-    /// The guard.
-    pub guard: String,
-    /// At least.
-    pub from: f64,
-    /// At most.
-    pub to: f64,
-}
-
-/// See [`Step::Lost`].
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Lost {
-    /// The guard.
-    pub guard: String,
-    /// Milliseconds.
-    pub within: u64,
-}
-
 /// See [`Step::State`]. What is not given is not looked at.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -265,6 +227,8 @@ pub struct State {
     pub holder: Option<String>,
     /// How many wait.
     pub waiters: Option<usize>,
+    /// How those who hold it hold it, the oldest first.
+    pub modes: Option<Vec<Mode>>,
     /// The labels of those who wait, head first.
     pub labels: Option<Vec<String>>,
     /// What the holder says of itself, by name.

@@ -28,6 +28,9 @@ pub(crate) fn check(site: &Site) -> Result<String, String> {
         .filter(|(number, _)| !carried.contains(*number))
         .map(|(number, what)| format!("no test carries {number}: {what}"))
         .collect();
+    let paid = owed.keys().filter(|number| carried.contains(*number));
+    complaints
+        .extend(paid.map(|number| format!("{number} is listed as owed, and a test carries it")));
     let twice = owed.keys().filter(|number| tested.contains_key(*number));
     complaints.extend(twice.map(|number| format!("{number} is listed as tested and as owed")));
     if !complaints.is_empty() {

@@ -1,0 +1,36 @@
+//! Reentrancy, for threads.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::Lock;
+use crate::runtime::InlineRuntime;
+
+/// Whoever holds a lock in a scope may enter again; see [`fencelock::Scope`](crate::Scope). It is not bound to a thread.
+///
+/// ```
+/// let client = fencelock::blocking::connect("memory:blocking-scope")?;
+/// let scope = client.scope();
+/// let outer = scope.lock("orders:42").acquire()?;
+/// let inner = scope.lock("orders:42").acquire()?;
+/// assert_eq!(outer.token(), inner.token());
+/// # Ok::<(), fencelock::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Scope {
+    pub(super) inner: crate::Scope,
+    pub(super) runtime: Arc<InlineRuntime>,
+}
+
+impl Scope {
+    /// A mutex by name that this scope may enter again.
+    pub fn lock(&self, name: &str) -> Lock {
+        Lock { inner: self.inner.lock(name), runtime: self.runtime.clone() }
+    }
+}
+
+impl fmt::Debug for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}

@@ -1,0 +1,35 @@
+//! Locks of every kind: calls as operations of the facade.
+
+use std::collections::BTreeMap;
+
+use fencelock::facade::{Facade, Form, Operation};
+
+use crate::protocol::Call;
+
+/// The scopes of a client, by their names in a case.
+#[derive(Default)]
+pub(super) struct Scopes(BTreeMap<String, u64>);
+
+impl Scopes {
+    /// The operation a call stands for, if it asks for a lock or changes how one is held.
+    pub(super) fn operation(&mut self, facade: &Facade, call: Call) -> Result<Operation, Call> {
+        let mut form = |mode, permits, scope: Option<String>| {
+            let scope =
+                scope.map(|name| *self.0.entry(name).or_insert_with(|| facade.open_scope()));
+            Form { mode, permits, scope }
+        };
+        Ok(match call {
+            Call::Acquire { lock: name, mode, permits, scope, options } => {
+                Operation::Acquire { name, form: form(mode, permits, scope), options }
+            }
+            Call::Try { lock: name, mode, permits, scope, options } => {
+                Operation::TryAcquire { name, form: form(mode, permits, scope), options }
+            }
+            Call::AcquireAll { locks: names, options } => Operation::AcquireAll { names, options },
+            Call::TryAll { locks: names, options } => Operation::TryAcquireAll { names, options },
+            Call::Upgrade { guard } => Operation::Upgrade { guard },
+            Call::Downgrade { guard, mode } => Operation::Downgrade { guard, mode },
+            other => return Err(other),
+        })
+    }
+}

@@ -1,0 +1,84 @@
+//! Steps on guards, as they stand in YAML.
+
+use fencelock::port::Mode;
+use serde::{Deserialize, Serialize};
+
+use super::step::Expect;
+
+/// A step on a guard.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GuardStep {
+    /// The guard.
+    pub guard: String,
+    /// Of a run: whether it has succeeded.
+    pub succeeded: Option<bool>,
+    /// What it must come to.
+    pub expect: Option<Expect>,
+}
+
+/// See [`super::step::Step::Extend`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Extend {
+    /// The guard.
+    pub guard: String,
+    /// The lease from now on, in milliseconds.
+    pub ttl: f64,
+    /// What it must come to.
+    pub expect: Option<Expect>,
+}
+
+/// See [`super::step::Step::StartUpgrade`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StartUpgrade {
+    /// The guard.
+    pub guard: String,
+    /// What later steps call the upgrade, and the guard as a writer.
+    pub r#as: String,
+}
+
+/// See [`super::step::Step::Downgrade`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Downgrade {
+    /// The guard.
+    pub guard: String,
+    /// `upgradeable` or `read`.
+    pub mode: Mode,
+    /// What it must come to.
+    pub expect: Option<Expect>,
+}
+
+/// See [`super::step::Step::Held`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Held {
+    /// The guard.
+    pub guard: String,
+    /// Whether.
+    pub is: bool,
+}
+
+/// See [`super::step::Step::Remaining`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Remaining {
+    /// The guard.
+    pub guard: String,
+    /// At least.
+    pub from: f64,
+    /// At most.
+    pub to: f64,
+}
+
+/// See [`super::step::Step::Lost`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lost {
+    /// The guard.
+    pub guard: String,
+    /// Milliseconds.
+    pub within: u64,
+}
