@@ -75,6 +75,9 @@ pub enum Need {
     /// The other library renews by itself what it holds.
     #[serde(rename = "renews")]
     Renews,
+    /// Waiters of the other library look again by themselves, also when nobody tells them.
+    #[serde(rename = "looks_again")]
+    LooksAgain,
     /// The other library says whether what it releases was still its own.
     #[serde(rename = "tells_loss")]
     TellsLoss,

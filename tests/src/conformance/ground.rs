@@ -55,7 +55,7 @@ impl Backend {
             | (Need::Files, Self::Sqlite)
             | (Need::VirtualTime, Self::Sim)
             | (Need::Kill | Need::SharedStore, _) => None,
-            (Need::Extends | Need::Renews | Need::TellsLoss, _) => {
+            (Need::Extends | Need::LooksAgain | Need::Renews | Need::TellsLoss, _) => {
                 Some("there is no other library in this column")
             }
             (Need::ForeignHolders, _) => Some("the store keeps no locks but fencelock's own"),

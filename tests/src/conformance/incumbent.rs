@@ -23,17 +23,23 @@ pub struct Incumbent {
 /// All of them.
 pub(super) const INCUMBENTS: &[Incumbent] = {
     use Family::{Go, Java, Node, Python, Rust};
-    use Need::{Extends, Renews, TellsLoss};
+    use Need::{Extends, LooksAgain, Renews, TellsLoss};
     &[
-        row("redis-py", Python, "plain:", &[Extends, TellsLoss]),
-        row("redis-py-asyncio", Python, "plain:", &[Extends, TellsLoss]),
-        row("python-redis-lock", Python, "plain:lock:", &[Extends, Renews, TellsLoss]),
-        row("node-redlock", Node, "plain:", &[Extends, TellsLoss]),
-        row("redis-semaphore", Node, "plain:mutex:", &[Renews]),
-        row("redsync", Go, "plain:", &[Extends, TellsLoss]),
-        row("redislock", Go, "plain:", &[Extends, TellsLoss]),
-        row("rslock", Rust, "plain:", &[Extends]),
-        Incumbent { name: "redisson", family: Java, dialect: None, can: &[Renews, TellsLoss] },
+        row("redis-py", Python, "plain:", &[LooksAgain, Extends, TellsLoss]),
+        row("redis-py-asyncio", Python, "plain:", &[LooksAgain, Extends, TellsLoss]),
+        row("python-redis-lock", Python, "plain:lock:", &[LooksAgain, Extends, Renews, TellsLoss]),
+        row("node-redlock", Node, "plain:", &[LooksAgain, Extends, TellsLoss]),
+        row("redis-semaphore", Node, "plain:mutex:", &[LooksAgain, Renews]),
+        row("redsync", Go, "plain:", &[LooksAgain, Extends, TellsLoss]),
+        row("redislock", Go, "plain:", &[LooksAgain, Extends, TellsLoss]),
+        row("rslock", Rust, "plain:", &[LooksAgain, Extends]),
+        row("spring", Java, "plain:spring:", &[Renews, TellsLoss]),
+        Incumbent {
+            name: "redisson",
+            family: Java,
+            dialect: None,
+            can: &[LooksAgain, Renews, TellsLoss],
+        },
     ]
 };
 
@@ -57,6 +63,9 @@ impl Incumbent {
                 Some("the library cannot make a lease longer")
             }
             Need::Renews if !self.can.contains(&need) => Some("the library does not renew"),
+            Need::LooksAgain if !self.can.contains(&need) => Some(
+                "the library's waiters look again only when they are told, and nobody tells of an end",
+            ),
             Need::TellsLoss if !self.can.contains(&need) => {
                 Some("the library does not tell what its release found")
             }
