@@ -120,6 +120,6 @@ fn every_broken_clause_is_seen() {
         activate(Some(mutant));
         let found = search(7, 600, 0, &Scale::moved(), || RedisSubject::new(server.url()));
         activate(None);
-        assert!(found.is_some(), "300 cases do not see this: {}", mutant.describe());
+        assert!(found.is_some(), "600 cases do not see this: {}", mutant.describe());
     }
 }

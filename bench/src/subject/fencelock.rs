@@ -2,23 +2,25 @@
 
 use std::time::{Duration, Instant};
 
-use fencelock::{Client, Guard, Released};
+use fencelock::port::Mode;
+use fencelock::{Client, Guard, Lock, Released};
 use serde_json::json;
 
 use super::course::{Contestant, Course, pair_figures, ready};
 use crate::machine;
 
-/// The async client; `local` as the course says.
+/// The async client; `local` and `mode` as the course says.
 #[derive(Clone)]
 pub(super) struct Fencelock {
     client: Client,
     local: Option<u32>,
+    mode: Mode,
 }
 
 impl Fencelock {
     pub(super) async fn connect(course: &Course) -> Self {
         let client = fencelock::connect(course.text("url")).await.expect("the store is there");
-        Self { client, local: course.text("local").parse().ok() }
+        Self { client, local: course.text("local").parse().ok(), mode: mode(course) }
     }
 }
 
@@ -26,13 +28,29 @@ impl Contestant for Fencelock {
     type Guard = Guard;
 
     async fn acquire(&self, key: &str) -> Guard {
-        let lock = self.client.lock(key);
+        let lock = lock(&self.client, self.mode, key);
         let lock = if let Some(local) = self.local { lock.local(local) } else { lock };
         lock.acquire().await.expect("an answer")
     }
 
     async fn release(&self, guard: Guard) {
         assert_eq!(guard.release().await, Released::Released, "the lock was lost");
+    }
+}
+
+/// How the course wants the lock to be held; a mutex unless it says more.
+pub(super) fn mode(course: &Course) -> Mode {
+    serde_json::from_value(json!(course.text("mode"))).unwrap_or_default()
+}
+
+/// The lock as it is to be held; a semaphore has one permit, so that it excludes like the others.
+pub(super) fn lock(client: &Client, mode: Mode, key: &str) -> Lock {
+    match mode {
+        Mode::Exclusive => client.lock(key),
+        Mode::Read => client.read(key),
+        Mode::Write => client.write(key),
+        Mode::Upgradeable => client.upgradeable(key),
+        Mode::Permit => client.permits(key, 1),
     }
 }
 

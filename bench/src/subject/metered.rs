@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use fencelock::driver::redis::RedisStore;
-use fencelock::layer::{Count, Meter};
-use fencelock::options::Options;
-use fencelock::runtime::TokioRuntime;
-use fencelock::{Client, Released};
+use ::fencelock::driver::redis::RedisStore;
+use ::fencelock::layer::{Count, Meter};
+use ::fencelock::options::Options;
+use ::fencelock::runtime::TokioRuntime;
+use ::fencelock::{Client, Released};
 use serde_json::json;
 use url::Url;
 
 use super::course::{Course, ready};
+use super::fencelock;
 
 pub(super) async fn run(course: &Course) {
     let runtime = Arc::new(TokioRuntime::current().expect("inside a runtime"));
@@ -19,7 +20,7 @@ pub(super) async fn run(course: &Course) {
     let count = Count::default();
     let store = Meter::new(store.expect("the store is there"), count.clone());
     let client = Client::builder().store(store).await.expect("a client");
-    let lock = client.lock(course.text("key"));
+    let lock = fencelock::lock(&client, fencelock::mode(course), course.text("key"));
     let pair = async || {
         let guard = lock.acquire().await.expect("an answer");
         assert_eq!(guard.release().await, Released::Released, "the lock was lost");

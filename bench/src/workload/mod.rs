@@ -2,6 +2,7 @@
 
 mod busy;
 mod handover;
+mod kinds;
 mod leases;
 mod pair;
 mod parallel;
@@ -36,13 +37,21 @@ pub(crate) enum Workload {
     Parallel,
     Handover,
     Busy,
+    Kinds,
     Leases,
     Sqlite,
 }
 
 impl Workload {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Pair, Self::Parallel, Self::Handover, Self::Busy, Self::Leases, Self::Sqlite];
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Pair,
+        Self::Parallel,
+        Self::Handover,
+        Self::Busy,
+        Self::Kinds,
+        Self::Leases,
+        Self::Sqlite,
+    ];
 
     /// Its word on the command line.
     pub(crate) fn name(self) -> &'static str {
@@ -51,6 +60,7 @@ impl Workload {
             Self::Parallel => "parallel",
             Self::Handover => "handover",
             Self::Busy => "busy",
+            Self::Kinds => "kinds",
             Self::Leases => "leases",
             Self::Sqlite => "sqlite",
         }
@@ -63,6 +73,7 @@ impl Workload {
             Self::Parallel => parallel::run(bench).await,
             Self::Handover => handover::run(bench).await,
             Self::Busy => busy::run(bench).await,
+            Self::Kinds => kinds::run(bench).await,
             Self::Leases => leases::run(bench).await,
             Self::Sqlite => sqlite::run(bench).await,
         }

@@ -1,0 +1,91 @@
+//! Every kind of lock: alone, and with 64 who want it. What it costs the server is counted, so it holds for any machine.
+
+use std::time::Duration;
+
+use super::{Bench, all, contending, evenness, number, turn_file};
+use crate::Result;
+use crate::contender::{Contender, race};
+use crate::report::Bound::AtMost;
+use crate::report::Sheet;
+
+/// The mutex first: the others are shown beside it.
+const KINDS: [&str; 5] = [
+    "fencelock",
+    "fencelock mode=read",
+    "fencelock mode=write",
+    "fencelock mode=upgradeable",
+    "fencelock mode=permit",
+];
+const PROCESSES: u64 = 4;
+const TASKS: u64 = 16;
+
+pub(super) async fn run(bench: &mut Bench) -> Result<Vec<Sheet>> {
+    Ok(vec![alone(bench).await?, wanted(bench).await?])
+}
+
+/// One of [`KINDS`]; nothing passes on inside a client, which only mutexes could.
+fn contender(name: &str) -> Result<Contender> {
+    let mut words = name.split(' ');
+    let built_in = Contender::built_in(words.next().unwrap_or_default())?;
+    Ok(words.fold(built_in, Contender::with))
+}
+
+async fn alone(bench: &mut Bench) -> Result<Sheet> {
+    let title = "kinds: acquire and release, nobody else around";
+    let columns = ["p50 µs", "round trips", "scripts", "commands"];
+    let mut sheet = Sheet::new(title, KINDS[0], &columns);
+    let contenders = KINDS.iter().map(|name| contender(name)).collect::<Result<Vec<_>>>()?;
+    let pairs = bench.of(20_000, 1_000);
+    let measure = async |bench: &mut Bench, contender: &Contender| {
+        let mut words = bench.words();
+        words.push(format!("pairs={pairs}"));
+        let entry = contender.entry("pair", words.clone());
+        let (times, ()) = race(vec![entry], Duration::from_mins(1), || Ok(()), || Ok(())).await?;
+        let entry = contender.entry("metered", words);
+        let server = std::cell::RefCell::new(&mut bench.server);
+        let go = || server.borrow_mut().reset();
+        let done = || server.borrow_mut().counts();
+        let (figures, counts) = race(vec![entry], Duration::from_mins(1), go, done).await?;
+        let per_pair = |calls: u64| calls as f64 / pairs as f64;
+        let trips = number(&figures[0], "round_trips")?;
+        let (scripts, calls) = (per_pair(counts.scripts()), per_pair(counts.calls()));
+        Ok(vec![number(&times[0], "p50_us")?, trips, scripts, calls])
+    };
+    bench.rounds(&mut sheet, contenders, measure).await?;
+    for name in KINDS {
+        sheet.target(format!("{name}, round trips per pair"), sheet.figure(name, 1), AtMost(2.0));
+        sheet.target(format!("{name}, scripts per pair"), sheet.figure(name, 2), AtMost(2.0));
+    }
+    Ok(sheet)
+}
+
+async fn wanted(bench: &mut Bench) -> Result<Sheet> {
+    let title = "kinds: 4 processes of 16 tasks, one key, empty section";
+    let columns = ["acquisitions/s", "scripts/acquisition", "min/max"];
+    let mut sheet = Sheet::new(title, "fencelock local=0", &columns);
+    let names = KINDS.map(|name| format!("{name} local=0"));
+    let contenders = names.iter().map(|name| contender(name)).collect::<Result<Vec<_>>>()?;
+    let length = Duration::from_millis(bench.of(3_000, 500));
+    let measure = async |bench: &mut Bench, contender: &Contender| {
+        let turn = turn_file(&bench.room)?;
+        let words = bench.words();
+        let entry = |process| {
+            let words = contending(&words, length, Duration::ZERO, TASKS, process, &turn);
+            contender.entry("contend", words)
+        };
+        let entries = (0..PROCESSES).map(entry).collect();
+        let server = std::cell::RefCell::new(&mut bench.server);
+        let go = || server.borrow_mut().reset();
+        let done = || server.borrow_mut().counts();
+        let (figures, counts) = race(entries, length, go, done).await?;
+        let acquired: f64 = all(&figures, "acquired").iter().sum();
+        let scripts = counts.scripts() as f64 / acquired;
+        Ok(vec![acquired / length.as_secs_f64(), scripts, evenness(&figures)])
+    };
+    bench.rounds(&mut sheet, contenders, measure).await?;
+    for name in &names {
+        let scripts = sheet.figure(name, 1);
+        sheet.target(format!("{name}, scripts per acquisition"), scripts, AtMost(2.2));
+    }
+    Ok(sheet)
+}
