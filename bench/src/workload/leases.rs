@@ -8,30 +8,52 @@ use crate::contender::{Contender, race};
 use crate::report::Bound::AtMost;
 use crate::report::{Row, Sheet};
 
+/// The most leases one script renews.
+const GROUP: f64 = 500.0;
+
 pub(super) async fn run(bench: &mut Bench) -> Result<Vec<Sheet>> {
-    let title = format!("leases: 10,000 held for {} s by one process", bench.of(60, 6));
-    let columns = ["% of a core", "MB above idle", "lost"];
+    let mut sheets = vec![held(bench, 10_000, 0.5, 20.0).await?];
+    if !bench.quick {
+        sheets.push(held(bench, 100_000, 1.0, 60.0).await?);
+    }
+    sheets.push(rest(bench).await?);
+    Ok(sheets)
+}
+
+/// So many leases, which may take so much of a core and of memory.
+async fn held(bench: &mut Bench, leases: u64, percent: f64, megabytes: f64) -> Result<Sheet> {
+    let title = format!("leases: {leases} held for {} s by one process", bench.of(60, 6));
+    let columns = ["% of a core", "MB above idle", "lost", "scripts / 500 leases and period"];
     let mut sheet = Sheet::new(&title, "fencelock", &columns);
     let mut contenders = vec![Contender::built_in("fencelock")?];
-    contenders.extend(bench.peers(&["redis-semaphore"]));
+    if leases == 10_000 {
+        contenders.extend(bench.peers(&["redis-semaphore"]));
+    }
     let length = bench.of(60_000, 6_000);
     let ttl = bench.of(30_000, 6_000);
     let measure = async |bench: &mut Bench, contender: &Contender| {
         let mut words = bench.words();
-        words.extend([format!("ttl={ttl}"), "leases=10000".to_owned(), milliseconds(length)]);
+        words.extend([format!("ttl={ttl}"), format!("leases={leases}"), milliseconds(length)]);
         let entry = contender.entry("leases", words);
         let lasts = Duration::from_millis(length);
-        let (figures, ()) = race(vec![entry], lasts, || Ok(()), || Ok(())).await?;
+        let server = std::cell::RefCell::new(&mut bench.server);
+        let go = || server.borrow_mut().reset();
+        let done = || server.borrow_mut().counts();
+        let (figures, counts) = race(vec![entry], lasts, go, done).await?;
         let figure = |name| number(&figures[0], name);
-        Ok(vec![figure("cpu_percent")?, figure("above_idle_mb")?, figure("lost")?])
+        let periods = length as f64 / (ttl as f64 / 3.0);
+        let scripts = counts.scripts() as f64 / (leases as f64 / GROUP) / periods;
+        Ok(vec![figure("cpu_percent")?, figure("above_idle_mb")?, figure("lost")?, scripts])
     };
     bench.rounds(&mut sheet, contenders, measure).await?;
     if !bench.quick {
-        sheet.target("% of a core", sheet.figure("fencelock", 0), AtMost(0.5));
+        sheet.target("% of a core", sheet.figure("fencelock", 0), AtMost(percent));
     }
-    sheet.target("MB above idle", sheet.figure("fencelock", 1), AtMost(20.0));
+    sheet.target("MB above idle", sheet.figure("fencelock", 1), AtMost(megabytes));
     sheet.target("leases lost", sheet.figure("fencelock", 2), AtMost(0.0));
-    Ok(vec![sheet, rest(bench).await?])
+    let scripts = sheet.figure("fencelock", 3);
+    sheet.target("scripts per 500 leases and period", scripts, AtMost(1.0));
+    Ok(sheet)
 }
 
 /// One lock held after many short pairs.

@@ -35,9 +35,9 @@
 //! | Free that hands over | 10: EVALSHA GET HGET TIME HMGET HGET HDEL PUBLISH HSET SET |
 //! | Free with a Take of the same lock behind it, nobody waits | 6: EVALSHA TIME HGET GET HSET SET |
 //! | the same, handing over and queueing | 11: EVALSHA TIME HGET GET HMGET HGET HDEL PUBLISH HSET SET; HGET more if others wait |
-//! | Renew | 4 for each lock: GET HMGET PTTL PEXPIRE; EVALSHA TIME for each 500 locks |
+//! | Renew | 4 for each lock: GET HMGET PTTL PEXPIRE; EVALSHA TIME for each 600 locks |
 //! | Free in a dialect with a prefix | 3 more where python-redis-lock waits (DEL LPUSH PEXPIRE), 1 where Spring may (PUBLISH) |
-//! | Refresh | 6 for each lock: GET HMGET HGET HGET PTTL HSET; EVALSHA TIME for each 500 locks |
+//! | Refresh | 6 for each lock: GET HMGET HGET HGET PTTL HSET; EVALSHA TIME for each 600 locks |
 //!
 //! An answer that is an error has changed nothing: scripts read, and so find what is no lock, before they write; their
 //! first write is one that a server which takes none refuses. While memory is short, locks are released, handed over

@@ -17,7 +17,7 @@ use crate::port::{
 };
 
 /// The most locks one script tends to, so that no script keeps the server for long.
-const GROUP: usize = 500;
+const GROUP: usize = 600;
 /// Words of a reply for each lock of a group.
 const WORDS: usize = 5;
 
