@@ -1,5 +1,5 @@
-//! Every await point of acquire and release, of a change of mode and of a scope's second entry, one after the other: the
-//! future is dropped there, and nothing of it stays.
+//! Every await point of acquire and release, of a change of mode, of several as one and of a scope's second entry, one
+//! after the other: the future is dropped there, and nothing of it stays.
 //!
 //! Virtual time over the memory store behind a network in which every request and every answer takes a millisecond. Where
 //! more faults meet, the simulator's random worlds take over.
@@ -67,12 +67,14 @@ impl World {
 
     /// Nothing is held, nobody waits, no client carries anything, and whoever comes gets the lock.
     async fn is_clean(&self, what: &str) {
-        let state = self.two.lock("x").inspect().await.expect("memory answers");
-        assert!(state.holders.is_empty() && state.waiters.is_empty(), "{what}: {state:?}");
+        for name in ["x", "y"] {
+            let state = self.two.lock(name).inspect().await.expect("memory answers");
+            assert!(state.holders.is_empty() && state.waiters.is_empty(), "{what}: {state:?}");
+        }
         assert_eq!((self.one.load(), self.two.load()), ((0, 0), (0, 0)), "{what}");
         let fresh = client(&self.node, &self.memory, Fault::None).await;
-        let guard = fresh.lock("x").try_acquire().await.expect("memory answers");
-        guard.expect("it is free").release().await.check().expect("it was held");
+        let guard = fresh.all(["x", "y"]).try_acquire().await.expect("memory answers");
+        guard.expect("they are free").release().await.check().expect("they were held");
     }
 }
 
@@ -177,6 +179,22 @@ async fn downgrade(world: &World, company: Company, cancel: Cancel) -> bool {
     change(world, Mode::Write, Mode::Read, company, cancel).await
 }
 
+/// Drops an acquire of several; somebody else holds one of them, or the other, or both in turn.
+async fn several(world: &World, company: Company, cancel: Cancel) -> bool {
+    join(world, company, 10 * MS).await;
+    if company == Company::Both {
+        world.visit(&world.two.lock("y"), 20 * MS);
+        world.sleep(5 * MS).await;
+    }
+    let won = world.cut(world.one.all(["y", "x"]).acquire(), cancel).await;
+    let ended = won.is_some();
+    if let Some(guard) = won {
+        guard.expect("granted").release().await.check().expect("they were held");
+    }
+    world.sleep(UNDONE + 40 * MS).await;
+    !ended
+}
+
 /// Drops a second entry that makes the lease longer; the first guard is given back after it, or while it is under way.
 async fn enter_again(world: &World, company: Company, cancel: Cancel) -> bool {
     let scope = world.one.scope();
@@ -249,6 +267,13 @@ fn a_change_dropped_at_any_await_is_made_or_is_not() {
     let down: u64 = (0..4).map(|seed| all("downgrade", seed, &downgrade)).sum();
     println!("{points} and {down} await points");
     assert!(points > 4 * 15 && down > 4 * 10, "changes without await points: {points}, {down}");
+}
+
+#[test]
+fn an_acquire_of_several_dropped_at_any_await_leaves_nothing() {
+    let points: u64 = (0..4).map(|seed| all("several", seed, &several)).sum();
+    println!("{points} await points");
+    assert!(points > 4 * 20, "acquires without await points: {points}");
 }
 
 #[test]
