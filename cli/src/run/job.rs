@@ -4,18 +4,18 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Args;
-use fencelock::options::{Options, Scope, check_name};
-use fencelock::{Client, Released, Run};
 use serde_json::Value;
 use tokio::select;
-use tokio::time::timeout;
 
-use super::signals::{Signals, exit_code};
-use super::supervisor::Supervisor;
-use super::verdict::Margins;
-use super::{PATIENCE, named, scope};
-use crate::exit::{Failure, HELP, LOST, finish, say};
-use crate::store::{Store, program};
+use super::session::{Wishes, Words, give_back, session, supervise};
+use super::signals::exit_code;
+use crate::exit::{Failure, HELP, finish};
+use crate::store::Store;
+
+const WORDS: Words = Words {
+    lost: "the run counted as dead before it ended",
+    unconfirmed: "the store did not confirm the run's end; it will count as dead",
+};
 
 const NOTES: &str = "\
 For the cron of every machine of a fleet: all of them ask, one of them runs the command. A run is named by the multiple of
@@ -66,89 +66,29 @@ impl Job {
     }
 
     async fn run(&self) -> Result<u8, Failure> {
-        let options = self.options()?;
-        check_name(&self.name)?;
-        Options::default().set_all(options.iter().cloned(), true)?;
-        let mut signals = Signals::ending()
-            .map_err(|error| Failure::system("signals cannot be heard", &error))?;
-        let app = self.command.first().map(|command| program(command)).unwrap_or_default();
-        let mut builder = Client::builder().app(app).language("shell");
-        for (name, value) in options.iter().filter(|(name, _)| scope(name) == Some(Scope::Client)) {
-            builder = builder.option(name, value.clone());
-        }
-        let client = select! { biased;
-            signal = signals.next() => return Ok(exit_code(signal.as_raw())),
-            client = self.store.connect(builder) => client?,
-        };
-        let result = self.run_with(&client, &options, &mut signals).await;
-        // Whatever is left to mark is marked here.
-        let _ = timeout(PATIENCE, client.close()).await;
-        result
-    }
-
-    async fn run_with(
-        &self,
-        client: &Client,
-        options: &[(&str, Value)],
-        signals: &mut Signals,
-    ) -> Result<u8, Failure> {
-        let mut job = client.job(&self.name, *self.every);
-        let mut terms = client.options().clone();
-        for (name, value) in options.iter().filter(|(name, _)| scope(name) == Some(Scope::Lock)) {
-            terms.set(name, value)?;
-            job = job.option(name, value.clone());
-        }
-        let lease = terms.at_most_for.map_or(terms.ttl, |most| most.min(terms.ttl));
-        let run = select! { biased;
-            signal = signals.next() => return Ok(exit_code(signal.as_raw())),
-            run = job.start() => run?,
-        };
-        let Some(run) = run else { return Ok(0) };
-        let system = |error| Failure::system("the command cannot be supervised", &error);
-        signals.add_others().map_err(system)?;
-        let claim = fencelock::Claim::clone(&run.claim());
-        let supervisor =
-            Supervisor::start(claim, Margins::of(lease), &self.command).map_err(system)?;
-        let code = supervisor.watch(signals).await.map_err(system)?;
-        Ok(mark(run, code).await)
-    }
-
-    fn options(&self) -> Result<Vec<(&str, Value)>, Failure> {
-        let mut options = named(&self.options)?;
+        let text = |flag: &Option<String>| flag.as_deref().map(Value::from);
         let flags = [
-            ("ttl", &self.ttl),
-            ("at_least_for", &self.at_least_for),
-            ("at_most_for", &self.at_most_for),
-            ("label", &self.label),
+            ("ttl", text(&self.ttl)),
+            ("at_least_for", text(&self.at_least_for)),
+            ("at_most_for", text(&self.at_most_for)),
+            ("label", text(&self.label)),
+            ("retry_dead", self.retry_dead.then(|| true.into())),
         ];
-        for (name, value) in flags {
-            options.extend(value.as_ref().map(|value| (name, value.as_str().into())));
-        }
-        if self.retry_dead {
-            options.push(("retry_dead", true.into()));
-        }
-        Ok(options)
-    }
-}
-
-/// Marks how the run ended; that it had been lost by then changes the exit code of a success.
-async fn mark(run: Run, code: u8) -> u8 {
-    let name = run.name().to_owned();
-    let ended = async { if code == 0 { run.succeed().await } else { run.fail().await } };
-    match timeout(PATIENCE, ended).await.unwrap_or(Released::Unconfirmed) {
-        Released::Released => code,
-        _ if code == LOST => code,
-        Released::AlreadyLost => {
-            say(format_args!(
-                "lost: the run counted as dead before it ended; the command had ended with {code} (name: {name})"
-            ));
-            if code == 0 { LOST } else { code }
-        }
-        Released::Unconfirmed => {
-            say(format_args!(
-                "the store did not confirm the run's end; it will count as dead (name: {name})"
-            ));
-            code
-        }
+        let wishes = Wishes::of(&self.options, flags)?;
+        session(&self.name, &self.store, &self.command, &wishes, async |client, signals| {
+            let job = client.job(&self.name, *self.every);
+            let (job, terms) = wishes.apply(client, job, fencelock::Job::option)?;
+            let lease = terms.at_most_for.map_or(terms.ttl, |most| most.min(terms.ttl));
+            let run = select! { biased;
+                signal = signals.next() => return Ok(exit_code(signal.as_raw())),
+                run = job.start() => run?,
+            };
+            let Some(run) = run else { return Ok(0) };
+            let claim = fencelock::Claim::clone(&run.claim());
+            let code = supervise(claim, lease, &self.command, signals).await?;
+            let end = async { if code == 0 { run.succeed().await } else { run.fail().await } };
+            Ok(give_back(&self.name, code, WORDS, end).await)
+        })
+        .await
     }
 }

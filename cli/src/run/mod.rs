@@ -4,6 +4,7 @@ mod clock;
 mod group;
 mod guardian;
 mod job;
+mod session;
 mod signals;
 mod supervisor;
 mod terminal;
@@ -15,21 +16,20 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use fencelock::options::{Options, Scope, TABLE, check_name};
-use fencelock::{Client, Code, Guard, Lock, Released};
+use fencelock::{Code, Guard, Lock};
 use serde_json::Value;
 use tokio::select;
-use tokio::time::timeout;
 
 pub(crate) use self::job::Job;
-use self::signals::{Signals, exit_code};
-use self::supervisor::Supervisor;
-use self::verdict::Margins;
-use crate::exit::{Failure, HELP, LOST, finish, say};
-use crate::store::{Store, program};
+use self::session::{Wishes, Words, give_back, session, supervise};
+use self::signals::exit_code;
+use crate::exit::{Failure, HELP, finish};
+use crate::store::Store;
 
-/// How long the end waits for the store.
-const PATIENCE: Duration = Duration::from_secs(3);
+const WORDS: Words = Words {
+    lost: "the lock was lost before it was released",
+    unconfirmed: "the store did not confirm the release; the lock is free at the latest when its lease ends",
+};
 
 const NOTES: &str = "\
 The command finds the lock's name in FENCELOCK_LOCK and the fencing token in FENCELOCK_TOKEN: hand it to whatever it
@@ -99,99 +99,28 @@ impl Run {
     }
 
     async fn run(&self) -> Result<u8, Failure> {
-        let options = self.options()?;
-        check_name(&self.lock)?;
-        Options::default().set_all(options.iter().cloned(), true)?;
-        let mut signals = Signals::ending()
-            .map_err(|error| Failure::system("signals cannot be heard", &error))?;
-
-        let client = select! { biased;
-            signal = signals.next() => return Ok(exit_code(signal.as_raw())),
-            client = self.connect(&options) => client?,
-        };
-        let result = self.run_with(&client, &options, &mut signals).await;
-        // Whatever is left to free is freed here.
-        let _ = timeout(PATIENCE, client.close()).await;
-        result
-    }
-
-    async fn run_with(
-        &self,
-        client: &Client,
-        options: &[(&str, Value)],
-        signals: &mut Signals,
-    ) -> Result<u8, Failure> {
-        let mut lock = client.lock(&self.lock);
-        let mut terms = client.options().clone();
-        for (name, value) in options.iter().filter(|(name, _)| scope(name) == Some(Scope::Lock)) {
-            terms.set(name, value)?;
-            lock = lock.option(name, value.clone());
-        }
-        let lease = terms.max_hold.map_or(terms.ttl, |most| most.min(terms.ttl));
-        let guard = select! { biased;
-            signal = signals.next() => return Ok(exit_code(signal.as_raw())),
-            guard = acquire(&lock, terms.ttl, lease) => guard?,
-        };
-        let system = |error| Failure::system("the command cannot be supervised", &error);
-        signals.add_others().map_err(system)?;
-        let supervisor =
-            Supervisor::start(guard.claim(), Margins::of(lease), &self.command).map_err(system)?;
-        let code = supervisor.watch(signals).await.map_err(system)?;
-        Ok(release(guard, code).await)
-    }
-
-    /// The options, as names and values of the table.
-    fn options(&self) -> Result<Vec<(&str, Value)>, Failure> {
-        let mut options = named(&self.options)?;
+        let text = |flag: &Option<String>| flag.as_deref().map(Value::from);
         let flags = [
-            ("wait", &self.wait),
-            ("ttl", &self.ttl),
-            ("max_hold", &self.max_hold),
-            ("label", &self.label),
+            ("wait", text(&self.wait)),
+            ("ttl", text(&self.ttl)),
+            ("max_hold", text(&self.max_hold)),
+            ("label", text(&self.label)),
+            ("wait", self.no_wait.then(|| "0s".into())),
+            ("fair", self.unfair.then(|| false.into())),
         ];
-        for (name, value) in flags {
-            options.extend(value.as_ref().map(|value| (name, value.as_str().into())));
-        }
-        if self.no_wait {
-            options.push(("wait", "0s".into()));
-        }
-        if self.unfair {
-            options.push(("fair", false.into()));
-        }
-        Ok(options)
+        let wishes = Wishes::of(&self.options, flags)?;
+        session(&self.lock, &self.store, &self.command, &wishes, async |client, signals| {
+            let (lock, terms) = wishes.apply(client, client.lock(&self.lock), Lock::option)?;
+            let lease = terms.max_hold.map_or(terms.ttl, |most| most.min(terms.ttl));
+            let guard = select! { biased;
+                signal = signals.next() => return Ok(exit_code(signal.as_raw())),
+                guard = acquire(&lock, terms.ttl, lease) => guard?,
+            };
+            let code = supervise(guard.claim(), lease, &self.command, signals).await?;
+            Ok(give_back(&self.lock, code, WORDS, guard.release()).await)
+        })
+        .await
     }
-
-    async fn connect(&self, options: &[(&str, Value)]) -> Result<Client, Failure> {
-        let app = self.command.first().map(|command| program(command)).unwrap_or_default();
-        // While it waits for a store that refuses, people should know why.
-        let mut builder = Client::builder().app(app).language("shell").on_event(|event| {
-            if let Some(trouble) = &event.trouble {
-                say(format_args!("{trouble}; still waiting"));
-            }
-        });
-        for (name, value) in options.iter().filter(|(name, _)| scope(name) == Some(Scope::Client)) {
-            builder = builder.option(name, value.clone());
-        }
-        self.store.connect(builder).await
-    }
-}
-
-/// What `--option` says, as names and values.
-fn named(options: &[String]) -> Result<Vec<(&str, Value)>, Failure> {
-    let mut pairs = Vec::new();
-    for option in options {
-        let (name, value) = option.split_once('=').ok_or_else(|| {
-            Failure::configuration(format!(
-                "`--option {option}` has no value; write `--option name=value`"
-            ))
-        })?;
-        pairs.push((name, value.into()));
-    }
-    Ok(pairs)
-}
-
-fn scope(name: &str) -> Option<Scope> {
-    TABLE.iter().find(|row| row.name == name).map(|row| row.scope)
 }
 
 /// Waits for the lock, with a whole lease: the one it is handed over with is shorter.
@@ -206,27 +135,6 @@ async fn acquire(lock: &Lock, ttl: Duration, lease: Duration) -> fencelock::Resu
             // It slipped away before it was of any use.
             Err(error) if error.code() == Code::Lost => {}
             Err(error) => return Err(error),
-        }
-    }
-}
-
-/// Frees the lock after the command; that it had been lost by then changes the exit code of a success.
-async fn release(guard: Guard, code: u8) -> u8 {
-    let name = guard.name().to_owned();
-    match timeout(PATIENCE, guard.release()).await.unwrap_or(Released::Unconfirmed) {
-        Released::Released => code,
-        _ if code == LOST => code,
-        Released::AlreadyLost => {
-            say(format_args!(
-                "lost: the lock was lost before it was released; the command had ended with {code} (name: {name})"
-            ));
-            if code == 0 { LOST } else { code }
-        }
-        Released::Unconfirmed => {
-            say(format_args!(
-                "the store did not confirm the release; the lock is free at the latest when its lease ends (name: {name})"
-            ));
-            code
         }
     }
 }

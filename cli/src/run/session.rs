@@ -1,0 +1,134 @@
+//! A command that runs while something is held: what `run` and `job` have in common.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use fencelock::options::{Options, Scope, TABLE, check_name};
+use fencelock::{Claim, Client, Released};
+use serde_json::Value;
+use tokio::select;
+use tokio::time::timeout;
+
+use super::signals::{Signals, exit_code};
+use super::supervisor::Supervisor;
+use super::verdict::Margins;
+use crate::exit::{Failure, LOST, say};
+use crate::store::{Store, program};
+
+/// How long the end waits for the store.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Options by name, checked.
+pub(super) struct Wishes<'a>(Vec<(&'a str, Value)>);
+
+impl<'a> Wishes<'a> {
+    /// What `--option` says, and the flags that are options, as far as they were given.
+    pub(super) fn of(
+        named: &'a [String],
+        flags: impl IntoIterator<Item = (&'a str, Option<Value>)>,
+    ) -> Result<Self, Failure> {
+        let mut wishes = Vec::new();
+        for option in named {
+            let (name, value) = option.split_once('=').ok_or_else(|| {
+                Failure::configuration(format!(
+                    "`--option {option}` has no value; write `--option name=value`"
+                ))
+            })?;
+            wishes.push((name, value.into()));
+        }
+        wishes.extend(flags.into_iter().filter_map(|(name, value)| Some((name, value?))));
+        Options::default().set_all(wishes.iter().cloned(), true)?;
+        Ok(Self(wishes))
+    }
+
+    fn of_scope(&self, wanted: Scope) -> impl Iterator<Item = &(&'a str, Value)> {
+        let scope = |name| TABLE.iter().find(|row| row.name == name).map(|row| row.scope);
+        self.0.iter().filter(move |(name, _)| scope(*name) == Some(wanted))
+    }
+
+    /// Sets what belongs to a lock or a job; answers all its options.
+    pub(super) fn apply<T>(
+        &self,
+        client: &Client,
+        mut of: T,
+        set: impl Fn(T, &str, Value) -> T,
+    ) -> Result<(T, Options), Failure> {
+        let mut terms = client.options().clone();
+        for (name, value) in self.of_scope(Scope::Lock) {
+            terms.set(name, value)?;
+            of = set(of, name, value.clone());
+        }
+        Ok((of, terms))
+    }
+}
+
+/// Connects, does the work, and frees on the store what is left, unless a signal comes first.
+pub(super) async fn session(
+    name: &str,
+    store: &Store,
+    command: &[OsString],
+    wishes: &Wishes<'_>,
+    work: impl AsyncFnOnce(&Client, &mut Signals) -> Result<u8, Failure>,
+) -> Result<u8, Failure> {
+    check_name(name)?;
+    let mut signals =
+        Signals::ending().map_err(|error| Failure::system("signals cannot be heard", &error))?;
+    let app = command.first().map(|command| program(command)).unwrap_or_default();
+    // While it waits for a store that refuses, people should know why.
+    let mut builder = Client::builder().app(app).language("shell").on_event(|event| {
+        if let Some(trouble) = &event.trouble {
+            say(format_args!("{trouble}; still waiting"));
+        }
+    });
+    for (name, value) in wishes.of_scope(Scope::Client) {
+        builder = builder.option(name, value.clone());
+    }
+    let client = select! { biased;
+        signal = signals.next() => return Ok(exit_code(signal.as_raw())),
+        client = store.connect(builder) => client?,
+    };
+    let result = work(&client, &mut signals).await;
+    let _ = timeout(PATIENCE, client.close()).await;
+    result
+}
+
+/// Runs the command for as long as the claim stands; its exit code.
+pub(super) async fn supervise(
+    claim: Claim,
+    lease: Duration,
+    command: &[OsString],
+    signals: &mut Signals,
+) -> Result<u8, Failure> {
+    let system = |error| Failure::system("the command cannot be supervised", &error);
+    signals.add_others().map_err(system)?;
+    let supervisor = Supervisor::start(claim, Margins::of(lease), command).map_err(system)?;
+    supervisor.watch(signals).await.map_err(system)
+}
+
+/// What is said of an end that was no success.
+pub(super) struct Words {
+    pub lost: &'static str,
+    pub unconfirmed: &'static str,
+}
+
+/// Gives back what was held; that it had been lost by then changes the exit code of a success.
+pub(super) async fn give_back(
+    name: &str,
+    code: u8,
+    words: Words,
+    end: impl Future<Output = Released>,
+) -> u8 {
+    match timeout(PATIENCE, end).await.unwrap_or(Released::Unconfirmed) {
+        Released::Released => code,
+        _ if code == LOST => code,
+        Released::AlreadyLost => {
+            let lost = words.lost;
+            say(format_args!("lost: {lost}; the command had ended with {code} (name: {name})"));
+            if code == 0 { LOST } else { code }
+        }
+        Released::Unconfirmed => {
+            say(format_args!("{} (name: {name})", words.unconfirmed));
+            code
+        }
+    }
+}
