@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
 
 const HELP: &str =
     "usage: fencelock-bench [--only WORKLOAD]... [--quick] [--json] [--rounds N] [--peer NAME]...
-workloads: pair parallel handover busy kinds leases sqlite";
+workloads: pair parallel handover busy kinds redlock leases sqlite";
 
 impl Arguments {
     /// Reads the words after the program's name.

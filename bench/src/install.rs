@@ -10,7 +10,7 @@ use crate::contender::Contender;
 const PEERS: &[(Family, &[&str])] = &[
     (Family::Rust, &["rslock"]),
     (Family::Go, &["redislock", "redsync", "rueidislock"]),
-    (Family::Node, &["redis-semaphore"]),
+    (Family::Node, &["redis-semaphore", "node-redlock"]),
     (Family::Python, &["redis-py", "python-redis-lock"]),
 ];
 

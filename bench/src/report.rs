@@ -81,6 +81,12 @@ impl Sheet {
         peers.map(|row| row.figures[column]).fold(f64::NAN, f64::max)
     }
 
+    /// The best (lowest) figure of those that are not fencelock.
+    pub(crate) fn quickest_peer(&self, column: usize) -> f64 {
+        let peers = self.rows.iter().filter(|row| !row.name.starts_with("fencelock"));
+        peers.map(|row| row.figures[column]).fold(f64::NAN, f64::min)
+    }
+
     /// States a target. What was not measured (its peer is missing) is not claimed.
     pub(crate) fn target(&mut self, what: impl Into<String>, seen: f64, bound: Bound) {
         if seen.is_nan() {

@@ -6,6 +6,8 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::Result;
 use crate::machine::{SERVER, pinned};
 
@@ -62,6 +64,12 @@ impl Server {
 
     pub(crate) fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
+    }
+
+    /// Has it stand still, or go on.
+    pub(crate) fn freeze(&self, still: bool) -> Result<()> {
+        let signal = if still { Signal::STOP } else { Signal::CONT };
+        Ok(kill_process(Pid::from_child(&self.process), signal)?)
     }
 
     /// Forgets all keys, so that nobody meets what another left.

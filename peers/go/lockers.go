@@ -7,6 +7,7 @@ import (
 
 	"github.com/bsm/redislock"
 	"github.com/go-redsync/redsync/v4"
+	redsyncredis "github.com/go-redsync/redsync/v4/redis"
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/rueidis"
@@ -36,9 +37,12 @@ func (l redislockLocker) Acquire(ctx context.Context, key string) func() {
 
 type redsyncLocker struct{ sync *redsync.Redsync }
 
-func newRedsync(server string) Locker {
-	client := redis.NewClient(&redis.Options{Addr: server})
-	return redsyncLocker{redsync.New(goredis.NewPool(client))}
+func newRedsync(servers []string) Locker {
+	pools := []redsyncredis.Pool{}
+	for _, server := range servers {
+		pools = append(pools, goredis.NewPool(redis.NewClient(&redis.Options{Addr: server})))
+	}
+	return redsyncLocker{redsync.New(pools...)}
 }
 
 func (l redsyncLocker) Acquire(ctx context.Context, key string) func() {

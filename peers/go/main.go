@@ -53,7 +53,11 @@ func main() {
 	case "redislock":
 		locker = newRedislock(words["server"])
 	case "redsync":
-		locker = newRedsync(words["server"])
+		servers := words["servers"]
+		if servers == "" {
+			servers = words["server"]
+		}
+		locker = newRedsync(strings.Split(servers, ","))
 	case "rueidislock":
 		locker = newRueidislock(words["server"])
 	default:
@@ -81,14 +85,20 @@ func pair(locker Locker, words course) map[string]any {
 	}
 	ready()
 	times := make([]float64, 0, pairs)
+	acquires := make([]float64, 0, pairs)
 	for range pairs {
 		begin := time.Now()
-		locker.Acquire(ctx, key)()
+		release := locker.Acquire(ctx, key)
+		acquires = append(acquires, float64(time.Since(begin).Nanoseconds())/1000)
+		release()
 		times = append(times, float64(time.Since(begin).Nanoseconds())/1000)
 	}
 	sort.Float64s(times)
+	sort.Float64s(acquires)
 	at := func(part float64) float64 { return times[int(float64(len(times)-1)*part)] }
-	return map[string]any{"p50_us": at(0.5), "p99_us": at(0.99), "pairs": pairs}
+	return map[string]any{
+		"p50_us": at(0.5), "p99_us": at(0.99), "pairs": pairs, "acquire_p50_us": acquires[len(acquires)/2],
+	}
 }
 
 func parallel(locker Locker, words course) map[string]any {

@@ -1,17 +1,25 @@
-// redis-semaphore's Mutex on the bench's courses; see src/subject/mod.rs for the protocol.
+// redis-semaphore's Mutex, and node-redlock, on the bench's courses; see src/subject/mod.rs for the protocol.
 import { openSync, readSync, writeSync } from "node:fs";
 import { Redis } from "ioredis";
-import { Mutex } from "redis-semaphore";
+import { Mutex, RedlockMutex } from "redis-semaphore";
+import Redlock from "redlock";
 
-const [, workload, ...words] = process.argv.slice(2);
+const [library, workload, ...words] = process.argv.slice(2);
 const course = Object.fromEntries(words.map((word) => word.split(/=(.*)/s)));
-const client = new Redis(course.url);
+const servers = course.servers?.split(",").map((server) => `redis://${server}`) ?? [course.url];
+const clients = servers.map((server) => new Redis(server));
+const redlock = new Redlock(clients, { retryCount: -1 });
 const microseconds = () => performance.now() * 1000;
 const rest = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
 
 /** Waits as long as it takes; the retries stay at their default delay. */
 async function acquire(key, lockTimeout = 30_000) {
-  const mutex = new Mutex(client, key, { lockTimeout, acquireTimeout: 2 ** 31 });
+  if (library === "node-redlock") {
+    const lock = await redlock.acquire([key], lockTimeout);
+    return { release: () => lock.release() };
+  }
+  const options = { lockTimeout, acquireTimeout: 2 ** 31 };
+  const mutex = clients.length > 1 ? new RedlockMutex(clients, key, options) : new Mutex(clients[0], key, options);
   await mutex.acquire();
   return mutex;
 }
@@ -26,15 +34,18 @@ async function pair() {
   const once = async () => (await acquire(course.key)).release();
   for (let number = 0; number < pairs / 10; number++) await once();
   await ready();
-  const times = new Float64Array(pairs);
+  const [times, acquires] = [new Float64Array(pairs), new Float64Array(pairs)];
   for (let number = 0; number < pairs; number++) {
     const begin = microseconds();
-    await once();
+    const mutex = await acquire(course.key);
+    acquires[number] = microseconds() - begin;
+    await mutex.release();
     times[number] = microseconds() - begin;
   }
   times.sort();
+  acquires.sort();
   const at = (part) => times[Math.floor((pairs - 1) * part)];
-  return { p50_us: at(0.5), p99_us: at(0.99), pairs };
+  return { p50_us: at(0.5), p99_us: at(0.99), pairs, acquire_p50_us: acquires[pairs >> 1] };
 }
 
 async function parallel() {

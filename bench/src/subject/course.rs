@@ -79,12 +79,17 @@ async fn pair<C: Contestant>(contestant: &C, course: &Course) -> Value {
     }
     ready();
     let mut times = Vec::with_capacity(pairs as usize);
+    let mut acquires = Vec::with_capacity(pairs as usize);
     for _ in 0..pairs {
         let begin = Instant::now();
-        contestant.release(contestant.acquire(key).await).await;
+        let guard = contestant.acquire(key).await;
+        acquires.push(begin.elapsed());
+        contestant.release(guard).await;
         times.push(begin.elapsed());
     }
-    pair_figures(times)
+    let mut figures = pair_figures(times);
+    figures["acquire_p50_us"] = pair_figures(acquires)["p50_us"].take();
+    figures
 }
 
 /// The median and the tail of `times`, in microseconds.

@@ -6,6 +6,7 @@ mod kinds;
 mod leases;
 mod pair;
 mod parallel;
+mod redlock;
 mod sqlite;
 
 use std::path::{Path, PathBuf};
@@ -38,17 +39,19 @@ pub(crate) enum Workload {
     Handover,
     Busy,
     Kinds,
+    Redlock,
     Leases,
     Sqlite,
 }
 
 impl Workload {
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Pair,
         Self::Parallel,
         Self::Handover,
         Self::Busy,
         Self::Kinds,
+        Self::Redlock,
         Self::Leases,
         Self::Sqlite,
     ];
@@ -61,6 +64,7 @@ impl Workload {
             Self::Handover => "handover",
             Self::Busy => "busy",
             Self::Kinds => "kinds",
+            Self::Redlock => "redlock",
             Self::Leases => "leases",
             Self::Sqlite => "sqlite",
         }
@@ -74,6 +78,7 @@ impl Workload {
             Self::Handover => handover::run(bench).await,
             Self::Busy => busy::run(bench).await,
             Self::Kinds => kinds::run(bench).await,
+            Self::Redlock => redlock::run(bench).await,
             Self::Leases => leases::run(bench).await,
             Self::Sqlite => sqlite::run(bench).await,
         }

@@ -29,7 +29,12 @@ async fn main() {
     let mut words = std::env::args().skip(2);
     let workload = words.next().expect("a course");
     let course = Course::parse(words);
-    let manager = LockManager::new(vec![course.text("url")]);
+    let servers = course.text("servers");
+    let manager = if servers.is_empty() {
+        LockManager::new(vec![course.text("url")])
+    } else {
+        LockManager::new(servers.split(',').map(|server| format!("redis://{server}")).collect())
+    };
     course::run(Rslock(manager), &workload, &course).await;
     std::process::exit(0);
 }
