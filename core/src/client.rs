@@ -78,6 +78,8 @@ const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 pub struct Client {
     core: Arc<Core>,
     options: Arc<Options>,
+    /// Whether somebody asked for order.
+    ordered: bool,
     identity: Arc<Identity>,
 }
 
@@ -208,6 +210,10 @@ impl Client {
         self.core.load()
     }
 
+    pub(crate) fn asks_for_order(&self) -> bool {
+        self.ordered
+    }
+
     pub(crate) fn core(&self) -> &Arc<Core> {
         &self.core
     }
@@ -234,6 +240,7 @@ impl fmt::Debug for Client {
 pub struct ClientBuilder {
     runtime: Option<RuntimeHandle>,
     options: Options,
+    ordered: bool,
     /// The options set by hand, in order.
     given: Vec<(String, Value)>,
     app: Option<String>,
@@ -254,6 +261,9 @@ impl ClientBuilder {
         let value = value.into();
         if let Err(mistake) = self.options.set_all([(name, value.clone())], true) {
             self.mistake.get_or_insert(mistake);
+        }
+        if name == "fair" {
+            self.ordered = self.options.fair;
         }
         self.given.push((name.to_owned(), value));
         self
@@ -291,9 +301,14 @@ impl ClientBuilder {
         let url = StoreUrl::parse(url)?;
         // What the program says outweighs what the URL says.
         self.options.set_all(url.options(), true)?;
+        let named = |name| url.options().iter().any(|(option, _)| *option == name);
+        if named("fair") {
+            self.ordered = self.options.fair;
+        }
         let given = self.given.iter().map(|(name, value)| (name.as_str(), value.clone()));
         if self.mistake.is_none() {
             self.options.set_all(given, true)?;
+            self.ordered &= self.options.fair;
         }
         let runtime = self.runtime.take().map_or_else(current_runtime, Ok)?;
         let store = url.open(&self.options, runtime.clone()).await?;
@@ -310,7 +325,8 @@ impl ClientBuilder {
         let runtime = self.runtime.map_or_else(current_runtime, Ok)?;
         let identity = Identity::of(self.app, self.language);
         let core = Core::start(LeaseHandle::new(store), runtime, self.events).await?;
-        Ok(Client { core, options: Arc::new(self.options), identity: Arc::new(identity) })
+        let (options, identity) = (Arc::new(self.options), Arc::new(identity));
+        Ok(Client { core, options, ordered: self.ordered, identity })
     }
 }
 

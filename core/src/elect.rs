@@ -54,7 +54,7 @@ impl Election {
     pub(crate) fn new(client: Client, name: &str) -> Self {
         let Options { observe, .. } = *client.options();
         // A leader leads for as long as it can, and candidates come in order.
-        let lock = client.lock(name).renew(true).endless().fair(true).local(0);
+        let lock = client.lock(name).renew(true).endless().in_order().local(0);
         Self { client, lock, every: observe }
     }
 

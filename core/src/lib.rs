@@ -53,6 +53,7 @@ mod scope;
 mod url;
 mod version;
 
+pub use algorithm::Quorum;
 pub use all::{All, AllGuard};
 #[cfg(feature = "tokio")]
 pub use client::connect;

@@ -25,6 +25,8 @@ pub struct Lock {
     mode: Mode,
     /// Of how many permits.
     limit: u32,
+    /// Whether somebody asked for order, be it as a client's default.
+    ordered: bool,
     /// The scope in which it may be entered again.
     scope: Option<Arc<Counts>>,
     /// The first mistake made in setting it up.
@@ -33,7 +35,7 @@ pub struct Lock {
 
 impl Lock {
     pub(crate) fn new(client: Client, name: &str) -> Self {
-        let options = client.options().clone();
+        let (options, ordered) = (client.options().clone(), client.asks_for_order());
         let mistake = check_name(name).err();
         Self {
             client,
@@ -41,6 +43,7 @@ impl Lock {
             options,
             mode: Mode::Exclusive,
             limit: 1,
+            ordered,
             scope: None,
             mistake,
         }
@@ -108,13 +111,19 @@ impl Lock {
         self
     }
 
+    /// In the order of arrival where the store knows one, whatever the client's default.
+    pub(crate) fn in_order(mut self) -> Self {
+        (self.options.fair, self.ordered) = (true, false);
+        self
+    }
+
     pub(crate) fn options(&self) -> &Options {
         &self.options
     }
 
     /// Whether waiters are served in their order of arrival (the default).
     pub fn fair(mut self, fair: bool) -> Self {
-        self.options.fair = fair;
+        (self.options.fair, self.ordered) = (fair, fair);
         self
     }
 
@@ -134,6 +143,8 @@ impl Lock {
     pub fn option(mut self, name: &str, value: impl Into<Value>) -> Self {
         if let Err(mistake) = self.options.set_all([(name, value.into())], false) {
             self.mistake.get_or_insert(mistake);
+        } else if name == "fair" {
+            self.ordered = self.options.fair;
         }
         self
     }
@@ -237,6 +248,17 @@ impl Lock {
         guard.map_err(|error| error.with("name", &*self.name))
     }
 
+    /// A store without order says so where somebody asks for it; a default is no wish.
+    fn check_order(&self) -> Result<()> {
+        if self.ordered
+            && let Some(why) = self.core().store.capabilities().unordered
+        {
+            let message = format!("`fair: true` cannot be had here: {why}; leave it out");
+            return Err(Error::new(Code::Unsupported, message));
+        }
+        Ok(())
+    }
+
     fn target(&self, key: LockKey) -> Target {
         Target { key, kind: self.mode.kind() }
     }
@@ -246,6 +268,7 @@ impl Lock {
             return Err(mistake.clone());
         }
         self.options.check()?;
+        self.check_order()?;
         match &self.options.dialect {
             Dialect::Auto => Ok(LockKey::new(self.name.clone())),
             dialect => {

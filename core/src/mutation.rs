@@ -166,6 +166,32 @@ mod table {
         KindIgnored,
         /// Several locks as one: those that are free are kept though others are not.
         AllTakesSome,
+        /// Half of the nodes of a quorum, rounded down, are enough.
+        QuorumTooSmall,
+        /// A node that has lost its data votes at once.
+        AmnesiacVotes,
+        /// A hold on a quorum counts by the node that keeps it longest.
+        QuorumLeftOfBest,
+        /// A node that does not answer counts as one that grants.
+        UnknownVoteCounts,
+        /// A renewal on a quorum stands with any node that confirms it.
+        RenewByMinority,
+        /// A token that only some nodes keep is not written to the others.
+        TokenNotWrittenBack,
+        /// The token of an upgrade that only some nodes keep is not written to the others.
+        UpgradeNotWrittenBack,
+        /// A node that missed the change of a hold's mode is never told of it again.
+        QuorumForgetsMode,
+        /// Writing a token back takes the lock anew where it was given back meanwhile.
+        RaiseTakesAnew,
+        /// What a lost vote was granted is not given back.
+        LostVoteKept,
+        /// What a lost vote was granted is given back only where it is known to be.
+        QuorumFreesWhereGranted,
+        /// What a node did not confirm to have freed is not repeated to it.
+        QuorumForgetsDebts,
+        /// A hold that is taken once more on a node stays there though it was freed meanwhile.
+        HealAfterFree,
         /// The first guard of a scope that is given back frees the hold of all.
         ReentrantFreesEarly,
         /// Whoever enters a scope once more and gives up on the way leaves its share behind.

@@ -132,6 +132,9 @@ options! {
     observe: Duration = "1s", Duration, Lock, ttl;
     /// How long to wait for an answer of the store before the outcome counts as unknown.
     timeout: Duration = "5s", Duration, Client, timeout;
+    /// On a quorum: the longest lease, and for how long a node that may have lost its data does not vote. The same for all
+    /// clients.
+    max_ttl: Duration = "60s", Duration, Client, ttl;
     /// How long to try to reach the store before it counts as unavailable.
     connect_timeout: Duration = "5s", Duration, Client, timeout;
     /// On Redis: how many replicas must have a grant, or a renewal, before it counts. A failover to one of them then loses
@@ -196,6 +199,7 @@ impl Options {
         check_ttl("timeout", self.timeout)?;
         check_ttl("connect_timeout", self.connect_timeout)?;
         check_ttl("observe", self.observe)?;
+        check_ttl("max_ttl", self.max_ttl)?;
         check_pause("backoff", self.backoff)?;
         let Self { max_hold, keep, at_least_for, at_most_for, .. } = *self;
         let times = [

@@ -1,5 +1,7 @@
 //! A URL names a store and sets its options.
 
+mod nodes;
+
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 use url::Url;
@@ -15,10 +17,17 @@ pub(crate) struct StoreUrl {
     /// The hosts behind the first, which are no part of a URL as others know it.
     #[cfg_attr(not(feature = "redis"), allow(dead_code))] // Only Redis stands on many hosts.
     others: Vec<String>,
+    /// The nodes, if it is a quorum; `url` is then the first of them.
+    #[cfg_attr(not(feature = "redis"), allow(dead_code))] // Only Redis stands on many hosts.
+    nodes: Vec<Url>,
 }
 
 impl StoreUrl {
     pub(crate) fn parse(text: &str) -> Result<Self> {
+        if let Some(nodes) = nodes::parse(text) {
+            let nodes = nodes?;
+            return Ok(Self { url: nodes[0].clone(), others: Vec::new(), nodes });
+        }
         let (first, others) = split_hosts(text);
         let url = Url::parse(&first).map_err(|error| {
             Error::invalid(
@@ -26,7 +35,7 @@ impl StoreUrl {
                 format!("the URL cannot be read ({error}); write `redis://host:6379`, `sqlite:locks.db` or `memory:`"),
             )
         })?;
-        Ok(Self { url, others })
+        Ok(Self { url, others, nodes: Vec::new() })
     }
 
     /// The options in the query.
@@ -84,6 +93,10 @@ impl StoreUrl {
         options: &Options,
         runtime: RuntimeHandle,
     ) -> Result<LeaseHandle> {
+        #[cfg(feature = "redis")]
+        if !self.nodes.is_empty() {
+            return nodes::open(&self.nodes, options, runtime).await;
+        }
         self.check_host()?;
         match self.url.scheme() {
             "memory" => Ok(LeaseHandle::new(Memory::named(self.url.path()).store(runtime))),
@@ -120,7 +133,7 @@ impl StoreUrl {
             | "redis+cluster" | "rediss+cluster" => Err(Error::not_built("redis")),
             _ => Err(Error::invalid(
                 "url",
-                "no store goes by that scheme; there are `redis://`, `sqlite:` and `memory:`",
+                "no store goes by that scheme; there are `redis://`, `redlock://`, `sqlite:` and `memory:`",
             )),
         }
     }

@@ -57,6 +57,7 @@ fn error_codes_are_those_of_the_code() {
 fn guarantees_are_those_of_the_drivers() {
     let sources = [
         include_str!("../../core/src/driver/redis/guarantees.rs"),
+        include_str!("../../core/src/algorithm/quorum/mod.rs"),
         include_str!("../../core/src/driver/sqlite/guarantees.rs"),
         include_str!("../../core/src/driver/memory.rs"),
     ];

@@ -125,6 +125,37 @@ async fn others_are_none_of_its_business() {
     assert_eq!(failure.error.code(), Code::Auth, "{failure:?}");
 }
 
+/// What a node of a quorum needs beyond the line.
+#[tokio::test]
+async fn a_node_of_a_quorum_may_tell_since_when_it_keeps_its_data() {
+    let servers: Vec<_> = (0..3).map(|_| RedisServer::start()).collect();
+    let places: Vec<_> = servers.iter().map(|one| format!("127.0.0.1:{}", one.port())).collect();
+    let url = format!("redlock://fencelock:PASSWORD@{}?ttl=300ms&max_ttl=300ms", places.join(","));
+    for missing in ["+info", "~fencelock:born", ""] {
+        let more = ["+info", "~fencelock:born"].into_iter().filter(|word| *word != missing);
+        let words: Vec<_> = rights().into_iter().chain(more).collect();
+        for server in &servers {
+            grant(server, &words);
+        }
+        let client = fencelock::connect(&url).await;
+        if !missing.is_empty() {
+            assert_eq!(client.unwrap_err().code(), Code::Auth, "without {missing}");
+            continue;
+        }
+        let (one, two) = (client.unwrap(), fencelock::connect(&url).await.unwrap());
+        let writer = one.write("app:x").acquire_within(Duration::from_secs(5)).await.unwrap();
+        let waiter = tokio::spawn(two.upgradeable("app:x").acquire());
+        while one.write("app:x").inspect().await.unwrap().waiters.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        writer.release().await.check().unwrap();
+        let mut next = waiter.await.unwrap().unwrap();
+        next.upgrade().await.unwrap();
+        next.release().await.check().unwrap();
+        one.lock("app:y").acquire().await.unwrap().release().await.check().unwrap();
+    }
+}
+
 /// What `acks` and a cluster need beyond the line.
 #[tokio::test]
 async fn more_rights_are_named_where_they_are_needed() {

@@ -198,6 +198,14 @@ pub(crate) const PARTS: &[Part] = &[
         full: &[],
     },
     Part {
+        name: "redlock",
+        tags: &["redis", "faults"],
+        shows: "five Redis servers as one: killed in turn, stopped, flushed, missing",
+        needs: &[Need::RedisServer],
+        steps: &[Step::Tests(Targets::Named(&["redlock"]))],
+        full: &[],
+    },
+    Part {
         name: "equivalence",
         tags: &["redis", "sqlite"],
         shows: "random steps, the model against SQLite and Redis, outcome by outcome",

@@ -96,7 +96,8 @@ impl Core {
                 if hold.prolong(sent, left, self.runtime.now()) { Ok(()) } else { Err(lost(hold)) }
             }
             Some(Ok(_)) => {
-                self.lose(hold, true);
+                // Some of a quorum's nodes may still keep it.
+                self.lose(hold, false);
                 Err(lost(hold))
             }
             Some(Err(failure)) => Err(failure.error.with("name", hold.lock.as_str())),

@@ -73,8 +73,13 @@ impl Core {
                     let _ = self.extend(local, terms.ttl).await;
                 }
             }
-            // The first may have been lost while the last was waited for.
-            if won.locals.iter().all(|local| local.hold.is_held()) || mutant!(AllWithoutALook) {
+            // The first may have been lost while the last was waited for; that a store without its data granted it anew shows
+            // in the token.
+            let stands = |local: &Local| {
+                let hold = &local.hold;
+                hold.is_held() && self.floors.of(&hold.lock.key) <= hold.newest_token()
+            };
+            if won.locals.iter().all(stands) || mutant!(AllWithoutALook) {
                 return Ok(Some(std::mem::take(&mut won.locals)));
             }
         }

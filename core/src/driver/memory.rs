@@ -32,6 +32,8 @@ pub struct Memory(Arc<Mutex<Shelf>>);
 struct Shelf {
     records: BTreeMap<LockKey, Record>,
     cells: BTreeMap<CellKey, CellRecord>,
+    /// Since when it has kept its data; it loses them only for tests.
+    born: u64,
     sinks: BTreeMap<Arc<str>, Sink>,
     clients: u64,
     steps: u64,
@@ -91,6 +93,14 @@ impl Memory {
         NAMED.get_or_init(Mutex::default).lock().entry(name.to_owned()).or_default().clone()
     }
 
+    /// Loses all data, as a server without persistence does in a restart.
+    #[cfg(feature = "sim")]
+    pub fn restart(&self, runtime: &RuntimeHandle) {
+        let mut shared = self.0.lock();
+        shared.records.clear();
+        shared.born = runtime.wall();
+    }
+
     /// The store as one more client sees it.
     pub fn store(&self, runtime: RuntimeHandle) -> MemoryStore {
         let mut shared = self.0.lock();
@@ -133,10 +143,15 @@ impl MemoryStore {
     ) -> (Vec<Answer>, Vec<(NoticeSink, crate::port::Notice)>) {
         let now = self.runtime.wall();
         let mut shared = self.memory.0.lock();
-        let Shelf { records, sinks, .. } = &mut *shared;
+        let Shelf { records, sinks, born, .. } = &mut *shared;
         let reachable = |channel: &str| sinks.contains_key(channel);
-        let mut scene =
-            Scene { now, channel: &self.channel, reachable: &reachable, notices: Vec::new() };
+        let mut scene = Scene {
+            now,
+            born: *born,
+            channel: &self.channel,
+            reachable: &reachable,
+            notices: Vec::new(),
+        };
         let outcomes: Vec<_> = if all {
             let record =
                 |step: &'a Step| (step, records.get(&step.lock).cloned().unwrap_or_default());

@@ -10,6 +10,7 @@ use super::cell::Cells;
 use super::key::{LockKey, OwnerId};
 use super::marker::{MaybeSend, MaybeSync};
 use super::mode::{Kind, Mode};
+use super::view::State;
 use crate::error::{Code, Error, Result};
 use crate::fence::Token;
 
@@ -49,6 +50,8 @@ pub struct Capabilities {
     pub dialects: &'static [&'static str],
     /// Whether holders that are not fencelock's may stand on the store.
     pub foreign_holders: bool,
+    /// Why the store cannot serve waiters of different clients in order, nor count permits, if it cannot.
+    pub unordered: Option<&'static str>,
     /// What this store and configuration survive, in words.
     pub guarantees: &'static [Guarantee],
 }
@@ -72,12 +75,25 @@ impl Guarantee {
 impl Capabilities {
     /// A store without dialects or foreign holders.
     pub const fn new(store: &'static str, fence: Fence) -> Self {
-        Self { store, fence, dialects: &[], foreign_holders: false, guarantees: &[] }
+        Self {
+            store,
+            fence,
+            dialects: &[],
+            foreign_holders: false,
+            unordered: None,
+            guarantees: &[],
+        }
     }
 
     /// The same, with what it survives.
     pub const fn with_guarantees(mut self, guarantees: &'static [Guarantee]) -> Self {
         self.guarantees = guarantees;
+        self
+    }
+
+    /// The same, for a store that serves no waiters in order, and why.
+    pub const fn without_order(mut self, why: &'static str) -> Self {
+        self.unordered = Some(why);
         self
     }
 
@@ -156,8 +172,33 @@ pub enum Action {
         /// How long to refuse this owner id; given after an unknown outcome.
         tombstone: Option<Duration>,
     },
+    /// A Take on one node of a quorum. It never queues: nodes that grant in an order of their own would split the grant.
+    /// Answers as a Take that does not wait, or `Recovering`.
+    Vote(Vote),
+    /// Have this client told (`Notice::Open` with this owner id) when the lock is given back, for an attempt on a quorum
+    /// that was not granted; to be repeated before [`limits::TICKET_LIFE`] is over, which keeps its place. Those who want to
+    /// hold alone stop new readers from entering meanwhile. Answers `Queued`, or `Gone` if the lock can be had now. A
+    /// Leave takes it back, an exclusive grant to the same client too.
+    Watch {
+        /// How it wants to hold.
+        mode: Mode,
+        /// Who waits, as JSON.
+        info: Arc<str>,
+    },
     /// Look, change nothing. Answers `State`.
     Read,
+}
+
+/// The details of [`Action::Vote`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Vote {
+    /// What is asked for; `wait` has no meaning here.
+    pub take: Take,
+    /// How long the node must have kept its data for its vote to count: the longest lease on the quorum, so that none it
+    /// may have forgotten is still believed in.
+    pub aged: Duration,
+    /// The owner holds already, and wants its counter raised to the floor: `Gone` if it does not, nothing is taken.
+    pub again: bool,
 }
 
 /// The details of [`Action::Take`].
@@ -215,6 +256,11 @@ pub enum Outcome {
         /// What it is in use as.
         kind: Kind,
     },
+    /// The node may have lost its data not long ago: it does not vote yet.
+    Recovering {
+        /// For how long.
+        left: Duration,
+    },
     /// What lies on the store.
     State(State),
 }
@@ -250,48 +296,6 @@ pub enum Applied {
     No,
     /// Perhaps, now or later.
     Unknown,
-}
-
-/// A lock as it lies on the store. As JSON its times are milliseconds.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct State {
-    /// What the lock is in use as.
-    pub kind: Kind,
-    /// The present holders, in the order of their tokens.
-    pub holders: Vec<HolderView>,
-    /// The lock's counter: the newest token drawn.
-    pub last: Token,
-    /// The queue, head first.
-    pub waiters: Vec<WaiterView>,
-}
-
-/// A holder, for people who look.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HolderView {
-    /// How it holds.
-    pub mode: Mode,
-    /// Its token; `None` for a holder that is not fencelock's.
-    pub token: Option<Token>,
-    /// What is left of its lease; `None` if it has no end.
-    #[serde(with = "super::millis::optional")]
-    pub left: Option<Duration>,
-    /// How long it has held; `None` if the store does not know.
-    #[serde(with = "super::millis::optional")]
-    pub held_for: Option<Duration>,
-    /// What it said of itself, as JSON; empty for a foreign holder.
-    pub info: Arc<str>,
-}
-
-/// A waiter, for people who look.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WaiterView {
-    /// How it wants to hold.
-    pub mode: Mode,
-    /// What it said of itself, as JSON.
-    pub info: Arc<str>,
-    /// How long it has been in the queue.
-    #[serde(with = "super::millis")]
-    pub waiting_for: Duration,
 }
 
 /// Something the store tells without being asked. Any of them may be lost, late or doubled.

@@ -10,6 +10,7 @@ mod marker;
 pub(crate) mod millis;
 mod mode;
 mod runtime;
+mod view;
 
 pub use batch::{BoxFuture, LeaseHandle};
 pub use cell::{
@@ -17,9 +18,10 @@ pub use cell::{
 };
 pub use key::{LockKey, OwnerId};
 pub use lease::{
-    Action, Answer, Applied, Capabilities, Failure, Fence, Guarantee, HolderView, LeaseStore,
-    Notice, NoticeSink, Outcome, State, Step, Take, WaiterView, limits,
+    Action, Answer, Applied, Capabilities, Failure, Fence, Guarantee, LeaseStore, Notice,
+    NoticeSink, Outcome, Step, Take, Vote, limits,
 };
 pub use marker::{MaybeSend, MaybeSync};
 pub use mode::{Kind, Mode};
 pub use runtime::{Instant, Runtime, RuntimeHandle};
+pub use view::{HolderView, State, WaiterView};

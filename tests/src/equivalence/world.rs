@@ -51,8 +51,13 @@ impl World {
         let number = |channel: &str| channel.parse::<usize>().expect("channels are numbers here");
         let connected = self.connected;
         let reachable = |channel: &str| connected[number(channel)];
-        let mut scene =
-            Scene { now: self.now, channel: &channel, reachable: &reachable, notices: Vec::new() };
+        let mut scene = Scene {
+            now: self.now,
+            born: 0,
+            channel: &channel,
+            reachable: &reachable,
+            notices: Vec::new(),
+        };
         let mut done = Vec::new();
         if all {
             let steps: Vec<_> = plans.iter().map(|plan| plan.step(scale, self)).collect();

@@ -59,7 +59,9 @@ impl Place {
             Mode::Upgradeable => client.upgradeable(name.as_str()),
             Mode::Permit => client.permits(name.as_str(), act.limit),
         };
-        let lock = lock.ttl(act.ttl).renew(act.renew).fair(act.fair).local(act.local);
+        let lock = lock.ttl(act.ttl).renew(act.renew).local(act.local);
+        // Order is the default, and not to be asked for where there is none.
+        let lock = if act.fair { lock } else { lock.fair(false) };
         let lock = match act.max_hold {
             Some(most) => lock.max_hold(most),
             None => lock,
@@ -116,7 +118,8 @@ impl Place {
     async fn act_on_both(&self, client: &Client, other: usize, act: &Act) {
         let names = [act.lock, other].map(lock_key);
         let all = client.all(names.iter().map(LockKey::as_str));
-        let all = all.ttl(act.ttl).renew(act.renew).option("fair", act.fair);
+        let all = all.ttl(act.ttl).renew(act.renew);
+        let all = if act.fair { all } else { all.option("fair", false) };
         let asking = Asking::begin(self, act);
         let also = self.checker.asks(self.number, other, false);
         let asked = async {

@@ -1,11 +1,13 @@
 //! Plans drawn from seeds: one family of worlds after the other, everything else by the dice.
 
+mod nodes;
+
 use std::time::Duration;
 
 use fencelock::port::{Kind, Mode};
 use fencelock::runtime::sim::Dice;
 
-use super::plan::{Act, Cancel, Doing, End, Family, Fault, How, Loss, Machine, Plan, Task};
+use super::plan::{Act, Cancel, Doing, End, Family, Fault, How, Loss, Machine, Node, Plan, Task};
 use super::weather::Weather;
 
 const MILLISECOND: Duration = Duration::from_millis(1);
@@ -51,30 +53,43 @@ impl Plan {
                 acts: (0..dice.between(1, 4)).map(|_| scale.act(dice)).collect(),
             })
             .collect();
-        shapes(&mut tasks, scale.locks, seed);
+        shapes(&mut tasks, family, scale.locks, seed);
         let heals = scale.unit * dice.between(3, 12) as u32 + MILLISECOND * 20;
+        let tasks: Vec<Task> = tasks;
+        let leases = tasks.iter().flat_map(|task| &task.acts).map(Act::longest_lease);
+        let max_ttl = leases.max().unwrap_or(scale.unit);
+        let nodes = if family.votes() {
+            let skew = (max_ttl.as_micros() as u64 / 4).min(2_000_000);
+            (0..dice.pick(&[3, 3, 5])).map(|_| Node::draw(dice, server_drift, skew)).collect()
+        } else {
+            Vec::new()
+        };
         let mut faults = scale.faults(dice, clients.len(), heals);
+        let (more, heals) = scale.node_faults(dice, &nodes, clients.len(), max_ttl, heals);
+        faults.extend(more);
         faults.sort_by_key(|(at, _)| *at);
         let server_drift = if dice.chance(500) { server_drift } else { -server_drift };
         let weather = scale.weather(dice);
-        Self { seed, family, weather, server_drift, clients, tasks, faults, heals }
+        Self { seed, family, weather, server_drift, nodes, max_ttl, clients, tasks, faults, heals }
     }
 }
 
 /// What the locks of a world are used as, and how every act holds its own. By dice of their own: a world of mutexes is
 /// the one its seed has always been.
-fn shapes(tasks: &mut [Task], locks: u64, seed: u64) {
+fn shapes(tasks: &mut [Task], family: Family, locks: u64, seed: u64) {
     let dice = &mut Dice::new(seed ^ 0x6b69_6e64).fork();
     if dice.chance(400) {
         return;
     }
     let kinds = [Kind::Mutex, Kind::ReadWrite, Kind::ReadWrite, Kind::Semaphore];
-    let shape = |dice: &mut Dice| (dice.pick(&kinds), dice.between(1, 3) as u32);
+    // A quorum has no permits.
+    let kinds = if family.votes() { &kinds[..3] } else { &kinds[..] };
+    let shape = |dice: &mut Dice| (dice.pick(kinds), dice.between(1, 3) as u32);
     let shapes: Vec<_> = (0..locks).map(|_| shape(dice)).collect();
     for act in tasks.iter_mut().flat_map(|task| &mut task.acts) {
         let (kind, limit) = shapes[act.lock];
         // Somebody takes the name for something else.
-        let kind = if dice.chance(20) { dice.pick(&kinds) } else { kind };
+        let kind = if dice.chance(20) { dice.pick(kinds) } else { kind };
         act.limit = limit;
         act.mode = match kind {
             Kind::Mutex => Mode::Exclusive,
@@ -116,13 +131,14 @@ impl Scale {
             Family::Tiny => dice.pick(&[10, 12, 20]),
             Family::Hiccup => dice.pick(&[300, 1000, 3000, 9000]),
             Family::Deaf => dice.pick(&[100, 1000, 3000, 8000]),
+            _ if family.votes() => dice.pick(&[50, 100, 300, 1000]),
             _ => dice.pick(&[50, 50, 100, 300, 1000, 3000, 10_000]),
         };
         let unit = MILLISECOND * unit;
         let delay = match family {
             Family::Slow => unit * dice.between(10, 60) as u32 / 100,
-            Family::Lossy | Family::Storm => unit / dice.pick(&[5, 20, 100]),
-            Family::Calm => unit / dice.pick(&[50, 200, 1000]),
+            Family::Lossy | Family::Storm | Family::Votes => unit / dice.pick(&[5, 20, 100]),
+            Family::Calm | Family::Quorum => unit / dice.pick(&[50, 200, 1000]),
             Family::Local => unit / dice.pick(&[50, 1000, 100_000]),
             _ => unit / dice.pick(&[30, 100, 1000]),
         };
@@ -138,7 +154,7 @@ impl Scale {
         let drift = dice.below(2 * drift + 1) as i32 - drift as i32;
         let timeout = match self.family {
             Family::Hiccup => self.unit / 12,
-            Family::Calm | Family::Deaf | Family::Local => Duration::from_secs(5),
+            Family::Calm | Family::Deaf | Family::Local | Family::Quorum => Duration::from_secs(5),
             _ => self.unit * dice.pick(&[1, 2, 6, 20]) / 6,
         };
         let timeout = timeout.max(self.delay * 3).max(MILLISECOND * 10).min(Duration::from_secs(6));
@@ -154,7 +170,7 @@ impl Scale {
         };
         match self.family {
             Family::Deaf => deaf(&mut weather, dice),
-            Family::Lossy | Family::Storm => {
+            Family::Lossy | Family::Storm | Family::Votes => {
                 deaf(&mut weather, dice);
                 weather.lost = dice.pick(&[10, 50, 200]);
                 weather.late = (dice.pick(&[0, 50, 150]), self.unit * dice.between(1, 4) as u32);
@@ -184,7 +200,8 @@ impl Scale {
     }
 
     fn act(&self, dice: &mut Dice) -> Act {
-        let calm = matches!(self.family, Family::Calm | Family::Deaf | Family::Local);
+        let calm =
+            matches!(self.family, Family::Calm | Family::Deaf | Family::Local | Family::Quorum);
         let renew = dice.chance(800);
         let ttl = if dice.chance(800) { self.unit } else { self.part(dice.between(50, 300)) };
         let ttl = ttl.max(MILLISECOND * 10);
@@ -224,7 +241,8 @@ impl Scale {
             return vec![Doing::Write(ttl * dice.below(30) as u32 / 100)];
         }
         let doings = dice.pick(&[1, 1, 1, 2, 3]);
-        let calm = matches!(self.family, Family::Calm | Family::Deaf | Family::Local);
+        let calm =
+            matches!(self.family, Family::Calm | Family::Deaf | Family::Local | Family::Quorum);
         let doing = |dice: &mut Dice| match dice.below(12) {
             0 if !calm => Doing::Freeze(self.part(dice.below(200))),
             1 => Doing::Extend(self.part(dice.between(30, 400)).max(MILLISECOND * 10)),

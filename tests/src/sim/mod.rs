@@ -12,5 +12,6 @@ pub mod network_store;
 pub mod plan;
 pub mod server;
 pub mod shrink;
+pub mod stores;
 pub mod weather;
 pub mod world;

@@ -18,6 +18,10 @@ pub struct Plan {
     pub weather: Weather,
     /// What the store's clock gains, in parts per million.
     pub server_drift: i32,
+    /// The nodes of a quorum; none where there is one store.
+    pub nodes: Vec<Node>,
+    /// The longest lease on a quorum, and how long a node that was started does not vote.
+    pub max_ttl: Duration,
     /// The clients, each on a machine of its own.
     pub clients: Vec<Machine>,
     /// What they do.
@@ -65,11 +69,19 @@ pub enum Family {
     Jumped,
     /// The key is deleted by a stranger.
     Deleted,
+    /// A quorum; nothing fails.
+    Quorum,
+    /// A quorum of which a minority fails.
+    Minority,
+    /// A quorum whose nodes lose their data.
+    Amnesia,
+    /// A quorum on a network that loses and delays messages.
+    Votes,
 }
 
 impl Family {
     /// All of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 21] = [
         Self::Calm,
         Self::Deaf,
         Self::Slow,
@@ -87,7 +99,25 @@ impl Family {
         Self::Restored,
         Self::Jumped,
         Self::Deleted,
+        Self::Quorum,
+        Self::Minority,
+        Self::Amnesia,
+        Self::Votes,
     ];
+
+    /// Whether its store is a quorum.
+    pub fn votes(self) -> bool {
+        matches!(self, Self::Quorum | Self::Minority | Self::Amnesia | Self::Votes)
+    }
+}
+
+/// One node of a quorum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// What its clock gains, in parts per million.
+    pub drift: i32,
+    /// How far its clock is from the others', in microseconds.
+    pub skew: i64,
 }
 
 /// One client.
@@ -218,6 +248,12 @@ pub enum Fault {
     Jump(i64),
     /// A stranger deletes the key of this lock.
     Delete(usize),
+    /// A node of the quorum restarts and is away for a while.
+    NodeRestart(usize, Duration, Loss),
+    /// A node stands still for a while.
+    NodeStall(usize, Duration),
+    /// A node and a client are cut off from each other for a while.
+    NodeCut(usize, usize, Duration),
 }
 
 /// What a store loses in a restart.
@@ -239,7 +275,7 @@ impl Plan {
 
     /// Whether nothing at all fails, so that no lock may be lost.
     pub fn calm(&self) -> bool {
-        matches!(self.family, Family::Calm | Family::Deaf | Family::Local)
+        matches!(self.family, Family::Calm | Family::Deaf | Family::Local | Family::Quorum)
     }
 
     /// Whether even tokens may fall: the store's clock steps back after it lost data, or after a leap ahead has ended the

@@ -60,6 +60,8 @@ pub struct Server {
     node: Arc<SimNode>,
     world: Arc<SimNode>,
     records: BTreeMap<LockKey, Record>,
+    /// Since when it has kept its data.
+    born: u64,
     snapshot: BTreeMap<LockKey, Record>,
     cells: Shelf,
     clients: BTreeMap<OwnerId, Arc<str>>,
@@ -78,6 +80,7 @@ impl Server {
             node,
             world,
             records: BTreeMap::new(),
+            born: 0,
             snapshot: BTreeMap::new(),
             cells: Shelf::default(),
             clients: BTreeMap::new(),
@@ -97,7 +100,7 @@ impl Server {
     ) -> Carried {
         let now = self.node.wall();
         self.records.retain(|_, record| record.forget_after() > now);
-        let mut scene = Scene { now, channel, reachable, notices: Vec::new() };
+        let mut scene = Scene { now, born: self.born, channel, reachable, notices: Vec::new() };
         let at = self.world.now().since(Instant::default());
         let mut answers = Vec::with_capacity(batch.len());
         if all {
@@ -131,6 +134,11 @@ impl Server {
         }
         self.steps += batch.len() as u64;
         (answers, scene.notices)
+    }
+
+    /// It has been started once more: what it knows may be older than what it knew.
+    pub fn start_anew(&mut self) {
+        self.born = self.node.wall();
     }
 
     /// Remembers the present data for [`Server::restore`].

@@ -1,5 +1,7 @@
 //! One world, run from its plan to its end.
 
+mod outage;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -11,8 +13,9 @@ use fencelock::{Client, Gate, Token};
 use super::actor::{Place, freeze};
 use super::checker::{Checker, Figures, Rule, Violation, lock_key};
 use super::network::Network;
-use super::plan::{Fault, Loss, Plan};
+use super::plan::{Fault, Plan};
 use super::server::{Change, Server};
+use super::stores::Stores;
 
 /// How a world ended.
 #[derive(Clone, Debug)]
@@ -33,7 +36,7 @@ const HEALED: Duration = Duration::from_millis(1);
 struct World {
     sim: Sim,
     plan: Plan,
-    network: Network,
+    stores: Stores,
     checker: Arc<Checker>,
     nodes: Vec<(Arc<SimNode>, Arc<str>)>,
     clients: Vec<Option<Client>>,
@@ -50,20 +53,23 @@ pub fn run(plan: &Plan, traced: bool) -> Ending {
         let rule = if matches!(stuck, Stuck::Busy { .. }) { Rule::BusyLoop } else { Rule::Stuck };
         world.checker.violated(rule, stuck.to_string());
     }
-    let World { sim, checker, network, clients, .. } = world;
+    let World { sim, checker, stores, clients, .. } = world;
     drop(clients);
     // What the store did belongs to the trace as much as the order in which it came about.
-    network.store(|store| {
-        for fact in store.facts() {
-            let token = match fact.change {
-                Change::Granted { token, .. } => token.get(),
-                _ => 0,
-            };
-            sim.record(fact.at.as_nanos() as u64 ^ token);
-        }
-    });
+    for network in stores.all() {
+        network.store(|store| {
+            for fact in store.facts() {
+                let token = match fact.change {
+                    Change::Granted { token, .. } => token.get(),
+                    _ => 0,
+                };
+                sim.record(fact.at.as_nanos() as u64 ^ token);
+            }
+        });
+    }
     let (figures, violations, mut history) = checker.close();
-    history.extend(network.store(Server::take_log));
+    let logs = stores.all().iter().map(|network| network.store(Server::take_log));
+    history.extend(logs.flatten());
     history.sort_by_key(|(at, _)| *at);
     Ending { figures, violations, history, trace: sim.trace() }
 }
@@ -71,10 +77,18 @@ pub fn run(plan: &Plan, traced: bool) -> Ending {
 impl World {
     fn build(plan: &Plan, traced: bool) -> Self {
         let sim = Sim::new(plan.seed);
-        let server = sim.node(plan.server_drift);
-        let network = Network::new(sim.world(), &server, plan.weather.clone(), sim.dice());
+        let network = |drift: i32, skew: i64| {
+            let server = sim.node(drift);
+            server.set_wall(skew);
+            Network::new(sim.world(), &server, plan.weather.clone(), sim.dice())
+        };
+        let networks = match &plan.nodes[..] {
+            [] => vec![network(plan.server_drift, 0)],
+            nodes => nodes.iter().map(|node| network(node.drift, node.skew)).collect(),
+        };
+        let stores = Stores::new(networks);
         if traced {
-            network.store(Server::keep_log);
+            stores.all().iter().for_each(|network| network.store(Server::keep_log));
         }
         let nodes: Vec<(Arc<SimNode>, Arc<str>)> = plan
             .clients
@@ -82,13 +96,13 @@ impl World {
             .enumerate()
             .map(|(number, machine)| (sim.node(machine.drift), format!("client-{number}").into()))
             .collect();
-        let checker = Checker::new(plan, sim.world(), &network, &nodes, traced);
+        let checker = Checker::new(plan, sim.world(), &stores, &nodes, traced);
         let shortest = plan.tasks.iter().flat_map(|task| &task.acts).map(|act| act.ttl).min();
         let period = shortest.unwrap_or_default() / 4;
         let period = period.clamp(Duration::from_millis(7), Duration::from_millis(200));
         let running = Arc::new(AtomicUsize::new(0));
         let clients = Vec::new();
-        Self { sim, plan: plan.clone(), network, checker, nodes, clients, running, period }
+        Self { sim, plan: plan.clone(), stores, checker, nodes, clients, running, period }
     }
 
     fn live(&mut self) -> Result<(), Stuck> {
@@ -107,10 +121,10 @@ impl World {
 
     fn connect(&mut self) -> Result<(), Stuck> {
         // Weather begins when everybody is connected.
-        self.network.calm_down(HEALED);
+        self.all(|network| network.calm_down(HEALED));
         for (number, (node, channel)) in self.nodes.iter().enumerate() {
             let timeout = self.plan.clients[number].timeout;
-            let store = self.network.connect(node, channel, timeout);
+            let store = self.stores.connect(node, channel, timeout, &self.plan);
             let checker = Arc::downgrade(&self.checker);
             let builder = Client::builder()
                 .runtime(node.clone())
@@ -123,8 +137,12 @@ impl World {
             let client = self.sim.block_on(builder.store(store))?;
             self.clients.push(Some(client.expect("a healthy store can be connected to")));
         }
-        self.network.set_weather(self.plan.weather.clone());
+        self.all(|network| network.set_weather(self.plan.weather.clone()));
         Ok(())
+    }
+
+    fn all(&self, act: impl Fn(&Network)) {
+        self.stores.all().iter().for_each(act);
     }
 
     fn employ(&self) {
@@ -183,7 +201,7 @@ impl World {
                 let (node, channel) = &self.nodes[client];
                 checker.crashed(client);
                 node.crash();
-                self.network.abandon(channel);
+                self.all(|network| network.abandon(channel));
             }
             Fault::Close(number) => {
                 checker.closed(number);
@@ -192,43 +210,40 @@ impl World {
             }
             Fault::Cut(client, time) => {
                 checker.disturb(client, now + time, false);
-                self.network.cut(&self.nodes[client].1);
-                let (network, channel) = (self.network.clone(), self.nodes[client].1.clone());
-                self.after(time, move || network.heal(&channel));
+                let channel = self.nodes[client].1.clone();
+                self.all(|network| network.cut(&channel));
+                let stores = self.stores.clone();
+                self.after(time, move || {
+                    stores.all().iter().for_each(|network| network.heal(&channel));
+                });
             }
             Fault::Lose(client) => {
                 // Whatever it asks next, some time from now.
                 checker.disturb(client, self.plan.heals, true);
-                self.network.lose_one(&self.nodes[client].1);
+                self.all(|network| network.lose_one(&self.nodes[client].1));
             }
             Fault::Restart(time, loss) => {
                 checker.disturb_all(now + time + self.aftermath(fault));
-                self.network.take_down();
-                let network = self.network.clone();
-                self.after(time, move || {
-                    match loss {
-                        Loss::Nothing => {}
-                        Loss::Everything => network.store(Server::wipe),
-                        Loss::SinceSnapshot => network.store(Server::restore),
-                    }
-                    network.bring_up();
-                });
+                self.restart(self.stores.first(), time, loss);
             }
             Fault::Stall(time) => {
                 checker.disturb_all(now + time);
-                let server = self.network.server();
+                let server = self.stores.first().server();
                 server.pause();
                 self.after(time, move || server.resume());
             }
-            Fault::Snapshot => self.network.store(Server::snapshot),
+            Fault::Snapshot => self.stores.first().store(Server::snapshot),
             Fault::Jump(by) => {
                 let back = Duration::from_micros(by.min(0).unsigned_abs());
                 checker.disturb_all(now + back + self.aftermath(fault));
-                self.network.server().set_wall(by);
+                self.stores.first().server().set_wall(by);
             }
             Fault::Delete(lock) => {
                 checker.deleted(lock);
-                self.network.store(|store| store.delete_hold(&lock_key(lock)));
+                self.stores.first().store(|store| store.delete_hold(&lock_key(lock)));
+            }
+            Fault::NodeRestart(..) | Fault::NodeStall(..) | Fault::NodeCut(..) => {
+                self.inflict_on_node(fault);
             }
         }
     }
@@ -251,7 +266,7 @@ impl World {
     /// From now on nothing new goes wrong. What was cut off or stands still comes back by itself.
     fn heal(&self) {
         self.checker.tell(|| "--- everything heals".to_owned());
-        self.network.calm_down(HEALED);
+        self.all(|network| network.calm_down(HEALED));
         self.checker.healed(HEALED * 2);
         if !self.plan.calm() {
             // What is late may still arrive; a request that arrives twice may queue for nobody, and be granted.
@@ -326,12 +341,15 @@ impl World {
             let owner = OwnerId::draw(&**self.sim.world());
             let (kind, action) = (Kind::Mutex, Action::Take(take));
             let step = Step { lock: lock_key(lock), owner, kind, action };
-            let (answers, _) =
-                self.network.store(|store| store.carry_out(&stranger, &[step], false, &|_| false));
-            if !matches!(answers[..], [Ok(fencelock::port::Outcome::Granted { .. })]) {
-                let detail = format!("lock {lock} cannot be had in the end: {answers:?}");
-                self.checker.violated(Rule::Stuck, detail);
-            }
+            self.all(|network| {
+                let step = [step.clone()];
+                let (answers, _) =
+                    network.store(|store| store.carry_out(&stranger, &step, false, &|_| false));
+                if !matches!(answers[..], [Ok(fencelock::port::Outcome::Granted { .. })]) {
+                    let detail = format!("lock {lock} cannot be had in the end: {answers:?}");
+                    self.checker.violated(Rule::Stuck, detail);
+                }
+            });
         }
     }
 }

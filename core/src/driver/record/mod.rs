@@ -6,6 +6,7 @@
 mod change;
 mod holder;
 mod step;
+mod watch;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::holder::{Holder, Ticket};
 use self::holder::{admits, left};
+pub use self::watch::Watcher;
 use crate::fence::Token;
 use crate::port::limits::{
     COUNTER_TTLS, GRANT_TTL, OPEN_FOR, PASSES, TICKET_LIFE, UNREACHABLE_AFTER,
@@ -38,12 +40,17 @@ pub struct Record {
     pub tombstones: BTreeMap<OwnerId, u64>,
     /// Since when the lock is open to whoever comes first.
     pub open_since: Option<u64>,
+    /// Who is told when it is given back: attempts on a quorum, in order of arrival.
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
+    pub watchers: VecDeque<Watcher>,
 }
 
 /// What a step sees of the world, and what it wants to have said there.
 pub struct Scene<'a> {
     /// The store's clock.
     pub now: u64,
+    /// Since when the store has kept its data; 0 for one that loses it only with its users.
+    pub born: u64,
     /// Where the client that asks listens.
     pub channel: &'a Arc<str>,
     /// Whether anybody listens on a channel. A store that cannot tell says yes.
@@ -69,6 +76,11 @@ impl Record {
     /// Carries one step out.
     pub fn apply(&mut self, step: &Step, scene: &mut Scene<'_>) -> Outcome {
         let owner = step.owner;
+        if let Action::Vote(vote) = &step.action
+            && let Some(left) = vote.recovery(scene)
+        {
+            return Outcome::Recovering { left };
+        }
         if step.action != Action::Read {
             self.expire(scene.now);
             if step.kind != self.kind {
@@ -82,6 +94,8 @@ impl Record {
         match &step.action {
             Action::Read => Outcome::State(self.view(scene.now)),
             Action::Take(take) => self.take(owner, take, scene),
+            Action::Vote(vote) => self.vote(owner, vote, scene),
+            Action::Watch { mode, info } => self.watch(owner, *mode, info, scene),
             Action::Refresh { ttl } => self.refresh(owner, micros(*ttl), scene),
             Action::Renew { ttl } => {
                 self.settle_unless_mutant(owner, scene);
@@ -124,7 +138,8 @@ impl Record {
         let held = self.holders.iter().map(|holder| holder.ends).max();
         let queued = self.tickets.iter().map(|ticket| ticket.refreshed + micros(TICKET_LIFE)).max();
         let buried = self.tombstones.values().copied().max();
-        [held, queued, buried].into_iter().flatten().fold(self.counter_until, u64::max)
+        let told = self.watchers.iter().map(|watcher| watcher.refreshed + micros(TICKET_LIFE));
+        [held, queued, buried, told.max()].into_iter().flatten().fold(self.counter_until, u64::max)
     }
 
     /// The holder of a mutex; of other kinds, whoever was granted first.
@@ -139,7 +154,7 @@ impl Record {
     /// A step that comes for another kind of lock finds nothing of its own.
     fn of_another_kind(&mut self, step: &Step, now: u64) -> Outcome {
         match &step.action {
-            Action::Take(_) if !self.tombstones.contains_key(&step.owner) => {
+            Action::Take(_) | Action::Vote(_) if !self.tombstones.contains_key(&step.owner) => {
                 Outcome::Conflict { kind: self.kind }
             }
             Action::Leave { tombstone: Some(life) } => {
@@ -270,7 +285,9 @@ impl Record {
         let mut holders: Vec<_> = holders.map(|holder| holder.view(now)).collect();
         holders.sort_by_key(|holder| holder.token);
         let live = self.tickets.iter().filter(|ticket| ticket.live(now));
-        let waiters: Vec<_> = live.map(|ticket| ticket.view(now)).collect();
+        let mut waiters: Vec<_> = live.map(|ticket| ticket.view(now)).collect();
+        let watchers = self.watchers.iter().filter(|watcher| watcher.live(now));
+        waiters.extend(watchers.map(|watcher| watcher.view(now)));
         let idle = holders.is_empty() && waiters.is_empty();
         State {
             kind: if idle { Kind::Mutex } else { self.kind },

@@ -124,6 +124,9 @@ impl Record {
         if !mutant!(FreeDoesNotSettle) {
             self.settle(owner, scene);
         }
+        if mine {
+            self.call(scene);
+        }
         if mine { Outcome::Freed } else { Outcome::Gone }
     }
 
@@ -155,6 +158,10 @@ impl Record {
             self.tombstones.insert(owner, scene.now + micros(life));
         }
         self.settle_unless_mutant(owner, scene);
+        self.watchers.retain(|watcher| watcher.owner != owner);
+        if found {
+            self.call(scene);
+        }
         if found { Outcome::Freed } else { Outcome::Gone }
     }
 }

@@ -23,6 +23,10 @@
 //! | `h<owner>` | packed: its token, since when, the number of its newest change of mode, what it says of itself |
 //! | `g` | where the client of an upgrade under way listens |
 //!
+//! On a node of a quorum there are also the field `v` (who is told when the lock is given back, packed: owner id, mode,
+//! channel, since, refreshed, info) and one key for all locks, the birth mark `fencelock:born`: the run of the server, and
+//! since when it has kept its data. A Vote costs a Take and a GET.
+//!
 //! A string under `K` that is neither is a foreign holder. No string under `K` is a free lock, whatever took it away.
 //!
 //! What a script costs, in commands as the server counts them (`INFO commandstats`), the call itself included:
@@ -44,6 +48,7 @@
 //! and renewed, but neither taken nor queued for.
 
 mod address;
+mod birth;
 mod cell;
 mod cluster;
 mod fault;
@@ -92,7 +97,7 @@ pub struct RedisStore {
 
 enum Servers {
     /// One at a time, wherever it is.
-    One(Node),
+    One(Arc<Node>),
     Cluster(Arc<Cluster>),
 }
 
@@ -124,9 +129,18 @@ impl RedisStore {
         let servers = if let Topology::Cluster(_) = address.topology {
             Servers::Cluster(Cluster::connect(address, options, channel, runtime).await?)
         } else {
-            Servers::One(Node::new(Link::connect(address, options, channel, runtime).await?))
+            let link = Link::connect(address, options, channel, runtime).await?;
+            Servers::One(Arc::new(Node::new(link)))
         };
         Ok(Self { servers, acks: options.acks })
+    }
+
+    /// The run of the server, no two of which have the same. Before it votes it has to know that, and since when.
+    pub(crate) async fn run_id(&self) -> Result<String> {
+        match &self.servers {
+            Servers::One(node) => node.run_id().await,
+            Servers::Cluster(_) => Err(Error::internal("a node of a quorum is one server")),
+        }
     }
 
     /// The key of the record that lies beside a lock, for people who look with their own tools.
@@ -187,7 +201,7 @@ impl LeaseStore for RedisStore {
 
     async fn listen(&self, sink: NoticeSink) -> Result<()> {
         match &self.servers {
-            Servers::One(node) => node.link.listen(sink).await,
+            Servers::One(node) => node.listen(sink).await,
             Servers::Cluster(cluster) => cluster.listen(sink).await,
         }
     }

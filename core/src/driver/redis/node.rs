@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use redis::{Cmd, Pipeline, Value};
 
+use super::birth::{self, Birth};
 use super::cell::CellCall;
 use super::fault;
 use super::link::{Link, Live};
 use super::place;
-use super::request::{Request, is_unknown_script};
+use super::request::{self, Request, is_unknown_script};
 use super::script::{Script, Texts};
 use crate::error::{Error, Result};
-use crate::port::{Action, Answer, Failure, LockKey, Outcome, Step};
+use crate::port::{Action, Answer, Failure, LockKey, Notice, NoticeSink, Outcome, Step};
 
 /// How many keys one `SCAN` looks at.
 const SCAN_COUNT: u32 = 1000;
@@ -20,6 +21,7 @@ const SCAN_COUNT: u32 = 1000;
 /// A server that carries steps out.
 pub(super) struct Node {
     pub(super) link: Arc<Link>,
+    birth: Birth,
     #[cfg(feature = "sim")]
     stopped: crate::runtime::sync::Mutex<Option<Arc<Texts>>>,
 }
@@ -43,6 +45,7 @@ impl Node {
     pub(super) fn new(link: Arc<Link>) -> Self {
         Self {
             link,
+            birth: Birth::default(),
             #[cfg(feature = "sim")]
             stopped: crate::runtime::sync::Mutex::default(),
         }
@@ -181,6 +184,12 @@ impl Node {
                 Ok(live) => live,
                 Err(error) => return fail(batch, &Failure::refused(error)),
             };
+            // Before a server is asked for a vote, it says since when it has kept its data.
+            if self.birth.is_due(batch, &live)
+                && let Err(error) = self.see_to_birth(&live).await
+            {
+                return fail(batch, &Failure::refused(error));
+            }
             match self.exchange(&live, plan, false).await {
                 Ok(replies) => break (live, replies),
                 Err(_) if mutant!(SentAgainAfterUnknown) => {}
@@ -191,12 +200,50 @@ impl Node {
         for (request, reply) in plan.iter().zip(values) {
             self.take_in(request, reply, &lack, &mut answers);
         }
+        for (step, answer) in batch.iter().zip(&mut answers) {
+            if let (Action::Vote(vote), Ok(request::UNBORN)) = (&step.action, &*answer) {
+                self.birth.gone();
+                *answer = Ok(Outcome::Recovering { left: vote.aged });
+            }
+        }
         let demoted =
             |answer: &Answer| answer.as_ref().is_err_and(|lack| fault::is_demotion(&lack.error));
         if answers.iter().any(demoted) {
             self.link.demote(&live);
         }
         answers
+    }
+
+    /// The run of the server; it has noted since when it keeps its data.
+    pub(super) async fn run_id(&self) -> Result<String> {
+        let live = self.link.live().await?;
+        self.see_to_birth(&live).await
+    }
+
+    /// Delivers notices from now on. A node of a quorum that comes back is met at once, not when its vote is wanted.
+    pub(super) async fn listen(self: &Arc<Self>, sink: NoticeSink) -> Result<()> {
+        let node = Arc::downgrade(self);
+        let told = move |notice| {
+            if let (Notice::Gap, Some(node)) = (&notice, node.upgrade())
+                && node.birth.votes()
+            {
+                let runtime = node.link.runtime.clone();
+                // If it fails, the next vote makes up for it.
+                runtime.spawn(Box::pin(async move { drop(node.run_id().await) }));
+            }
+            sink(notice);
+        };
+        self.link.listen(Arc::new(told)).await
+    }
+
+    async fn see_to_birth(&self, live: &Arc<Live>) -> Result<String> {
+        let command = self.with_text(birth::SCRIPT, birth::command);
+        let reply = self.send(live, vec![command]).await?.pop().unwrap_or_default();
+        let refused = |error| fault::unreachable(&self.link.address, &error);
+        let run = redis::from_redis_value(reply.extract_error().map_err(refused)?)
+            .map_err(|error| fault::unanswered(&self.link.address, &error.to_string()))?;
+        self.birth.done(live);
+        Ok(run)
     }
 
     /// What a reply says of the request's steps.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use redis::{Cmd, Value};
 
 use super::address::Address;
+use super::birth;
 use super::fault;
 use super::neighbour;
 use super::place::record_key;
@@ -13,13 +14,17 @@ use super::script::{Call, Script, code, word};
 use crate::error::Error;
 use crate::fence::Token;
 use crate::port::{
-    Action, Answer, Failure, HolderView, Kind, LockKey, Outcome, State, Step, Take, WaiterView,
+    Action, Answer, Failure, HolderView, Kind, LockKey, Outcome, State, Step, Take, Vote,
+    WaiterView,
 };
 
 /// The most locks one script tends to, so that no script keeps the server for long.
 const GROUP: usize = 600;
 /// Words of a reply for each lock of a group.
 const WORDS: usize = 5;
+
+/// The answer of a node whose birth mark is gone: how long it will not vote is not known yet.
+pub(super) const UNBORN: Outcome = Outcome::Recovering { left: Duration::ZERO };
 
 /// One script call: a single step, or a run of renewals and refreshes.
 #[derive(Clone, Copy, Debug)]
@@ -62,9 +67,13 @@ impl<'a> Request<'a> {
         let count = self.steps.len();
         let mut command = Cmd::with_capacity(3 + 10 * count, script.len() + 512 * count);
         let locks = if self.script.0 == Call::Pass { &self.steps[1..] } else { self.steps };
-        command.arg(verb).arg(script).arg(2 * locks.len());
+        let votes = self.script.0 == Call::Vote;
+        command.arg(verb).arg(script).arg(2 * locks.len() + usize::from(votes));
         for Step { lock, .. } in locks {
             command.arg(lock.as_str()).arg(record_key(lock.as_str()));
+        }
+        if votes {
+            command.arg(birth::MARK);
         }
         // Of a Pass the Take's come first: they are read where a Take reads them.
         for step in locks.iter().chain(&self.steps[..count - locks.len()]) {
@@ -121,9 +130,11 @@ impl Request<'_> {
     fn brief(&self, number: i64) -> Answer {
         let step = &self.steps[self.steps.len() - 1];
         let outcome = match &step.action {
-            Action::Take(take) if number > word::LAST => u64::try_from(number)
-                .ok()
-                .map(|token| Outcome::Granted { token: Token::new(token), left: take.ttl }),
+            Action::Take(take) | Action::Vote(Vote { take, .. }) if number > word::LAST => {
+                u64::try_from(number)
+                    .ok()
+                    .map(|token| Outcome::Granted { token: Token::new(token), left: take.ttl })
+            }
             _ => outcome(&[Value::Int(number)]),
         };
         outcome.ok_or_else(|| garbled(&step.lock))
@@ -138,6 +149,8 @@ pub(super) fn is_unknown_script(reply: &Value) -> bool {
 fn script_of(step: &Step) -> Script {
     let call = match step.action {
         Action::Take(_) => Call::Take,
+        Action::Vote(_) => Call::Vote,
+        Action::Watch { .. } => Call::Watch,
         Action::Free { .. } => Call::Free,
         Action::Leave { .. } => Call::Leave,
         Action::Refresh { .. } | Action::Renew { .. } => Call::Tend,
@@ -152,13 +165,14 @@ fn write_arguments(command: &mut Cmd, step: &Step, channel: &str) {
         command.arg(step.owner.encode(&mut [0; 32]));
     }
     match &step.action {
-        Action::Take(take) => {
-            command.arg(millis(take.ttl)).arg(&numbers(take)[..]).arg(channel).arg(&*take.info);
-            if step.kind != Kind::Mutex {
-                command.arg(code::of_mode(take.mode)).arg(take.limit);
-            }
-            &mut *command
+        Action::Take(take) => write_take(command, step.kind, take, channel),
+        Action::Vote(vote) => {
+            let take = Take { wait: false, ..vote.take.clone() };
+            write_take(command, step.kind, &take, channel);
+            let aged = u64::try_from(vote.aged.as_micros()).unwrap_or(u64::MAX >> 11);
+            command.arg(aged).arg(u8::from(vote.again))
         }
+        Action::Watch { mode, info } => command.arg(code::of_mode(*mode)).arg(channel).arg(&**info),
         Action::Refresh { ttl } => command.arg(millis(*ttl)).arg(1),
         Action::Renew { ttl } => command.arg(millis(*ttl)).arg(0),
         Action::Change { turn, mode, ttl } => {
@@ -169,13 +183,21 @@ fn write_arguments(command: &mut Cmd, step: &Step, channel: &str) {
             let life = tombstone.unwrap_or_default().as_micros();
             command.arg(u64::try_from(life).unwrap_or(u64::MAX >> 11))
         }
-        Action::Read => &mut *command,
+        Action::Read => command,
     };
     if matches!(step.action, Action::Free { .. } | Action::Leave { .. })
         && let Some(wake) = neighbour::wake(&step.lock)
     {
         command.arg(wake.list).arg(wake.channel);
     }
+}
+
+fn write_take<'a>(command: &'a mut Cmd, kind: Kind, take: &Take, channel: &str) -> &'a mut Cmd {
+    command.arg(millis(take.ttl)).arg(&numbers(take)[..]).arg(channel).arg(&*take.info);
+    if kind != Kind::Mutex {
+        command.arg(code::of_mode(take.mode)).arg(take.limit);
+    }
+    command
 }
 
 /// Whether a Take waits, how many tokens it draws, and its floor, as a script unpacks them: `<Bdd`. Reading numbers from
@@ -220,6 +242,8 @@ fn outcome(words: &[Value]) -> Option<Outcome> {
             foreign: number(foreign)? == 1,
         },
         (word::CONFLICT, [kind, ..]) => Outcome::Conflict { kind: code::kind(number(kind)?)? },
+        (word::UNBORN, _) => UNBORN,
+        (word::RECOVERING, [left]) => Outcome::Recovering { left: lease(number(left)?)? },
         (word::HELD, [ttl, ..]) => Outcome::Held { left: lease(number(ttl)?) },
         (word::FREED, _) => Outcome::Freed,
         (word::GONE, _) => Outcome::Gone,

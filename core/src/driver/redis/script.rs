@@ -15,6 +15,12 @@ use crate::port::{Kind, Mode, limits};
 pub(super) enum Call {
     /// Take.
     Take,
+    /// Vote.
+    Vote,
+    /// Watch.
+    Watch,
+    /// The birth mark.
+    Birth,
     /// Free.
     Free,
     /// A Free and the Take of the same mutex behind it, as one.
@@ -43,7 +49,7 @@ pub(super) struct Script(pub(super) Call, pub(super) Kind);
 pub(super) const LOOK_CELL: Script = Script(Call::LookCell, Kind::Mutex);
 pub(super) const SWAP: Script = Script(Call::Swap, Kind::Mutex);
 
-const ALL: [Script; 18] = [
+const ALL: [Script; 23] = [
     Script(Call::Take, Kind::Mutex),
     Script(Call::Free, Kind::Mutex),
     Script(Call::Pass, Kind::Mutex),
@@ -51,6 +57,11 @@ const ALL: [Script; 18] = [
     Script(Call::Leave, Kind::Mutex),
     Script(Call::Tend, Kind::Mutex),
     Script(Call::Look, Kind::Mutex),
+    Script(Call::Vote, Kind::Mutex),
+    Script(Call::Watch, Kind::Mutex),
+    Script(Call::Birth, Kind::Mutex),
+    Script(Call::Vote, Kind::ReadWrite),
+    Script(Call::Watch, Kind::ReadWrite),
     Script(Call::Take, Kind::ReadWrite),
     Script(Call::Free, Kind::ReadWrite),
     Script(Call::Leave, Kind::ReadWrite),
@@ -67,6 +78,7 @@ const ALL: [Script; 18] = [
 /// How the scripts that read the lock themselves begin and end.
 const CALL: &str = "local call = redis.call";
 const TAKE: &str = "return take(read(KEYS[1], KEYS[2], call('GET', KEYS[1]), me))";
+const VOTE: &str = "return vote(read(KEYS[1], KEYS[2], call('GET', KEYS[1]), me))";
 const FREEING: &str = "local me, holder = ARGV[1], call('GET', KEYS[1])";
 const FREE: &str = "
 local lock = read(KEYS[1], KEYS[2], holder, me)
@@ -90,8 +102,10 @@ pub(super) mod word {
     pub(crate) const FREED: i64 = 4;
     pub(crate) const GONE: i64 = 5;
     pub(crate) const CONFLICT: i64 = 6;
+    pub(crate) const UNBORN: i64 = 7;
+    pub(crate) const RECOVERING: i64 = 8;
     /// No word is higher; tokens are.
-    pub(crate) const LAST: i64 = CONFLICT;
+    pub(crate) const LAST: i64 = RECOVERING;
 }
 
 impl Script {
@@ -113,21 +127,30 @@ fn parts(Script(call, kind): Script, clock: &str) -> Vec<&str> {
     let (counter, plain) = (include_str!("lua/counter.lua"), include_str!("lua/plain.lua"));
     let (freeing, taking) = (include_str!("lua/freeing.lua"), include_str!("lua/taking.lua"));
     let free = include_str!("lua/free.lua");
+    let (vote, voting) = (include_str!("lua/vote.lua"), include_str!("lua/voting.lua"));
+    let watching = include_str!("lua/watching.lua");
     let (first, last): (&[&str], &[&str]) = match (call, kind) {
         (Call::Take, Kind::Mutex) => {
             (&[clock, counter, plain, include_str!("lua/take.lua")], &[taking, TAKE])
         }
         (Call::Take, _) => (&[clock, counter], &[taking, TAKE]),
-        (Call::Free, Kind::Mutex) => (&[free, clock], &[freeing, FREE]),
-        (Call::Free, _) => (&[FREEING, clock], &[freeing, FREE]),
+        (Call::Vote, Kind::Mutex) => {
+            let take = include_str!("lua/take.lua");
+            (&[clock, vote, counter, plain, take], &[watching, taking, voting, VOTE])
+        }
+        (Call::Vote, _) => (&[clock, vote, counter], &[watching, taking, voting, VOTE]),
+        (Call::Watch, _) => (&[clock], &[watching, include_str!("lua/watch.lua")]),
+        (Call::Birth, _) => return vec![CALL, clock, include_str!("lua/birth.lua")],
+        (Call::Free, Kind::Mutex) => (&[free, clock], &[watching, freeing, FREE]),
+        (Call::Free, _) => (&[FREEING, clock], &[watching, freeing, FREE]),
         (Call::Pass, _) => {
             let pass = include_str!("lua/pass.lua");
-            (&[clock, counter, plain, pass], &[freeing, taking, PASS])
+            (&[clock, counter, plain, pass], &[watching, freeing, taking, PASS])
         }
         (Call::All, _) => {
             (&[clock, include_str!("lua/several.lua")], &[taking, include_str!("lua/all.lua")])
         }
-        (Call::Leave, _) => (&[clock], &[include_str!("lua/leave.lua")]),
+        (Call::Leave, _) => (&[clock], &[watching, include_str!("lua/leave.lua")]),
         (Call::Tend, _) => (&[clock], &[include_str!("lua/tend.lua")]),
         (Call::Change, _) => (&[clock], &[include_str!("lua/change.lua")]),
         (Call::LookCell, _) => return vec![CALL, clock, include_str!("lua/look_cell.lua")],
@@ -264,6 +287,8 @@ fn constants(Script(call, kind): Script) -> Vec<(&'static str, String)> {
         ("CONFLICT", word::CONFLICT.to_string()),
         ("TOMBSTONE_LIFE", limits::TOMBSTONE_LIFE.as_millis().to_string()),
         ("TRAIL_REST", ((limits::TRAIL - 1) * MARK).to_string()),
+        ("UNBORN", word::UNBORN.to_string()),
+        ("RECOVERING", word::RECOVERING.to_string()),
     ]
 }
 

@@ -197,7 +197,7 @@ impl Database {
 
     fn apply(&self, batch: &[Step], around: &Surroundings<'_>) -> Result<Done, Fault> {
         let Surroundings { clock, channel, reachable } = *around;
-        let mut scene = Scene { now: clock(), channel, reachable, notices: Vec::new() };
+        let mut scene = Scene { now: clock(), born: 0, channel, reachable, notices: Vec::new() };
         let mut answers = Vec::with_capacity(batch.len());
         for step in batch {
             let mut record = match row::load(&self.connection, &step.lock) {
@@ -218,7 +218,7 @@ impl Database {
 
     fn apply_all<'a>(&self, batch: &'a [Step], around: &Surroundings<'_>) -> Result<Done, Fault> {
         let Surroundings { clock, channel, reachable } = *around;
-        let mut scene = Scene { now: clock(), channel, reachable, notices: Vec::new() };
+        let mut scene = Scene { now: clock(), born: 0, channel, reachable, notices: Vec::new() };
         let load =
             |step: &'a Step| Ok::<_, Fault>((step, row::load(&self.connection, &step.lock)?));
         let mut records = batch.iter().map(load).collect::<Result<Vec<_>, _>>()?;

@@ -2,6 +2,8 @@
 
 use rusqlite::types::{FromSqlResult, ValueRef};
 use rusqlite::{Connection, Row, params};
+use std::collections::VecDeque;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -84,6 +86,8 @@ fn read(row: &Row<'_>) -> Result<Record, Fault> {
             ValueRef::Null => None,
             _ => Some(number(row, 9, "open_since")?),
         },
+        // A file is no node of a quorum: it has as many copies as machines, which is one.
+        watchers: VecDeque::new(),
     })
 }
 

@@ -211,7 +211,11 @@ impl World {
             }
             Fault::Snapshot => self.network.store(Server::snapshot),
             Fault::Jump(by) => self.network.server().set_wall(by),
-            Fault::Lose(_) | Fault::Delete(_) => unreachable!("not drawn for these worlds"),
+            Fault::Lose(_)
+            | Fault::Delete(_)
+            | Fault::NodeRestart(..)
+            | Fault::NodeStall(..)
+            | Fault::NodeCut(..) => unreachable!("not drawn for these worlds"),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What the checker knows of a world.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,8 +18,10 @@ pub(super) struct Book {
     pub(super) numbers: u64,
     pub(super) clients: Vec<Watched>,
     pub(super) locks: Vec<Shared>,
-    /// Local losses told: client, lock, token.
-    pub(super) told: BTreeSet<(usize, LockKey, Token)>,
+    /// Losses told: client, lock, token.
+    pub(super) told: BTreeMap<(usize, LockKey, Token), u32>,
+    /// Guards of those who share, given out: readers that enter a quorum at once may show the same token.
+    pub(super) shared: BTreeMap<(usize, LockKey, Token), u32>,
     pub(super) facts_read: usize,
     /// Whether no message is lost or late, so that progress has bounds, and the longest way there and back.
     pub(super) prompt: bool,

@@ -17,8 +17,8 @@ use fencelock::runtime::sim::SimNode;
 use fencelock::{Claim, Event, EventKind, Token};
 
 use self::book::{Book, Live, Pending, Shared, Watched};
-use super::network::Network;
 use super::plan::{Act, Plan};
+use super::stores::Stores;
 
 pub use self::note::Note;
 pub use self::violation::{Figures, Rule, Violation};
@@ -27,7 +27,7 @@ pub use self::violation::{Figures, Rule, Violation};
 #[derive(Debug)]
 pub struct Checker {
     world: Arc<SimNode>,
-    network: Network,
+    stores: Stores,
     rules: Rules,
     book: Mutex<Book>,
 }
@@ -67,7 +67,7 @@ impl Checker {
     pub fn new(
         plan: &Plan,
         world: &Arc<SimNode>,
-        network: &Network,
+        stores: &Stores,
         nodes: &[(Arc<SimNode>, Arc<str>)],
         traced: bool,
     ) -> Arc<Self> {
@@ -112,8 +112,8 @@ impl Checker {
             history: traced.then(Vec::new),
             ..Book::default()
         };
-        let (world, network) = (Arc::clone(world), network.clone());
-        Arc::new(Self { world, network, rules, book: Mutex::new(book) })
+        let (world, stores) = (Arc::clone(world), stores.clone());
+        Arc::new(Self { world, stores, rules, book: Mutex::new(book) })
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {
@@ -169,6 +169,13 @@ impl Checker {
         let until = until + watched.timeout * 2 + Duration::from_millis(1100) + round_trip;
         watched.disturbed = watched.disturbed.max(until);
         if !healthy {
+            watched.unhealthy = watched.unhealthy.max(until);
+        }
+    }
+
+    /// A node of the quorum fails: a hold that only a bare majority granted may be lost with it, until `until`.
+    pub fn shaken(&self, until: Duration) {
+        for watched in &mut self.book().clients {
             watched.unhealthy = watched.unhealthy.max(until);
         }
     }
@@ -249,6 +256,13 @@ impl Checker {
         };
         book.live.insert(number, live);
         book.clients[client].idle[lock].0 += 1;
+        if self.stores.vote() {
+            // What the nodes grant is not yet a grant.
+            book.locks[lock].grants += 1;
+            if !mode.is_exclusive() {
+                *book.shared.entry((client, lock_key(lock), token)).or_default() += 1;
+            }
+        }
         drop(book);
         self.audit();
         let mut book = self.book();
@@ -299,7 +313,11 @@ impl Checker {
         if let Some(history) = &mut book.history {
             history.push((at, format!("client {client} is told that {token} is lost")));
         }
-        if !book.told.insert((client, key, token)) {
+        let guard = (client, key, token);
+        let guards = book.shared.get(&guard).copied().unwrap_or_default().max(1);
+        let told = book.told.entry(guard).or_default();
+        *told += 1;
+        if *told > guards {
             let detail = format!("client {client} was told twice that {token} is lost");
             book.violated(at, Rule::LossUntold, detail);
         }

@@ -10,5 +10,6 @@ local function free(lock, owner, open)
     tell(ticket, 'o' .. ticket.owner)
   end
   settle(lock, owner)
+  if mine then notify(lock) end
   return mine and FREED or GONE
 end

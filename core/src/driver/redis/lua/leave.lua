@@ -15,6 +15,10 @@ if life > 0 and not mine and not place then
   lock.turned = true
   keep(lock, now + life)
 end
-if not other then settle(lock, me) end
+if not other then
+  settle(lock, me)
+  unwatch(lock, me)
+  if mine or place then notify(lock) end
+end
 store(lock)
 return (mine or place) and FREED or GONE

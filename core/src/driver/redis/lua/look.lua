@@ -36,5 +36,12 @@ for at = 1, #lock.queue, 33 do
     reply[#reply + 1] = ticket.info
   end
 end
+for _, watcher in ipairs(lock.watch and cmsgpack.unpack(lock.watch) or {}) do
+  if now < watcher[5] + TICKET_LIFE then
+    reply[#reply + 1] = watcher[2]
+    reply[#reply + 1] = watcher[4]
+    reply[#reply + 1] = watcher[6]
+  end
+end
 if not reply[5] then reply[1] = KIND_MUTEX end
 return reply

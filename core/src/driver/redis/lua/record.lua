@@ -4,9 +4,9 @@ local sub = string.sub
 
 -- Reads a lock: what lies under it (false: nothing); of the record the counter and until when it is kept, the holder of
 -- a mutex, the queue, since when the lock is open, when tombstones are due, which other kind it is in use as and who
--- holds it so, and the end of this owner's own tombstone.
+-- holds it so, the end of this owner's own tombstone, and who is told when it is given back.
 local function read(key, record, holder, me)
-  local fields = call('HMGET', record, 'c', 'h', 'q', 'm', 'b', 'k', 'H', 'x' .. me)
+  local fields = call('HMGET', record, 'c', 'h', 'q', 'm', 'b', 'k', 'H', 'x' .. me, 'v')
   local last, kept, owner, first = 0, 0, nil, 0
   if fields[1] then last, kept = struct.unpack('<dd', fields[1]) end
   if fields[2] then owner, first = sub(fields[2], 1, 32), struct.unpack('<d', fields[2], 33) end
@@ -15,7 +15,7 @@ local function read(key, record, holder, me)
     last = last, kept = math.abs(kept), owner = owner, first = first, queue = fields[3] or '',
     open = tonumber(fields[4]), due = tonumber(fields[5]), kind = tonumber(fields[6]) or KIND_MUTEX,
     holds = fields[7] and sub(fields[7], 9) or '', soonest = fields[7] and struct.unpack('<d', fields[7]),
-    buried = tonumber(fields[8]),
+    buried = tonumber(fields[8]), watch = fields[9],
     -- What changes: pairs to set, fields to remove; whether the queue, the record's end, or the counter's field; whether
     -- the lock was opened; the lock.
     set = {}, gone = {}, moved = false, extended = false, turned = false,

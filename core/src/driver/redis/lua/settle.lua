@@ -63,7 +63,7 @@ local function store(lock)
     NOTE_HOLDS
   end
   if lock.turned then
-    local long = lock.queue ~= '' or lock.due or lock.other or busy(lock)
+    local long = lock.queue ~= '' or lock.due or lock.other or lock.watch or busy(lock)
     put(lock, 'c', struct.pack('<dd', lock.last, long and -lock.kept or lock.kept))
   end
   forget(lock)

@@ -1,0 +1,132 @@
+//! A batch on its way to all nodes. Whoever is still out when the matter is decided runs on in the background.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use futures_util::stream::{FuturesUnordered, Stream, StreamExt};
+
+use super::ring::Ring;
+use crate::error::{Code, Error};
+use crate::port::{Action, Answer, BoxFuture, Failure, Outcome, Step};
+
+type Return = (usize, Arc<[Step]>, Vec<Answer>);
+
+/// What was sent, and what has not come back.
+pub(super) struct Ballot {
+    ring: Arc<Ring>,
+    out: FuturesUnordered<BoxFuture<'static, Return>>,
+    /// Which nodes have come back.
+    back: Vec<bool>,
+    patience: Option<BoxFuture<'static, ()>>,
+}
+
+impl Ballot {
+    /// Sends each node its batch; nodes whose batch is empty are left out. After `patience` nobody is waited for.
+    pub(super) fn send(ring: &Arc<Ring>, batches: Vec<Arc<[Step]>>, patience: Duration) -> Self {
+        let out = FuturesUnordered::new();
+        let mut back = Vec::with_capacity(batches.len());
+        for (number, batch) in batches.into_iter().enumerate() {
+            back.push(batch.is_empty());
+            if batch.is_empty() {
+                continue;
+            }
+            let node = Arc::clone(&ring.nodes[number]);
+            let request: BoxFuture<'static, Return> = if node.begin() {
+                let asked = node.store.step(batch.to_vec());
+                Box::pin(async move {
+                    let answers = asked.await;
+                    node.end(answers.iter().any(heard));
+                    (number, batch, answers)
+                })
+            } else {
+                let answers = batch.iter().map(|_| Err(Failure::refused(busy()))).collect();
+                Box::pin(std::future::ready((number, batch, answers)))
+            };
+            out.push(request);
+        }
+        let patience = Some(ring.runtime.sleep_until(ring.runtime.now() + patience));
+        Self { ring: Arc::clone(ring), out, back, patience }
+    }
+
+    /// The next answer; `None` when nobody is waited for any more.
+    pub(super) async fn next(&mut self) -> Option<Return> {
+        let (number, batch, answers) = poll_fn(|context| {
+            let out = Pin::new(&mut self.out);
+            if let Poll::Ready(next) = out.poll_next(context) {
+                return Poll::Ready(next);
+            }
+            let nodes = self.ring.nodes.iter().zip(&self.back);
+            let mut awaited = nodes.filter(|(_, back)| !**back);
+            if awaited.all(|(node, _)| node.is_silent()) {
+                return Poll::Ready(None);
+            }
+            let over =
+                self.patience.as_mut().is_none_or(|over| over.as_mut().poll(context).is_ready());
+            if !over {
+                return Poll::Pending;
+            }
+            self.patience = None;
+            let nodes = self.ring.nodes.iter().zip(&self.back);
+            nodes.filter(|(_, back)| !**back).for_each(|(node, _)| node.fell_silent());
+            Poll::Ready(None)
+        })
+        .await?;
+        self.back[number] = true;
+        self.ring.noted(number, &batch, &answers);
+        Some((number, batch, answers))
+    }
+
+    /// Has everything gone out, without waiting for an answer.
+    pub(super) async fn sent(&mut self) {
+        let back = poll_fn(|context| match Pin::new(&mut self.out).poll_next(context) {
+            Poll::Ready(back) => Poll::Ready(back),
+            Poll::Pending => Poll::Ready(None),
+        });
+        if let Some((number, batch, answers)) = back.await {
+            self.back[number] = true;
+            self.ring.noted(number, &batch, &answers);
+        }
+    }
+
+    /// Which nodes have not come back.
+    pub(super) fn awaited(&self) -> impl Iterator<Item = usize> + '_ {
+        self.back.iter().enumerate().filter(|(_, back)| !**back).map(|(number, _)| number)
+    }
+}
+
+impl Drop for Ballot {
+    fn drop(&mut self) {
+        if self.out.is_empty() {
+            return;
+        }
+        let (ring, mut out) = (Arc::clone(&self.ring), std::mem::take(&mut self.out));
+        self.ring.runtime.spawn(Box::pin(async move {
+            while let Some((number, batch, answers)) = out.next().await {
+                ring.noted(number, &batch, &answers);
+                for (step, answer) in batch.iter().zip(&answers) {
+                    match (&step.action, answer) {
+                        (Action::Renew { .. } | Action::Change { .. }, Ok(Outcome::Gone)) => {
+                            ring.heal(number, step);
+                        }
+                        (Action::Vote(vote), answer) if !vote.again => {
+                            ring.late_vote(number, step, answer);
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }));
+    }
+}
+
+/// Whether somebody was there to answer.
+fn heard(answer: &Answer) -> bool {
+    answer.is_ok()
+}
+
+fn busy() -> Error {
+    Error::new(Code::Unavailable, "the node does not answer")
+}

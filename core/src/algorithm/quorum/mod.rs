@@ -1,0 +1,346 @@
+//! Redlock: an odd number of lease stores as one. A majority decides, whatever the others do.
+//!
+//! The same owner id goes to all nodes at once. A lock is held when a majority has granted it; the lease is what that
+//! majority keeps, counted from before the request was sent. Nodes have no queue here: each would grant in an order of its
+//! own and split the grant. Whoever was not granted is told when the lock is given back, and asks again; a vote that was
+//! split is settled by rests of random length. What a node did not confirm is owed to it, and repeated until it does.
+
+mod ballot;
+mod node;
+mod proposal;
+mod ring;
+mod tally;
+mod vote;
+mod waiting;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{join, join_all};
+
+use self::ballot::Ballot;
+use self::ring::{Nodes, Ring};
+use self::tally::Tally;
+use crate::error::{Code, Error, Result};
+use crate::port::limits::TOMBSTONE_LIFE;
+use crate::port::{
+    Action, Answer, Capabilities, Failure, Fence, Guarantee, LeaseHandle, LeaseStore, LockKey,
+    Mode, Notice, NoticeSink, Outcome, RuntimeHandle, Step, Take,
+};
+
+/// Lease stores that are one: a lock is held where a majority of them says so. A client is made of it as of any store.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// use std::{sync::Arc, time::Duration};
+/// use fencelock::{driver::memory::Memory, port::LeaseHandle, runtime::TokioRuntime, Client, Quorum};
+/// let runtime = Arc::new(TokioRuntime::current().unwrap());
+/// let nodes = [Memory::new(), Memory::new(), Memory::new()];
+/// let nodes = nodes.iter().map(|node| LeaseHandle::new(node.store(runtime.clone()))).collect();
+/// let longest = Duration::from_secs(60);
+/// let quorum = Quorum::new(nodes, runtime.clone(), longest, Duration::from_secs(5))?;
+/// let client = Client::builder().runtime(runtime).store(quorum).await?;
+/// client.lock("orders:42").acquire().await?.release().await.check()?;
+/// # Ok::<(), fencelock::Error>(()) }).unwrap();
+/// ```
+pub struct Quorum(Arc<Ring>);
+
+/// What a quorum survives.
+const GUARANTEES: &[Guarantee] = &[
+    Guarantee::new(
+        "a minority of the nodes is down, cut off or stands still",
+        "nothing is felt: a majority decides, and what the others missed is repeated to them",
+    ),
+    Guarantee::new(
+        "a node is new, restarts, is flushed, or another server takes its place",
+        "it does not vote for `max_ttl` from when a client first meets it so, as until then a lease it may have forgotten can be believed in; a hold goes back to it with a later renewal",
+    ),
+    Guarantee::new(
+        "that happens to a majority of the nodes within `max_ttl`",
+        "nobody is granted a lock until the nodes vote again",
+    ),
+    Guarantee::new("the holder dies", "the lock is free after at most one ttl"),
+    Guarantee::new(
+        "the holder is paused (GC, SIGSTOP, suspend)",
+        "past its deadline the guard says lost at its first look; a write made without looking is refused by the fence",
+    ),
+    Guarantee::new(
+        "the network drops, delays or cuts",
+        "an unanswered vote is never a grant and is undone; without a majority a hold is lost before its lease ends",
+    ),
+    Guarantee::new(
+        "the clocks of the nodes differ",
+        "by up to a minute: nothing; by more: nobody is granted a lock where that majority is needed",
+    ),
+    Guarantee::new(
+        "the clocks of a majority jump forward",
+        "leases may end early: two may believe to hold until the next renewal; the fence covers it",
+    ),
+    Guarantee::new(
+        "clients disagree on `max_ttl`",
+        "a node may vote while a longer lease is still believed in; the fence covers it",
+    ),
+];
+
+/// Why there is no order between clients, and are no permits.
+const UNORDERED: &str =
+    "each node of a quorum would grant in an order of its own, and split the grant";
+
+impl Quorum {
+    /// The quorum of these nodes: an odd number, at least three. `max_ttl` is the longest lease, and how long a node that
+    /// is new or lost its data does not vote: the same for all clients. A node is waited for as long as `timeout`, or a quarter of the
+    /// lease asked for, at most; less once it is known how long answers take: 250 ms, or four times the slowest of late.
+    pub fn new(
+        nodes: Vec<LeaseHandle>,
+        runtime: RuntimeHandle,
+        max_ttl: Duration,
+        timeout: Duration,
+    ) -> Result<Self> {
+        let count = nodes.len();
+        if count < 3 || count.is_multiple_of(2) || count > Nodes::MOST {
+            return Err(Self::wrong_number(count));
+        }
+        Ok(Self(Arc::new(Ring::new(nodes, runtime, max_ttl, timeout))))
+    }
+
+    pub(crate) fn wrong_number(count: usize) -> Error {
+        let message = format!(
+            "a quorum has an odd number of nodes, at least three, not {count}; an even one survives no more failures than the odd one below it"
+        );
+        Error::invalid("nodes", message).with("count", count.to_string())
+    }
+
+    /// Runs steps that are decided by counting; one batch for each node.
+    async fn count(&self, batch: &[Step], turns: &[u32], batches: Vec<Arc<[Step]>>) -> Vec<Answer> {
+        let ring = &self.0;
+        let sent = ring.runtime.now();
+        // The same replies answer all: the shortest lease gains nothing by giving up early, the others lose. It is asked for
+        // again in a batch of its own meanwhile.
+        let leases = batch.iter().filter_map(|step| match step.action {
+            Action::Renew { ttl } => Some(ttl),
+            _ => None,
+        });
+        let patience = ring.patience(leases.max().unwrap_or(ring.max_ttl));
+        let mut tallies: Vec<Tally> = turns.iter().map(|turn| Tally::begin(*turn)).collect();
+        let mut ballot = Ballot::send(ring, batches, patience);
+        while !batch.iter().zip(&tallies).all(|(step, tally)| tally.decided(&step.action, ring)) {
+            let Some((node, sent, answers)) = ballot.next().await else { break };
+            // A node from which the vote is still out was not told of the hold's end.
+            let mut told = sent.iter().zip(answers).peekable();
+            for (step, tally) in batch.iter().zip(&mut tallies) {
+                if told.peek().is_some_and(|(sent, _)| sent.owner == step.owner)
+                    && let Some((_, answer)) = told.next()
+                {
+                    tally.count(node, answer);
+                }
+            }
+        }
+        ring.took(ring.runtime.now().since(sent));
+        drop(ballot);
+        for (step, tally) in batch.iter().zip(&mut tallies) {
+            if let Action::Change { turn, mode, .. } = step.action
+                && tally.granted.len() >= ring.majority()
+                && let Some(take) = ring.changed(step.owner, turn, mode)
+            {
+                let drawn = mode == Mode::Write;
+                tally.loose = drawn && !vote::spread(ring, step, &take, &tally.granted).await;
+            }
+        }
+        let tallies = batch.iter().zip(tallies);
+        tallies.map(|(step, tally)| tally.outcome(ring, step, sent)).collect()
+    }
+
+    async fn counted(&self, batch: Vec<Step>) -> Vec<Answer> {
+        let ring = &self.0;
+        let asked = batch.len();
+        let mut batch = batch;
+        let leaves = |step: &&Step| matches!(step.action, Action::Leave { .. });
+        // What was registered for whoever gives up goes with it.
+        let more = batch.iter().filter(leaves).filter_map(|step| ring.waiting.lock().left(step));
+        let more: Vec<Step> = more.collect();
+        batch.extend(more);
+        let mut same: Option<Arc<[Step]>> = None;
+        let ends: Vec<_> = batch
+            .iter()
+            .map(|step| match step.action {
+                Action::Free { .. } | Action::Leave { .. } => ring.give_up(step.owner),
+                _ => None,
+            })
+            .collect();
+        let told: Vec<Step> = batch.iter().map(|step| ring.told(step)).collect();
+        let turns: Vec<u32> = batch.iter().map(|step| ring.turn(step.owner)).collect();
+        let tombstone = Some(ring.max_ttl.max(TOMBSTONE_LIFE));
+        let plain = |(late, doubtful): &(Nodes, Nodes)| late.is_empty() && doubtful.is_empty();
+        let batches = (0..ring.nodes.len()).map(|node| {
+            if ends.iter().flatten().all(plain) {
+                return same.get_or_insert_with(|| told.clone().into()).clone();
+            }
+            let told = told.iter().zip(&ends).filter_map(|(step, end)| match (end, &step.action) {
+                (Some((late, _)), Action::Free { .. }) if late.has(node) => None,
+                (Some((_, doubtful)), Action::Free { .. }) if doubtful.has(node) => {
+                    Some(Step { action: Action::Leave { tombstone }, ..step.clone() })
+                }
+                _ => Some(step.clone()),
+            });
+            told.collect()
+        });
+        let batches = batches.collect();
+        let mut answers = self.count(&batch, &turns, batches).await;
+        answers.truncate(asked);
+        // A renewal that a change of the mode overtook is asked for again, with the mode.
+        let overtaken = |number: &usize| {
+            let step = &batch[*number];
+            let renews = matches!(step.action, Action::Renew { .. });
+            renews && answers[*number].is_err() && turns[*number] != ring.turn(step.owner)
+        };
+        let overtaken: Vec<usize> = (0..asked).filter(overtaken).collect();
+        if !overtaken.is_empty() {
+            let again = overtaken.iter().map(|number| batch[*number].clone()).collect();
+            let again = Box::pin(self.counted(again)).await;
+            for (number, answer) in overtaken.into_iter().zip(again) {
+                answers[number] = answer;
+            }
+        }
+        for (step, answer) in batch.iter().zip(&answers) {
+            if matches!(answer, Ok(Outcome::Gone)) {
+                ring.gone(step);
+            }
+        }
+        answers
+    }
+
+    /// A Take; `after` a Free of the same lock, whoever was told of that is let pass first.
+    async fn take(&self, step: &Step, take: &Take, after: bool) -> Answer {
+        if after {
+            let ring = &self.0;
+            let pause = ring.round_trip() * 4;
+            ring.runtime.sleep_until(ring.runtime.now() + pause.min(take.ttl / 8)).await;
+        }
+        vote::take(&self.0, step, take).await
+    }
+}
+
+impl LeaseStore for Quorum {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::new("redlock", Fence::ClockBounded)
+            .with_guarantees(GUARANTEES)
+            .without_order(UNORDERED)
+    }
+
+    async fn step(&self, batch: &[Step]) -> Vec<Answer> {
+        // The plainest first: it is what most acquires are.
+        if let [step @ Step { action: Action::Take(take), .. }] = batch {
+            return vec![self.take(step, take, false).await];
+        }
+        let counts = |step: &&Step| {
+            !matches!(step.action, Action::Take(_) | Action::Refresh { .. })
+                && self.0.refuses(step).is_none()
+        };
+        let counted: Vec<Step> = batch.iter().filter(counts).cloned().collect();
+        let takes = batch.iter().filter_map(|step| {
+            let Action::Take(take) = &step.action else { return None };
+            let frees = |other: &Step| {
+                other.lock == step.lock && matches!(other.action, Action::Free { .. })
+            };
+            Some(self.take(step, take, batch.iter().any(frees)))
+        });
+        let counting =
+            async { if counted.is_empty() { Vec::new() } else { self.counted(counted).await } };
+        let (counted, takes) = join(counting, join_all(takes)).await;
+        let (mut counted, mut takes) = (counted.into_iter(), takes.into_iter());
+        let answer = |step: &Step| match step.action {
+            Action::Take(_) => takes.next(),
+            // There are no tickets: whoever waits asks anew.
+            Action::Refresh { .. } => Some(Ok(self.0.waiting.lock().asks_again(step))),
+            _ => self.0.refuses(step).map(Err).or_else(|| counted.next()),
+        };
+        let missing = || Err(Failure::unknown(Error::internal("a step was not answered")));
+        batch.iter().map(answer).map(|answer| answer.unwrap_or_else(missing)).collect()
+    }
+
+    async fn listen(&self, sink: NoticeSink) -> Result<()> {
+        let ring = &self.0;
+        let listening = ring.nodes.iter().enumerate().map(|(number, node)| {
+            let (ring, sink) = (Arc::downgrade(ring), sink.clone());
+            let heard = move |notice| {
+                let Some(ring) = ring.upgrade() else { return };
+                match notice {
+                    // The change of a hold's mode.
+                    Notice::Open { owner } if ring.holds.lock().contains_key(&owner) => {
+                        sink(notice);
+                    }
+                    Notice::Open { owner } => {
+                        let owners = ring.waiting.lock().told(owner);
+                        for owner in owners {
+                            sink(Notice::Open { owner });
+                        }
+                    }
+                    // No node of a quorum hands over.
+                    Notice::Granted { .. } => {}
+                    Notice::Gap => {
+                        ring.settle_debts(number);
+                        sink(notice);
+                    }
+                }
+            };
+            node.store.listen(Arc::new(heard))
+        });
+        let results = join_all(listening).await;
+        let listened = results.iter().filter(|result| result.is_ok()).count();
+        match results.into_iter().find_map(Result::err) {
+            Some(error) if listened < ring.majority() => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    async fn names(&self, prefix: &str) -> Result<Vec<LockKey>> {
+        let ring = &self.0;
+        let asked = join_all(ring.nodes.iter().map(|node| node.store.names(prefix))).await;
+        let (mut names, mut answered) = (std::collections::BTreeSet::new(), 0);
+        let mut failure = None;
+        for result in asked {
+            match result {
+                Ok(keys) => {
+                    answered += 1;
+                    names.extend(keys);
+                }
+                Err(error) => failure = Some(error),
+            }
+        }
+        match failure {
+            Some(error) if answered < ring.majority() => Err(error),
+            _ => Ok(names.into_iter().collect()),
+        }
+    }
+
+    async fn close(&self) {
+        join_all(self.0.nodes.iter().map(|node| node.store.close())).await;
+    }
+}
+
+/// Permits are counted by each node for itself: five nodes with two permits each are ten, a majority is three of them.
+fn no_permits() -> Error {
+    let message = "a quorum has no permits: each node would count them for itself; use one store for a semaphore";
+    Error::new(Code::Unsupported, message)
+}
+
+/// More than a minority is away. Where so many fail for good that there is no majority without them, and all in the same
+/// way, asking again is in vain, and that is the error.
+fn no_majority(ring: &Ring, failures: &[(usize, Error)]) -> Error {
+    let (of, needed) = (ring.nodes.len(), ring.majority());
+    let lasting = failures.iter().find(|(_, error)| {
+        let same = |(_, other): &&(usize, Error)| other.code() == error.code();
+        !error.retryable() && failures.iter().filter(same).count() > of - needed
+    });
+    if let Some((node, error)) = lasting {
+        return error.clone().with("node", format!("{} of {of}", node + 1));
+    }
+    let message = format!("fewer than {needed} of the quorum's {of} nodes answer");
+    let error = Error::new(Code::Unavailable, message);
+    match failures.last() {
+        Some((_, failure)) => {
+            error.with("node", failure.message().to_owned()).with_source(failure.clone())
+        }
+        None => error,
+    }
+}

@@ -1,0 +1,106 @@
+//! One node of a quorum: whether it answers, and what is owed to it.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use crate::port::{Action, Instant, Kind, LeaseHandle, LockKey, OwnerId, Step};
+use crate::runtime::sync::Mutex;
+
+/// How many requests a node that does not answer is sent beside each other; the rest is owed.
+const PROBES: usize = 8;
+
+/// A lease store that votes.
+pub(super) struct Node {
+    pub(super) store: LeaseHandle,
+    /// It let a request wait too long, and has not answered any since: nobody waits for it.
+    silent: AtomicBool,
+    under_way: AtomicUsize,
+    pub(super) debts: Mutex<Debts>,
+}
+
+/// Attempts and holds that the node has yet to confirm it knows nothing of.
+#[derive(Default)]
+pub(super) struct Debts {
+    owed: BTreeMap<(LockKey, OwnerId), Debt>,
+    /// Whether a task is at it.
+    pub(super) served: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Debt {
+    kind: Kind,
+    /// When it has settled itself.
+    until: Instant,
+}
+
+impl Node {
+    pub(super) fn new(store: LeaseHandle) -> Self {
+        let (silent, under_way) = (AtomicBool::new(false), AtomicUsize::new(0));
+        Self { store, silent, under_way, debts: Mutex::default() }
+    }
+
+    pub(super) fn is_silent(&self) -> bool {
+        self.silent.load(Ordering::Relaxed)
+    }
+
+    /// A request goes out; false if the node has enough of them to answer first.
+    pub(super) fn begin(&self) -> bool {
+        if self.is_silent() && self.under_way.load(Ordering::Relaxed) >= PROBES {
+            return false;
+        }
+        self.under_way.fetch_add(1, Ordering::Relaxed);
+        true
+    }
+
+    /// It has come back, with or without an answer.
+    pub(super) fn end(&self, answered: bool) {
+        self.under_way.fetch_sub(1, Ordering::Relaxed);
+        if answered {
+            self.spoke();
+        }
+    }
+
+    pub(super) fn spoke(&self) {
+        self.silent.store(false, Ordering::Relaxed);
+    }
+
+    pub(super) fn fell_silent(&self) {
+        self.silent.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Debts {
+    /// Owes the undoing of an attempt; true if nobody serves the debts yet.
+    pub(super) fn owe(&mut self, step: &Step, until: Instant) -> bool {
+        let debt = Debt { kind: step.kind, until };
+        self.owed.insert((step.lock.clone(), step.owner), debt);
+        !std::mem::replace(&mut self.served, true)
+    }
+
+    pub(super) fn paid(&mut self, step: &Step) {
+        self.owed.remove(&(step.lock.clone(), step.owner));
+    }
+
+    /// What is owed now, as steps; with nothing owed, nobody serves any more.
+    pub(super) fn bill(&mut self, now: Instant) -> Vec<Step> {
+        self.owed.retain(|_, debt| debt.until > now);
+        self.served = !self.owed.is_empty();
+        let step = |(of, debt): (&(LockKey, OwnerId), &Debt)| Step {
+            lock: of.0.clone(),
+            owner: of.1,
+            kind: debt.kind,
+            action: Action::Leave { tombstone: Some(debt.until.since(now)) },
+        };
+        self.owed.iter().map(step).collect()
+    }
+
+    pub(super) fn forgive(&mut self) {
+        self.owed.clear();
+        self.served = false;
+    }
+}
+
+/// The first pause between two attempts to pay; it doubles up to the last.
+pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(10);
+pub(super) const LAST_PAUSE: Duration = Duration::from_secs(1);

@@ -1,0 +1,357 @@
+//! What the steps of one quorum share: its nodes, its holds, and what is owed to whom.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use super::super::hold::deadline;
+use super::no_permits;
+use super::node::{FIRST_PAUSE, LAST_PAUSE, Node};
+use super::proposal::Proposal;
+use super::waiting::Waiting;
+use crate::error::{Code, Error};
+use crate::fence::Token;
+use crate::port::limits::TOMBSTONE_LIFE;
+use crate::port::{
+    Action, Answer, Failure, Instant, LeaseHandle, Mode, Outcome, OwnerId, RuntimeHandle, Step,
+    Take, Vote,
+};
+use crate::runtime::sync::Mutex;
+
+/// So long a node is always waited for, where `timeout` and lease allow it: servers stumble.
+const PATIENCE: Duration = Duration::from_millis(250);
+
+/// The nodes, and what this client knows of them.
+pub(super) struct Ring {
+    pub(super) nodes: Vec<Arc<Node>>,
+    pub(super) runtime: RuntimeHandle,
+    pub(super) max_ttl: Duration,
+    timeout: Duration,
+    /// How long a decision takes, in nanoseconds, smoothed.
+    round_trip: AtomicU64,
+    /// The slowest of late, in nanoseconds; 0 before the first.
+    slowest: AtomicU64,
+    pub(super) proposal: Mutex<Proposal>,
+    pub(super) holds: Mutex<BTreeMap<OwnerId, Held>>,
+    pub(super) waiting: Mutex<Waiting>,
+}
+
+/// A hold of this client.
+pub(super) struct Held {
+    /// What was asked for, with the mode it has now and the newest token drawn as the floor.
+    pub(super) take: Take,
+    /// The number of the change that gave it this mode; 0: none did.
+    pub(super) turn: u32,
+    /// Until when the majority that granted or renewed it last certainly keeps it.
+    pub(super) until: Instant,
+    /// Nodes whose vote has not come back: what they granted is given back when it does.
+    pub(super) late: Nodes,
+    /// Nodes of which it is not known whether they granted, or may yet.
+    pub(super) doubtful: Nodes,
+    /// It was given back, but for the late nodes.
+    pub(super) freed: bool,
+}
+
+impl Held {
+    /// A change of mode, unless a later one was told.
+    fn turns(&mut self, turn: u32, mode: Mode) {
+        if turn >= self.turn && !mutant!(QuorumForgetsMode) {
+            (self.turn, self.take.mode) = (turn, mode);
+        }
+    }
+}
+
+/// A set of nodes, by number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Nodes(u64);
+
+impl Nodes {
+    /// More nodes than this no quorum has.
+    pub(super) const MOST: usize = 63;
+
+    pub(super) fn add(&mut self, node: usize) {
+        self.0 |= 1 << node;
+    }
+
+    pub(super) fn remove(&mut self, node: usize) {
+        self.0 &= !(1 << node);
+    }
+
+    pub(super) fn has(self, node: usize) -> bool {
+        self.0 & (1 << node) != 0
+    }
+
+    pub(super) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl FromIterator<usize> for Nodes {
+    fn from_iter<I: IntoIterator<Item = usize>>(nodes: I) -> Self {
+        nodes.into_iter().fold(Self::default(), |mut all, node| {
+            all.add(node);
+            all
+        })
+    }
+}
+
+impl Ring {
+    pub(super) fn new(
+        nodes: Vec<LeaseHandle>,
+        runtime: RuntimeHandle,
+        max_ttl: Duration,
+        timeout: Duration,
+    ) -> Self {
+        Self {
+            nodes: nodes.into_iter().map(Node::new).map(Arc::new).collect(),
+            runtime,
+            max_ttl,
+            timeout,
+            round_trip: AtomicU64::new(1_000_000),
+            slowest: AtomicU64::new(0),
+            proposal: Mutex::default(),
+            holds: Mutex::default(),
+            waiting: Mutex::default(),
+        }
+    }
+
+    pub(super) fn majority(&self) -> usize {
+        if mutant!(QuorumTooSmall) { self.nodes.len() / 2 } else { self.nodes.len() / 2 + 1 }
+    }
+
+    /// How long the slower nodes are waited for, by somebody who asks for a lease of `ttl`. A way that is long grants no
+    /// lock to who is too impatient for it, so what ran out of patience counts as slow, too.
+    pub(super) fn patience(&self, ttl: Duration) -> Duration {
+        let slowest = self.slowest.load(Ordering::Relaxed);
+        let grown = if slowest == 0 { self.timeout } else { Duration::from_nanos(slowest) * 4 };
+        grown.max(PATIENCE).min(self.timeout).min(ttl / 4)
+    }
+
+    /// How long a decision takes.
+    pub(super) fn round_trip(&self) -> Duration {
+        Duration::from_nanos(self.round_trip.load(Ordering::Relaxed))
+    }
+
+    /// A decision took so long.
+    pub(super) fn took(&self, time: Duration) {
+        let old = self.round_trip.load(Ordering::Relaxed);
+        let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.round_trip.store(old - old / 8 + time / 8, Ordering::Relaxed);
+        let slowest = self.slowest.load(Ordering::Relaxed);
+        self.slowest.store((slowest - slowest / 8).max(time).max(1), Ordering::Relaxed);
+    }
+
+    /// A time from zero to `longest`, by the dice.
+    pub(super) fn jitter(&self, longest: Duration) -> Duration {
+        let mut dice = [0; 2];
+        self.runtime.random(&mut dice);
+        longest * u32::from(u16::from_le_bytes(dice)) / 0x1_0000
+    }
+
+    /// Why a step cannot be carried out on a quorum, if it cannot.
+    pub(super) fn refuses(&self, step: &Step) -> Option<Failure> {
+        let ttl = match &step.action {
+            Action::Take(take) if take.mode == Mode::Permit => {
+                return Some(Failure::refused(no_permits()));
+            }
+            Action::Take(Take { ttl, .. })
+            | Action::Renew { ttl }
+            | Action::Refresh { ttl }
+            | Action::Change { ttl, .. } => *ttl,
+            _ => return None,
+        };
+        (ttl > self.max_ttl).then(|| {
+            let most = self.max_ttl.as_secs_f64();
+            let message = format!(
+                "on a quorum a lease is at most `max_ttl` long, {most} s; ask for less, or set `max_ttl` for all clients"
+            );
+            Failure::refused(Error::invalid("ttl", message))
+        })
+    }
+
+    /// What a node answered to steps of ours: what it did not confirm is owed to it.
+    pub(super) fn noted(self: &Arc<Self>, number: usize, batch: &[Step], answers: &[Answer]) {
+        for (step, answer) in batch.iter().zip(answers) {
+            if answer.is_err() && matches!(step.action, Action::Free { .. } | Action::Leave { .. })
+            {
+                self.owe(number, step);
+            }
+        }
+    }
+
+    /// The node has yet to confirm that it knows nothing of this attempt.
+    pub(super) fn owe(self: &Arc<Self>, number: usize, step: &Step) {
+        if mutant!(QuorumForgetsDebts) {
+            return;
+        }
+        let until = self.runtime.now() + self.max_ttl.max(TOMBSTONE_LIFE);
+        if self.nodes[number].debts.lock().owe(step, until) {
+            self.settle_debts(number);
+        }
+    }
+
+    /// Pays what is owed to a node, until it confirms.
+    pub(super) fn settle_debts(self: &Arc<Self>, number: usize) {
+        let ring = Arc::clone(self);
+        self.runtime.spawn(Box::pin(async move {
+            let node = &ring.nodes[number];
+            let mut pause = FIRST_PAUSE;
+            loop {
+                let bill = node.debts.lock().bill(ring.runtime.now());
+                if bill.is_empty() {
+                    return;
+                }
+                let answers = node.store.step(bill.clone()).await;
+                for (step, answer) in bill.iter().zip(&answers) {
+                    match answer {
+                        Ok(_) => {
+                            node.spoke();
+                            node.debts.lock().paid(step);
+                        }
+                        Err(failure) if failure.error.code() == Code::Closed => {
+                            return node.debts.lock().forgive();
+                        }
+                        Err(_) => {}
+                    }
+                }
+                if answers.iter().all(Result::is_ok) {
+                    continue;
+                }
+                ring.runtime.sleep_until(ring.runtime.now() + pause).await;
+                pause = LAST_PAUSE.min(pause * 2);
+            }
+        }));
+    }
+
+    /// A node does not know a hold of ours: it is taken there once more, so that restarts of one node after the other do
+    /// not end it. While the majority that knew it last still keeps it, nobody else can have held it in between.
+    pub(super) fn heal(self: &Arc<Self>, number: usize, renew: &Step) {
+        let mut holds = self.holds.lock();
+        let Some(held) = holds.get_mut(&renew.owner) else { return };
+        if held.freed || self.runtime.now() >= held.until {
+            return;
+        }
+        held.doubtful.add(number);
+        let vote = Vote { take: held.take.clone(), aged: self.max_ttl, again: false };
+        drop(holds);
+        let step = Step { action: Action::Vote(vote), ..renew.clone() };
+        let ring = Arc::clone(self);
+        self.runtime.spawn(Box::pin(async move {
+            let answer = ring.nodes[number].store.step(vec![step.clone()]).await.pop();
+            let granted = matches!(answer, Some(Ok(Outcome::Granted { .. })));
+            let unknown = !matches!(answer, Some(Ok(_)));
+            let mut holds = ring.holds.lock();
+            match holds.get_mut(&step.owner) {
+                Some(held) if unknown => held.doubtful.add(number),
+                Some(held) => held.doubtful.remove(number),
+                // Given back meanwhile: what was taken is not wanted any more.
+                None if (granted || unknown) && !mutant!(HealAfterFree) => ring.owe(number, &step),
+                None => {}
+            }
+        }));
+    }
+
+    /// The vote of a node came back after the matter was decided.
+    pub(super) fn late_vote(self: &Arc<Self>, number: usize, step: &Step, answer: &Answer) {
+        let unknown = answer.is_err();
+        let granted = matches!(answer, Ok(Outcome::Granted { .. }));
+        let mut holds = self.holds.lock();
+        let wanted = holds.get_mut(&step.owner).is_some_and(|held| {
+            held.late.remove(number);
+            if unknown {
+                held.doubtful.add(number);
+            }
+            !held.freed
+        });
+        if !wanted {
+            if holds.get(&step.owner).is_some_and(|held| held.late.is_empty()) {
+                holds.remove(&step.owner);
+            }
+            drop(holds);
+            if (granted || unknown) && !mutant!(QuorumFreesWhereGranted) {
+                self.owe(number, step);
+            }
+        }
+    }
+
+    /// A majority knows nothing of a hold, and whoever asked hears of it now: what a minority may still keep is for nobody.
+    /// A lesser mode may have been asked for by nobody who believes in the hold; its next renewal says the same.
+    pub(super) fn gone(self: &Arc<Self>, step: &Step) {
+        let heard =
+            matches!(step.action, Action::Renew { .. } | Action::Change { mode: Mode::Write, .. });
+        if heard {
+            self.give_up(step.owner);
+            (0..self.nodes.len()).for_each(|node| self.owe(node, step));
+        }
+    }
+
+    /// A hold is given back. What each node is told: nothing yet where the vote is still out.
+    pub(super) fn give_up(&self, owner: OwnerId) -> Option<(Nodes, Nodes)> {
+        let mut holds = self.holds.lock();
+        let held = holds.get_mut(&owner)?;
+        let (late, doubtful) = (held.late, held.doubtful);
+        held.freed = true;
+        if late.is_empty() {
+            holds.remove(&owner);
+        }
+        Some((late, doubtful))
+    }
+
+    /// What the nodes are told of a hold. With its mode changed once, every renewal says the mode too: whoever missed the
+    /// change makes up for it, and does not count until it has.
+    pub(super) fn told(&self, step: &Step) -> Step {
+        let mut holds = self.holds.lock();
+        let Some(held) = holds.get_mut(&step.owner) else { return step.clone() };
+        let action = match step.action {
+            Action::Renew { ttl } if held.turn > 0 && !mutant!(QuorumForgetsMode) => {
+                Action::Change { turn: held.turn, mode: held.take.mode, ttl }
+            }
+            // All nodes keep the writer for as long as the reader is believed in, whatever each of them was asked for.
+            Action::Change { turn, mode: mode @ Mode::Write, ttl } => {
+                let believed = held.until.since(self.runtime.now());
+                let lease = (believed + Duration::from_millis(3)) * 100 / 99;
+                Action::Change { turn, mode, ttl: ttl.max(lease.min(self.max_ttl)) }
+            }
+            // The guard claims no more than this from now on.
+            Action::Change { turn, mode, .. } => {
+                held.turns(turn, mode);
+                return step.clone();
+            }
+            _ => return step.clone(),
+        };
+        Step { action, ..step.clone() }
+    }
+
+    /// The number of the newest change of a hold's mode.
+    pub(super) fn turn(&self, owner: OwnerId) -> u32 {
+        self.holds.lock().get(&owner).map_or(0, |held| held.turn)
+    }
+
+    /// A majority has carried out a change. What the hold is now.
+    pub(super) fn changed(&self, owner: OwnerId, turn: u32, mode: Mode) -> Option<Take> {
+        let mut holds = self.holds.lock();
+        let held = holds.get_mut(&owner)?;
+        held.turns(turn, mode);
+        Some(held.take.clone())
+    }
+
+    /// A change has drawn a token that a majority keeps.
+    pub(super) fn drew(&self, owner: OwnerId, token: Token) {
+        if let Some(held) = self.holds.lock().get_mut(&owner) {
+            held.take.floor = held.take.floor.max(token);
+        }
+    }
+
+    /// A majority keeps `left` of a lease it was asked for at `sent`.
+    pub(super) fn kept(&self, owner: OwnerId, sent: Instant, left: Duration) {
+        if let Some(held) = self.holds.lock().get_mut(&owner) {
+            held.until = held.until.max(deadline(sent, left));
+        }
+    }
+
+    /// A hold has been decided: it is ours.
+    pub(super) fn holds(&self, owner: OwnerId, held: Held) {
+        self.holds.lock().insert(owner, held);
+    }
+}

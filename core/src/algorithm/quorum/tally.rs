@@ -1,0 +1,124 @@
+//! What the nodes' answers to one step come to.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::no_majority;
+use super::ring::Ring;
+use crate::error::Error;
+use crate::fence::Token;
+use crate::port::{Action, Answer, Failure, Instant, Outcome, State, Step};
+
+/// The answers so far.
+#[derive(Default)]
+pub(super) struct Tally {
+    /// The number of the newest change of the hold's mode when it was sent.
+    turn: u32,
+    answers: usize,
+    /// Who granted, the tokens and what is left.
+    pub(super) granted: Vec<(usize, Token, Duration)>,
+    gone: Vec<usize>,
+    freed: usize,
+    other: Option<Outcome>,
+    others: usize,
+    states: Vec<State>,
+    failures: Vec<(usize, Error)>,
+    /// What a change drew is kept by too few nodes.
+    pub(super) loose: bool,
+}
+
+impl Tally {
+    pub(super) fn begin(turn: u32) -> Self {
+        Self { turn, ..Self::default() }
+    }
+
+    pub(super) fn count(&mut self, node: usize, answer: Answer) {
+        self.answers += 1;
+        match answer {
+            Ok(Outcome::Granted { token, left }) => self.granted.push((node, token, left)),
+            Ok(Outcome::Gone) => self.gone.push(node),
+            Ok(Outcome::Freed) => self.freed += 1,
+            Ok(Outcome::State(state)) => self.states.push(state),
+            Ok(other) => {
+                self.others += 1;
+                self.other = Some(other);
+            }
+            Err(failure) => self.failures.push((node, failure.error)),
+        }
+    }
+
+    /// Whether what is still out can change nothing.
+    pub(super) fn decided(&self, action: &Action, ring: &Ring) -> bool {
+        let (nodes, majority) = (ring.nodes.len(), ring.majority());
+        let out = nodes - self.answers;
+        match action {
+            Action::Renew { .. } | Action::Change { .. } => {
+                self.granted.len() >= majority || self.gone.len() > nodes - majority || out == 0
+            }
+            Action::Free { .. } => {
+                self.freed >= majority || self.gone.len() > nodes - majority || out == 0
+            }
+            Action::Leave { .. } => self.freed + self.gone.len() >= majority || out == 0,
+            _ => out == 0,
+        }
+    }
+
+    /// The quorum's answer.
+    pub(super) fn outcome(self, ring: &Arc<Ring>, step: &Step, sent: Instant) -> Answer {
+        let (nodes, majority) = (ring.nodes.len(), ring.majority());
+        let unknown = |failures: &[_]| Err(Failure::unknown(no_majority(ring, failures)));
+        match step.action {
+            Action::Renew { .. } | Action::Change { .. } => {
+                let enough = if mutant!(RenewByMinority) { 1 } else { majority };
+                let renews = matches!(step.action, Action::Renew { .. });
+                // What was renewed before a change may have been renewed where the change is yet to come.
+                let overtaken = renews && self.turn != ring.turn(step.owner);
+                if self.granted.len() >= enough && !overtaken && !self.loose {
+                    let token = self.granted.iter().map(|(_, token, _)| *token).max();
+                    let left =
+                        kept(self.granted.iter().map(|(.., left)| *left).collect(), majority);
+                    ring.kept(step.owner, sent, left);
+                    self.gone.iter().for_each(|node| ring.heal(*node, step));
+                    return Ok(Outcome::Granted { token: token.unwrap_or_default(), left });
+                }
+                if self.gone.len() > nodes - majority {
+                    return Ok(Outcome::Gone);
+                }
+                self.gone.iter().for_each(|node| ring.heal(*node, step));
+                let told = !renews && !self.loose && self.granted.len() + self.others >= majority;
+                self.other.filter(|_| told).map_or_else(|| unknown(&self.failures), Ok)
+            }
+            Action::Free { .. } if self.freed >= majority => Ok(Outcome::Freed),
+            Action::Free { .. } if self.gone.len() > nodes - majority => Ok(Outcome::Gone),
+            Action::Leave { .. } if self.freed + self.gone.len() >= majority => {
+                Ok(if self.freed > 0 { Outcome::Freed } else { Outcome::Gone })
+            }
+            Action::Read if self.states.len() >= majority => {
+                Ok(Outcome::State(as_one(self.states, majority)))
+            }
+            _ => unknown(&self.failures),
+        }
+    }
+}
+
+/// What is left of a lease that a majority has to keep: what the last of the best majority keeps.
+pub(super) fn kept(mut left: Vec<Duration>, majority: usize) -> Duration {
+    left.sort_unstable_by(|one, other| other.cmp(one));
+    let last = if mutant!(QuorumLeftOfBest) { 0 } else { majority - 1 };
+    left.get(last).or(left.last()).copied().unwrap_or_default()
+}
+
+/// What several nodes keep of a lock, seen as one: it is held if a majority says so.
+fn as_one(states: Vec<State>, majority: usize) -> State {
+    let last = states.iter().map(|state| state.last).max().unwrap_or_default();
+    let waiters = states.iter().map(|state| &state.waiters).max_by_key(|waiters| waiters.len());
+    let waiters = waiters.cloned().unwrap_or_default();
+    let held = states.iter().filter(|state| !state.holders.is_empty()).count();
+    let newest = |state: &State| state.holders.iter().map(|holder| holder.token).max();
+    let shown = states.into_iter().max_by_key(|state| (state.holders.len(), newest(state)));
+    let mut shown = shown.unwrap_or_default();
+    if held < majority {
+        shown.holders.clear();
+    }
+    State { last, waiters, ..shown }
+}

@@ -1,0 +1,287 @@
+//! A Take on a quorum: the vote, the token, and what becomes of a vote that was not won.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::super::hold::deadline;
+use super::ballot::Ballot;
+use super::no_majority;
+use super::ring::{Held, Nodes, Ring};
+use super::tally::kept;
+use super::waiting::queued;
+use crate::error::{Code, Error};
+use crate::fence::Token;
+use crate::port::limits::TOMBSTONE_LIFE;
+use crate::port::{Action, Answer, Failure, Instant, Kind, Outcome, State, Step, Take, Vote};
+
+/// How the nodes voted.
+#[derive(Default)]
+struct Votes {
+    /// Who granted, and the token and what is left there.
+    granted: Vec<(usize, Token, Duration)>,
+    /// What is left of others' holds.
+    held: Vec<Option<Duration>>,
+    recovering: Vec<Duration>,
+    conflicts: Vec<Kind>,
+    buried: usize,
+    failures: Vec<(usize, Error)>,
+}
+
+impl Votes {
+    fn count(&mut self, node: usize, answer: Option<Answer>) {
+        match answer {
+            Some(Ok(Outcome::Granted { token, left })) => self.granted.push((node, token, left)),
+            Some(Ok(Outcome::Held { left })) => self.held.push(left),
+            Some(Ok(Outcome::Recovering { left })) => self.recovering.push(left),
+            Some(Ok(Outcome::Conflict { kind })) => self.conflicts.push(kind),
+            Some(Ok(Outcome::Gone)) => self.buried += 1,
+            Some(Ok(_)) | None => {
+                self.failures
+                    .push((node, Error::internal("a node answered a vote with something else")));
+            }
+            Some(Err(failure)) => self.failures.push((node, failure.error)),
+        }
+    }
+
+    /// Nodes that said no.
+    fn against(&self) -> usize {
+        self.held.len()
+            + self.conflicts.len()
+            + self.buried
+            + self.recovering.len()
+            + self.failures.len()
+    }
+
+    fn token(&self) -> Token {
+        self.granted.iter().map(|(_, token, _)| *token).max().unwrap_or_default()
+    }
+}
+
+/// Asks all nodes for the lock.
+pub(super) async fn take(ring: &Arc<Ring>, step: &Step, take: &Take) -> Answer {
+    if let Some(refused) = ring.refuses(step) {
+        return Err(refused);
+    }
+    let (nodes, majority) = (ring.nodes.len(), ring.majority());
+    let sent = ring.runtime.now();
+    let proposed = ring.proposal.lock().make(sent, take.floor);
+    let asked = Take { wait: false, floor: proposed, ..take.clone() };
+    let batch: Arc<[Step]> = Arc::new([vote(ring, step, asked, false)]);
+    let mut ballot = Ballot::send(ring, vec![batch; nodes], ring.patience(take.ttl));
+    let mut votes = Votes::default();
+    while votes.granted.len() < majority && votes.against() <= nodes - majority {
+        let Some((node, _, mut answers)) = ballot.next().await else { break };
+        votes.count(node, answers.pop());
+    }
+    if mutant!(UnknownVoteCounts) {
+        let left = take.ttl;
+        let unknown: Vec<_> =
+            ballot.awaited().chain(votes.failures.iter().map(|(node, _)| *node)).collect();
+        let token = votes.token();
+        votes.granted.extend(unknown.into_iter().map(|node| (node, token, left)));
+    }
+    ring.took(ring.runtime.now().since(sent));
+    if votes.granted.len() >= majority && agree(ring, step, take, &votes, (sent, proposed)).await {
+        let token = votes.token();
+        let left = kept(votes.granted.iter().map(|(.., left)| *left).collect(), majority);
+        let held = Held {
+            take: Take { floor: top(token, take), ..take.clone() },
+            turn: 0,
+            until: deadline(sent, left),
+            late: ballot.awaited().collect(),
+            doubtful: votes.failures.iter().map(|(node, _)| *node).collect(),
+            freed: false,
+        };
+        ring.holds(step.owner, held);
+        let more = ring.waiting.lock().won(step, take.mode.is_exclusive());
+        if let Some(step) = more {
+            tell_all(ring, step);
+        }
+        return Ok(Outcome::Granted { token, left });
+    }
+    // What is granted late is given back when it is known.
+    drop(ballot);
+    lost(ring, step, take, votes).await
+}
+
+fn vote(ring: &Ring, step: &Step, take: Take, again: bool) -> Step {
+    let action = Action::Vote(Vote { take, aged: ring.max_ttl, again });
+    Step { action, ..step.clone() }
+}
+
+/// The last of the tokens drawn with the first.
+fn top(token: Token, take: &Take) -> Token {
+    Token::new(token.get() + u64::from(take.block.max(1)) - 1)
+}
+
+/// A step whose answer nobody waits for.
+fn tell_all(ring: &Arc<Ring>, step: Step) {
+    let step: Arc<[Step]> = Arc::new([step]);
+    drop(Ballot::send(ring, vec![step; ring.nodes.len()], Duration::ZERO));
+}
+
+/// Whether a majority keeps a counter not below the token, so that the next majority cannot draw a lower one. Where the
+/// nodes answered different ones, it is written to those that lag, while they keep the hold.
+async fn agree(
+    ring: &Arc<Ring>,
+    step: &Step,
+    take: &Take,
+    votes: &Votes,
+    (sent, proposed): (Instant, Token),
+) -> bool {
+    let token = votes.token();
+    if votes.granted.iter().all(|(_, own, _)| *own == token) {
+        return true;
+    }
+    // What the nodes answer is one more than what was proposed.
+    ring.proposal.lock().missed(Token::new(proposed.get() + 1), token, sent);
+    mutant!(TokenNotWrittenBack) || write_back(ring, step, take, &votes.granted).await
+}
+
+/// The same for the token that a change of mode has drawn.
+pub(super) async fn spread(
+    ring: &Arc<Ring>,
+    step: &Step,
+    take: &Take,
+    granted: &[(usize, Token, Duration)],
+) -> bool {
+    let kept = mutant!(UpgradeNotWrittenBack) || write_back(ring, step, take, granted).await;
+    if kept && let Some(token) = granted.iter().map(|(_, token, _)| *token).max() {
+        ring.drew(step.owner, token);
+    }
+    kept
+}
+
+/// Raises the counters of those who granted a lower token, until a majority keeps the highest.
+async fn write_back(
+    ring: &Arc<Ring>,
+    step: &Step,
+    take: &Take,
+    granted: &[(usize, Token, Duration)],
+) -> bool {
+    let token = granted.iter().map(|(_, token, _)| *token).max().unwrap_or_default();
+    let lagging = |(node, own, _): &(usize, Token, Duration)| (*own < token).then_some(*node);
+    let lagging: Vec<usize> = granted.iter().filter_map(lagging).collect();
+    let mut stored = granted.len() - lagging.len();
+    if stored >= ring.majority() {
+        return true;
+    }
+    let floor = top(token, take);
+    let raise = vote(ring, step, Take { wait: false, floor, ..take.clone() }, true);
+    let look = Step { action: Action::Read, ..step.clone() };
+    let raise: Arc<[Step]> = Arc::new([raise, look]);
+    let nothing: Arc<[Step]> = Arc::new([]);
+    let batch = |node| if lagging.contains(&node) { &raise } else { &nothing };
+    let batches = (0..ring.nodes.len()).map(batch).cloned().collect();
+    let mut ballot = Ballot::send(ring, batches, ring.patience(take.ttl));
+    while stored < ring.majority() {
+        let Some((.., answers)) = ballot.next().await else { return false };
+        if let [Ok(Outcome::Granted { .. }), Ok(Outcome::State(State { last, .. }))] = answers[..] {
+            stored += usize::from(last >= floor);
+        }
+    }
+    true
+}
+
+/// Too many nodes have kept their data for too short a time.
+fn recovering_nodes(left: Duration) -> Error {
+    let message = format!(
+        "too many nodes of the quorum were started, or lost their data, less than `max_ttl` ago; they vote again in {} s",
+        left.as_secs_f32().ceil()
+    );
+    Error::new(Code::Unavailable, message)
+}
+
+/// The vote was not won: what was granted is given back, and whoever waits is told when it is worth asking again.
+async fn lost(ring: &Arc<Ring>, step: &Step, take: &Take, votes: Votes) -> Answer {
+    let (nodes, majority) = (ring.nodes.len(), ring.majority());
+    if votes.conflicts.len() > nodes - majority {
+        let kind = votes.conflicts[0];
+        give_back(ring, step, &votes, None, take).await;
+        return Ok(Outcome::Conflict { kind });
+    }
+    let heard = votes.granted.len() + votes.held.len() + votes.conflicts.len();
+    if votes.buried > nodes - majority {
+        return Ok(Outcome::Gone);
+    }
+    if heard < majority {
+        let recovering = votes.recovering.iter().min().copied();
+        ring.waiting.lock().left(step).into_iter().for_each(|step| tell_all(ring, step));
+        give_back(ring, step, &votes, None, take).await;
+        return Err(Failure::refused(match recovering {
+            Some(left) if votes.failures.is_empty() => recovering_nodes(left),
+            _ => no_majority(ring, &votes.failures),
+        }));
+    }
+    let mut ends = votes.held.clone();
+    ends.sort_unstable_by_key(|left| left.unwrap_or(Duration::MAX));
+    // So many of the others' holds have to end before a majority is free.
+    let more = majority.saturating_sub(votes.granted.len()).saturating_sub(1);
+    let left = ends.get(more).or(ends.last()).copied().unwrap_or(Some(Duration::ZERO));
+    if !take.wait {
+        give_back(ring, step, &votes, None, take).await;
+        return Ok(Outcome::Held { left });
+    }
+    let split = votes.held.len() < majority;
+    let id = ring.waiting.lock().wait(step, &ring.runtime);
+    let watch = Step {
+        owner: id,
+        action: Action::Watch { mode: take.mode, info: take.info.clone() },
+        ..step.clone()
+    };
+    let (free, ahead, foreign) = give_back(ring, step, &votes, Some(watch), take).await;
+    let splits = ring.waiting.lock().splits(&step.lock, split);
+    let longest = ring.round_trip().max(Duration::from_micros(200)) * (4 << splits.min(6));
+    let rest = ring.jitter(longest.min(take.ttl / 4));
+    if free {
+        return Ok(queued(Some(rest), 0, false));
+    }
+    Ok(queued(left.map(|left| left + rest), ahead, foreign))
+}
+
+/// Gives back what a lost vote was granted, on every node that may have granted it, and has `watch` registered.
+/// Whether a majority is free now, how many are told before us, and whether nobody would tell.
+async fn give_back(
+    ring: &Arc<Ring>,
+    step: &Step,
+    votes: &Votes,
+    watch: Option<Step>,
+    take: &Take,
+) -> (bool, u32, bool) {
+    let tombstone = Some(take.ttl.max(TOMBSTONE_LIFE));
+    let leave = |tombstone| Step { action: Action::Leave { tombstone }, ..step.clone() };
+    let doubtful: Nodes = votes.failures.iter().map(|(node, _)| *node).collect();
+    let granted = |node: usize| votes.granted.iter().any(|(granted, ..)| *granted == node);
+    let batches: Vec<Arc<[Step]>> = (0..ring.nodes.len())
+        .map(|node| {
+            let undo = if mutant!(LostVoteKept) {
+                None
+            } else if doubtful.has(node) {
+                (!mutant!(QuorumFreesWhereGranted)).then(|| leave(tombstone))
+            } else {
+                granted(node).then(|| leave(None))
+            };
+            undo.into_iter().chain(watch.clone()).collect()
+        })
+        .collect();
+    let mut ballot = Ballot::send(ring, batches, ring.patience(take.ttl));
+    let (mut free, mut answered, mut first, mut foreigners) = (0, 0, u32::MAX, false);
+    if watch.is_none() {
+        // Sent, and seen to in the background.
+        ballot.sent().await;
+        return (false, 0, false);
+    }
+    while answered < ring.majority() {
+        let Some((.., mut answers)) = ballot.next().await else { break };
+        match answers.pop() {
+            Some(Ok(Outcome::Queued { ahead, foreign, .. })) => {
+                first = first.min(ahead);
+                foreigners |= foreign;
+            }
+            Some(Ok(_)) => free += 1,
+            _ => continue,
+        }
+        answered += 1;
+    }
+    (free >= ring.majority(), if first == u32::MAX { 0 } else { first }, foreigners)
+}

@@ -1,0 +1,51 @@
+//! Since when a server has kept its data: the mark `fencelock:born`, which goes with the data or names another run.
+
+use std::sync::{Arc, Weak};
+
+use redis::Cmd;
+
+use super::link::Live;
+use super::script::{Call, Script};
+use crate::port::{Action, Kind, Step};
+use crate::runtime::sync::Mutex;
+
+/// Where the mark lies.
+pub(super) const MARK: &str = "fencelock:born";
+
+/// What sees to the mark.
+pub(super) const SCRIPT: Script = Script(Call::Birth, Kind::Mutex);
+
+/// The request of it.
+pub(super) fn command(text: &str) -> Cmd {
+    let mut command = redis::cmd("EVAL");
+    command.arg(text).arg(1).arg(MARK);
+    command
+}
+
+/// Over which connection the mark was seen to, if it ever was. A server that restarts breaks it.
+#[derive(Default)]
+pub(super) struct Birth(Mutex<Option<Weak<Live>>>);
+
+impl Birth {
+    /// Whether it has to be seen to before these steps go out.
+    pub(super) fn is_due(&self, batch: &[Step], live: &Arc<Live>) -> bool {
+        let seen = || self.0.lock().as_ref().map(Weak::as_ptr);
+        batch.iter().any(|step| matches!(step.action, Action::Vote(_)))
+            && seen() != Some(Arc::as_ptr(live))
+    }
+
+    /// Whether the server is a node of a quorum.
+    pub(super) fn votes(&self) -> bool {
+        self.0.lock().is_some()
+    }
+
+    /// It was seen to.
+    pub(super) fn done(&self, live: &Arc<Live>) {
+        *self.0.lock() = Some(Arc::downgrade(live));
+    }
+
+    /// A server did not find its mark.
+    pub(super) fn gone(&self) {
+        *self.0.lock() = Some(Weak::new());
+    }
+}
