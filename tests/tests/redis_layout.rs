@@ -118,7 +118,7 @@ async fn many_leases_are_renewed_by_few_scripts() {
     let server = RedisServer::start();
     let (client, mut admin) = (connect(&server).await, server.admin());
     let steps = |action: &Action| -> Vec<Step> {
-        let owners = (0..1200u128).map(|n| OwnerId::parse(&format!("{n:032x}")).unwrap());
+        let owners = (0..1300u128).map(|n| OwnerId::parse(&format!("{n:032x}")).unwrap());
         let step = |(number, owner)| Step {
             lock: LockKey::new(format!("orders:{number}")),
             owner,
