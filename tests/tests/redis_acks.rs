@@ -99,12 +99,13 @@ async fn a_push_is_an_invitation() -> Kept {
 
 async fn a_renewal_needs_a_replica() -> Kept {
     let pair = Pair::start();
-    let client = pair.client(1, "1s").await;
+    // Long enough for a machine on which a dozen servers are starting beside it.
+    let client = pair.client(1, "3s").await;
     let guard = client.lock("orders").acquire().await.unwrap();
-    tokio::time::sleep(Duration::from_millis(1200)).await;
+    tokio::time::sleep(Duration::from_millis(3600)).await;
     assert!(guard.is_held(), "renewed as long as a replica has it");
     pair.replica.stop();
-    let lost = tokio::time::timeout(Duration::from_millis(1100), guard.lost()).await;
+    let lost = tokio::time::timeout(Duration::from_millis(3300), guard.lost()).await;
     pair.replica.cont();
     ensure(lost.is_ok(), "held longer than a replica knows of")
 }
