@@ -166,7 +166,7 @@ async fn hand_overs_are_acknowledged_however_young() {
 /// again. B01: a renewal that fails while it lasts is made later.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn b25_b01_a_hold_that_was_acknowledged_lives_through_a_failover() {
-    let mut set = tokio::task::block_in_place(SentinelSet::default);
+    let mut set = tokio::task::block_in_place(SentinelSet::with_one_leader);
     let (holder, other) =
         (connect(&set.url(), 1, "10s").await, connect(&set.url(), 1, "10s").await);
     let guard = holder.lock("held").acquire().await.unwrap();
@@ -189,7 +189,7 @@ async fn b25_b01_a_hold_that_was_acknowledged_lives_through_a_failover() {
 /// is told at its next renewal.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn b25_without_acks_the_fence_covers_what_a_failover_forgets() {
-    let mut set = tokio::task::block_in_place(SentinelSet::default);
+    let mut set = tokio::task::block_in_place(SentinelSet::with_one_leader);
     let (holder, other) = (connect(&set.url(), 0, "6s").await, connect(&set.url(), 0, "6s").await);
     holder.lock("warm").acquire().await.unwrap().release().await.check().unwrap();
     let old = set.master();
@@ -213,7 +213,7 @@ async fn b25_without_acks_the_fence_covers_what_a_failover_forgets() {
 /// B26: scripts that the new master has never seen, or has forgotten.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn b26_scripts_are_known_again_after_a_failover() {
-    let mut set = tokio::task::block_in_place(SentinelSet::default);
+    let mut set = tokio::task::block_in_place(SentinelSet::with_one_leader);
     let client = connect(&set.url(), 1, "10s").await;
     let guard = client.lock("held").acquire().await.unwrap();
     let (_, new) = tokio::task::block_in_place(|| set.fail_over());

@@ -12,9 +12,9 @@ use super::redis::{RedisServer, admin, free_port, program, start};
 const MASTER: &str = "mymaster";
 /// A master that does not answer for so long is down.
 const DOWN_AFTER: u32 = 300;
-/// How many sentinels must miss the master before one of them begins a failover; the others only vote, and never see so
-/// many. Two that lead in turn promote a replica each, and then it takes sentinels ten seconds to bring one of them back.
+/// How many sentinels must miss the master before one begins a failover.
 const LEADER: u32 = 2;
+/// More than there are: such a sentinel only votes.
 const FOLLOWER: u32 = 4;
 /// How long the servers may take to find together.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -44,13 +44,19 @@ impl Drop for Sentinel {
 
 impl Default for SentinelSet {
     fn default() -> Self {
-        Self::start(&[])
+        Self::start(&[], [LEADER; 3])
     }
 }
 
 impl SentinelSet {
+    /// One of whose sentinels alone begins failovers: no two of them can lead in turn and promote a replica each, which
+    /// sentinels take ten seconds to mend.
+    pub fn with_one_leader() -> Self {
+        Self::start(&[], [LEADER, FOLLOWER, FOLLOWER])
+    }
+
     /// Starts them, the servers with more arguments, and waits until every sentinel knows the others and the replicas.
-    pub fn start(arguments: &[&str]) -> Self {
+    fn start(arguments: &[&str], quorums: [u32; 3]) -> Self {
         let always = ["--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"];
         let arguments: Vec<String> =
             always.iter().chain(arguments).map(|&word| word.to_owned()).collect();
@@ -64,7 +70,7 @@ impl SentinelSet {
             let master = set.nodes[0].info("replication");
             master.matches("state=online").count() == 2
         });
-        set.sentinels = [LEADER, FOLLOWER, FOLLOWER].map(|quorum| sentinel(port, quorum)).into();
+        set.sentinels = quorums.map(|quorum| sentinel(port, quorum)).into();
         set.until("the sentinels know each other", |set| {
             set.sentinels.iter().all(|sentinel| {
                 let facts = sentinel.ask::<Vec<String>>(&["MASTER", MASTER]);
