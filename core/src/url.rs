@@ -72,8 +72,7 @@ impl StoreUrl {
         runtime: RuntimeHandle,
     ) -> Result<crate::driver::redis::RedisGate> {
         match self.url.scheme() {
-            "redis" | "rediss" | "redis+unix" | "redis+sentinel" | "rediss+sentinel"
-            | "redis+cluster" | "rediss+cluster" => {
+            scheme if is_redis(scheme) => {
                 let (url, others) = (&self.url, &self.others);
                 crate::driver::redis::RedisGate::connect_all(url, others, options, runtime).await
             }
@@ -115,8 +114,7 @@ impl StoreUrl {
                 Ok(LeaseHandle::new(store))
             }
             #[cfg(feature = "redis")]
-            "redis" | "rediss" | "redis+unix" | "redis+sentinel" | "rediss+sentinel"
-            | "redis+cluster" | "rediss+cluster" => {
+            scheme if is_redis(scheme) => {
                 let store = crate::driver::redis::RedisStore::connect_all(
                     &self.url,
                     &self.others,
@@ -129,8 +127,7 @@ impl StoreUrl {
             #[cfg(not(feature = "sqlite"))]
             "sqlite" => Err(Error::not_built("sqlite")),
             #[cfg(not(feature = "redis"))]
-            "redis" | "rediss" | "redis+unix" | "redis+sentinel" | "rediss+sentinel"
-            | "redis+cluster" | "rediss+cluster" => Err(Error::not_built("redis")),
+            scheme if is_redis(scheme) => Err(Error::not_built("redis")),
             _ => Err(Error::invalid(
                 "url",
                 "no store goes by that scheme; there are `redis://`, `redlock://`, `sqlite:` and `memory:`",
@@ -139,13 +136,43 @@ impl StoreUrl {
     }
 }
 
-/// Takes the hosts behind the first out of `scheme://user@a:1,b:2/path`.
-fn split_hosts(text: &str) -> (String, Vec<String>) {
-    let whole = || (text.to_owned(), Vec::new());
-    let Some((scheme, rest)) = text.split_once("://") else { return whole() };
+/// Whether it names one Redis server, or several that are one store.
+fn is_redis(scheme: &str) -> bool {
+    matches!(
+        scheme,
+        "redis"
+            | "rediss"
+            | "redis+unix"
+            | "redis+sentinel"
+            | "rediss+sentinel"
+            | "redis+cluster"
+            | "rediss+cluster"
+    )
+}
+
+/// What a URL of many hosts consists of.
+struct Parts<'a> {
+    scheme: &'a str,
+    /// With the `@` behind it, if it is there.
+    user: &'a str,
+    hosts: &'a str,
+    /// From the path on.
+    tail: &'a str,
+}
+
+/// Takes `scheme://user@a:1,b:2/path` apart.
+fn parts(text: &str) -> Option<Parts<'_>> {
+    let (scheme, rest) = text.split_once("://")?;
     let (authority, tail) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-    let at = authority.rfind('@').map_or(0, |at| at + 1);
-    let (user, hosts) = authority.split_at(at);
+    let (user, hosts) = authority.split_at(authority.rfind('@').map_or(0, |at| at + 1));
+    Some(Parts { scheme, user, hosts, tail })
+}
+
+/// Takes the hosts behind the first out.
+fn split_hosts(text: &str) -> (String, Vec<String>) {
+    let Some(Parts { scheme, user, hosts, tail }) = parts(text) else {
+        return (text.to_owned(), Vec::new());
+    };
     let mut hosts = hosts.split(',');
     let first = hosts.next().unwrap_or_default();
     (format!("{scheme}://{user}{first}{tail}"), hosts.map(str::to_owned).collect())

@@ -2,41 +2,22 @@
 //!
 //! 3 failovers under load; 30 with `FENCELOCK_FULL=1`.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fencelock::mutation::{Mutant, activate};
 use fencelock::{Client, Code};
-use fencelock_tests::failover::Load;
+use fencelock_tests::failover::{BACK, under_load};
 use fencelock_tests::servers::{ClusterSet, RedisServer};
 
-/// How soon after a failover every lock is granted again.
-const BACK: Duration = Duration::from_secs(1);
 /// Locks on all three masters.
 const NAMES: [&str; 6] = ["a", "b", "c", "d", "{e}:1", "f}{"];
 
-fn rounds() -> usize {
-    if std::env::var_os("FENCELOCK_FULL").is_some() { 30 } else { 3 }
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn failovers_under_load_lower_no_token_and_are_over_at_once() {
-    let mut set = tokio::task::block_in_place(ClusterSet::default);
-    let load = Load::start(&set.url(), &NAMES).await;
-    let (mut longest, mut slowest) = (Duration::ZERO, Duration::ZERO);
-    for round in 0..rounds() {
-        load.all_granted_after(Instant::now()).await;
-        let killed = Instant::now();
-        let (old, over) = tokio::task::block_in_place(|| set.fail_over(NAMES[round % NAMES.len()]));
-        let back = load.all_granted_after(over).await.duration_since(over);
-        assert!(back <= BACK, "a lock was granted {back:?} after the failover");
-        (longest, slowest) = (longest.max(back), slowest.max(over - killed));
-        tokio::task::block_in_place(|| set.rejoin(old));
-    }
-    let (grants, refused) = load.end().await;
-    println!(
-        "{} failovers of at most {slowest:?}; locks granted again within {longest:?}; {grants} grants, {refused} refused",
-        rounds()
-    );
+    let set = tokio::task::block_in_place(ClusterSet::default);
+    let url = set.url();
+    let fail_over = |set: &mut ClusterSet, round| set.fail_over(NAMES[round % NAMES.len()]);
+    under_load(set, &url, &NAMES, fail_over, ClusterSet::rejoin).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -2,39 +2,21 @@
 //!
 //! 3 failovers under load; 30 with `FENCELOCK_FULL=1`.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fencelock::{Client, Code};
-use fencelock_tests::failover::Load;
+use fencelock_tests::failover::{BACK, under_load};
 use fencelock_tests::servers::SentinelSet;
-
-/// How soon after a failover every lock is granted again.
-const BACK: Duration = Duration::from_secs(1);
-
-fn rounds() -> usize {
-    if std::env::var_os("FENCELOCK_FULL").is_some() { 30 } else { 3 }
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn failovers_under_load_lower_no_token_and_are_over_at_once() {
-    let mut set = tokio::task::block_in_place(SentinelSet::default);
-    let load = Load::start(&set.url(), &["a", "b", "c", "d"]).await;
-    let (mut longest, mut slowest) = (Duration::ZERO, Duration::ZERO);
-    for _ in 0..rounds() {
-        load.all_granted_after(Instant::now()).await;
-        let killed = Instant::now();
+    let set = tokio::task::block_in_place(SentinelSet::default);
+    let url = set.url();
+    let fail_over = |set: &mut SentinelSet, _| {
         let old = set.master();
-        let (over, _) = tokio::task::block_in_place(|| set.fail_over());
-        let back = load.all_granted_after(over).await.duration_since(over);
-        assert!(back <= BACK, "a lock was granted {back:?} after the failover");
-        (longest, slowest) = (longest.max(back), slowest.max(over - killed));
-        tokio::task::block_in_place(|| set.rejoin(old));
-    }
-    let (grants, refused) = load.end().await;
-    println!(
-        "{} failovers of at most {slowest:?}; locks granted again within {longest:?}; {grants} grants, {refused} refused",
-        rounds()
-    );
+        (old, set.fail_over().0)
+    };
+    under_load(set, &url, &["a", "b", "c", "d"], fail_over, SentinelSet::rejoin).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

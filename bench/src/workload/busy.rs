@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Bench, MUTEXES, all, contending, evenness, number, quantile, turn_file};
 use crate::Result;
-use crate::contender::{Contender, race};
+use crate::contender::Contender;
 use crate::report::Bound::{AtLeast, AtMost};
 use crate::report::Sheet;
 
@@ -28,10 +28,7 @@ pub(super) async fn run(bench: &mut Bench) -> Result<Vec<Sheet>> {
             contender.entry("contend", words)
         };
         let entries = (0..PROCESSES).map(entry).collect();
-        let server = std::cell::RefCell::new(&mut bench.server);
-        let go = || server.borrow_mut().reset();
-        let done = || server.borrow_mut().counts();
-        let (figures, counts) = race(entries, length, go, done).await?;
+        let (figures, counts) = bench.counted(entries, length).await?;
         let mut held = 0.0;
         for figures in &figures {
             held += number(figures, "held_s")?;

@@ -42,10 +42,7 @@ async fn alone(bench: &mut Bench) -> Result<Sheet> {
         let entry = contender.entry("pair", words.clone());
         let (times, ()) = race(vec![entry], Duration::from_mins(1), || Ok(()), || Ok(())).await?;
         let entry = contender.entry("metered", words);
-        let server = std::cell::RefCell::new(&mut bench.server);
-        let go = || server.borrow_mut().reset();
-        let done = || server.borrow_mut().counts();
-        let (figures, counts) = race(vec![entry], Duration::from_mins(1), go, done).await?;
+        let (figures, counts) = bench.counted(vec![entry], Duration::from_mins(1)).await?;
         let per_pair = |calls: u64| calls as f64 / pairs as f64;
         let trips = number(&figures[0], "round_trips")?;
         let (scripts, calls) = (per_pair(counts.scripts()), per_pair(counts.calls()));
@@ -74,10 +71,7 @@ async fn wanted(bench: &mut Bench) -> Result<Sheet> {
             contender.entry("contend", words)
         };
         let entries = (0..PROCESSES).map(entry).collect();
-        let server = std::cell::RefCell::new(&mut bench.server);
-        let go = || server.borrow_mut().reset();
-        let done = || server.borrow_mut().counts();
-        let (figures, counts) = race(entries, length, go, done).await?;
+        let (figures, counts) = bench.counted(entries, length).await?;
         let acquired: f64 = all(&figures, "acquired").iter().sum();
         let scripts = counts.scripts() as f64 / acquired;
         Ok(vec![acquired / length.as_secs_f64(), scripts, evenness(&figures)])

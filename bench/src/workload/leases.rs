@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Bench, milliseconds, number};
 use crate::Result;
-use crate::contender::{Contender, race};
+use crate::contender::Contender;
 use crate::report::Bound::AtMost;
 use crate::report::{Row, Sheet};
 
@@ -36,10 +36,7 @@ async fn held(bench: &mut Bench, leases: u64, percent: f64, megabytes: f64) -> R
         words.extend([format!("ttl={ttl}"), format!("leases={leases}"), milliseconds(length)]);
         let entry = contender.entry("leases", words);
         let lasts = Duration::from_millis(length);
-        let server = std::cell::RefCell::new(&mut bench.server);
-        let go = || server.borrow_mut().reset();
-        let done = || server.borrow_mut().counts();
-        let (figures, counts) = race(vec![entry], lasts, go, done).await?;
+        let (figures, counts) = bench.counted(vec![entry], lasts).await?;
         let figure = |name| number(&figures[0], name);
         let periods = length as f64 / (ttl as f64 / 3.0);
         let scripts = counts.scripts() as f64 / (leases as f64 / GROUP) / periods;
@@ -65,14 +62,7 @@ async fn rest(bench: &mut Bench) -> Result<Sheet> {
     let mut words = bench.words();
     words.extend(["pairs=10000".to_owned(), milliseconds(length)]);
     let entry = Contender::built_in("fencelock")?.entry("rest", words);
-    let server = std::cell::RefCell::new(&mut bench.server);
-    let (figures, counts) = race(
-        vec![entry],
-        Duration::from_millis(length),
-        || server.borrow_mut().reset(),
-        || server.borrow_mut().counts(),
-    )
-    .await?;
+    let (figures, counts) = bench.counted(vec![entry], Duration::from_millis(length)).await?;
     let per_second = |calls: u64| calls as f64 * 1000.0 / length as f64;
     let (requests, commands) = (per_second(counts.scripts()), per_second(counts.calls()));
     sheet.rows.push(Row { name: "fencelock".to_owned(), figures: vec![requests, commands] });

@@ -9,6 +9,7 @@ mod parallel;
 mod redlock;
 mod sqlite;
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -16,9 +17,9 @@ use serde_json::Value;
 
 use crate::Result;
 use crate::arguments::Arguments;
-use crate::contender::Contender;
+use crate::contender::{Contender, Entry, race};
 use crate::report::{Row, Sheet, median};
-use crate::server::Server;
+use crate::server::{Counts, Server};
 
 /// The peers with a mutex on Redis.
 const MUTEXES: [&str; 7] = [
@@ -127,6 +128,16 @@ impl Bench {
             format!("url=redis://{address}"),
             format!("server={address}"),
         ]
+    }
+
+    /// Lets the entries run together; what the server counted meanwhile comes with their figures.
+    async fn counted(
+        &mut self,
+        entries: Vec<Entry>,
+        lasts: Duration,
+    ) -> Result<(Vec<Value>, Counts)> {
+        let server = RefCell::new(&mut self.server);
+        race(entries, lasts, || server.borrow_mut().reset(), || server.borrow_mut().counts()).await
     }
 
     /// Measures every contender once a round, by turns, and fills the sheet with the medians.

@@ -40,14 +40,7 @@ async fn count(bench: &mut Bench, sheet: &mut Sheet) -> Result<()> {
     let mut words = bench.words();
     words.push(format!("pairs={pairs}"));
     let entry = Contender::built_in("fencelock")?.entry("metered", words);
-    let server = std::cell::RefCell::new(&mut bench.server);
-    let (figures, counts) = race(
-        vec![entry],
-        Duration::from_secs(10),
-        || server.borrow_mut().reset(),
-        || server.borrow_mut().counts(),
-    )
-    .await?;
+    let (figures, counts) = bench.counted(vec![entry], Duration::from_secs(10)).await?;
     let per_pair = |calls: u64| calls as f64 / f64::from(pairs);
     sheet.target("round trips per pair", number(&figures[0], "round_trips")?, AtMost(2.0));
     sheet.target("scripts per pair", per_pair(counts.scripts()), AtMost(2.0));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::held::Held;
 use super::{Facade, Named, Shared, Work, with_options};
@@ -27,7 +27,7 @@ impl Facade {
         Box::pin(async move {
             let leads = election.try_campaign().await?;
             let leads = leads.map(|leads| Held::Guard(leads.into_guard()));
-            leads.map_or(Ok(Value::Null), |leads| Shared::keep(&shared, leads))
+            Shared::keep_any(&shared, leads)
         })
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::held::Held;
 use super::{Facade, Named, Shared, Work, with_options};
@@ -25,7 +25,7 @@ impl Facade {
         };
         Box::pin(async move {
             let run = job.start().await?.map(Held::Run);
-            run.map_or(Ok(Value::Null), |run| Shared::keep(&shared, run))
+            Shared::keep_any(&shared, run)
         })
     }
 

@@ -51,10 +51,9 @@ impl Facade {
 
     pub(super) fn try_acquire(&self, name: &str, form: Form, options: Named) -> Work {
         let (lock, shared) = (self.lock(name, form, options), Arc::downgrade(&self.shared));
-        Box::pin(async move {
-            let guard = lock?.try_acquire().await?.map(Held::Guard);
-            guard.map_or(Ok(Value::Null), |guard| Shared::keep(&shared, guard))
-        })
+        Box::pin(
+            async move { Shared::keep_any(&shared, lock?.try_acquire().await?.map(Held::Guard)) },
+        )
     }
 
     pub(super) fn acquire_all(&self, names: Vec<String>, options: Named) -> Work {
@@ -66,10 +65,7 @@ impl Facade {
     pub(super) fn try_acquire_all(&self, names: Vec<String>, options: Named) -> Work {
         let all = with_options(self.client.all(names), options, crate::All::option);
         let shared = Arc::downgrade(&self.shared);
-        Box::pin(async move {
-            let guard = all.try_acquire().await?.map(Held::All);
-            guard.map_or(Ok(Value::Null), |guard| Shared::keep(&shared, guard))
-        })
+        Box::pin(async move { Shared::keep_any(&shared, all.try_acquire().await?.map(Held::All)) })
     }
 
     pub(super) fn upgrade(&self, guard: u64) -> Work {

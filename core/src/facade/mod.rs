@@ -271,6 +271,11 @@ impl Shared {
         Ok(json!(granted))
     }
 
+    /// The same for what may not have been granted: null then.
+    fn keep_any(shared: &Weak<Self>, held: Option<Held>) -> Result<Value> {
+        held.map_or(Ok(Value::Null), |held| Self::keep(shared, held))
+    }
+
     fn complete(&self, operation: u64, result: Result<Value>) {
         let mut uncollected = None;
         let first = {

@@ -140,10 +140,6 @@ impl LeaseStore for Standby {
         let shared = Arc::clone(&self.0);
         let (done, wait) = oneshot::channel();
         self.0.runtime.spawn(Box::pin(async move {
-            if shared.state.lock().store.is_none() {
-                let _ = done.send(());
-                return;
-            }
             shared.listen().await;
             let _ = done.send(());
         }));

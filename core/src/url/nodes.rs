@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use url::Url;
 
+use super::{Parts, parts};
 use crate::error::{Error, Result};
 
 /// What a Redis listens on if nothing else is said.
@@ -11,23 +12,17 @@ const PORT: u16 = 6379;
 
 /// The URLs of a quorum's nodes, each with what stands around the list; `None` for any other URL.
 pub(super) fn parse(text: &str) -> Option<Result<Vec<Url>>> {
-    let (scheme, rest) = text.split_once("://")?;
+    let Parts { scheme, user, hosts, tail } = parts(text)?;
     if !scheme.eq_ignore_ascii_case("redlock") {
         return None;
     }
-    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    let (places, tail) = rest.split_at(end);
-    let (user, places) = match places.rsplit_once('@') {
-        Some((user, places)) => (format!("{user}@"), places),
-        None => (String::new(), places),
-    };
     let url = |place: &str| {
         let url = Url::parse(&format!("redis://{user}{place}{tail}"));
         url.ok()
             .filter(|url| url.host_str().is_some_and(|host| !host.is_empty()))
             .ok_or_else(malformed)
     };
-    Some(places.split(',').map(url).collect::<Result<Vec<_>>>().and_then(check))
+    Some(hosts.split(',').map(url).collect::<Result<Vec<_>>>().and_then(check))
 }
 
 fn malformed() -> Error {

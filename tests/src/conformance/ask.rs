@@ -16,18 +16,17 @@ impl Run<'_> {
     pub(super) fn start(&self, scope: &mut Scope, ask: &Ask, once: bool) -> Result<String, String> {
         let lock = scope.lock_name(&self.prefix, &ask.lock);
         let dialect = ask.options.get("dialect").and_then(Value::as_str).map(str::to_owned);
+        let all: Vec<_> = ask.all.iter().map(|name| scope.lock_name(&self.prefix, name)).collect();
         let key = if ask.job.is_some() {
             // A run holds no lock, and its tokens are no lock's.
             (format!("job {lock}"), dialect)
         } else {
-            let key = (lock.clone(), dialect);
-            if ask.all.is_empty() {
-                locked(&self.notes.locks).insert(key.clone());
-            }
-            key
+            let locks = if all.is_empty() { std::slice::from_ref(&lock) } else { &all };
+            let keys = locks.iter().map(|lock| (lock.clone(), dialect.clone()));
+            locked(&self.notes.locks).extend(keys);
+            // Of several as one the token is the first one's, in the order of the names.
+            (locks.iter().min().unwrap_or(&lock).clone(), dialect)
         };
-        let all: Vec<_> = ask.all.iter().map(|name| scope.lock_name(&self.prefix, name)).collect();
-        locked(&self.notes.locks).extend(all.iter().map(|lock| (lock.clone(), key.1.clone())));
         let by = self.actor_named(&ask.by);
         let mut options = ask.options.clone();
         if let Some(Value::String(label)) = options.get_mut("label") {
@@ -53,9 +52,6 @@ impl Run<'_> {
                 }
             }
         };
-        // Of several as one the token is the first one's, in the order of the names.
-        let first = ask.all.iter().map(|name| scope.lock_name(&self.prefix, name)).min();
-        let key = first.map_or(key.clone(), |first| (first, key.1));
         let reply = self.player(&by)?.ask(call);
         scope.insert(
             ask.r#as.as_ref(),

@@ -94,13 +94,9 @@ pub(super) fn state(expect: &State, holder: Option<u64>, seen: &Value) -> Result
     if expect.waiters.is_some_and(|count| waiters.len() != count) {
         return wrong("the number of waiters");
     }
-    let modes = || seen["holders"].as_array().into_iter().flatten().map(|holder| &holder["mode"]);
-    let as_text = |mode: &Mode| serde_json::to_value(mode).unwrap_or_default();
-    if expect
-        .modes
-        .as_ref()
-        .is_some_and(|expected| !modes().eq(&expected.iter().map(as_text).collect::<Vec<_>>()))
-    {
+    let holders = seen["holders"].as_array().into_iter().flatten();
+    let modes = holders.map(|holder| Mode::deserialize(&holder["mode"]).ok());
+    if expect.modes.as_ref().is_some_and(|expected| !modes.eq(expected.iter().copied().map(Some))) {
         return wrong("how it is held");
     }
     let labels = waiters.iter().map(|waiter| waiter["info"]["label"].as_str().unwrap_or(""));

@@ -24,8 +24,6 @@ pub struct SentinelSet {
     /// The servers, whatever their part is now.
     pub nodes: Vec<RedisServer>,
     sentinels: Vec<Sentinel>,
-    /// What every server is started with.
-    arguments: Vec<String>,
 }
 
 struct Sentinel {
@@ -44,7 +42,7 @@ impl Drop for Sentinel {
 
 impl Default for SentinelSet {
     fn default() -> Self {
-        Self::start(&[], [LEADER; 3])
+        Self::start([LEADER; 3])
     }
 }
 
@@ -52,19 +50,16 @@ impl SentinelSet {
     /// One of whose sentinels alone begins failovers: no two of them can lead in turn and promote a replica each, which
     /// sentinels take ten seconds to mend.
     pub fn with_one_leader() -> Self {
-        Self::start(&[], [LEADER, FOLLOWER, FOLLOWER])
+        Self::start([LEADER, FOLLOWER, FOLLOWER])
     }
 
-    /// Starts them, the servers with more arguments, and waits until every sentinel knows the others and the replicas.
-    fn start(arguments: &[&str], quorums: [u32; 3]) -> Self {
-        let always = ["--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"];
-        let arguments: Vec<String> =
-            always.iter().chain(arguments).map(|&word| word.to_owned()).collect();
-        let mut set = Self { nodes: Vec::new(), sentinels: Vec::new(), arguments };
-        set.nodes.push(RedisServer::start_with(&set.words(None)));
+    /// Starts them, and waits until every sentinel knows the others and the replicas.
+    fn start(quorums: [u32; 3]) -> Self {
+        let mut set = Self { nodes: Vec::new(), sentinels: Vec::new() };
+        set.nodes.push(RedisServer::start_with(&words(None)));
         let port = set.nodes[0].port();
         for _ in 0..2 {
-            set.nodes.push(RedisServer::start_with(&set.words(Some(&format!("127.0.0.1 {port}")))));
+            set.nodes.push(RedisServer::start_with(&words(Some(&format!("127.0.0.1 {port}")))));
         }
         set.until("the replicas are in step", |set| {
             let master = set.nodes[0].info("replication");
@@ -82,11 +77,6 @@ impl SentinelSet {
             })
         });
         set
-    }
-
-    fn words<'a>(&'a self, master: Option<&'a str>) -> Vec<&'a str> {
-        let own = self.arguments.iter().map(String::as_str);
-        own.chain(master.into_iter().flat_map(|master| ["--replicaof", master])).collect()
     }
 
     /// Where clients ask: the sentinels and the master's name.
@@ -128,8 +118,7 @@ impl SentinelSet {
     /// Starts a dead node again, as a replica of the master, and waits until all are in step.
     pub fn rejoin(&mut self, dead: usize) {
         let master = format!("127.0.0.1 {}", self.nodes[self.master()].port());
-        let words: Vec<String> = self.words(Some(&master)).into_iter().map(str::to_owned).collect();
-        self.nodes[dead].restart_with(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        self.nodes[dead].restart_with(&words(Some(&master)));
         self.until("all nodes are in step", |set| {
             let master = set.nodes[set.master()].info("replication");
             master.matches("state=online").count() == 2
@@ -143,6 +132,12 @@ impl SentinelSet {
             std::thread::sleep(Duration::from_millis(10));
         }
     }
+}
+
+/// What a server is started with, the replica of a master or not.
+fn words(master: Option<&str>) -> Vec<&str> {
+    let own = ["--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"];
+    own.into_iter().chain(master.into_iter().flat_map(|master| ["--replicaof", master])).collect()
 }
 
 impl Sentinel {

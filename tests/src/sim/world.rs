@@ -12,6 +12,7 @@ use fencelock::{Client, Gate, Token};
 
 use super::actor::{Place, freeze};
 use super::checker::{Checker, Figures, Rule, Violation, lock_key};
+use super::later::{after, restart};
 use super::network::Network;
 use super::plan::{Fault, Plan};
 use super::server::{Change, Server};
@@ -213,7 +214,7 @@ impl World {
                 let channel = self.nodes[client].1.clone();
                 self.all(|network| network.cut(&channel));
                 let stores = self.stores.clone();
-                self.after(time, move || {
+                after(&self.sim, time, move || {
                     stores.all().iter().for_each(|network| network.heal(&channel));
                 });
             }
@@ -224,13 +225,13 @@ impl World {
             }
             Fault::Restart(time, loss) => {
                 checker.disturb_all(now + time + self.aftermath(fault));
-                self.restart(self.stores.first(), time, loss);
+                restart(&self.sim, self.stores.first(), time, loss);
             }
             Fault::Stall(time) => {
                 checker.disturb_all(now + time);
                 let server = self.stores.first().server();
                 server.pause();
-                self.after(time, move || server.resume());
+                after(&self.sim, time, move || server.resume());
             }
             Fault::Snapshot => self.stores.first().store(Server::snapshot),
             Fault::Jump(by) => {
@@ -252,15 +253,6 @@ impl World {
     fn aftermath(&self, fault: Fault) -> Duration {
         let lasts = self.plan.longest_lease() + Duration::from_secs(6);
         if fault.breaks_faith() { lasts } else { Duration::ZERO }
-    }
-
-    fn after(&self, time: Duration, act: impl FnOnce() + Send + 'static) {
-        let world = self.sim.world();
-        let over = world.sleep_until(world.now() + time);
-        world.spawn(Box::pin(async move {
-            over.await;
-            act();
-        }));
     }
 
     /// From now on nothing new goes wrong. What was cut off or stands still comes back by itself.

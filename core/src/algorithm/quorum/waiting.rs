@@ -19,8 +19,7 @@ struct Watch {
 }
 
 impl Waiting {
-    /// An attempt has to wait; `split`: because nobody won. Answers the id to be told by, and how many votes in a row
-    /// were split.
+    /// An attempt has to wait. Answers the id to be told by.
     pub(super) fn wait(&mut self, step: &Step, runtime: &RuntimeHandle) -> OwnerId {
         let watch = self.0.entry(step.lock.clone()).or_insert_with(|| Watch {
             id: OwnerId::draw(&**runtime),

@@ -60,66 +60,22 @@ const VALUES: Guarantee = Guarantee::new(
     "the instant a job ran last may be run once more; tokens and versions still rise, as far as the clock does not step back",
 );
 
+/// The rows of servers that fail over like this, and have slots that move.
+macro_rules! rows {
+    ($failover:ident $(, $slot:ident)?) => {
+        &[
+            HOLDER_DIES, PAUSED, NETWORK, RESTART, AMNESIA, $failover, CUT_OFF, $($slot,)? FORWARD, STEPS_BACK,
+            BACKWARD, FIXED, VALUES,
+        ]
+    };
+}
+
 /// What can be promised of servers that stand together like this.
 pub(super) fn guarantees(topology: &Topology, acks: u32) -> &'static [Guarantee] {
     match (topology, acks) {
-        (Topology::Cluster(_) | Topology::Node(_), 0) => &[
-            HOLDER_DIES,
-            PAUSED,
-            NETWORK,
-            RESTART,
-            AMNESIA,
-            FAILOVER,
-            CUT_OFF,
-            SLOT,
-            FORWARD,
-            STEPS_BACK,
-            BACKWARD,
-            FIXED,
-            VALUES,
-        ],
-        (Topology::Cluster(_) | Topology::Node(_), _) => &[
-            HOLDER_DIES,
-            PAUSED,
-            NETWORK,
-            RESTART,
-            AMNESIA,
-            ACKED,
-            CUT_OFF,
-            SLOT,
-            FORWARD,
-            STEPS_BACK,
-            BACKWARD,
-            FIXED,
-            VALUES,
-        ],
-        (_, 0) => &[
-            HOLDER_DIES,
-            PAUSED,
-            NETWORK,
-            RESTART,
-            AMNESIA,
-            FAILOVER,
-            CUT_OFF,
-            FORWARD,
-            STEPS_BACK,
-            BACKWARD,
-            FIXED,
-            VALUES,
-        ],
-        (_, _) => &[
-            HOLDER_DIES,
-            PAUSED,
-            NETWORK,
-            RESTART,
-            AMNESIA,
-            ACKED,
-            CUT_OFF,
-            FORWARD,
-            STEPS_BACK,
-            BACKWARD,
-            FIXED,
-            VALUES,
-        ],
+        (Topology::Cluster(_) | Topology::Node(_), 0) => rows!(FAILOVER, SLOT),
+        (Topology::Cluster(_) | Topology::Node(_), _) => rows!(ACKED, SLOT),
+        (_, 0) => rows!(FAILOVER),
+        (_, _) => rows!(ACKED),
     }
 }

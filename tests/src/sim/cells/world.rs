@@ -13,8 +13,9 @@ use super::actor::{Place, name};
 use super::checker::Checker;
 use super::plan::{Family, Plan};
 use crate::sim::checker::Rule;
+use crate::sim::later::{after, restart};
 use crate::sim::network::Network;
-use crate::sim::plan::{Fault, Loss};
+use crate::sim::plan::Fault;
 use crate::sim::server::Server;
 use crate::sim::world::Ending;
 
@@ -175,7 +176,7 @@ impl World {
             Fault::Pause(client, time) => {
                 let node = self.nodes[client].0.clone();
                 node.pause();
-                self.after(time, move || node.resume());
+                after(&self.sim, time, move || node.resume());
             }
             Fault::Crash(client) => {
                 let (node, channel) = &self.nodes[client];
@@ -190,24 +191,15 @@ impl World {
             Fault::Cut(client, time) => {
                 self.network.cut(&self.nodes[client].1);
                 let (network, channel) = (self.network.clone(), self.nodes[client].1.clone());
-                self.after(time, move || network.heal(&channel));
+                after(&self.sim, time, move || network.heal(&channel));
             }
             Fault::Restart(time, loss) => {
-                self.network.take_down();
-                let network = self.network.clone();
-                self.after(time, move || {
-                    match loss {
-                        Loss::Nothing => {}
-                        Loss::Everything => network.store(Server::wipe),
-                        Loss::SinceSnapshot => network.store(Server::restore),
-                    }
-                    network.bring_up();
-                });
+                restart(&self.sim, &self.network, time, loss);
             }
             Fault::Stall(time) => {
                 let server = self.network.server();
                 server.pause();
-                self.after(time, move || server.resume());
+                after(&self.sim, time, move || server.resume());
             }
             Fault::Snapshot => self.network.store(Server::snapshot),
             Fault::Jump(by) => self.network.server().set_wall(by),
@@ -217,15 +209,6 @@ impl World {
             | Fault::NodeStall(..)
             | Fault::NodeCut(..) => unreachable!("not drawn for these worlds"),
         }
-    }
-
-    fn after(&self, time: Duration, act: impl FnOnce() + Send + 'static) {
-        let world = self.sim.world();
-        let over = world.sleep_until(world.now() + time);
-        world.spawn(Box::pin(async move {
-            over.await;
-            act();
-        }));
     }
 
     /// Lets every task come to its end.

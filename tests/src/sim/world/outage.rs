@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use super::World;
-use crate::sim::network::Network;
-use crate::sim::plan::{Fault, Loss};
-use crate::sim::server::Server;
+use crate::sim::later::{after, restart};
+use crate::sim::plan::Fault;
 
 impl World {
     /// What happens to one node of a quorum.
@@ -13,20 +12,20 @@ impl World {
         match fault {
             Fault::NodeRestart(node, time, loss) => {
                 self.fall_ill(node, time + self.plan.max_ttl);
-                self.restart(&self.stores.all()[node], time, loss);
+                restart(&self.sim, &self.stores.all()[node], time, loss);
             }
             Fault::NodeStall(node, time) => {
                 self.fall_ill(node, time);
                 let server = self.stores.all()[node].server();
                 server.pause();
-                self.after(time, move || server.resume());
+                after(&self.sim, time, move || server.resume());
             }
             Fault::NodeCut(node, client, time) => {
                 self.fall_ill(node, time);
                 let (network, channel) =
                     (self.stores.all()[node].clone(), self.nodes[client].1.clone());
                 network.cut(&channel);
-                self.after(time, move || network.heal(&channel));
+                after(&self.sim, time, move || network.heal(&channel));
             }
             _ => {}
         }
@@ -40,20 +39,5 @@ impl World {
         if all > self.sim.elapsed() {
             self.checker.disturb_all(all);
         }
-    }
-
-    /// A store is away for a while.
-    pub(super) fn restart(&self, network: &Network, away: Duration, loss: Loss) {
-        network.take_down();
-        let network = network.clone();
-        self.after(away, move || {
-            match loss {
-                Loss::Nothing => {}
-                Loss::Everything => network.store(Server::wipe),
-                Loss::SinceSnapshot => network.store(Server::restore),
-            }
-            network.store(Server::start_anew);
-            network.bring_up();
-        });
     }
 }
