@@ -23,7 +23,9 @@ impl Host {
         let client =
             Client::builder().runtime(runtime.clone()).store(memory.store(runtime)).await.unwrap();
         let (wake, woken) = unbounded_channel();
-        let pump = Pump::new(Arc::new(move || drop(wake.send(()))));
+        let pump = Pump::new(Arc::new(move || {
+            let _ = wake.send(());
+        }));
         Self { facade: Facade::new(client), pump, woken }
     }
 
@@ -141,7 +143,9 @@ async fn what_is_forgotten_is_taken_back_and_not_told() {
     host.pump.forget(granted);
     host.pump.forget(waits);
     assert!(host.pump.drain().is_empty());
-    tokio::time::timeout(Duration::from_secs(10), host.is_at_rest()).await.expect("nothing is left");
+    tokio::time::timeout(Duration::from_secs(10), host.is_at_rest())
+        .await
+        .expect("nothing is left");
 }
 
 #[tokio::test]
@@ -154,7 +158,9 @@ async fn a_grant_for_a_facade_that_is_gone_is_taken_back() {
     host.facade = other.facade;
     let done = host.pump.drain();
     assert_eq!(done[0].result.as_ref().unwrap_err().code(), Code::Closed);
-    tokio::time::timeout(Duration::from_secs(10), host.is_at_rest()).await.expect("nothing is left");
+    tokio::time::timeout(Duration::from_secs(10), host.is_at_rest())
+        .await
+        .expect("nothing is left");
 }
 
 #[tokio::test]
@@ -169,5 +175,21 @@ async fn what_is_performed_needs_no_pump() {
     let waits = tokio::time::timeout(Duration::from_millis(10), acquire());
     assert!(waits.await.is_err(), "it is somebody's; what is dropped leaves no ticket");
     host.facade.perform(Operation::Release { guard: granted.guard }).await.unwrap();
-    tokio::time::timeout(Duration::from_secs(10), host.is_at_rest()).await.expect("nothing is left");
+    tokio::time::timeout(Duration::from_secs(10), host.is_at_rest())
+        .await
+        .expect("nothing is left");
+}
+
+#[tokio::test]
+async fn a_panic_is_an_internal_error_and_nobody_waits_for_it() {
+    let runtime: fencelock::port::RuntimeHandle = Arc::new(TokioRuntime::current().unwrap());
+    let (wake, mut woken) = unbounded_channel();
+    let pump = Pump::new(Arc::new(move || {
+        let _ = wake.send(());
+    }));
+    pump.run(&runtime, Box::pin(async { panic!("the defect") }));
+    woken.recv().await.unwrap();
+    let error = pump.drain().remove(0).result.unwrap_err();
+    assert_eq!(error.code(), Code::Internal);
+    assert!(error.message().contains("the defect"), "{error}");
 }
