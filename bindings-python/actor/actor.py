@@ -147,9 +147,14 @@ class Actor:
             self.tasks[target].cancel()
 
     async def do_release(self, guard):
+        return await self.end(guard, "release")
+
+    async def end(self, guard, verb):
+        """Gives a guard back; one that was refused is still there."""
         held = self.guard(guard)
-        del self.guards[guard]
-        return (await self.ask(held, "release")).value
+        released = await self.ask(held, verb)
+        self.guards.pop(guard, None)
+        return released.value
 
     async def do_drop(self, guard):
         self.guard(guard).forget()
@@ -216,9 +221,7 @@ class Actor:
         return run and self.keep(run, instant=run.instant * 1000)
 
     async def do_end_job(self, guard, succeeded):
-        run = self.guard(guard)
-        del self.guards[guard]
-        return (await self.ask(run, "succeed" if succeeded else "fail")).value
+        return await self.end(guard, "succeed" if succeeded else "fail")
 
     async def do_inspect_job(self, lock, period):
         state = await self.ask(self.client.job(lock, timedelta(milliseconds=period)), "inspect")

@@ -25,6 +25,14 @@ def test_the_readme_runs():
     assert doctest.testfile(str(readme), module_relative=False).failed == 0
 
 
+def test_the_projects_readme_runs():
+    text = (Path(__file__).parents[2] / "README.md").read_text()
+    blocks = [block.split("```")[0] for block in text.split("```python\n")[1:]]
+    assert blocks
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), {})
+
+
 def test_the_package_is_typed_completely():
     verify = [sys.executable, "-m", "pyright", "--verifytypes", "fencelock", "--ignoreexternal"]
     # It looks for the package where the first python of the path looks.

@@ -238,6 +238,25 @@ pub(crate) const PARTS: &[Part] = &[
         full: &[],
     },
     Part {
+        name: "python",
+        tags: &["doors", "redis", "sqlite"],
+        shows: "Python: the package's own tests, and the cases played through it as installed",
+        needs: &[Need::RedisServer],
+        steps: &[
+            Step::Script("bindings-python/test.sh"),
+            cargo!("test", QUICK, "--workspace", "--test", "doors", "--", "python"),
+        ],
+        full: &[],
+    },
+    Part {
+        name: "fleet",
+        tags: &["doors", "redis", "sqlite", "faults"],
+        shows: "all languages count under one lock while members are killed: exact",
+        needs: &[Need::RedisServer],
+        steps: &[Step::Tests(Targets::Named(&["fleet"]))],
+        full: &[],
+    },
+    Part {
         name: "cli",
         tags: &[],
         shows: "the command line: run, inspect, ls, exit codes, signals",
