@@ -13,8 +13,10 @@ mod pump;
 mod version;
 
 use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Weak};
 
+use futures_util::FutureExt;
 use futures_util::future::{AbortHandle, AbortRegistration};
 use serde_json::{Map, Value, json};
 
@@ -82,7 +84,7 @@ impl Facade {
     /// whatever it won is released.
     pub fn perform(&self, operation: Operation) -> BoxFuture<'static, Result<Value>> {
         let (work, shared) = (self.work(operation), Arc::downgrade(&self.shared));
-        Box::pin(async move { work.await?.collect(&shared) })
+        Box::pin(async move { unpanicking(work).await?.collect(&shared) })
     }
 
     /// An operation that ends when the facade does, at the latest.
@@ -98,6 +100,11 @@ impl Facade {
     /// Whether the guard may be relied on at this very moment; false for one that was given back.
     pub fn is_held(&self, guard: u64) -> bool {
         self.shared.state.lock().held.get(&guard).is_some_and(Held::is_held)
+    }
+
+    /// Why the guard may not be relied on: an error with code `lost`, or `not_held` for one that was given back.
+    pub fn check(&self, guard: u64) -> Result<()> {
+        self.claims(guard)?.iter().try_for_each(Claim::check)
     }
 
     /// How long the guard may still be relied on, in milliseconds; 0 for one that was given back.
@@ -225,6 +232,15 @@ impl From<Value> for Yield {
     fn from(value: Value) -> Self {
         Self::Value(value)
     }
+}
+
+/// A panic is a defect of ours, and an error to the host: it must not take the host down, nor leave anybody waiting.
+async fn unpanicking<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().copied().map(str::to_owned);
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+        Err(Error::internal(format!("a defect of fencelock, please report it: {text}")))
+    })
 }
 
 /// What may not have been granted: null then.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use futures_util::future::{AbortHandle, Abortable};
 use serde_json::Value;
 
-use super::{Facade, Operation, Shared as Client, Yield};
+use super::{Facade, Operation, Shared as Client, Yield, unpanicking};
 use crate::error::{Code, Error, Result};
 use crate::port::{BoxFuture, RuntimeHandle};
 use crate::runtime::sync::Mutex;
@@ -99,7 +99,7 @@ impl Pump {
         };
         let shared = Arc::downgrade(&self.shared);
         runtime.spawn(Box::pin(async move {
-            let result = work.await;
+            let result = unpanicking(work).await;
             if let Some(shared) = shared.upgrade() {
                 shared.complete(Done { operation, result, client });
             }
