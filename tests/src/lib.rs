@@ -3,6 +3,7 @@
 pub mod actor;
 pub mod bare;
 pub mod conformance;
+pub mod door;
 pub mod equivalence;
 pub mod failover;
 pub mod model;

@@ -69,6 +69,9 @@ pub enum Need {
     /// Clients in several places see the same store. Every case with two actors needs it.
     #[serde(rename = "shared_store")]
     SharedStore,
+    /// Scopes offer more than mutexes, so that the rest can be refused. Every case that asks for it needs it.
+    #[serde(rename = "scoped_modes")]
+    ScopedModes,
     /// The other library can make a lease longer.
     #[serde(rename = "extends")]
     Extends,
@@ -89,6 +92,9 @@ impl Case {
         let mut needs = self.needs.clone();
         if self.actors.len() > 1 {
             needs.insert(Need::SharedStore);
+        }
+        if self.steps.iter().any(Step::asks_too_much_of_a_scope) {
+            needs.insert(Need::ScopedModes);
         }
         needs
     }

@@ -8,6 +8,7 @@ use fencelock_peers::{Lack, Program};
 use super::case::{Case, Need};
 use super::ground::Backend;
 use super::incumbent::{ELSEWHERE, INCUMBENTS, Incumbent, install};
+use crate::door;
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -26,9 +27,17 @@ pub struct Column {
 
 /// Every backend with every language. A language with a new actor is one more line here.
 pub fn columns(rust: &Path) -> Vec<Column> {
+    let (node, lack) = match door::install("node", &fencelock_peers::target(rust)) {
+        Ok(program) => (program, None),
+        Err(lack) => (Program::new(""), Some(lack)),
+    };
     let languages = [("rust", None), ("rust program", Some(Program::new(rust)))];
     let with = |backend| {
-        languages.clone().map(|(language, program)| Column::of(backend, language, program))
+        let ours =
+            languages.clone().map(|(language, program)| Column::of(backend, language, program));
+        let door =
+            Column { missing: lack.clone(), ..Column::of(backend, "node", Some(node.clone())) };
+        ours.into_iter().chain([door])
     };
     let ways = Backend::WAYS.map(|backend| Column::of(backend, "rust", None));
     Backend::ALL.into_iter().flat_map(with).chain(ways).collect()
@@ -88,6 +97,9 @@ impl Column {
         case.needs().into_iter().find_map(|need| match need {
             Need::Kill if !program && self.backend != Backend::Sim => {
                 Some("actors in one process cannot be killed or stopped one by one")
+            }
+            Need::ScopedModes if self.language == "node" => {
+                Some("its scopes have mutexes only, so nothing else can be asked for in one")
             }
             Need::SharedStore if program && self.backend == Backend::Memory => {
                 Some("two programs have no memory in common")

@@ -326,6 +326,16 @@ pub struct Tally {
 }
 
 impl Step {
+    /// Whether it asks a scope for something else than a mutex.
+    pub(super) fn asks_too_much_of_a_scope(&self) -> bool {
+        match self {
+            Self::Acquire(ask) | Self::Try(ask) | Self::Start(ask) => {
+                ask.scope.is_some() && ask.mode != Mode::default()
+            }
+            _ => false,
+        }
+    }
+
     /// The step as text, for people who look for a failure.
     pub(super) fn shown(&self) -> String {
         fn prune(value: &mut serde_json::Value) {
