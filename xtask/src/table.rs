@@ -257,6 +257,14 @@ pub(crate) const PARTS: &[Part] = &[
         full: &[],
     },
     Part {
+        name: "node",
+        tags: &["doors"],
+        shows: "the npm package as it is installed: locks, cancels, losses, exits, workers, types, examples",
+        needs: &[Need::RedisServer],
+        steps: &[Step::Script("bindings-node/test.sh")],
+        full: &[],
+    },
+    Part {
         name: "demo",
         tags: &[],
         shows: "the shop sells what it has, with the lock; the verdict holds",
