@@ -1,18 +1,20 @@
 //! The one table of options: name, type, default and meaning. Structs, URLs, maps, bindings and docs all come from it.
 
 mod read;
+mod write;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 pub(crate) use self::read::check_ttl;
 use self::read::{
     boolean, check_passes, check_pause, check_prefix, check_text, integer, map, optional, pause,
     positive, text, timeout, ttl, zero,
 };
+use self::write::Written;
 use crate::error::{Error, Result};
 
 /// What kind of value an option takes.
@@ -89,6 +91,11 @@ macro_rules! options {
                     _ => return Err(unknown(name)),
                 }
                 Ok(())
+            }
+
+            /// Every option by name, as JSON that [`Options::set`] takes: times in milliseconds, null for what has no end.
+            pub fn to_map(&self) -> Map<String, Value> {
+                [$((stringify!($name).to_owned(), self.$name.written()),)+].into_iter().collect()
             }
         }
     };
@@ -275,6 +282,25 @@ mod tests {
             options.set(row.name, &Value::String(row.default.into())).unwrap();
             assert_eq!(options, Options::default(), "{}", row.name);
         }
+    }
+
+    #[test]
+    fn what_was_written_can_be_read() {
+        let plain = Dialect::Plain { prefix: "lock:".into() };
+        let (wait, metadata) =
+            (Some(Duration::from_millis(1500)), [("a".into(), "b".into())].into());
+        let options =
+            Options { wait, metadata, dialect: plain, renew: false, ..Options::default() };
+        let map = options.to_map();
+        assert_eq!(
+            (map.len(), &map["wait"], &map["keep"]),
+            (TABLE.len(), &1500.0.into(), &Value::Null)
+        );
+        let mut again = Options::default();
+        again
+            .set_all(map.iter().map(|(name, value)| (name.as_str(), value.clone())), true)
+            .unwrap();
+        assert_eq!(again, options);
     }
 
     #[test]

@@ -193,3 +193,18 @@ async fn a_panic_is_an_internal_error_and_nobody_waits_for_it() {
     assert_eq!(error.code(), Code::Internal);
     assert!(error.message().contains("the defect"), "{error}");
 }
+
+#[tokio::test]
+async fn a_check_tells_a_loss_from_a_release() {
+    let mut host = Host::over(&Memory::new()).await;
+    let options = serde_json::from_str(r#"{"ttl": 50, "renew": false}"#).unwrap();
+    host.submit(Operation::Acquire { name: "x".into(), form: Form::default(), options });
+    let granted = host.completions(1).await.remove(0).result.unwrap();
+    let guard = Granted::deserialize(granted).unwrap().guard;
+    host.facade.check(guard).unwrap();
+    host.submit(Operation::Lost { guard });
+    host.completions(1).await.remove(0).result.unwrap();
+    assert_eq!(host.facade.check(guard).unwrap_err().code(), Code::Lost);
+    host.facade.forget(guard);
+    assert_eq!(host.facade.check(guard).unwrap_err().code(), Code::NotHeld);
+}

@@ -32,6 +32,12 @@ pub const DOORS: &[Door] = &[
         actor: &["$installed/venv/bin/python", "-B", "$here/actor/actor.py", "asyncio"],
         bench: &["$installed/venv/bin/python", "-B", "$here/bench/bench.py", "asyncio"],
     },
+    Door {
+        language: "node",
+        folder: "node",
+        actor: &["node", "$installed/actor.js"],
+        bench: &["node", "$installed/bench.js"],
+    },
 ];
 
 impl Door {

@@ -249,6 +249,17 @@ pub(crate) const PARTS: &[Part] = &[
         full: &[],
     },
     Part {
+        name: "node",
+        tags: &["doors", "redis", "sqlite"],
+        shows: "Node.js: the package's own tests, and the cases played through it as installed",
+        needs: &[Need::RedisServer],
+        steps: &[
+            Step::Script("bindings-node/test.sh"),
+            cargo!("test", QUICK, "--workspace", "--test", "doors", "--", "node"),
+        ],
+        full: &[],
+    },
+    Part {
         name: "fleet",
         tags: &["doors", "redis", "sqlite", "faults"],
         shows: "all languages count under one lock while members are killed: exact",

@@ -13,8 +13,10 @@ type Goal = (&'static str, &'static str, f64);
 
 const PAIRS: &[Goal] = &[("fencelock python", "redis-py", 1.25)];
 /// With so many keys in flight.
-const FLIGHTS: &[(u64, &[Goal])] =
-    &[(32, &[("fencelock python asyncio", "redis-py-asyncio", 4.0)])];
+const FLIGHTS: &[(u64, &[Goal])] = &[
+    (32, &[("fencelock python asyncio", "redis-py-asyncio", 4.0)]),
+    (64, &[("fencelock node", "redis-semaphore", 0.8)]),
+];
 
 pub(super) async fn run(bench: &mut Bench) -> Result<Vec<Sheet>> {
     let mut sheets = vec![pair(bench).await?];
@@ -48,7 +50,9 @@ async fn pair(bench: &mut Bench) -> Result<Sheet> {
     let mut sheet = Sheet::new(title, "fencelock-blocking", &["p50 µs", "p99 µs"]);
     let rust = ["fencelock", "fencelock-blocking"];
     let mut all = contenders(bench, &rust, PAIRS)?;
-    all.extend(bench.peers(&["fencelock python asyncio", "redis-py-asyncio"]));
+    let more =
+        ["fencelock python asyncio", "redis-py-asyncio", "fencelock node", "redis-semaphore"];
+    all.extend(bench.peers(&more));
     let pairs = bench.of(10_000, 500);
     let measure = async |bench: &mut Bench, contender: &Contender| {
         let mut words = bench.words();

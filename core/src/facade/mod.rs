@@ -102,6 +102,11 @@ impl Facade {
         self.shared.state.lock().held.get(&guard).is_some_and(Held::is_held)
     }
 
+    /// Why the guard may not be relied on: an error with code `lost`, or `not_held` for one that was given back.
+    pub fn check(&self, guard: u64) -> Result<()> {
+        self.claims(guard)?.iter().try_for_each(Claim::check)
+    }
+
     /// How long the guard may still be relied on, in milliseconds; 0 for one that was given back.
     pub fn remaining(&self, guard: u64) -> f64 {
         let remaining = self.shared.state.lock().held.get(&guard).map(Held::remaining);

@@ -17,9 +17,7 @@ pub(crate) fn check(site: &Site) -> Result<String, String> {
         return Err(format!("README.md has {lines} lines; it is to stay under 250"));
     }
     let blocks = blocks(&text);
-    if let Some((language, _)) =
-        blocks.iter().find(|(language, _)| !RUN.contains(language))
-    {
+    if let Some((language, _)) = blocks.iter().find(|(language, _)| !RUN.contains(language)) {
         return Err(format!("README.md has a block in `{language}`, which nothing runs"));
     }
     build(site)?;
