@@ -13,8 +13,10 @@ mod pump;
 mod version;
 
 use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Weak};
 
+use futures_util::FutureExt;
 use futures_util::future::{AbortHandle, AbortRegistration};
 use serde_json::{Map, Value, json};
 
@@ -82,7 +84,7 @@ impl Facade {
     /// whatever it won is released.
     pub fn perform(&self, operation: Operation) -> BoxFuture<'static, Result<Value>> {
         let (work, shared) = (self.work(operation), Arc::downgrade(&self.shared));
-        Box::pin(async move { work.await?.collect(&shared) })
+        Box::pin(async move { caught(work).await?.collect(&shared) })
     }
 
     /// An operation that ends when the facade does, at the latest.
@@ -104,6 +106,19 @@ impl Facade {
     pub fn remaining(&self, guard: u64) -> f64 {
         let remaining = self.shared.state.lock().held.get(&guard).map(Held::remaining);
         remaining.unwrap_or_default().as_secs_f64() * 1000.0
+    }
+
+    /// `Ok` while the guard may be relied on; afterwards the error to raise: `lost`, or `not_held` for one that was given
+    /// back.
+    pub fn check(&self, guard: u64) -> Result<()> {
+        self.claims(guard)?.iter().try_for_each(Claim::check)
+    }
+
+    /// Takes a grant back that was drained and then reached nobody, as if it had not been asked for: a guard is given back,
+    /// a run is left to others.
+    pub fn decline(&self, guard: u64) {
+        let held = self.shared.state.lock().held.remove(&guard);
+        held.map(Held::take_back).unwrap_or_default();
     }
 
     /// Gives a guard back without waiting: for collectors of forgotten handles.
@@ -189,6 +204,16 @@ impl Facade {
             Op::Close => self.close(),
         }
     }
+}
+
+/// The end of some work. A panic is a defect of ours, and told as one: without an end its host would wait for ever.
+async fn caught<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().copied();
+        let said = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        let said = said.unwrap_or("no words").to_owned();
+        Err(Error::internal("a defect of fencelock; please report it").with("panic", said))
+    })
 }
 
 /// Options by name.
