@@ -277,7 +277,11 @@ public final class JavaActor implements Lines.Actor {
         switch (op) {
             case "release", "end_job" -> answer(id, giveBack(hold, request), Object::toString);
             case "drop" -> {
-                giveBack(hold, request);
+                if (hold instanceof Run run) {
+                    run.failAsync();
+                } else {
+                    hold.decline();
+                }
                 lines.answer(id, null);
             }
             case "extend" -> answer(id, hold.extendAsync(millis(request.get("ttl").getAsDouble())), done -> null);
@@ -303,8 +307,7 @@ public final class JavaActor implements Lines.Actor {
 
     private static CompletableFuture<?> giveBack(Hold hold, JsonObject request) {
         if (hold instanceof Run run) {
-            boolean succeeded = request.has("succeeded") && request.get("succeeded").getAsBoolean();
-            return succeeded ? run.succeedAsync() : run.failAsync();
+            return request.get("succeeded").getAsBoolean() ? run.succeedAsync() : run.failAsync();
         }
         return hold instanceof Guard guard ? guard.releaseAsync() : ((Leadership) hold).resignAsync();
     }
