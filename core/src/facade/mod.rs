@@ -84,7 +84,7 @@ impl Facade {
     /// whatever it won is released.
     pub fn perform(&self, operation: Operation) -> BoxFuture<'static, Result<Value>> {
         let (work, shared) = (self.work(operation), Arc::downgrade(&self.shared));
-        Box::pin(async move { caught(work).await?.collect(&shared) })
+        Box::pin(async move { unpanicking(work).await?.collect(&shared) })
     }
 
     /// An operation that ends when the facade does, at the latest.
@@ -206,16 +206,6 @@ impl Facade {
     }
 }
 
-/// The end of some work. A panic is a defect of ours, and told as one: without an end its host would wait for ever.
-async fn caught<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
-    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<&str>().copied();
-        let said = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-        let said = said.unwrap_or("no words").to_owned();
-        Err(Error::internal("a defect of fencelock; please report it").with("panic", said))
-    })
-}
-
 /// Options by name.
 type Named = Map<String, Value>;
 
@@ -250,6 +240,15 @@ impl From<Value> for Yield {
     fn from(value: Value) -> Self {
         Self::Value(value)
     }
+}
+
+/// A panic is a defect of ours, and an error to the host: it must not take the host down, nor leave anybody waiting.
+async fn unpanicking<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().copied().map(str::to_owned);
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+        Err(Error::internal(format!("a defect of fencelock, please report it: {text}")))
+    })
 }
 
 /// What may not have been granted: null then.

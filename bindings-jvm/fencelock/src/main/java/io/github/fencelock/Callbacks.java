@@ -24,15 +24,18 @@ final class Callbacks {
         POOL.execute(completing);
     }
 
-    /** Runs a user's own action; what it throws is logged, as nobody else could hear of it. */
+    /** Runs a user's own action there. */
     static void tell(Runnable action) {
-        POOL.execute(() -> {
-            try {
-                action.run();
-            } catch (RuntimeException error) {
-                complain(error);
-            }
-        });
+        POOL.execute(() -> guarded(action));
+    }
+
+    /** Runs a user's own action here; what it throws is logged, as nobody else could hear of it. */
+    static void guarded(Runnable action) {
+        try {
+            action.run();
+        } catch (RuntimeException error) {
+            complain(error);
+        }
     }
 
     private static void complain(Throwable error) {
