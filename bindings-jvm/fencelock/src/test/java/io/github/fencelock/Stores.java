@@ -3,6 +3,7 @@ package io.github.fencelock;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 
@@ -11,13 +12,16 @@ public final class Stores {
     private static final RedisServer REDIS = new RedisServer();
     private static final AtomicInteger NUMBERS = new AtomicInteger();
 
+    private static final Path FOLDER = folder();
+
     static {
-        Runtime.getRuntime().addShutdownHook(new Thread(REDIS::close));
+        Runtime.getRuntime().addShutdownHook(new Thread(Stores::close));
     }
 
     private Stores() {}
 
-    static RedisServer redis() {
+    /** The server of all tests. */
+    public static RedisServer redis() {
         return REDIS;
     }
 
@@ -27,15 +31,31 @@ public final class Stores {
     }
 
     static String sqlite() {
+        return "sqlite:" + FOLDER.resolve("locks-" + NUMBERS.incrementAndGet() + ".db");
+    }
+
+    private static Path folder() {
         try {
-            return "sqlite:" + Files.createTempDirectory("fencelock-test").resolve("locks.db");
+            return Files.createTempDirectory("fencelock-test");
+        } catch (IOException error) {
+            throw new UncheckedIOException(error);
+        }
+    }
+
+    private static void close() {
+        REDIS.close();
+        try (Stream<Path> files = Files.list(FOLDER)) {
+            for (Path file : files.toList()) {
+                Files.delete(file);
+            }
+            Files.delete(FOLDER);
         } catch (IOException error) {
             throw new UncheckedIOException(error);
         }
     }
 
     /** A name nobody else has. */
-    static String name() {
+    public static String name() {
         return "lock-" + NUMBERS.incrementAndGet();
     }
 }
