@@ -8,13 +8,15 @@ folder=${1:?the folder to install into}
 mkdir -p "$folder" && folder=$(cd "$folder" && pwd)
 cd "$(dirname "$0")/.."
 
+# One at a time, and nothing to do if no source is newer than what was installed.
+exec 9>"$folder.turn" && flock 9
 stamp=$folder/stamp
-sources=(bindings-jvm core/src core/Cargo.toml Cargo.toml Cargo.lock)
+sources=(Cargo.lock Cargo.toml core/Cargo.toml core/src peers/java/Course.java bindings-jvm/{Cargo.toml,bench,build.sh,install.sh,pom.xml,src,*/pom.xml,*/src/main})
 if [ -e "$stamp" ] && [ -z "$(find "${sources[@]}" -type f -newer "$stamp" -print -quit)" ]; then
   cat "$stamp"
   exit
 fi
-rm -rf "$folder"/{java,kotlin,stamp}
+rm -rf "$folder" && mkdir "$folder"
 begun=$(mktemp) && trap 'rm -f "$begun"' EXIT
 
 bindings-jvm/build.sh -DskipTests package dependency:copy-dependencies \
@@ -22,6 +24,7 @@ bindings-jvm/build.sh -DskipTests package dependency:copy-dependencies \
 target=${CARGO_TARGET_DIR:-target}
 cp "$target"/jvm/actor/actor-*.jar "$folder/java"
 mkdir "$folder/kotlin"
+javac -d "$folder/bench" -cp "$folder/java/*" bindings-jvm/bench/FencelockBench.java peers/java/Course.java
 mv "$folder"/java/{fencelock-kotlin,kotlin,annotations}* "$folder/kotlin"
 
 # Quick to start rather than quick in the long run, and with the classes of a first, short life shared by all later ones.

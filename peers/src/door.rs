@@ -24,13 +24,13 @@ pub const DOORS: &[Door] = &[
         language: "java",
         folder: "jvm",
         actor: &["$installed/actor-java"],
-        bench: &["$installed/bench-java"],
+        bench: &["java", "-cp", "$installed/java/*:$installed/bench", "FencelockBench"],
     },
     Door {
         language: "kotlin",
         folder: "jvm",
         actor: &["$installed/actor-kotlin"],
-        bench: &["$installed/bench-kotlin"],
+        bench: &[],
     },
 ];
 
