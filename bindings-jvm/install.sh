@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 # One at a time, and nothing to do if no source is newer than what was installed.
 exec 9>"$folder.turn" && flock 9
 stamp=$folder/stamp
-sources=(Cargo.lock Cargo.toml core/Cargo.toml core/src peers/java/Course.java bindings-jvm/{Cargo.toml,bench,build.sh,install.sh,pom.xml,src,*/pom.xml,*/src/main})
+sources=(Cargo.lock Cargo.toml core/Cargo.toml core/src peers/java/Course.java examples/inventory/inventory.kt bindings-jvm/{Cargo.toml,bench,build.sh,install.sh,pom.xml,src,*/pom.xml,*/src/main})
 if [ -e "$stamp" ] && [ -z "$(find "${sources[@]}" -type f -newer "$stamp" -print -quit)" ]; then
   cat "$stamp"
   exit

@@ -76,15 +76,11 @@ impl Hub {
             clients.numbers += 1;
             clients.numbers
         };
-        let builder =
-            Client::builder().runtime(self.handle.clone()).app(app).language(language);
+        let builder = Client::builder().runtime(self.handle.clone()).app(app).language(language);
         let builder =
             options.into_iter().fold(builder, |made, (name, value)| made.option(&name, value));
-        let builder = if events {
-            builder.on_event(move |event| self.tell(number, event))
-        } else {
-            builder
-        };
+        let builder =
+            if events { builder.on_event(move |event| self.tell(number, event)) } else { builder };
         let connecting = async move {
             let facade = Facade::new(builder.connect(&url).await?);
             locked(&self.clients).open.insert(number, Arc::new(facade));

@@ -115,8 +115,7 @@ pub fn is_held<'local>(
     client: jlong,
     guard: jlong,
 ) -> jboolean {
-    env.with_env(|_| Ok(hub().client(client as u64).is_held(guard as u64)))
-        .resolve::<Internal>()
+    env.with_env(|_| Ok(hub().client(client as u64).is_held(guard as u64))).resolve::<Internal>()
 }
 
 /// For how many milliseconds a guard may be relied on.
@@ -127,8 +126,7 @@ pub fn remaining<'local>(
     client: jlong,
     guard: jlong,
 ) -> jdouble {
-    env.with_env(|_| Ok(hub().client(client as u64).remaining(guard as u64)))
-        .resolve::<Internal>()
+    env.with_env(|_| Ok(hub().client(client as u64).remaining(guard as u64))).resolve::<Internal>()
 }
 
 /// Why a guard may not be relied on; null if it may.

@@ -142,7 +142,9 @@ async fn what_is_forgotten_is_taken_back_and_not_told() {
     host.pump.forget(granted);
     host.pump.forget(waits);
     assert!(host.pump.drain().is_empty());
-    tokio::time::timeout(Duration::from_secs(10), host.is_at_rest()).await.expect("nothing is left");
+    tokio::time::timeout(Duration::from_secs(10), host.is_at_rest())
+        .await
+        .expect("nothing is left");
 }
 
 #[tokio::test]
@@ -155,7 +157,9 @@ async fn a_grant_for_a_facade_that_is_gone_is_taken_back() {
     host.facade = other.facade;
     let done = host.pump.drain();
     assert_eq!(done[0].result.as_ref().unwrap_err().code(), Code::Closed);
-    tokio::time::timeout(Duration::from_secs(10), host.is_at_rest()).await.expect("nothing is left");
+    tokio::time::timeout(Duration::from_secs(10), host.is_at_rest())
+        .await
+        .expect("nothing is left");
 }
 
 #[tokio::test]
@@ -170,7 +174,9 @@ async fn what_is_performed_needs_no_pump() {
     let waits = tokio::time::timeout(Duration::from_millis(10), acquire());
     assert!(waits.await.is_err(), "it is somebody's; what is dropped leaves no ticket");
     host.facade.perform(Operation::Release { guard: granted.guard }).await.unwrap();
-    tokio::time::timeout(Duration::from_secs(10), host.is_at_rest()).await.expect("nothing is left");
+    tokio::time::timeout(Duration::from_secs(10), host.is_at_rest())
+        .await
+        .expect("nothing is left");
 }
 
 #[tokio::test]

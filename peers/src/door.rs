@@ -26,12 +26,7 @@ pub const DOORS: &[Door] = &[
         actor: &["$installed/actor-java"],
         bench: &["java", "-cp", "$installed/java/*:$installed/bench", "FencelockBench"],
     },
-    Door {
-        language: "kotlin",
-        folder: "jvm",
-        actor: &["$installed/actor-kotlin"],
-        bench: &[],
-    },
+    Door { language: "kotlin", folder: "jvm", actor: &["$installed/actor-kotlin"], bench: &[] },
 ];
 
 impl Door {

@@ -193,9 +193,7 @@ fn java(sources: &Path, home: &Path, role: Role) -> Result<Program, Lack> {
     let (flags, main): (&[_], _) = match role {
         Role::Bench => (&[], "Bench"),
         // Quick to start rather than quick in the long run.
-        Role::Actor => {
-            (&["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto"], "Actor")
-        }
+        Role::Actor => (&["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto"], "Actor"),
     };
     let words = flags.iter().chain(["-cp", &path, main].iter());
     Ok(words.fold(Program::new("java"), Program::with))

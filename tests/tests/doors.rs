@@ -12,7 +12,8 @@ const AT_ONCE: usize = 12;
 
 #[tokio::main(worker_threads = 4)]
 async fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let words: Vec<String> =
+        std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let language = words.first().map_or("", String::as_str);
     let part = words.get(1).map_or("", String::as_str);
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));

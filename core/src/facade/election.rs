@@ -1,6 +1,5 @@
 //! Operations on elections.
 
-
 use serde_json::json;
 
 use super::held::Held;

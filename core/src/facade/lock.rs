@@ -51,9 +51,7 @@ impl Facade {
 
     pub(super) fn try_acquire(&self, name: &str, form: Form, options: Named) -> Work {
         let lock = self.lock(name, form, options);
-        Box::pin(
-            async move { Ok(lock?.try_acquire().await?.map(Held::Guard).into()) },
-        )
+        Box::pin(async move { Ok(lock?.try_acquire().await?.map(Held::Guard).into()) })
     }
 
     pub(super) fn acquire_all(&self, names: Vec<String>, options: Named) -> Work {

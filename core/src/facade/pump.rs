@@ -77,9 +77,10 @@ impl Pump {
     pub fn run(&self, runtime: &RuntimeHandle, work: BoxFuture<'static, Result<Value>>) -> u64 {
         let (abort, registration) = AbortHandle::new_pair();
         let work = Abortable::new(unpanicking(work), registration);
-        let work = Box::pin(async move {
-            work.await.unwrap_or_else(|_| Err(aborted())).map(Yield::Value)
-        });
+        let work =
+            Box::pin(
+                async move { work.await.unwrap_or_else(|_| Err(aborted())).map(Yield::Value) },
+            );
         self.set_off(runtime, abort, Weak::new(), work)
     }
 

@@ -31,7 +31,9 @@ impl Facade {
 
     pub(super) fn delete_version(&self, name: &str, expected: u64) -> Work {
         let version = self.client.version(name);
-        Box::pin(async move { Ok(told(version.delete::<Value>(Version::new(expected)).await?).into()) })
+        Box::pin(
+            async move { Ok(told(version.delete::<Value>(Version::new(expected)).await?).into()) },
+        )
     }
 
     pub(super) fn back_off(&self, name: &str, options: Named, tries: u32) -> Work {
