@@ -20,6 +20,8 @@ async fn main() -> ExitCode {
     let mut cases = case::read(&tests.join("cases"));
     cases.retain(|case| case.name.contains(part));
     let columns = doors(Path::new(env!("CARGO_BIN_EXE_actor")), language);
+    // Those that no door can play are played in the grid of Rust.
+    cases.retain(|case| columns.iter().any(|column| column.plays(case)));
     assert!(!columns.is_empty(), "there is no door whose language begins with `{language}`");
     let strict = std::env::var_os("FENCELOCK_STRICT").is_some();
     let lacking = columns.iter().any(|column| column.lacks_wrongly(strict));

@@ -27,6 +27,7 @@ public final class Fencelock {
      * @throws InvalidArgumentException if the URL cannot be understood
      * @throws UnavailableException if the store cannot be reached
      * @throws AuthException if the store refuses the credentials
+     * @throws UnsupportedException if the jar has no library for this platform
      */
     public static Client connect(String url) {
         return connect(url, new ClientOptions());
@@ -48,6 +49,7 @@ public final class Fencelock {
     }
 
     private static Request<Client> connecting(String url, ClientOptions options) {
+        NativeLibrary.require();
         byte[] connection = Parcel.write(Map.of(
             "url", url,
             "options", options.given(),

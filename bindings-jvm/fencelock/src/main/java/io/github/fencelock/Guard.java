@@ -76,7 +76,8 @@ public final class Guard extends Hold {
         return Request.of(client, Map.of("op", "upgrade", "guard", number), granted -> {
             token(Shape.number(Shape.map(granted).get("token")));
             return null;
-        });
+            // It was given up when it had just become the writer.
+        }, unwanted -> downgradeAsync(Mode.UPGRADEABLE));
     }
 
     /**

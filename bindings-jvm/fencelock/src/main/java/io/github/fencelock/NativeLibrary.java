@@ -13,9 +13,28 @@ final class NativeLibrary {
     /** Names a library to load instead of the jar's, where files in the temporary folder must not be executed. */
     static final String PROPERTY = "fencelock.library";
 
+    /** Why there is none; null if it was loaded. */
+    private static final UnsupportedException REFUSAL = refusal();
+
     private NativeLibrary() {}
 
-    static void load() {
+    /** Has it loaded, once; throws whenever it cannot be. */
+    static void require() {
+        if (REFUSAL != null) {
+            throw new UnsupportedException(REFUSAL.getMessage(), false, REFUSAL.fields());
+        }
+    }
+
+    private static UnsupportedException refusal() {
+        try {
+            load();
+            return null;
+        } catch (UnsupportedException refused) {
+            return refused;
+        }
+    }
+
+    private static void load() {
         String given = System.getProperty(PROPERTY);
         try {
             if (given != null) {

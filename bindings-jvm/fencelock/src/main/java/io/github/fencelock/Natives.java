@@ -3,7 +3,7 @@ package io.github.fencelock;
 /** The core's functions. None but {@link #drain} waits for anything. */
 final class Natives {
     static {
-        NativeLibrary.load();
+        NativeLibrary.require();
     }
 
     private Natives() {}

@@ -87,7 +87,7 @@ final class ThreadLock implements java.util.concurrent.locks.Lock {
     public boolean tryLock(long time, TimeUnit unit) throws InterruptedException {
         Guard guard = null;
         try {
-            guard = entered().acquire(Duration.of(Math.max(0, time), unit.toChronoUnit()));
+            guard = entered().acquire(Duration.ofNanos(Math.max(0, unit.toNanos(time))));
         } catch (LockTimeoutException over) {
             return false;
         } finally {

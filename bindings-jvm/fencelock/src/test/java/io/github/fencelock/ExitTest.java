@@ -9,6 +9,8 @@ import java.io.IOException;
 import java.io.InputStreamReader;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -16,10 +18,17 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 /** Processes that end while they hold locks: what is held is released within a second, else left to its lease. */
 final class ExitTest {
+    private static ProcessBuilder program(String... words) {
+        List<String> command = new ArrayList<>();
+        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        command.addAll(List.of("-Xmx64m", "-cp", System.getProperty("java.class.path")));
+        command.addAll(List.of(words));
+        return new ProcessBuilder(command);
+    }
+
     private static Process start(String url, String name, String how) throws IOException {
-        String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
-        Process process = new ProcessBuilder(java, "-Xmx64m", "-cp", System.getProperty("java.class.path"),
-            Holder.class.getName(), url, name, how).redirectError(ProcessBuilder.Redirect.DISCARD).start();
+        Process process = program(Holder.class.getName(), url, name, how)
+            .redirectError(ProcessBuilder.Redirect.DISCARD).start();
         BufferedReader out = new BufferedReader(new InputStreamReader(process.getInputStream()));
         assertTrue(out.readLine().startsWith("token "));
         return process;
@@ -40,6 +49,16 @@ final class ExitTest {
             LockState state = witness.lock(name).inspect();
             assertTrue(state.holders().isEmpty() && state.waiters().isEmpty(), state::toString);
         }
+    }
+
+    @Test
+    void withoutALibraryConnectingSaysWhy() throws Exception {
+        Process process = program("-Dfencelock.library=/no/such/library", Holder.class.getName(), "memory:", "x", "exit")
+            .redirectErrorStream(true).start();
+        String said = new String(process.getInputStream().readAllBytes());
+        ended(process, Duration.ofSeconds(1));
+        assertTrue(said.contains("io.github.fencelock.UnsupportedException: the system refuses to load"), said);
+        assertFalse(said.contains("ExceptionInInitializerError"), said);
     }
 
     @Test

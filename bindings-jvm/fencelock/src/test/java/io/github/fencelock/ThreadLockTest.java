@@ -64,6 +64,8 @@ final class ThreadLockTest {
         }));
         view().unlock();
         assertThrows(UnsupportedOperationException.class, () -> view().newCondition());
+        assertTrue(view().tryLock(Long.MAX_VALUE, TimeUnit.DAYS));
+        view().unlock();
     }
 
     @Test
