@@ -195,7 +195,7 @@ fn java(sources: &Path, home: &Path, role: Role) -> Result<Program, Lack> {
         // Quick to start rather than quick in the long run.
         Role::Actor => (&["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto"], "Actor"),
     };
-    let words = flags.iter().chain(["-cp", &path, main].iter());
+    let words = flags.iter().copied().chain(["-cp", &*path, main]);
     Ok(words.fold(Program::new("java"), Program::with))
 }
 
