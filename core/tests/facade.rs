@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use fencelock::driver::memory::Memory;
 use fencelock::facade::{Completion, Facade, Form, Granted, Operation, Pump};
+use fencelock::port::RuntimeHandle;
 use fencelock::runtime::TokioRuntime;
 use fencelock::{Client, Code};
 use serde::Deserialize;
@@ -181,30 +182,55 @@ async fn what_is_performed_needs_no_pump() {
 }
 
 #[tokio::test]
-async fn a_panic_is_an_internal_error_and_nobody_waits_for_it() {
-    let runtime: fencelock::port::RuntimeHandle = Arc::new(TokioRuntime::current().unwrap());
-    let (wake, mut woken) = unbounded_channel();
-    let pump = Pump::new(Arc::new(move || {
-        let _ = wake.send(());
-    }));
-    pump.run(&runtime, Box::pin(async { panic!("the defect") }));
-    woken.recv().await.unwrap();
-    let error = pump.drain().remove(0).result.unwrap_err();
-    assert_eq!(error.code(), Code::Internal);
-    assert!(error.message().contains("the defect"), "{error}");
+async fn a_guard_tells_why_it_may_not_be_relied_on() {
+    let memory = Memory::new();
+    let mut host = Host::over(&memory).await;
+    host.acquire();
+    let granted = granted(&host.completions(1).await[0]).unwrap();
+    host.facade.check(granted.guard).unwrap();
+    host.facade.client().close().await;
+    let lost = host.facade.check(granted.guard).unwrap_err();
+    assert_eq!((lost.code(), lost.fields()["name"].as_str()), (Code::Lost, "x"));
+    host.facade.forget(granted.guard);
+    assert_eq!(host.facade.check(granted.guard).unwrap_err().code(), Code::NotHeld);
 }
 
 #[tokio::test]
-async fn a_check_tells_a_loss_from_a_release() {
-    let mut host = Host::over(&Memory::new()).await;
-    let options = serde_json::from_str(r#"{"ttl": 50, "renew": false}"#).unwrap();
-    host.submit(Operation::Acquire { name: "x".into(), form: Form::default(), options });
-    let granted = host.completions(1).await.remove(0).result.unwrap();
-    let guard = Granted::deserialize(granted).unwrap().guard;
-    host.facade.check(guard).unwrap();
-    host.submit(Operation::Lost { guard });
-    host.completions(1).await.remove(0).result.unwrap();
-    assert_eq!(host.facade.check(guard).unwrap_err().code(), Code::Lost);
-    host.facade.forget(guard);
-    assert_eq!(host.facade.check(guard).unwrap_err().code(), Code::NotHeld);
+async fn what_is_declined_was_never_asked_for() {
+    let memory = Memory::new();
+    let mut host = Host::over(&memory).await;
+    host.acquire();
+    let guard = granted(&host.completions(1).await[0]).unwrap().guard;
+    host.facade.decline(guard);
+    host.facade.decline(guard);
+    tokio::time::timeout(Duration::from_secs(10), host.is_at_rest()).await.expect("it is released");
+
+    let start = || {
+        let (name, options) = ("nightly".into(), serde_json::Map::default());
+        host.facade.perform(Operation::StartJob { name, period: 1e9, at: Some(1e9), options })
+    };
+    let run = Granted::deserialize(start().await.unwrap()).unwrap();
+    host.facade.decline(run.guard);
+    let again = async {
+        loop {
+            if let Ok(run) = Granted::deserialize(start().await.unwrap()) {
+                return run;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let again = tokio::time::timeout(Duration::from_secs(10), again).await;
+    assert!(again.expect("the instant is left to others").token > run.token);
+}
+
+#[tokio::test]
+async fn a_panic_is_told_as_a_defect() {
+    let memory = Memory::new();
+    let mut host = Host::over(&memory).await;
+    let runtime: RuntimeHandle = Arc::new(TokioRuntime::current().unwrap());
+    let operation = host.pump.run(&runtime, Box::pin(async { panic!("out of paper") }));
+    let done = host.completions(1).await.remove(0);
+    let error = done.result.unwrap_err();
+    assert_eq!((done.operation, error.code()), (operation, Code::Internal));
+    assert!(error.message().ends_with("out of paper"), "{error}");
 }

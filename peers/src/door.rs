@@ -11,7 +11,7 @@ pub struct Door {
     /// What the tables call it.
     pub language: &'static str,
     /// Its folder is `bindings-` and this.
-    folder: &'static str,
+    pub folder: &'static str,
     /// The actor and the bench's contestant: a program and the words it is given first. `$installed` is the folder the
     /// package was installed into, `$here` the binding's own.
     actor: &'static [&'static str],
@@ -38,6 +38,13 @@ pub const DOORS: &[Door] = &[
         actor: &["node", "$installed/actor.js"],
         bench: &["node", "$installed/bench.js"],
     },
+    Door {
+        language: "java",
+        folder: "jvm",
+        actor: &["$installed/actor-java"],
+        bench: &["java", "-cp", "$installed/java/*:$installed/bench", "FencelockBench"],
+    },
+    Door { language: "kotlin", folder: "jvm", actor: &["$installed/actor-kotlin"], bench: &[] },
 ];
 
 impl Door {

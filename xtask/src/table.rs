@@ -260,6 +260,18 @@ pub(crate) const PARTS: &[Part] = &[
         full: &[],
     },
     Part {
+        name: "jvm",
+        tags: &["doors", "redis", "sqlite"],
+        shows: "Java and Kotlin: the packages' own tests, and the cases played through them as installed",
+        needs: &[Need::RedisServer],
+        steps: &[
+            Step::Script("bindings-jvm/test.sh"),
+            cargo!("test", QUICK, "--workspace", "--test", "doors", "--", "java"),
+            cargo!("test", QUICK, "--workspace", "--test", "doors", "--", "kotlin"),
+        ],
+        full: &[],
+    },
+    Part {
         name: "fleet",
         tags: &["doors", "redis", "sqlite", "faults"],
         shows: "all languages count under one lock while members are killed: exact",

@@ -102,15 +102,23 @@ impl Facade {
         self.shared.state.lock().held.get(&guard).is_some_and(Held::is_held)
     }
 
-    /// Why the guard may not be relied on: an error with code `lost`, or `not_held` for one that was given back.
-    pub fn check(&self, guard: u64) -> Result<()> {
-        self.claims(guard)?.iter().try_for_each(Claim::check)
-    }
-
     /// How long the guard may still be relied on, in milliseconds; 0 for one that was given back.
     pub fn remaining(&self, guard: u64) -> f64 {
         let remaining = self.shared.state.lock().held.get(&guard).map(Held::remaining);
         remaining.unwrap_or_default().as_secs_f64() * 1000.0
+    }
+
+    /// `Ok` while the guard may be relied on; afterwards the error to raise: `lost`, or `not_held` for one that was given
+    /// back.
+    pub fn check(&self, guard: u64) -> Result<()> {
+        self.claims(guard)?.iter().try_for_each(Claim::check)
+    }
+
+    /// Takes a grant back that was drained and then reached nobody, as if it had not been asked for: a guard is given back,
+    /// a run is left to others.
+    pub fn decline(&self, guard: u64) {
+        let held = self.shared.state.lock().held.remove(&guard);
+        held.map(Held::take_back).unwrap_or_default();
     }
 
     /// Gives a guard back without waiting: for collectors of forgotten handles.

@@ -20,8 +20,6 @@ pub struct Column {
     pub program: Option<Program>,
     /// The other library, and the program that is its client.
     pub incumbent: Option<(&'static Incumbent, Program)>,
-    /// Whether the actor asks through an interface with types.
-    typed: bool,
     /// What the machine lacks for this column.
     pub missing: Option<Lack>,
 }
@@ -51,7 +49,6 @@ fn behind(door: &Door, target: &Path) -> impl Iterator<Item = Column> + use<> {
     };
     [Backend::Memory, Backend::Sqlite, Backend::Redis].into_iter().map(move |backend| Column {
         missing: missing.clone(),
-        typed: true,
         ..Column::of(backend, language, Some(program.clone()))
     })
 }
@@ -79,7 +76,7 @@ impl Column {
     }
 
     fn of(backend: Backend, language: &'static str, program: Option<Program>) -> Self {
-        Self { backend, language, program, incumbent: None, typed: false, missing: None }
+        Self { backend, language, program, incumbent: None, missing: None }
     }
 
     /// Virtual time.
@@ -107,9 +104,6 @@ impl Column {
         {
             return Some("fencelock does not speak the library's dialect");
         }
-        if self.typed && case.needs().contains(&Need::Untyped) {
-            return Some("the language's interface has no way to say it");
-        }
         if self.language == "python" && case.needs().contains(&Need::Abort) {
             return Some(
                 "Python cannot end a thread's wait from outside; tests/test_signals.py ends the main thread's",
@@ -118,6 +112,9 @@ impl Column {
         case.needs().into_iter().find_map(|need| match need {
             Need::Kill if !program && self.backend != Backend::Sim => {
                 Some("actors in one process cannot be killed or stopped one by one")
+            }
+            Need::Untyped if DOORS.iter().any(|door| door.language == self.language) => {
+                Some("the language's interface has no way to say it")
             }
             Need::SharedStore if program && self.backend == Backend::Memory => {
                 Some("two programs have no memory in common")
