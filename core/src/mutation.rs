@@ -58,6 +58,8 @@ mod table {
         LateGrantAccepted,
         /// A Renew answered after the deadline revives the hold.
         LateRenewRevives,
+        /// A try whose grant came too late asks again instead of saying so.
+        LateTryAsksAgain,
         /// A cancelled attempt is forgotten instead of undone.
         CancelForgets,
         /// The undo of an unknown outcome lays no tombstone.
@@ -256,6 +258,7 @@ mod table {
             Self::UnreachableWaiterServed,
             Self::OpenWithoutEnd,
             Self::HeadPassedWithoutEnd,
+            Self::LateTryAsksAgain,
         ];
     }
 

@@ -4,101 +4,21 @@
 #![allow(missing_docs)]
 
 mod wire;
+mod world;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use fencelock::driver::memory::Memory;
+use fencelock::layer::Fault;
 use fencelock::mutation::{Mutant, activate};
-use fencelock::port::{
-    Action, LeaseStore, LockKey, Mode, Notice, Outcome, OwnerId, Runtime, Step, Take,
-};
-use fencelock::runtime::sim::{Sim, SimNode};
-use fencelock::{Client, Guard, Token};
+use fencelock::port::{Action, Notice, Outcome, Runtime};
+use futures_util::future::{Either, select};
 
-use self::wire::Wire;
+use self::world::{World, check};
 
 const MS: Duration = Duration::from_millis(1);
 const S: Duration = Duration::from_secs(1);
-
-/// A world with one store.
-struct World {
-    sim: Sim,
-    node: Arc<SimNode>,
-    memory: Memory,
-}
-
-impl World {
-    async fn sleep(&self, time: Duration) {
-        self.node.sleep_until(self.node.now() + time).await;
-    }
-
-    async fn client(&self) -> Client {
-        self.wired().await.0
-    }
-
-    /// A client whose line to the store can be tampered with.
-    async fn wired(&self) -> (Client, Wire) {
-        let wire = Wire::of(self.memory.store(self.node.clone()));
-        let builder = Client::builder().runtime(self.node.clone());
-        (builder.store(wire.clone()).await.expect("memory connects"), wire)
-    }
-
-    /// Sets an acquire off.
-    fn start(&self, work: impl Future<Output = fencelock::Result<Guard>> + Send + 'static) -> Won {
-        let (sender, won) = futures_channel::oneshot::channel();
-        self.node.spawn(Box::pin(async move {
-            let _ = sender.send(work.await.expect("it is granted"));
-        }));
-        won
-    }
-
-    /// Steps by hand, as a client that does nothing by itself.
-    async fn bare(&self) -> Bare {
-        let store = self.memory.store(self.node.clone());
-        store.listen(Arc::new(|_| {})).await.expect("memory listens");
-        Bare { store, node: self.node.clone() }
-    }
-}
-
-type Won = futures_channel::oneshot::Receiver<Guard>;
-
-struct Bare {
-    store: fencelock::driver::memory::MemoryStore,
-    node: Arc<SimNode>,
-}
-
-impl Bare {
-    async fn ask(&self, owner: OwnerId, action: Action) -> Outcome {
-        let kind = Mode::Exclusive.kind();
-        let step = Step { lock: LockKey::new("x"), owner, kind, action };
-        self.store.step(&[step]).await.remove(0).expect("memory answers")
-    }
-
-    async fn take(&self, wait: bool) -> (OwnerId, Outcome) {
-        let owner = OwnerId::draw(&*self.node);
-        let take = Take {
-            mode: Mode::Exclusive,
-            limit: 1,
-            ttl: 20 * S,
-            wait,
-            block: 1,
-            floor: Token::default(),
-            info: "{}".into(),
-        };
-        (owner, self.ask(owner, Action::Take(take)).await)
-    }
-
-    async fn open(&self, owner: OwnerId) {
-        let freed = self.ask(owner, Action::Free { open: true }).await;
-        assert_eq!(freed, Outcome::Freed);
-    }
-}
-
-fn check(holds: bool, why: impl FnOnce() -> String) -> Result<(), String> {
-    if holds { Ok(()) } else { Err(why()) }
-}
 
 /// After a gap in the notices every ticket is refreshed at once, not at its ordinary time.
 async fn gap(world: &World) -> Result<(), String> {
@@ -250,11 +170,20 @@ async fn passed_twice(world: &World) -> Result<(), String> {
     check(matches!(third, Outcome::Held { .. }), || format!("past the head again: {third:?}"))
 }
 
+/// A try ends with the first answer, also with one that comes too late.
+async fn late_try(world: &World) -> Result<(), String> {
+    let slow = world.struck(&Arc::new(Mutex::new(Fault::Late(60 * MS)))).await;
+    let tried = slow.lock("x").ttl(50 * MS).try_acquire();
+    let patience = world.node.sleep_until(world.node.now() + S);
+    match select(Box::pin(tried), patience).await {
+        Either::Left((tried, _)) => check(tried.is_err(), || "it holds what has ended".to_owned()),
+        Either::Right(_) => Err("it asks again and again".to_owned()),
+    }
+}
+
 /// Runs the world of a clause, with one broken or none.
 fn run(clause: Mutant, broken: Option<Mutant>, seed: u64) -> Result<(), String> {
-    let sim = Sim::new(seed);
-    let node = sim.node(0);
-    let world = World { sim, node, memory: Memory::new() };
+    let world = World::new(seed);
     let work = async {
         match clause {
             Mutant::GapIgnored => gap(&world).await,
@@ -266,6 +195,7 @@ fn run(clause: Mutant, broken: Option<Mutant>, seed: u64) -> Result<(), String> 
             Mutant::LocalBudgetIgnored => budget(&world).await,
             Mutant::UnreachableWaiterServed => unreachable(&world).await,
             Mutant::OpenWithoutEnd => open_for_a_second(&world).await,
+            Mutant::LateTryAsksAgain => late_try(&world).await,
             Mutant::HeadPassedWithoutEnd => passed_twice(&world).await,
             _ => Err("it has no world of its own".to_owned()),
         }

@@ -36,6 +36,8 @@ pub(super) struct Entry {
     pub(super) stage: Stage,
     /// Whoever waits for the ticket to become something else.
     pub(super) waiter: Option<Waker>,
+    /// Whether a grant came too late, and the waiter has not been told.
+    pub(super) late: bool,
 }
 
 pub(super) enum Stage {
@@ -165,6 +167,14 @@ impl Register {
         }
         self.set_due(owner, if look { now } else { rest });
         early
+    }
+
+    /// The store said that the ticket has won, but too late: whoever waits for it is told.
+    pub(super) fn late(&mut self, owner: OwnerId) {
+        if let Some(entry) = self.entries.get_mut(&owner) {
+            entry.late = true;
+            entry.wake();
+        }
     }
 
     /// Somebody should ask now: an attempt, at once or when it is in the queue; or a hold whose mode is being changed.

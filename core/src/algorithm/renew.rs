@@ -43,6 +43,8 @@ pub(crate) enum Turn {
     Gone,
     /// With the lock, but it was over before anybody looked. Take it back, and join anew.
     Lost,
+    /// It has not ended: the store said that the lock is won, when nothing was left of the lease. It is asked again.
+    Late,
 }
 
 /// A ticket nobody waits for any more: its lock, its attempt, the lease it wanted.
@@ -57,7 +59,8 @@ impl Wheel {
     pub(crate) fn ask(&self, owner: OwnerId, lock: Target, terms: Terms) {
         let stage = Stage::Asked { early: None, opened: false };
         let block = terms.block();
-        let entry = Entry { lock, terms, block, due: Instant::FAR, stage, waiter: None };
+        let entry =
+            Entry { lock, terms, block, due: Instant::FAR, stage, waiter: None, late: false };
         self.state.lock().entries.insert(owner, entry);
     }
 
@@ -125,6 +128,7 @@ impl Wheel {
                 state.remove(owner);
                 Poll::Ready(Turn::Gone)
             }
+            Stage::Waiting(_) if std::mem::take(&mut entry.late) => Poll::Ready(Turn::Late),
             Stage::Asked { .. } | Stage::Waiting(_) => {
                 entry.waiter = Some(context.waker().clone());
                 Poll::Pending
@@ -231,6 +235,7 @@ impl Wheel {
                     .hold(owner, *token, deadline(sent, *left), *left, now, &self.runtime)
                     .is_none()
                 {
+                    state.late(owner);
                     state.look_now(owner, now);
                 }
                 None
