@@ -62,6 +62,8 @@ mod table {
         LateTryAsksAgain,
         /// A cancelled attempt is forgotten instead of undone.
         CancelForgets,
+        /// The Leave of a ticket that was served and renewed is repeated only as long as a ticket would have lived.
+        ServedTicketKept,
         /// The undo of an unknown outcome lays no tombstone.
         NoTombstone,
         /// An unconfirmed undo is not repeated.
@@ -259,6 +261,7 @@ mod table {
             Self::OpenWithoutEnd,
             Self::HeadPassedWithoutEnd,
             Self::LateTryAsksAgain,
+            Self::ServedTicketKept,
         ];
     }
 

@@ -8,6 +8,7 @@ mod world;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 use std::time::Duration;
 
 use fencelock::layer::Fault;
@@ -181,6 +182,36 @@ async fn late_try(world: &World) -> Result<(), String> {
     }
 }
 
+/// A waiter that nobody polls is served, and its hold renewed to the full lease; or renewed by a Refresh whose answer is
+/// lost. Dropped while the store is out of reach, it is taken back as soon as that is there again.
+async fn served_unseen(world: &World) -> Result<(), String> {
+    for renew in [true, false] {
+        let fault = Arc::new(Mutex::new(Fault::None));
+        let (one, two) = (world.client().await, world.struck(&fault).await);
+        let guard = one.lock("x").acquire().await.expect("it is free");
+        let mut waiting = Box::pin(two.lock("x").ttl(60 * S).renew(renew).acquire());
+        for _ in 0..8 {
+            let polled =
+                std::future::poll_fn(|context| Poll::Ready(waiting.as_mut().poll(context))).await;
+            assert!(matches!(polled, Poll::Pending), "it is held");
+            world.sleep(MS).await;
+        }
+        if !renew {
+            *fault.lock().unwrap() = Fault::ReplyLost;
+        }
+        guard.release().await.check().expect("it was held");
+        world.sleep(4 * S).await;
+        *fault.lock().unwrap() = Fault::RequestLost;
+        drop(waiting);
+        world.sleep(13 * S).await;
+        *fault.lock().unwrap() = Fault::None;
+        world.sleep(3 * S).await;
+        let state = one.lock("x").inspect().await.expect("memory answers");
+        check(state.holders.is_empty(), || format!("renewed: {renew}, held by nobody: {state:?}"))?;
+    }
+    Ok(())
+}
+
 /// Runs the world of a clause, with one broken or none.
 fn run(clause: Mutant, broken: Option<Mutant>, seed: u64) -> Result<(), String> {
     let world = World::new(seed);
@@ -196,6 +227,7 @@ fn run(clause: Mutant, broken: Option<Mutant>, seed: u64) -> Result<(), String> 
             Mutant::UnreachableWaiterServed => unreachable(&world).await,
             Mutant::OpenWithoutEnd => open_for_a_second(&world).await,
             Mutant::LateTryAsksAgain => late_try(&world).await,
+            Mutant::ServedTicketKept => served_unseen(&world).await,
             Mutant::HeadPassedWithoutEnd => passed_twice(&world).await,
             _ => Err("it has no world of its own".to_owned()),
         }

@@ -129,6 +129,28 @@ fn a_waiter_that_is_served_too_late_says_so() {
     });
 }
 
+/// The answer to a request for several never comes, and the store is out of reach for longer than a minute.
+#[test]
+fn several_that_were_not_answered_are_given_back_however_long_it_takes() {
+    play(async |world| {
+        let fault = Arc::new(Mutex::new(Fault::ReplyLost));
+        let (store, now) = (world.memory.store(world.node.clone()), fault.clone());
+        let store = Chaos::new(store, world.node.clone(), move || *now.lock().unwrap());
+        let builder = Client::builder().runtime(world.node.clone());
+        let client = builder.store(store).await.expect("memory connects");
+        let minute = Duration::from_secs(60);
+        let (_, error) = world.fails(client.all(["x", "y"]).ttl(60 * minute).try_acquire()).await;
+        assert_eq!(error.code(), Code::Unavailable, "{error}");
+        *fault.lock().unwrap() = Fault::RequestLost;
+        world.sleep(5 * minute).await;
+        *fault.lock().unwrap() = Fault::None;
+        world.sleep(Duration::from_secs(3)).await;
+        let other = world.client(Fault::None).await;
+        let guard = other.all(["x", "y"]).try_acquire().await.expect("memory answers");
+        assert!(guard.is_some(), "they are held by nobody");
+    });
+}
+
 #[test]
 fn held_by_somebody_is_said_only_when_the_store_said_so() {
     play(async |world| {

@@ -109,7 +109,7 @@ impl Attempt {
                             self.stage = Stage::Ready;
                         }
                         Turn::Lost => {
-                            self.undo(owner, None);
+                            self.undo(owner, None, Instant::default());
                             self.stage = Stage::Ready;
                         }
                         Turn::Gone => self.stage = Stage::Ready,
@@ -164,7 +164,7 @@ impl Attempt {
                     return Some(Err(Error::closed()));
                 }
                 // The reply took longer than the lease may be relied on.
-                self.undo(owner, None);
+                self.undo(owner, None, sent + left);
                 if !self.waits && !mutant!(LateTryAsksAgain) {
                     self.stage = Stage::Done;
                     return Some(Err(too_late()));
@@ -201,9 +201,9 @@ impl Attempt {
                 Some(Err(Error::internal("the store answered a Take with something else")))
             }
             Some(Err(failure)) => {
-                self.end(owner);
+                let kept = self.end(owner);
                 if failure.applied == Applied::Unknown {
-                    self.undo(owner, Some(self.terms.ttl.max(TOMBSTONE_LIFE)));
+                    self.undo(owner, Some(self.terms.ttl.max(TOMBSTONE_LIFE)), kept);
                 }
                 if !self.waits || !failure.error.retryable() {
                     return Some(Err(failure.error));
@@ -215,9 +215,9 @@ impl Attempt {
         }
     }
 
-    fn end(&mut self, owner: OwnerId) {
-        self.core.wheel.remove(owner);
+    fn end(&mut self, owner: OwnerId) -> Instant {
         self.stage = Stage::Done;
+        self.core.wheel.remove(owner)
     }
 
     /// The store cannot be asked now. Whoever waits here, also behind the one who asks, is to know why.
@@ -251,15 +251,15 @@ impl Attempt {
             Stage::Waiting { owner } => (owner, None),
             Stage::Ready | Stage::Resting { .. } | Stage::Done => return,
         };
-        self.core.wheel.remove(owner);
+        let kept = self.core.wheel.remove(owner);
         if !mutant!(CancelForgets) {
-            self.undo(owner, tombstone);
+            self.undo(owner, tombstone, kept);
         }
     }
 
-    /// Takes back whatever the attempt won or queued.
-    fn undo(&self, owner: OwnerId, tombstone: Option<Duration>) {
-        self.core.leave_later(&self.lock, owner, tombstone);
+    /// Takes back whatever the attempt won or queued, which the store may keep so long.
+    fn undo(&self, owner: OwnerId, tombstone: Option<Duration>, kept: Instant) {
+        self.core.leave_later(&self.lock, owner, tombstone, kept);
     }
 }
 

@@ -38,6 +38,8 @@ pub(super) struct Entry {
     pub(super) waiter: Option<Waker>,
     /// Whether a grant came too late, and the waiter has not been told.
     pub(super) late: bool,
+    /// The furthest end that was ever asked for before it was known to be held, answered or not.
+    pub(super) asked: Instant,
 }
 
 pub(super) enum Stage {
@@ -81,9 +83,13 @@ pub(super) fn next_look(hold: &Hold, left: Duration, now: Instant) -> Instant {
 }
 
 impl Register {
-    pub(super) fn remove(&mut self, owner: OwnerId) {
-        if let Some(entry) = self.entries.remove(&owner) {
-            self.agenda.remove(&(entry.due, owner));
+    /// Forgets an entry. Returns until when the store may keep what was asked for in its name.
+    pub(super) fn remove(&mut self, owner: OwnerId) -> Instant {
+        let Some(entry) = self.entries.remove(&owner) else { return Instant::default() };
+        self.agenda.remove(&(entry.due, owner));
+        match &entry.stage {
+            Stage::Held(hold) => hold.furthest().max(entry.asked),
+            Stage::Asked { .. } | Stage::Waiting(_) | Stage::Gone => entry.asked,
         }
     }
 

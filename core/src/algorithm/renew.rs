@@ -47,8 +47,15 @@ pub(crate) enum Turn {
     Late,
 }
 
-/// A ticket nobody waits for any more: its lock, its attempt, the lease it wanted.
-pub(crate) type Abandoned = (Target, OwnerId, Duration);
+/// A ticket nobody waits for any more.
+pub(crate) struct Abandoned {
+    pub lock: Target,
+    pub owner: OwnerId,
+    /// The lease it wanted.
+    pub ttl: Duration,
+    /// Until when the store may keep what was asked for.
+    pub kept: Instant,
+}
 
 impl Wheel {
     pub(crate) fn new(runtime: RuntimeHandle) -> Self {
@@ -58,15 +65,15 @@ impl Wheel {
     /// An attempt is about to ask: from now on a push for it is kept.
     pub(crate) fn ask(&self, owner: OwnerId, lock: Target, terms: Terms) {
         let stage = Stage::Asked { early: None, opened: false };
-        let block = terms.block();
-        let entry =
-            Entry { lock, terms, block, due: Instant::FAR, stage, waiter: None, late: false };
+        let (block, asked) = (terms.block(), self.runtime.now() + terms.ttl);
+        let due = Instant::FAR;
+        let entry = Entry { lock, terms, block, due, stage, waiter: None, late: false, asked };
         self.state.lock().entries.insert(owner, entry);
     }
 
-    /// Forgets an attempt or a hold, whatever its stage.
-    pub(crate) fn remove(&self, owner: OwnerId) {
-        self.state.lock().remove(owner);
+    /// Forgets an attempt or a hold, whatever its stage. Returns until when the store may keep what was asked for.
+    pub(crate) fn remove(&self, owner: OwnerId) -> Instant {
+        self.state.lock().remove(owner)
     }
 
     /// The attempt passes to a waiter with other terms. False if what it has won or asked for does not fit them.
@@ -196,7 +203,9 @@ impl Wheel {
                 Stage::Held(hold) => (hold.deadline(), None),
                 Stage::Waiting(_) if mutant!(TicketsNotRefreshed) => (Instant::FAR, None),
                 Stage::Waiting(_) => {
+                    // If it finds the ticket served, the lease is this long from then on.
                     let ttl = entry.terms.ttl;
+                    entry.asked = entry.asked.max(now + ttl);
                     (aligned(now, ticket_rest(&entry.terms)), Some(Action::Refresh { ttl }))
                 }
                 Stage::Asked { .. } | Stage::Gone => continue,
@@ -281,7 +290,7 @@ impl Wheel {
         }
     }
 
-    /// Forgets everything, for a client that closes: holds, and tickets with their locks and ttls. Whoever waits for one is woken.
+    /// Forgets everything, for a client that closes: holds and tickets. Whoever waits for one is woken.
     pub(crate) fn drain(&self) -> (Vec<Arc<Hold>>, Vec<Abandoned>) {
         let mut state = self.state.lock();
         state.agenda.clear();
@@ -291,7 +300,8 @@ impl Wheel {
             match entry.stage {
                 Stage::Held(hold) => holds.push(hold),
                 Stage::Asked { .. } | Stage::Waiting(_) => {
-                    tickets.push((entry.lock, owner, entry.terms.ttl));
+                    let Entry { lock, terms, asked: kept, .. } = entry;
+                    tickets.push(Abandoned { lock, owner, ttl: terms.ttl, kept });
                 }
                 Stage::Gone => {}
             }

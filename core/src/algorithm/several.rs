@@ -2,6 +2,7 @@
 //! wait for each other. All or nothing.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::{Either, select};
 
@@ -100,9 +101,9 @@ impl Core {
             }
             let owner = OwnerId::draw(&*self.runtime);
             self.wheel.ask(owner, lock.clone(), terms.clone());
-            asked.attempts.push((lock, owner));
+            asked.attempts.push((lock, owner, terms.ttl));
         }
-        let steps = members.iter().zip(&asked.attempts).map(|(member, (lock, owner))| {
+        let steps = members.iter().zip(&asked.attempts).map(|(member, (lock, owner, _))| {
             let take = member.terms.take(false, self.floors.of(&lock.key));
             lock.step(*owner, Action::Take(take))
         });
@@ -111,7 +112,7 @@ impl Core {
         asked.doubtful = true;
         let answers = self.store.step_all(batch).await;
         let mut holds = Vec::new();
-        for ((lock, owner), answer) in asked.attempts.iter().zip(&answers) {
+        for ((lock, owner, _), answer) in asked.attempts.iter().zip(&answers) {
             let Ok(Outcome::Granted { token, left }) = *answer else { continue };
             self.floors.saw(&lock.key, token);
             holds.extend(self.wheel.granted(*owner, token, sent, left));
@@ -166,17 +167,18 @@ fn refusal(members: &[Member], answers: Vec<Answer>) -> AsOne {
 /// Attempts under way; taken back unless they were won.
 struct Asked<'a> {
     core: &'a Arc<Core>,
-    attempts: Vec<(&'a Target, OwnerId)>,
+    /// Each with the lease it asks for.
+    attempts: Vec<(&'a Target, OwnerId, Duration)>,
     /// Whether a request is out whose outcome is not known to be nothing.
     doubtful: bool,
 }
 
 impl Drop for Asked<'_> {
     fn drop(&mut self) {
-        for (lock, owner) in &self.attempts {
-            self.core.wheel.remove(*owner);
+        for (lock, owner, ttl) in &self.attempts {
+            let kept = self.core.wheel.remove(*owner);
             if self.doubtful && !mutant!(CancelForgets) {
-                self.core.leave_later(lock, *owner, Some(TOMBSTONE_LIFE));
+                self.core.leave_later(lock, *owner, Some((*ttl).max(TOMBSTONE_LIFE)), kept);
             }
             self.core.pass_leadership(lock, None);
         }
