@@ -1,6 +1,8 @@
 //! A world in virtual time for one clause: a store, and clients that can be tampered with.
 
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 use std::time::Duration;
 
 use fencelock::driver::memory::{Memory, MemoryStore};
@@ -65,9 +67,14 @@ impl World {
 
     /// Steps by hand, as a client that does nothing by itself.
     pub(crate) async fn bare(&self) -> Bare {
-        let store = self.memory.store(self.node.clone());
-        store.listen(Arc::new(|_| {})).await.expect("memory listens");
-        Bare { store, node: self.node.clone() }
+        let bare = self.deaf();
+        bare.store.listen(Arc::new(|_| {})).await.expect("memory listens");
+        bare
+    }
+
+    /// The same, but nothing can be pushed to it.
+    pub(crate) fn deaf(&self) -> Bare {
+        Bare { store: self.memory.store(self.node.clone()), node: self.node.clone() }
     }
 }
 
@@ -88,6 +95,11 @@ impl Bare {
     }
 
     pub(crate) async fn take(&self, wait: bool) -> (OwnerId, Outcome) {
+        self.take_above(Token::default(), wait).await
+    }
+
+    /// A Take that brings a floor.
+    pub(crate) async fn take_above(&self, floor: Token, wait: bool) -> (OwnerId, Outcome) {
         let owner = OwnerId::draw(&*self.node);
         let take = Take {
             mode: Mode::Exclusive,
@@ -95,7 +107,7 @@ impl Bare {
             ttl: TTL,
             wait,
             block: 1,
-            floor: Token::default(),
+            floor,
             info: "{}".into(),
         };
         (owner, self.ask(owner, Action::Take(take)).await)
@@ -110,4 +122,9 @@ impl Bare {
 /// What a world ends with.
 pub(crate) fn check(holds: bool, why: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(why()) }
+}
+
+/// Polls once.
+pub(crate) async fn look<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
+    std::future::poll_fn(|context| Poll::Ready(Pin::new(&mut *future).poll(context))).await
 }
