@@ -176,6 +176,7 @@ pub(crate) const PARTS: &[Part] = &[
         steps: &[Step::Tests(Targets::Named(&[
             "redis_faults",
             "redis_gate",
+            "redis_late",
             "redis_layout",
             "redis_rights",
             "redis_scenarios",
