@@ -165,6 +165,11 @@ impl Connection {
         self.now(|facade| facade.forget(guard));
     }
 
+    /// Takes a grant back that reached nobody, as if it had not been asked for.
+    fn decline(&self, guard: u64) {
+        self.now(|facade| facade.decline(guard));
+    }
+
     /// Opens a scope and answers its number; the client has to be open.
     fn open_scope(&self) -> u64 {
         self.now(Facade::open_scope)

@@ -75,11 +75,11 @@ def settle(ended: Ended) -> Any:
 
 
 def take_back(connection: _native.Connection, ended: Ended) -> None:
-    """Gives back what was granted to somebody who has gone."""
+    """Takes back what was granted to somebody who has gone; a job's run is left to others."""
     well, text = ended
     granted: Any = json.loads(text) if well else None
     if isinstance(granted, dict) and "guard" in granted:
-        connection.forget(cast(dict[str, int], granted)["guard"])
+        connection.decline(cast(dict[str, int], granted)["guard"])
 
 
 _loops: WeakKeyDictionary[asyncio.AbstractEventLoop, Loop] = WeakKeyDictionary()
