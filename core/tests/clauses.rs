@@ -11,12 +11,14 @@ use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
 
+use fencelock::driver::record::{Record, Scene};
 use fencelock::layer::Fault;
 use fencelock::mutation::{Mutant, activate};
-use fencelock::port::{Action, Notice, Outcome, Runtime};
-use futures_util::future::{Either, select};
+use fencelock::port::{Action, LockKey, Mode, Notice, Outcome, OwnerId, Runtime, Step};
+use fencelock::{Client, Token};
+use futures_util::future::{Either, join, select};
 
-use self::world::{World, check};
+use self::world::{World, check, look, take};
 
 const MS: Duration = Duration::from_millis(1);
 const S: Duration = Duration::from_secs(1);
@@ -191,9 +193,7 @@ async fn served_unseen(world: &World) -> Result<(), String> {
         let guard = one.lock("x").acquire().await.expect("it is free");
         let mut waiting = Box::pin(two.lock("x").ttl(60 * S).renew(renew).acquire());
         for _ in 0..8 {
-            let polled =
-                std::future::poll_fn(|context| Poll::Ready(waiting.as_mut().poll(context))).await;
-            assert!(matches!(polled, Poll::Pending), "it is held");
+            assert!(look(&mut waiting).await.is_pending(), "it is held");
             world.sleep(MS).await;
         }
         if !renew {
@@ -212,6 +212,123 @@ async fn served_unseen(world: &World) -> Result<(), String> {
     Ok(())
 }
 
+/// An answer that another one overtook leaves the deadline where it is.
+async fn overtaken(world: &World) -> Result<(), String> {
+    let fault = Arc::new(Mutex::new(Fault::None));
+    let client = world.struck(&fault).await;
+    let guard = client.lock("x").renew(false).ttl(30 * S).acquire().await.expect("it is free");
+    *fault.lock().unwrap() = Fault::Late(5 * S);
+    let later = async {
+        world.sleep(S).await;
+        *fault.lock().unwrap() = Fault::None;
+        guard.extend(60 * S).await
+    };
+    let (first, second) = join(guard.extend(30 * S), later).await;
+    assert!(first.is_ok() && second.is_ok());
+    let left = guard.remaining();
+    check(left > 54 * S, || format!("{left:?} are left of 56 s"))
+}
+
+/// A machine that stood still between the push and the look has no grant.
+async fn looked_too_late(world: &World) -> Result<(), String> {
+    let one = world.client().await;
+    let node = world.sim.node(0);
+    let builder = Client::builder().runtime(node.clone());
+    let two = builder.store(world.memory.store(node.clone())).await.expect("memory connects");
+    let guard = one.lock("x").acquire().await.expect("it is free");
+    let mut waiting = Box::pin(two.lock("x").ttl(400 * MS).acquire());
+    for _ in 0..8 {
+        assert!(look(&mut waiting).await.is_pending(), "it is held");
+        world.sleep(MS).await;
+    }
+    node.pause();
+    guard.release().await.check().expect("it was held");
+    world.sleep(S).await;
+    let held = match look(&mut waiting).await {
+        Poll::Ready(won) => won.expect("it is granted").is_held(),
+        Poll::Pending => true,
+    };
+    node.resume();
+    check(held, || "a guard was given out that is not held".to_owned())
+}
+
+/// Whoever stood behind a waiter that gave up has its place.
+async fn inherited(world: &World) -> Result<(), String> {
+    let (one, two, three) = (world.client().await, world.client().await, world.client().await);
+    let guard = one.lock("x").acquire().await.expect("it is free");
+    let mut first = Box::pin(two.lock("x").acquire());
+    for _ in 0..8 {
+        assert!(look(&mut first).await.is_pending(), "it is held");
+        world.sleep(MS).await;
+    }
+    let mut behind = world.start(two.lock("x").acquire());
+    world.sleep(MS).await;
+    let _last = world.start(three.lock("x").acquire());
+    world.sleep(MS).await;
+    drop(first);
+    world.sleep(10 * MS).await;
+    guard.release().await.check().expect("it was held");
+    world.sleep(10 * MS).await;
+    let won = behind.try_recv().expect("the task goes on");
+    check(won.is_some(), || "somebody was served before it".to_owned())
+}
+
+/// A fixed lease ends, also if the hold before it in this client was renewed.
+async fn fixed_after_renewed(world: &World) -> Result<(), String> {
+    let client = world.client().await;
+    let guard = client.lock("x").acquire().await.expect("it is free");
+    let won = world.start(client.lock("x").renew(false).ttl(2 * S).acquire());
+    world.sleep(MS).await;
+    guard.release().await.check().expect("it was held");
+    let fixed = won.await.expect("the task ends");
+    world.sleep(3 * S).await;
+    check(!fixed.is_held(), || "it is renewed".to_owned())
+}
+
+/// Whoever cannot be pushed to is served when it asks.
+fn deaf_but_asking(world: &World) -> Result<(), String> {
+    let mut record = Record::default();
+    let mut ask = |after: Duration, owner, action| {
+        let now = u64::try_from((60 * S + after).as_micros()).expect("a short time");
+        let (lock, kind, channel) = (LockKey::new("x"), Mode::Exclusive.kind(), "deaf".into());
+        let (born, channel, reachable) = (0, &channel, &|_: &str| false);
+        let mut scene = Scene { now, born, channel, reachable, notices: Vec::new() };
+        record.apply(&Step { lock, owner, kind, action }, &mut scene)
+    };
+    let [holder, waiter] = [(); 2].map(|()| OwnerId::draw(&*world.node));
+    let granted = ask(MS, holder, take(3 * S, Token::default(), false));
+    assert!(matches!(granted, Outcome::Granted { .. }), "{granted:?}");
+    let queued = ask(MS, waiter, take(3 * S, Token::default(), true));
+    assert!(matches!(queued, Outcome::Queued { .. }), "{queued:?}");
+    let served = ask(4 * S, waiter, Action::Refresh { ttl: S });
+    check(matches!(served, Outcome::Granted { .. }), || format!("{served:?}"))
+}
+
+/// A client that died before it was served keeps the lock for 5 s, however long a lease it wanted.
+async fn served_dead(world: &World) -> Result<(), String> {
+    let (one, two) = (world.client().await, world.client().await);
+    let guard = one.lock("x").acquire().await.expect("it is free");
+    let dead = world.bare().await;
+    assert!(matches!(dead.take(true).await.1, Outcome::Queued { .. }));
+    guard.release().await.check().expect("it was held");
+    let asked = world.node.now();
+    let _next = two.lock("x").acquire().await.expect("it is granted");
+    let took = world.node.now().since(asked);
+    check(took < 5100 * MS, || format!("the next one got it after {took:?}"))
+}
+
+/// A floor from a client whose clock is far ahead lifts the counter by a minute at most.
+async fn floor_ahead(world: &World) -> Result<(), String> {
+    let bare = world.bare().await;
+    let (owner, first) = bare.take(false).await;
+    let Outcome::Granted { token: first, .. } = first else { panic!("{first:?}") };
+    bare.open(owner).await;
+    let hour = 3_600_000_000;
+    let (_, second) = bare.take_above(Token::new(first.get() + hour), false).await;
+    let Outcome::Granted { token: second, .. } = second else { panic!("{second:?}") };
+    check(second.get() < first.get() + hour / 30, || format!("{second} after {first}"))
+}
+
 /// Runs the world of a clause, with one broken or none.
 fn run(clause: Mutant, broken: Option<Mutant>, seed: u64) -> Result<(), String> {
     let world = World::new(seed);
@@ -228,6 +345,13 @@ fn run(clause: Mutant, broken: Option<Mutant>, seed: u64) -> Result<(), String> 
             Mutant::OpenWithoutEnd => open_for_a_second(&world).await,
             Mutant::LateTryAsksAgain => late_try(&world).await,
             Mutant::ServedTicketKept => served_unseen(&world).await,
+            Mutant::DeadlineMovesBack => overtaken(&world).await,
+            Mutant::LateTurnAccepted => looked_too_late(&world).await,
+            Mutant::PlaceNotInherited => inherited(&world).await,
+            Mutant::PassesToOtherKinds => fixed_after_renewed(&world).await,
+            Mutant::CallerCountsAsDeaf => deaf_but_asking(&world),
+            Mutant::HandOverGrantsWholeLease => served_dead(&world).await,
+            Mutant::FloorUnclamped => floor_ahead(&world).await,
             Mutant::HeadPassedWithoutEnd => passed_twice(&world).await,
             _ => Err("it has no world of its own".to_owned()),
         }

@@ -125,7 +125,9 @@ impl Core {
 
     /// The seat is vacant: the next in line leads, with the attempt under way if there is one; else it is undone.
     pub(super) fn pass_leadership(self: &Arc<Self>, lock: &Target, attempt: Option<Box<Attempt>>) {
-        let mut turn = Turn::Lead(attempt.filter(|attempt| attempt.inheritable()));
+        let mut turn = Turn::Lead(
+            attempt.filter(|attempt| attempt.inheritable() && !mutant!(PlaceNotInherited)),
+        );
         loop {
             let next = self.cohorts.lock().next_leader(lock);
             let Some(next) = next else { return };

@@ -102,7 +102,8 @@ impl Tenure {
         let left = self.hold.deadline().since(now);
         let enough = left >= terms.ttl.min(GRANT_TTL) * 2 / 3 || mutant!(LostHoldPassedOn);
         let alive = !self.hold.is_lost() || mutant!(LostHoldPassedOn);
-        let same = self.hold.renew && terms.renew && self.hold.open == terms.open;
+        let same = self.hold.renew && terms.renew && self.hold.open == terms.open
+            || mutant!(PassesToOtherKinds);
         let within = self.passes < budget && now.since(self.since) < PASSING_TIME;
         (within || mutant!(LocalBudgetIgnored)) && enough && alive && same
     }

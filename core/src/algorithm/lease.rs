@@ -99,7 +99,7 @@ impl Attempt {
                     let owner = *owner;
                     let wheel = &self.core.wheel;
                     match poll_fn(|context| wheel.poll_turn(owner, context)).await {
-                        Turn::Won(hold) if hold.is_held() => {
+                        Turn::Won(hold) if hold.is_held() || mutant!(LateTurnAccepted) => {
                             self.stage = Stage::Done;
                             return Ok(Some(hold));
                         }
@@ -202,7 +202,7 @@ impl Attempt {
             }
             Some(Err(failure)) => {
                 let kept = self.end(owner);
-                if failure.applied == Applied::Unknown {
+                if failure.applied == Applied::Unknown && !mutant!(UnknownNotUndone) {
                     self.undo(owner, Some(self.terms.ttl.max(TOMBSTONE_LIFE)), kept);
                 }
                 if !self.waits || !failure.error.retryable() {

@@ -149,6 +149,7 @@ impl Core {
         match self.store.step(vec![step]).await.pop() {
             Some(Ok(Outcome::Granted { left, .. })) => {
                 hold.set_ttl(ttl);
+                let sent = if mutant!(ExtendCountsFromReply) { self.runtime.now() } else { sent };
                 let stands = hold.prolong(sent, left, self.runtime.now());
                 self.wheel.reschedule(hold);
                 if stands { Ok(()) } else { Err(lost()) }

@@ -1,6 +1,8 @@
 //! A world in virtual time for one clause: a store, and clients that can be tampered with.
 
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 use std::time::Duration;
 
 use fencelock::driver::memory::{Memory, MemoryStore};
@@ -88,17 +90,13 @@ impl Bare {
     }
 
     pub(crate) async fn take(&self, wait: bool) -> (OwnerId, Outcome) {
+        self.take_above(Token::default(), wait).await
+    }
+
+    /// A Take that brings a floor.
+    pub(crate) async fn take_above(&self, floor: Token, wait: bool) -> (OwnerId, Outcome) {
         let owner = OwnerId::draw(&*self.node);
-        let take = Take {
-            mode: Mode::Exclusive,
-            limit: 1,
-            ttl: TTL,
-            wait,
-            block: 1,
-            floor: Token::default(),
-            info: "{}".into(),
-        };
-        (owner, self.ask(owner, Action::Take(take)).await)
+        (owner, self.ask(owner, take(TTL, floor, wait)).await)
     }
 
     pub(crate) async fn open(&self, owner: OwnerId) {
@@ -107,7 +105,18 @@ impl Bare {
     }
 }
 
+/// An ordinary Take.
+pub(crate) fn take(ttl: Duration, floor: Token, wait: bool) -> Action {
+    let (mode, limit, block) = (Mode::Exclusive, 1, 1);
+    Action::Take(Take { mode, limit, ttl, wait, block, floor, info: "{}".into() })
+}
+
 /// What a world ends with.
 pub(crate) fn check(holds: bool, why: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(why()) }
+}
+
+/// Polls once.
+pub(crate) async fn look<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
+    std::future::poll_fn(|context| Poll::Ready(Pin::new(&mut *future).poll(context))).await
 }
