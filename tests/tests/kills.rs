@@ -30,7 +30,11 @@ const MACHINE: Duration = Duration::from_secs(2);
 const AFTER_DEATH: Duration = Duration::from_secs(15);
 
 fn kills() -> usize {
-    if std::env::var_os("FENCELOCK_FULL").is_some() { 200 } else { 20 }
+    if in_full() { 200 } else { 20 }
+}
+
+fn in_full() -> bool {
+    std::env::var_os("FENCELOCK_FULL").is_some()
 }
 
 /// What the lock guards: a number in a file, whose every read and write carries the token and is refused to older ones.
@@ -183,7 +187,9 @@ async fn kill_holders(url: &str) {
         kills(),
         shop.refused.load(Ordering::Acquire)
     );
-    assert!(most <= NEXT_GRANT, "{waits:?}");
+    // A small run may meet a moment in which the machine does something else; a whole one has to keep the promise.
+    let promised = if in_full() { longest } else { most };
+    assert!(promised <= NEXT_GRANT, "{waits:?}");
     nothing_left(url).await;
 }
 
