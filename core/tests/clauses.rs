@@ -11,11 +11,11 @@ use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
 
+use fencelock::Token;
 use fencelock::driver::record::{Record, Scene};
 use fencelock::layer::Fault;
 use fencelock::mutation::{Mutant, activate};
 use fencelock::port::{Action, LockKey, Mode, Notice, Outcome, OwnerId, Runtime, Step};
-use fencelock::{Client, Token};
 use futures_util::future::{Either, join, select};
 
 use self::world::{World, check, look, take};
@@ -229,12 +229,20 @@ async fn overtaken(world: &World) -> Result<(), String> {
     check(left > 54 * S, || format!("{left:?} are left of 56 s"))
 }
 
+/// A guard whose machine stood still beyond its lease is lost at the first look, before anything else has run.
+async fn stood_still(world: &World) -> Result<(), String> {
+    let (node, client) = world.machine().await;
+    let guard = client.lock("x").ttl(400 * MS).acquire().await.expect("it is free");
+    node.pause();
+    world.sleep(S).await;
+    let held = guard.is_held();
+    node.resume();
+    check(!held, || "it says that it is held".to_owned())
+}
+
 /// A machine that stood still between the push and the look has no grant.
 async fn looked_too_late(world: &World) -> Result<(), String> {
-    let one = world.client().await;
-    let node = world.sim.node(0);
-    let builder = Client::builder().runtime(node.clone());
-    let two = builder.store(world.memory.store(node.clone())).await.expect("memory connects");
+    let (one, (node, two)) = (world.client().await, world.machine().await);
     let guard = one.lock("x").acquire().await.expect("it is free");
     let mut waiting = Box::pin(two.lock("x").ttl(400 * MS).acquire());
     for _ in 0..8 {
@@ -345,6 +353,7 @@ fn run(clause: Mutant, broken: Option<Mutant>, seed: u64) -> Result<(), String> 
             Mutant::OpenWithoutEnd => open_for_a_second(&world).await,
             Mutant::LateTryAsksAgain => late_try(&world).await,
             Mutant::ServedTicketKept => served_unseen(&world).await,
+            Mutant::ClockNotCompared => stood_still(&world).await,
             Mutant::DeadlineMovesBack => overtaken(&world).await,
             Mutant::LateTurnAccepted => looked_too_late(&world).await,
             Mutant::PlaceNotInherited => inherited(&world).await,

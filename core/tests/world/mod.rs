@@ -65,6 +65,14 @@ impl World {
         builder.store(store).await.expect("memory connects")
     }
 
+    /// A client on a machine of its own.
+    pub(crate) async fn machine(&self) -> (Arc<SimNode>, Client) {
+        let node = self.sim.node(0);
+        let builder = Client::builder().runtime(node.clone());
+        let client = builder.store(self.memory.store(node.clone())).await;
+        (node, client.expect("memory connects"))
+    }
+
     /// Steps by hand, as a client that does nothing by itself.
     pub(crate) async fn bare(&self) -> Bare {
         let store = self.memory.store(self.node.clone());
