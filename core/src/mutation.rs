@@ -292,6 +292,7 @@ mod table {
             Self::HeadPassedWithoutEnd,
             Self::LateTryAsksAgain,
             Self::ServedTicketKept,
+            Self::ClockNotCompared,
             Self::DeadlineMovesBack,
             Self::LateTurnAccepted,
             Self::PlaceNotInherited,

@@ -176,7 +176,10 @@ pub async fn kill_holders(url: &str, programs: &[Program], kills: usize) {
         "{kills} holders killed, next grant after {most:?} for 19 of 20, {longest:?} at most (promised {NEXT_GRANT:?}); {sold} sold, {} refused",
         shop.refused.load(Ordering::Acquire)
     );
-    assert!(most <= NEXT_GRANT, "{waits:?}");
+    // A small run may meet a moment in which the machine does something else; a whole one has to keep the promise.
+    let whole = std::env::var_os("FENCELOCK_FULL").is_some();
+    let promised = if whole { longest } else { most };
+    assert!(promised <= NEXT_GRANT, "{waits:?}");
     nothing_left(url).await;
 }
 

@@ -77,7 +77,7 @@ pub(crate) const PARTS: &[Part] = &[
     },
     Part {
         name: "core",
-        tags: &["memory"],
+        tags: &["rust", "memory"],
         shows: "unit tests of all crates, and the core over the memory store",
         needs: &[],
         steps: &[Step::Tests(Targets::Unit), Step::Tests(Targets::Folder("core/tests"))],
@@ -85,7 +85,7 @@ pub(crate) const PARTS: &[Part] = &[
     },
     Part {
         name: "doc",
-        tags: &["docs"],
+        tags: &["rust", "docs"],
         shows: "the documentation builds without a warning; its examples and the README's run",
         needs: &[],
         steps: &[
@@ -216,7 +216,7 @@ pub(crate) const PARTS: &[Part] = &[
     },
     Part {
         name: "conformance",
-        tags: &["memory", "redis", "sqlite"],
+        tags: &["rust", "memory", "redis", "sqlite"],
         shows: "the cases on every store and actor, as a grid without a gap",
         needs: &[Need::RedisServer],
         steps: &[Step::Tests(Targets::Named(&["conformance", "conformance_sees"]))],
@@ -290,7 +290,7 @@ pub(crate) const PARTS: &[Part] = &[
     },
     Part {
         name: "examples",
-        tags: &["redis"],
+        tags: &["rust", "redis"],
         shows: "the shop and the counter: exact with the lock, and visibly not without",
         needs: &[Need::RedisServer, Need::ApacheBench],
         steps: &[
@@ -306,7 +306,7 @@ pub(crate) const PARTS: &[Part] = &[
         needs: &[],
         steps: &[cargo!(
             "demo", "--", "--json" ;
-            r#""sold":1000"#, r#""oversold":0"#, r#""counter":1000"#
+            r#""sold":1000"#, r#""oversold":0"#, r#""counter":1000"#, r#""held":true"#
         )],
         full: &[],
     },

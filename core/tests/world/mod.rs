@@ -65,16 +65,19 @@ impl World {
         builder.store(store).await.expect("memory connects")
     }
 
-    /// Steps by hand, as a client that does nothing by itself.
-    pub(crate) async fn bare(&self) -> Bare {
-        let bare = self.deaf();
-        bare.store.listen(Arc::new(|_| {})).await.expect("memory listens");
-        bare
+    /// A client on a machine of its own.
+    pub(crate) async fn machine(&self) -> (Arc<SimNode>, Client) {
+        let node = self.sim.node(0);
+        let builder = Client::builder().runtime(node.clone());
+        let client = builder.store(self.memory.store(node.clone())).await;
+        (node, client.expect("memory connects"))
     }
 
-    /// The same, but nothing can be pushed to it.
-    pub(crate) fn deaf(&self) -> Bare {
-        Bare { store: self.memory.store(self.node.clone()), node: self.node.clone() }
+    /// Steps by hand, as a client that does nothing by itself.
+    pub(crate) async fn bare(&self) -> Bare {
+        let store = self.memory.store(self.node.clone());
+        store.listen(Arc::new(|_| {})).await.expect("memory listens");
+        Bare { store, node: self.node.clone() }
     }
 }
 
@@ -101,22 +104,19 @@ impl Bare {
     /// A Take that brings a floor.
     pub(crate) async fn take_above(&self, floor: Token, wait: bool) -> (OwnerId, Outcome) {
         let owner = OwnerId::draw(&*self.node);
-        let take = Take {
-            mode: Mode::Exclusive,
-            limit: 1,
-            ttl: TTL,
-            wait,
-            block: 1,
-            floor,
-            info: "{}".into(),
-        };
-        (owner, self.ask(owner, Action::Take(take)).await)
+        (owner, self.ask(owner, take(TTL, floor, wait)).await)
     }
 
     pub(crate) async fn open(&self, owner: OwnerId) {
         let freed = self.ask(owner, Action::Free { open: true }).await;
         assert_eq!(freed, Outcome::Freed);
     }
+}
+
+/// An ordinary Take.
+pub(crate) fn take(ttl: Duration, floor: Token, wait: bool) -> Action {
+    let (mode, limit, block) = (Mode::Exclusive, 1, 1);
+    Action::Take(Take { mode, limit, ttl, wait, block, floor, info: "{}".into() })
 }
 
 /// What a world ends with.
