@@ -23,7 +23,9 @@ pub(crate) fn write(into: &mut Vec<u8>, value: &Value) {
         Value::Array(values) => {
             into.push(b'l');
             write_count(into, values.len());
-            values.iter().for_each(|value| write(into, value));
+            for value in values {
+                write(into, value);
+            }
         }
         Value::Object(values) => {
             into.push(b'm');
