@@ -27,14 +27,46 @@ mkdir "$folder/kotlin"
 javac -d "$folder/bench" -cp "$folder/java/*" bindings-jvm/bench/FencelockBench.java peers/java/Course.java
 mv "$folder"/java/{fencelock-kotlin,kotlin,annotations}* "$folder/kotlin"
 
-# Quick to start rather than quick in the long run, and with the classes of a first, short life shared by all later ones.
+# A first, short life of an actor, whose classes all later ones share.
+live() { # the words that start it
+  local answer
+  coproc ACTOR { exec "$@" 2>/dev/null; }
+  local in=${ACTOR[1]} out=${ACTOR[0]} pid=$ACTOR_PID
+  while read -r request; do
+    echo "$request" >&"$in"
+    read -r answer <&"$out"
+  done <<'REQUESTS'
+{"id":1,"op":"connect","url":"memory:","options":{"ttl":20000}}
+{"id":2,"op":"acquire","lock":"x","options":{}}
+{"id":3,"op":"lost","guard":1}
+{"id":4,"op":"token","guard":1}
+{"id":5,"op":"remaining","guard":1}
+{"id":6,"op":"is_held","guard":1}
+{"id":7,"op":"try","lock":"x","options":{"ttl":5000}}
+{"id":8,"op":"inspect","lock":"x","options":{}}
+{"id":9,"op":"extend","guard":1,"ttl":30000}
+{"id":10,"op":"release","guard":1}
+{"id":11,"op":"acquire_all","locks":["x","y"],"options":{"ttl":300,"renew":false}}
+{"id":12,"op":"remaining","guard":2}
+{"id":13,"op":"drop","guard":2}
+{"id":14,"op":"acquire","lock":"","options":{}}
+{"id":15,"op":"with","lock":"z","options":{},"work":1}
+{"id":16,"op":"load"}
+{"id":17,"op":"names","prefix":""}
+{"id":18,"op":"update","lock":"v","add":1,"options":{}}
+{"id":19,"op":"close"}
+REQUESTS
+  eval "exec $in>&-"
+  wait "$pid"
+}
+
+# Quick to start rather than quick in the long run.
 for language in java kotlin; do
   path="$folder/java/*"
   [ "$language" = java ] || path="$path:$folder/kotlin/*"
   flags=(-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmx64m -Xss512k)
   main=io.github.fencelock.actor.${language^}Actor
-  printf '%s\n' '{"id":1,"op":"connect","url":"memory:"}' '{"id":2,"op":"acquire","lock":"x"}' '{"id":3,"op":"inspect","lock":"x"}' |
-    java "${flags[@]}" -XX:ArchiveClassesAtExit="$folder/$language.jsa" -cp "$path" "$main" >/dev/null 2>&1
+  live java "${flags[@]}" -XX:ArchiveClassesAtExit="$folder/$language.jsa" -cp "$path" "$main"
   {
     echo '#!/bin/sh'
     echo "exec java ${flags[*]} -XX:SharedArchiveFile='$folder/$language.jsa' -Xlog:disable -cp '$path' $main"
