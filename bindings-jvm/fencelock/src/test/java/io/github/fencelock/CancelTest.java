@@ -11,7 +11,10 @@ import java.util.Random;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
@@ -100,13 +103,16 @@ final class CancelTest {
     @ParameterizedTest
     @MethodSource(STORES)
     void interruptedThreadsLeaveNothing(String url) throws Exception {
+        ScheduledExecutorService clock = Executors.newSingleThreadScheduledExecutor();
         storm(url, (lock, dice) -> {
             Thread me = Thread.currentThread();
-            Thread interrupts = new Thread(() -> {
-                rest(dice, 3_000);
-                me.interrupt();
-            });
-            interrupts.start();
+            AtomicBoolean due = new AtomicBoolean(true);
+            Runnable interrupt = () -> {
+                if (due.getAndSet(false)) {
+                    me.interrupt();
+                }
+            };
+            clock.schedule(interrupt, dice.nextInt(3_000), TimeUnit.MICROSECONDS);
             Guard guard = null;
             try {
                 guard = dice.nextBoolean() ? lock.acquire() : lock.acquire(Duration.ofSeconds(10));
@@ -115,15 +121,14 @@ final class CancelTest {
             }
             if (guard != null) {
                 guard.close();
+                if (!due.getAndSet(false)) {
+                    // It is on its way, and must not meet the next turn.
+                    Wait.until("the interrupt is there", Thread::interrupted);
+                }
             }
-            while (interrupts.isAlive()) {
-                // It may interrupt this very wait.
-                Thread.interrupted();
-                Thread.yield();
-            }
-            Thread.interrupted();
             return guard == null;
         });
+        clock.shutdown();
     }
 
     @Test
@@ -158,9 +163,11 @@ final class CancelTest {
                 });
             guard.close();
             assertTrue(thread.get(10, TimeUnit.SECONDS).startsWith("fencelock-callbacks"), thread.get());
-            CompletableFuture<Guard> cancelled = client.lock("x").acquireAsync();
-            cancelled.cancel(true);
-            assertThrows(CancellationException.class, cancelled::join);
+            try (Guard other = client.lock("x").acquire()) {
+                CompletableFuture<Guard> cancelled = client.lock("x").acquireAsync();
+                cancelled.cancel(true);
+                assertThrows(CancellationException.class, cancelled::join);
+            }
             Wait.atRest(client, "x");
         }
     }

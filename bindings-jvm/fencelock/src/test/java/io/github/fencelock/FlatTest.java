@@ -54,7 +54,7 @@ final class FlatTest {
             Wait.atRest(client);
             Weight after = Weight.now();
             System.out.println(pairs + " pairs: " + before + ", then " + after);
-            assertTrue(after.memory() - before.memory() < 48, () -> before + ", then " + after);
+            assertTrue(after.memory() - before.memory() < 24, () -> before + ", then " + after);
             assertEquals(before.descriptors(), after.descriptors(), 4);
             assertTrue(after.threads() - before.threads() < 8, () -> before + ", then " + after);
         }
