@@ -83,7 +83,10 @@ impl Core {
                 self.events.emit(|| Event::waiting(lock.as_str()));
                 let mut place = Place { core: self, lock, number, turn: Some(turn) };
                 match place.turn().await? {
-                    Turn::Passed(local) => return Ok(Some(local)),
+                    Turn::Passed(local) => {
+                        self.events.emit(|| Event::granted(lock.as_str(), local.token));
+                        return Ok(Some(local));
+                    }
                     Turn::Lead(attempt) => attempt,
                 }
             }
