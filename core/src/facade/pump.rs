@@ -60,7 +60,7 @@ impl Pump {
     /// Sets an operation off and returns its number.
     pub fn submit(&self, facade: &Facade, operation: Operation) -> u64 {
         let (place, abort, registration) = facade.begin();
-        let work = Abortable::new(facade.work(operation), registration);
+        let work = Abortable::new(unpanicking(facade.work(operation)), registration);
         let client = Arc::downgrade(&facade.shared);
         let ended = client.clone();
         let work = Box::pin(async move {
@@ -76,7 +76,7 @@ impl Pump {
     /// Sets anything else off, such as connecting, and returns its number.
     pub fn run(&self, runtime: &RuntimeHandle, work: BoxFuture<'static, Result<Value>>) -> u64 {
         let (abort, registration) = AbortHandle::new_pair();
-        let work = Abortable::new(work, registration);
+        let work = Abortable::new(unpanicking(work), registration);
         let work =
             Box::pin(
                 async move { work.await.unwrap_or_else(|_| Err(aborted())).map(Yield::Value) },
@@ -100,7 +100,7 @@ impl Pump {
         };
         let shared = Arc::downgrade(&self.shared);
         runtime.spawn(Box::pin(async move {
-            let result = unpanicking(work).await;
+            let result = work.await;
             if let Some(shared) = shared.upgrade() {
                 shared.complete(Done { operation, result, client });
             }
