@@ -85,6 +85,11 @@ impl<T> Drop for Own<T> {
     }
 }
 
+/// Whether a signal came whose handler raises.
+fn look(py: Python<'_>) -> PyResult<()> {
+    py.check_signals()
+}
+
 /// Runs work to its end while other Python threads go on. A signal whose handler raises, as Ctrl-C does, ends it: the work
 /// is dropped, and what it had won is given back.
 pub(crate) fn block<T: Send>(
@@ -104,7 +109,7 @@ pub(crate) fn block<T: Send>(
             let ended = runtime.block_on(async { tokio::time::timeout(TICK, &mut work).await });
             match ended {
                 Ok(result) => return Ok(result),
-                Err(_) => Python::attach(|py| py.check_signals())?,
+                Err(_) => Python::attach(look)?,
             }
         }
     })
