@@ -1,18 +1,30 @@
 #!/usr/bin/env bash
-# Checks that the core, without tokio, compiles for wasm32-unknown-unknown. Exit 2: this machine lacks what it takes.
+# Compiles for wasm32-unknown-unknown, with whatever compiler this machine has for it.
+#
+#   scripts/wasm.sh                       checks the core, without tokio
+#   scripts/wasm.sh build WORDS...        `cargo build WORDS...`; the last line names the target folder
+#
+# Exit 2: this machine lacks what it takes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 triple=wasm32-unknown-unknown
 
-check() { # cargo and its first arguments
-  for features in "" sim; do
-    "$@" --package fencelock --lib --no-default-features --features "$features" --target "$triple"
+words=("$@")
+
+run() { # the compiler's own way to say it, cargo first
+  if [ "${words[0]:-}" = build ]; then
+    "$1" build "${@:2}" "${words[@]:1}" --target "$triple" >&2
+    (cd "${CARGO_TARGET_DIR:-target}" && pwd)
+    return
+  fi
+  for features in "" sim host; do
+    "$1" check "${@:2}" --package fencelock --lib --no-default-features --features "$features" --target "$triple"
   done
 }
 
 # The pinned toolchain, where rustup can add the target's standard library.
-if command -v rustup >/dev/null && rustup target add "$triple"; then
-  check cargo check --profile quick
+if command -v rustup >/dev/null && rustup target add "$triple" >&2; then
+  if [ "${words[0]:-}" = build ]; then run cargo; else run cargo --profile quick; fi
   exit
 fi
 
@@ -30,4 +42,4 @@ fi
 bin=$(dirname "$(dpkg --listfiles rustc-web | grep --max-count=1 'bin/rustc$')")
 export RUSTC=$bin/rustc RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/web
 export CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=$bin/wasm-ld-19
-check "$bin/cargo" check -Zbuild-std=std,panic_abort
+run "$bin/cargo" -Zbuild-std=std,panic_abort

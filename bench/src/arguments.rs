@@ -17,9 +17,15 @@ pub(crate) struct Arguments {
     pub peers: Vec<String>,
 }
 
-const HELP: &str =
+const USAGE: &str =
     "usage: fencelock-bench [--only WORKLOAD]... [--quick] [--json] [--rounds N] [--peer NAME]...
-workloads: pair parallel handover busy kinds redlock leases sqlite";
+workloads:";
+
+/// What may be written.
+fn help() -> String {
+    let names = Workload::ALL.iter().map(|some| some.name());
+    std::iter::once(USAGE).chain(names).collect::<Vec<_>>().join(" ")
+}
 
 impl Arguments {
     /// Reads the words after the program's name.
@@ -33,13 +39,13 @@ impl Arguments {
                     let workload = Workload::ALL.into_iter().find(|some| some.name() == name);
                     arguments
                         .workloads
-                        .push(workload.ok_or(format!("no workload `{name}`\n{HELP}"))?);
+                        .push(workload.ok_or(format!("no workload `{name}`\n{}", help()))?);
                 }
                 "--quick" => arguments.quick = true,
                 "--json" => arguments.json = true,
                 "--rounds" => arguments.rounds = words.next().unwrap_or_default().parse()?,
                 "--peer" => arguments.peers.extend(words.next()),
-                _ => return Err(format!("`{word}` is not understood\n{HELP}").into()),
+                _ => return Err(format!("`{word}` is not understood\n{}", help()).into()),
             }
         }
         if arguments.workloads.is_empty() {

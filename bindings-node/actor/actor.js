@@ -1,7 +1,7 @@
 // The Node actor: one client of the installed package, driven by the JSON lines of tests/README.md.
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect, FencelockError } from 'fencelock';
+import { connect, FencelockError, language } from './door.js';
 
 /** The client, and what was made of it. A new one takes the place of all. */
 let home = { client: undefined, guards: new Map(), scopes: new Map() };
@@ -69,7 +69,7 @@ const told = (leader) => leader && { token: leader.token, info: JSON.stringify(l
 const seen = (leader) => leader && { token: leader.token, info: JSON.parse(leader.info || '{}') };
 
 const operations = {
-  ping: () => ({ actor: 'node', pid: process.pid }),
+  ping: () => ({ actor: language, pid: process.pid }),
   connect: async ({ url, options }) => {
     const before = home;
     home = { client: await connect(url, options), guards: new Map(), scopes: new Map() };

@@ -1,6 +1,7 @@
 import { onAbort } from './cancellation.js';
 import { LockLostError } from './error.js';
 import type { Guard, Released } from './guard.js';
+import { warn } from './platform.js';
 
 /** What runs under a lock. The signal aborts when the lock is lost, or when the one given to `using` does. */
 export type Body<G, T> = (guard: G, signal: AbortSignal) => T | PromiseLike<T>;
@@ -35,7 +36,7 @@ export async function run<G extends Guard, T>(
   unfollow?.();
   const released = await giveBack(guard, first !== undefined && 'value' in first, end);
   if (first === undefined) {
-    void ended.then((late) => warn(guard, late));
+    void ended.then((late) => tellLate(guard, late));
     throw lost.reason;
   }
   if ('error' in first) throw follows(first.error, lost) ? lost.reason : first.error;
@@ -65,10 +66,10 @@ function follows(error: unknown, lost: AbortSignal): boolean {
 }
 
 /** The call has rejected with the loss; what the body fails with later is told all the same. */
-function warn(guard: Guard, late: Ended<unknown>): void {
+function tellLate(guard: Guard, late: Ended<unknown>): void {
   if (!('error' in late) || follows(late.error, guard.signal)) return;
   const { error } = late;
   const detail = error instanceof Error ? error.stack : String(error);
   const message = `what ran under the lock "${guard.name}" failed after the lock had been lost`;
-  process.emitWarning(message, { type: 'FencelockWarning', code: 'FENCELOCK_LATE', ...(detail && { detail }) });
+  warn(message, 'FENCELOCK_LATE', detail);
 }

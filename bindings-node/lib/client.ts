@@ -1,20 +1,12 @@
-import { basename } from 'node:path';
-import { Connection } from './connection.js';
+import type { Connection } from './connection.js';
 import { Election } from './election.js';
-import { here } from './environment.js';
 import { Events, type EventKind, type EventListener } from './event.js';
 import { Job } from './job.js';
 import { All, Lock, type Form } from './lock.js';
-import { camelCased, optionsForCore } from './names.js';
+import { camelCased } from './names.js';
 import type { ClientOptions, LockOptions } from './options.js';
 import { Scope } from './scope.js';
 import { Version } from './version.js';
-
-/** What a client is told when it connects, beside its URL. Options of locks are the defaults of its locks. */
-export interface ConnectOptions extends ClientOptions {
-  /** What people who inspect see as the application; the file name of the script by default. */
-  app?: string;
-}
 
 /** What the store is able to do, and what this configuration survives. */
 export interface Guarantees {
@@ -44,26 +36,6 @@ export interface Load {
   readonly entries: number;
   /** The locks of those. */
   readonly locks: number;
-}
-
-/**
- * Connects to the store a URL names: `memory:` (this process), `sqlite:locks.db` (this machine), `redis://host:6379` and its
- * kin. Options may stand in its query, too: `redis://host?ttl=10s&fair=false`.
- *
- * @throws {FencelockError} with code `invalid` for a URL or option that is not acceptable, `unavailable` if the store cannot
- * be reached, `auth` if it refuses the credentials
- *
- * @example
- * ```ts
- * await using client = await connect('redis://127.0.0.1', { ttl: 10_000 });
- * ```
- */
-export async function connect(url: string, options: ConnectOptions = {}): Promise<Client> {
-  const environment = here();
-  const { app = basename(process.argv[1] ?? process.title), ...rest } = options;
-  const text = JSON.stringify(optionsForCore(rest));
-  const number = await environment.perform<number>(() => environment.door.connect(String(url), text, app), undefined);
-  return new Client(new Connection(number));
 }
 
 /** A connection to one store, and its locks. It never keeps the process alive; a promise of its own that is awaited does. */

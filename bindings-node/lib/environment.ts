@@ -1,6 +1,7 @@
 import { onAbort } from './cancellation.js';
 import { errorOf, FencelockError, type Failure } from './error.js';
 import { Door, lostBeforeRelease as lostText } from './native.js';
+import { leavesAtExit } from './platform.js';
 
 /** Called with how an operation ended: with a value, or with a failure. */
 type End = (value: unknown, failure: Failure | undefined) => void;
@@ -17,19 +18,11 @@ interface Awaited {
 
 const GONE: Failure = { code: 'closed', message: 'this environment is ending; nothing can be asked for any more', retryable: false };
 
-/**
- * All doors of this thread, which leave when it exits: also after `process.exit()`, where no cleanup hook of an addon is run.
- * Whoever loads the package several times, as test runners do, has several; one listener serves them all.
- */
-function doors(): Set<Door> {
-  const key = Symbol.for('fencelock.doors');
-  const holder = process as typeof process & { [key]?: Set<Door> };
-  const known = holder[key];
-  if (known) return known;
-  const all = (holder[key] = new Set<Door>());
-  process.on('exit', () => all.forEach((door) => door.leave()));
-  return all;
-}
+const internal = (defect: unknown): Failure => ({
+  code: 'internal',
+  message: `a defect of fencelock, please report it: ${String(defect)}`,
+  retryable: false,
+});
 
 /**
  * What this thread shares: the way to the core, and the operations under way. There is one of it for the main thread and
@@ -41,7 +34,7 @@ class Environment {
   #counted = 0;
 
   constructor() {
-    doors().add(this.door);
+    leavesAtExit(this.door);
   }
 
   /**
@@ -84,7 +77,7 @@ class Environment {
     try {
       operation = begin();
     } catch (defect) {
-      failure = { code: 'internal', message: `a defect of fencelock, please report it: ${String(defect)}`, retryable: false };
+      failure = internal(defect);
     }
     if (operation === 0) {
       end(undefined, failure);
@@ -110,7 +103,14 @@ class Environment {
   }
 
   #drain(): void {
-    const ends = JSON.parse(this.door.drain()) as [number, unknown, Failure?][];
+    let ends: [number, unknown, Failure?][];
+    try {
+      ends = JSON.parse(this.door.drain()) as typeof ends;
+    } catch (defect) {
+      // Nobody would ever be told anything any more.
+      const failure = internal(defect);
+      ends = [...this.#awaited.keys()].map((operation) => [operation, null, failure]);
+    }
     // All are taken before the first is told: what is granted here cannot be given up any more by who hears of another.
     const told = ends.map(([operation, value, failure]) => ({ awaited: this.#take(operation), value, failure }));
     this.#rest();

@@ -1,4 +1,3 @@
-import { EventEmitter } from 'node:events';
 import type { Connection } from './connection.js';
 import { here } from './environment.js';
 
@@ -30,7 +29,7 @@ export type EventListener = (event: LockEvent) => void;
 
 /** The events of one client. As long as somebody listens the client stays; the process does not. */
 export class Events {
-  readonly #emitter = new EventEmitter();
+  #listeners: readonly { kind: EventKind; listener: EventListener }[] = [];
   readonly #connection: Connection;
   #wanted = false;
   #asks = false;
@@ -40,15 +39,16 @@ export class Events {
   }
 
   on(kind: EventKind, listener: EventListener): void {
-    this.#emitter.on(kind, listener);
+    this.#listeners = [...this.#listeners, { kind, listener }];
     this.#wanted = true;
     here().door.listen(this.#connection.number, true);
     if (!this.#asks) this.#ask();
   }
 
   off(kind: EventKind, listener: EventListener): void {
-    this.#emitter.off(kind, listener);
-    if (this.#emitter.eventNames().length === 0) this.end();
+    const last = this.#listeners.findLastIndex((known) => known.kind === kind && known.listener === listener);
+    this.#listeners = this.#listeners.filter((_, at) => at !== last);
+    if (this.#listeners.length === 0) this.end();
   }
 
   /** Nobody listens any more, once what has happened until now is told. */
@@ -64,8 +64,14 @@ export class Events {
       const events = (value ?? []) as LockEvent[];
       if (events.length > 0 || this.#wanted) this.#ask();
       else this.#asks = false;
-      for (const event of events) queueMicrotask(() => this.#emitter.emit(event.kind, event));
+      for (const event of events) this.#tell(event);
     };
     environment.watch(() => environment.door.news(this.#connection.number), this.#connection, tell);
+  }
+
+  #tell(event: LockEvent): void {
+    const wanted = this.#listeners.filter(({ kind }) => kind === event.kind);
+    // On its own, so that what one throws keeps nothing from the others.
+    for (const { listener } of wanted) queueMicrotask(() => listener(event));
   }
 }

@@ -1,5 +1,6 @@
 import type { Connection } from './connection.js';
 import { here } from './environment.js';
+import { warn } from './platform.js';
 
 /** What is left of a guard that was collected. */
 export interface Remains {
@@ -13,7 +14,7 @@ const registry = new FinalizationRegistry<Remains>(({ connection, number, name }
   const message =
     `a guard of the lock "${name}" was garbage-collected before it was released; it is released now. ` +
     'Release guards, or take them with `await using` or `lock.using()`';
-  process.emitWarning(message, { type: 'FencelockWarning', code: 'FENCELOCK_FORGOTTEN' });
+  warn(message, 'FENCELOCK_FORGOTTEN');
 });
 
 /** Gives the guard back, with a warning, should it be collected. */

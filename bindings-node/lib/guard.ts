@@ -2,6 +2,7 @@ import type { Connection } from './connection.js';
 import { complaint, here, lostBeforeRelease } from './environment.js';
 import { mind, unmind } from './forgotten.js';
 import { Loss } from './loss.js';
+import { warn } from './platform.js';
 
 /**
  * How a release ended. A release does not fail, so that it never hides the error of the work that was done under the lock.
@@ -175,7 +176,7 @@ export class Guard implements AsyncDisposable {
       const message =
         `the lock "${this.#name}" was lost before \`await using\` released it; what was done last was not protected. ` +
         'Look at `guard.signal` or `guard.check()`, or use `lock.using()`, which rejects then';
-      process.emitWarning(message, { type: 'FencelockWarning', code: 'FENCELOCK_LOST' });
+      warn(message, 'FENCELOCK_LOST');
     }
   }
 

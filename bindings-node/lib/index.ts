@@ -1,11 +1,12 @@
 /// <reference types="node" />
 /// <reference lib="esnext.disposable" />
 /** Distributed locks with a fencing token on every grant. See {@link connect}. */
-export { connect } from './client.js';
+export { connect } from './connect.js';
 export { FencelockError, LockLostError, LockTimeoutError } from './error.js';
 
 export type { Body } from './body.js';
-export type { Client, ConnectOptions, Guarantees, Load } from './client.js';
+export type { Client, Guarantees, Load } from './client.js';
+export type { ConnectOptions } from './connect.js';
 export type { Election, Leader, Leadership } from './election.js';
 export type { Code } from './error.js';
 export type { EventKind, EventListener, LockEvent } from './event.js';

@@ -1,21 +1,16 @@
 //! One environment's way to the core.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use fencelock::facade::{Facade, Operation, Pump};
-use fencelock::port::{BoxFuture, RuntimeHandle};
+use fencelock::Client;
+use fencelock::facade::{Environment, Facade, Operation};
 use fencelock::runtime::TokioRuntime;
-use fencelock::{Client, Error, Result};
+use futures_util::future::join_all;
 use napi::bindgen_prelude::Function;
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
 use napi::{Env, Status};
 use napi_derive::napi;
-use serde_json::{Map, Value, json};
-
-use crate::clients::{Clients, Connected};
-use crate::end::{operation, told};
-use crate::feed::Feed;
 
 /// Wakes the environment's event loop, from any thread.
 type Bell = ThreadsafeFunction<(), (), (), Status, false>;
@@ -23,19 +18,11 @@ type Bell = ThreadsafeFunction<(), (), (), Status, false>;
 /// How long an environment that ends waits for its clients.
 const LAST: Duration = Duration::from_secs(1);
 
-/// One for each environment: the main thread and each worker. All numbers are its own.
-///
-/// An operation's number is 0 when the environment has ended; then nobody is left who could ask.
+/// One for each environment: the main thread and each worker. See [`Environment`] for its numbers.
 #[napi]
 pub struct Door {
-    inside: Arc<Inside>,
+    inside: Arc<Environment>,
     bell: Arc<RwLock<Bell>>,
-}
-
-/// What ends with the environment, whether or not JavaScript collects the door.
-struct Inside {
-    pump: Mutex<Option<Pump>>,
-    clients: Arc<Clients>,
 }
 
 #[napi]
@@ -51,9 +38,11 @@ impl Door {
             let bell = rope.read().unwrap_or_else(PoisonError::into_inner);
             bell.call((), ThreadsafeFunctionCallMode::NonBlocking);
         };
-        let pump = Mutex::new(Some(Pump::new(Arc::new(ring))));
-        let inside = Arc::new(Inside { pump, clients: Arc::default() });
-        env.add_env_cleanup_hook(inside.clone(), |inside| inside.end())?;
+        let runtime = crate::runtime::handle()
+            .map_err(|error| napi::Error::new(Status::GenericFailure, error.to_string()))?;
+        let runtime = Arc::new(TokioRuntime::of(runtime));
+        let inside = Arc::new(Environment::new(Arc::new(ring), runtime));
+        env.add_env_cleanup_hook(inside.clone(), |inside| end(&inside))?;
         Ok(Self { inside, bell })
     }
 
@@ -67,81 +56,53 @@ impl Door {
     /// Begins to connect. Ends with the client's number.
     #[napi(catch_unwind)]
     pub fn connect(&self, url: String, options: String, app: String) -> i64 {
-        let clients = self.inside.clients.clone();
-        self.run(move |runtime| {
-            Box::pin(async move {
-                let feed = Arc::new(Feed::default());
-                let heard = feed.clone();
-                let options: Map<String, Value> = serde_json::from_str(&options)
-                    .map_err(|error| Error::new(fencelock::Code::Invalid, error.to_string()))?;
-                let builder = Client::builder()
-                    .runtime(runtime)
-                    .language("node")
-                    .app(app)
-                    .on_event(move |event| heard.hear(event));
-                let builder = options
-                    .into_iter()
-                    .fold(builder, |made, (name, value)| made.option(&name, value));
-                let facade = Facade::new(builder.connect(&url).await?);
-                Ok(json!(clients.add(Connected { facade, feed })))
-            })
-        })
+        let builder = Client::builder().language("node").app(app);
+        counted(self.inside.connect(builder, &options, |builder| {
+            Box::pin(async move { builder.connect(&url).await })
+        }))
     }
 
     /// Sets an operation of the facade off, told as JSON, and answers its number.
     #[napi(catch_unwind)]
     pub fn submit(&self, client: i64, text: String) -> i64 {
-        match operation(&text) {
-            Ok(operation) => self.set_off(client, operation),
-            Err(error) => self.fail(error),
-        }
+        counted(self.inside.submit(number(client), &text))
     }
 
     /// The same for giving a guard back.
     #[napi(catch_unwind)]
     pub fn release(&self, client: i64, guard: i64) -> i64 {
-        self.set_off(client, Operation::Release { guard: number(guard) })
+        let release = Operation::Release { guard: number(guard) };
+        counted(self.inside.perform(number(client), release))
     }
 
     /// The same for hearing of the loss of a guard.
     #[napi(catch_unwind)]
     pub fn lost(&self, client: i64, guard: i64) -> i64 {
-        self.set_off(client, Operation::Lost { guard: number(guard) })
+        counted(self.inside.perform(number(client), Operation::Lost { guard: number(guard) }))
     }
 
     /// Begins to wait for events of the client. Ends with a list of them; with an empty one when nobody listens any more.
     #[napi(catch_unwind)]
     pub fn news(&self, client: i64) -> i64 {
-        let feed = self.inside.clients.with(number(client), |client| client.feed.clone());
-        self.run(move |_| {
-            Box::pin(async move {
-                match feed {
-                    Some(feed) => Ok(feed.news().await),
-                    None => Ok(json!([])),
-                }
-            })
-        })
+        counted(self.inside.news(number(client)))
     }
 
     /// Whether events of the client are kept for [`Door::news`].
     #[napi(catch_unwind)]
     pub fn listen(&self, client: i64, listening: bool) {
-        self.inside.clients.with(number(client), |client| client.feed.listen(listening));
+        self.inside.listen(number(client), listening);
     }
 
     /// Gives an operation up: whatever it won is given back, and it is drained no more.
     #[napi(catch_unwind)]
     pub fn forget(&self, operation: i64) {
-        if let Some(pump) = &*self.inside.pump() {
-            pump.forget(number(operation));
-        }
+        self.inside.forget(number(operation));
     }
 
     /// All that has ended, as JSON: `[[number, value], [number, null, error]]`.
     #[napi(catch_unwind)]
     pub fn drain(&self) -> String {
-        let done = self.inside.pump().as_ref().map(Pump::drain);
-        told(done.unwrap_or_default())
+        self.inside.drain()
     }
 
     /// Whether a guard may be relied on at this very moment.
@@ -159,8 +120,7 @@ impl Door {
     /// Why a guard may not be relied on, as an error in JSON; null if it may.
     #[napi(catch_unwind)]
     pub fn check(&self, client: i64, guard: i64) -> Option<String> {
-        let checked = self.with(client, |facade| facade.check(number(guard)));
-        checked.and_then(Result::err).map(|error| json!(error).to_string())
+        self.inside.check(number(client), number(guard))
     }
 
     /// Gives a guard back without waiting.
@@ -172,7 +132,7 @@ impl Door {
     /// Gives a client up without waiting, with all it holds and does.
     #[napi(catch_unwind)]
     pub fn drop_client(&self, client: i64) {
-        self.inside.clients.remove(number(client));
+        self.inside.remove(number(client));
     }
 
     /// Opens a scope of a client and answers its number.
@@ -187,70 +147,32 @@ impl Door {
         self.with(client, |facade| facade.close_scope(number(scope)));
     }
 
-    /// What is known of a client without asking the store, as JSON: `guarantees`, `options` by name, and what it carries
-    /// (`load`).
+    /// What is known of a client without asking the store, as JSON.
     #[napi(catch_unwind)]
     pub fn about(&self, client: i64) -> String {
-        let done = self.inside.pump().as_ref().map_or(0, |pump| pump.load().1);
-        let about = self.with(client, |facade| {
-            let ((running, guards), client) = (facade.load(), facade.client());
-            let (entries, locks) = client.load();
-            let load = json!({ "running": running, "done": done, "guards": guards, "entries": entries, "locks": locks });
-            json!({ "guarantees": client.guarantees(), "options": client.options().to_map(), "load": load })
-        });
-        about.unwrap_or_default().to_string()
+        self.inside.about(number(client))
     }
 
     /// The environment ends: gives everything up, and waits for its clients to close, for a second at most.
     #[napi(catch_unwind)]
     pub fn leave(&self) {
-        self.inside.end();
+        end(&self.inside);
     }
 }
 
 impl Door {
     fn with<T>(&self, client: i64, act: impl FnOnce(&Facade) -> T) -> Option<T> {
-        self.inside.clients.with(number(client), |client| act(&client.facade))
-    }
-
-    fn set_off(&self, client: i64, operation: Operation) -> i64 {
-        let pump = self.inside.pump();
-        let Some(pump) = &*pump else { return 0 };
-        let submitted = self.with(client, |facade| pump.submit(facade, operation));
-        submitted.map_or_else(|| gone(pump), counted)
-    }
-
-    fn run(&self, work: impl FnOnce(RuntimeHandle) -> BoxFuture<'static, Result<Value>>) -> i64 {
-        let pump = self.inside.pump();
-        let (Some(pump), Ok(runtime)) = (&*pump, crate::runtime::handle()) else { return 0 };
-        let runtime: RuntimeHandle = Arc::new(TokioRuntime::of(runtime));
-        counted(pump.run(&runtime, work(runtime.clone())))
-    }
-
-    fn fail(&self, error: Error) -> i64 {
-        self.run(|_| Box::pin(std::future::ready(Err(error))))
+        self.inside.with(number(client), act)
     }
 }
 
-impl Inside {
-    fn pump(&self) -> MutexGuard<'_, Option<Pump>> {
-        self.pump.lock().unwrap_or_else(PoisonError::into_inner)
+/// Closes what the environment had; what is not confirmed in time is left to its lease.
+fn end(environment: &Environment) {
+    let clients = environment.end();
+    if let (false, Ok(runtime)) = (clients.is_empty(), crate::runtime::handle()) {
+        let closing = join_all(clients.iter().map(Client::close));
+        let _ = runtime.block_on(async { tokio::time::timeout(LAST, closing).await });
     }
-
-    fn end(&self) {
-        let pump = self.pump().take();
-        drop(pump);
-        self.clients.end(LAST);
-    }
-}
-
-/// The client is not there: its environment gave it up.
-fn gone(pump: &Pump) -> i64 {
-    let Ok(runtime) = crate::runtime::handle() else { return 0 };
-    let runtime: RuntimeHandle = Arc::new(TokioRuntime::of(runtime));
-    let message = "this client was given up; connect again";
-    let error = Error::new(fencelock::Code::Closed, message);
-    counted(pump.run(&runtime, Box::pin(std::future::ready(Err(error)))))
 }
 
 /// Numbers are whole and start at 1, so JavaScript's suffice. Another one is nobody's.

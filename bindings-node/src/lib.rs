@@ -6,10 +6,7 @@
 #![allow(unsafe_code, reason = "napi's macros expand to it; nothing here is written unsafe")]
 #![allow(clippy::needless_pass_by_value, reason = "text crosses as a value of its own")]
 
-mod clients;
 mod door;
-mod end;
-mod feed;
 mod runtime;
 
 use fencelock::Released;

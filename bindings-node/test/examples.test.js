@@ -32,7 +32,8 @@ function blocks(text) {
 
 test('the examples run', () => {
   const sources = readdirSync(join(SOURCES, 'lib')).filter((name) => name.endsWith('.ts'));
-  const texts = [join(SOURCES, 'README.md'), ...sources.map((name) => join(SOURCES, 'lib', name))];
+  const readmes = [join(SOURCES, 'README.md'), join(SOURCES, '..', 'README.md')];
+  const texts = [...readmes, ...sources.map((name) => join(SOURCES, 'lib', name))];
   const all = texts.flatMap((file) => blocks(readFileSync(file, 'utf8')));
   assert.ok(all.length >= 12, `there are only ${all.length}`);
   const bodies = all.map((code, number) => {

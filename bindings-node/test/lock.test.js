@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, LockTimeoutError } from 'fencelock';
-import { fresh, onEveryStore } from './support/stores.js';
+import { fresh, onEveryStore, LANGUAGE } from './support/stores.js';
 
 onEveryStore('locks', (store) => {
   let client;
@@ -68,7 +68,7 @@ onEveryStore('locks', (store) => {
     while (state.waiters.length === 0);
     const [holder] = state.holders;
     assert.deepEqual([state.kind, holder.mode, holder.token], ['mutex', 'exclusive', guard.token]);
-    assert.deepEqual([holder.info.label, holder.info.metadata, holder.info.language], ['night run', { roomNumber: '12' }, 'node']);
+    assert.deepEqual([holder.info.label, holder.info.metadata, holder.info.language], ['night run', { roomNumber: '12' }, LANGUAGE]);
     assert.equal(holder.info.pid, process.pid);
     assert.ok(holder.left > 0 && state.waiters[0].waitingFor >= 0);
     await guard.release();

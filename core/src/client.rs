@@ -18,7 +18,7 @@ use crate::lock::Lock;
 use crate::options::{Dialect, Options, check_name};
 use crate::port::{Capabilities, LeaseHandle, LeaseStore, LockKey, Mode, RuntimeHandle};
 use crate::scope::Scope;
-#[cfg(feature = "tokio")]
+#[cfg(any(feature = "tokio", feature = "host"))]
 use crate::url::StoreUrl;
 use crate::version::Versioned;
 
@@ -245,6 +245,8 @@ pub struct ClientBuilder {
     given: Vec<(String, Value)>,
     app: Option<String>,
     language: Option<String>,
+    /// Host and process, where the core cannot find them out itself.
+    place: Option<(String, u32)>,
     events: Events,
     mistake: Option<Error>,
 }
@@ -281,6 +283,13 @@ impl ClientBuilder {
         self
     }
 
+    /// What people who inspect see as the host and the process; those of the system by default. For bindings to hosts that
+    /// have another way to know.
+    pub fn place(mut self, host: impl Into<String>, pid: u32) -> Self {
+        self.place = Some((host.into(), pid));
+        self
+    }
+
     /// Calls `observer` with every [`Event`], where it happens: it must return at once.
     #[cfg(not(target_arch = "wasm32"))]
     pub fn on_event(mut self, observer: impl Fn(&Event) + Send + Sync + 'static) -> Self {
@@ -301,14 +310,14 @@ impl ClientBuilder {
     /// let mistake = fencelock::Client::builder().option("tll", 5).check("memory:").unwrap_err();
     /// assert_eq!(mistake.fields()["nearest"], "ttl");
     /// ```
-    #[cfg(feature = "tokio")]
+    #[cfg(any(feature = "tokio", feature = "host"))]
     pub fn check(mut self, url: &str) -> Result<()> {
         self.read(&StoreUrl::parse(url)?)?;
         self.mistake.map_or_else(|| self.options.check(), Err)
     }
 
     /// Takes the options of a URL in.
-    #[cfg(feature = "tokio")]
+    #[cfg(any(feature = "tokio", feature = "host"))]
     fn read(&mut self, url: &StoreUrl) -> Result<()> {
         // What the program says outweighs what the URL says.
         self.options.set_all(url.options(), true)?;
@@ -325,12 +334,26 @@ impl ClientBuilder {
     }
 
     /// Connects to the store a URL names.
-    #[cfg(feature = "tokio")]
+    #[cfg(any(feature = "tokio", feature = "host"))]
     pub async fn connect(mut self, url: &str) -> Result<Client> {
         let url = StoreUrl::parse(url)?;
         self.read(&url)?;
         let runtime = self.runtime.take().map_or_else(current_runtime, Ok)?;
         let store = url.open(&self.options, runtime.clone()).await?;
+        self.runtime = Some(runtime);
+        self.store(store).await
+    }
+
+    /// Connects to the Redis server behind a client of the host's.
+    #[cfg(feature = "host")]
+    pub async fn host(mut self, transport: impl crate::driver::redis::Transport) -> Result<Client> {
+        if let Some(mistake) = self.mistake {
+            return Err(mistake);
+        }
+        let runtime = self.runtime.take().map_or_else(current_runtime, Ok)?;
+        let store =
+            crate::driver::redis::HostStore::connect(transport, &self.options, runtime.clone());
+        let store = store.await?;
         self.runtime = Some(runtime);
         self.store(store).await
     }
@@ -342,7 +365,7 @@ impl ClientBuilder {
         }
         self.options.check()?;
         let runtime = self.runtime.map_or_else(current_runtime, Ok)?;
-        let identity = Identity::of(self.app, self.language);
+        let identity = Identity::of(self.app, self.language, self.place);
         let core = Core::start(LeaseHandle::new(store), runtime, self.events).await?;
         let (options, identity) = (Arc::new(self.options), Arc::new(identity));
         Ok(Client { core, options, ordered: self.ordered, identity })
@@ -356,14 +379,15 @@ impl fmt::Debug for ClientBuilder {
 }
 
 impl Identity {
-    fn of(app: Option<String>, language: Option<String>) -> Self {
+    fn of(app: Option<String>, language: Option<String>, place: Option<(String, u32)>) -> Self {
         let program = || {
             let path = std::env::args().next().unwrap_or_default();
             path.rsplit(['/', '\\']).next().unwrap_or_default().to_owned()
         };
+        let (host, pid) = place.unwrap_or_else(|| (host(), pid()));
         let mut identity = Self {
-            host: host(),
-            pid: pid(),
+            host,
+            pid,
             app: app.unwrap_or_else(program),
             language: language.unwrap_or_else(|| "rust".to_owned()),
             plain: "".into(),

@@ -138,7 +138,10 @@ impl Error {
         Self::new(Code::Invalid, message).with("argument", what)
     }
 
-    #[cfg(all(feature = "tokio", not(all(feature = "tls", feature = "sqlite"))))]
+    #[cfg(all(
+        any(feature = "tokio", feature = "host"),
+        not(all(feature = "tls", feature = "sqlite"))
+    ))]
     pub(crate) fn not_built(feature: &'static str) -> Self {
         let message = "this build has no driver for that store; enable its cargo feature";
         Self::new(Code::Unsupported, message).with("feature", feature)

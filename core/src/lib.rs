@@ -49,7 +49,7 @@ pub mod port;
 mod released;
 pub mod runtime;
 mod scope;
-#[cfg(feature = "tokio")]
+#[cfg(any(feature = "tokio", feature = "host"))]
 mod url;
 mod version;
 

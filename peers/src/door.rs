@@ -18,6 +18,13 @@ pub struct Door {
     bench: &'static [&'static str],
 }
 
+impl Door {
+    /// Whether it reaches files, and so locks in SQLite.
+    pub fn reaches_files(&self) -> bool {
+        self.folder != "wasm"
+    }
+}
+
 /// All of them. A language with a new package is one more row here.
 pub const DOORS: &[Door] = &[
     Door {
@@ -45,6 +52,13 @@ pub const DOORS: &[Door] = &[
         bench: &["java", "-cp", "$installed/java/*:$installed/bench", "FencelockBench"],
     },
     Door { language: "kotlin", folder: "jvm", actor: &["$installed/actor-kotlin"], bench: &[] },
+    Door { language: "wasm", folder: "wasm", actor: &["node", "$installed/actor.js"], bench: &[] },
+    Door {
+        language: "wasm over http",
+        folder: "wasm",
+        actor: &["node", "$installed/actor.js", "http"],
+        bench: &[],
+    },
 ];
 
 impl Door {

@@ -5,6 +5,7 @@
 pub mod cells;
 mod moves;
 mod subject;
+mod way;
 mod world;
 
 use std::fmt::Debug;
@@ -16,6 +17,7 @@ use fencelock::port::{Answer, LeaseStore, LockKey, Notice, Outcome, State, Step}
 
 pub use self::moves::{CLIENTS, LOCKS, Move, Scale, moves};
 pub use self::subject::{MemorySubject, RedisSubject, RunningRedis, SqliteSubject, Subject};
+pub use self::way::{Direct, Hosted, Way};
 use self::world::World;
 
 /// How a run of moves ended.

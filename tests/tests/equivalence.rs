@@ -3,8 +3,8 @@
 use std::cell::Cell;
 
 use fencelock_tests::equivalence::{
-    MemorySubject, Move, RedisSubject, RunningRedis, Scale, SqliteSubject, Subject, Verdict, moves,
-    run,
+    Hosted, MemorySubject, Move, RedisSubject, RunningRedis, Scale, SqliteSubject, Subject,
+    Verdict, moves, run,
 };
 use fencelock_tests::servers::RedisServer;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
@@ -67,6 +67,13 @@ fn sqlite() {
 fn redis() {
     let server = RedisServer::start();
     check(7, 600, &Scale::moved(), || RedisSubject::new(server.url()));
+}
+
+/// The scripts as they are told all numbers in digits, over a client of a host's.
+#[test]
+fn redis_over_a_host() {
+    let server = RedisServer::start();
+    check(8, 200, &Scale::moved(), || RedisSubject::<Hosted>::over(server.url()));
 }
 
 /// The same with the server's own clock and the real end of leases.

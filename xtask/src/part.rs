@@ -34,6 +34,11 @@ pub(crate) enum Step {
     Cargo { args: &'static [&'static str], env: Env, expect: &'static [&'static str] },
     /// `cargo test` over the workspace, so that all parts share one build; fails if it ran no test.
     Tests(Targets),
+    /// Builds a test target, and with it the programs of its package, as every other test of the workspace is built: a
+    /// program that is built by itself has dependencies with other features, and so builds them all again.
+    Build(&'static str),
+    /// A program that was built like that, and its arguments.
+    Program(&'static str, &'static [&'static str]),
     /// A script of the project. Exit code 2 means that the machine lacks something: the part is skipped.
     Script(&'static str),
     /// A check written here. Returns what it saw.

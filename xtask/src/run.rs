@@ -102,6 +102,15 @@ impl Runner {
             Step::Tests(targets) => {
                 (cargo(&self.test_arguments(targets).map_err(End::Failed)?), &[])
             }
+            Step::Build(test) => {
+                let test = format!("--test={test}");
+                (cargo(&["test", "--profile=quick", "--workspace", "--no-run", &test]), &[])
+            }
+            Step::Program(name, args) => {
+                let mut command = Command::new(self.site.target.join("quick").join(name));
+                command.args(*args);
+                (command, &[])
+            }
             Step::Script(path) => (Command::new(self.site.root.join(path)), &[]),
         };
         let before = tail::length(log);

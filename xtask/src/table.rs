@@ -69,6 +69,7 @@ pub(crate) const PARTS: &[Part] = &[
             clippy_feature!(),
             clippy_feature!("tokio"),
             clippy_feature!("redis"),
+            clippy_feature!("host"),
             clippy_feature!("tls"),
             clippy_feature!("sqlite"),
             clippy_feature!("sim", "mutants"),
@@ -144,8 +145,9 @@ pub(crate) const PARTS: &[Part] = &[
         shows: "simulated worlds, without a violation",
         needs: &[],
         steps: &[
-            cargo!("sim", "--seeds", "10000"),
-            cargo!("sim", "--about", "cells", "--seeds", "10000"),
+            Step::Build("awaits"),
+            Step::Program("sim", &["--seeds", "10000"]),
+            Step::Program("sim", &["--about", "cells", "--seeds", "10000"]),
         ],
         full: &[
             cargo!("sim", "--seeds", "100000"),
@@ -273,6 +275,17 @@ pub(crate) const PARTS: &[Part] = &[
         full: &[],
     },
     Part {
+        name: "web",
+        tags: &["doors", "redis", "wasm"],
+        shows: "WebAssembly: the package's own tests, in Node.js and in Chromium, and the cases played through it",
+        needs: &[Need::RedisServer],
+        steps: &[
+            Step::Script("bindings-wasm/test.sh"),
+            cargo!("test", QUICK, "--workspace", "--test", "doors", "--", "wasm"),
+        ],
+        full: &[],
+    },
+    Part {
         name: "fleet",
         tags: &["doors", "redis", "sqlite", "faults"],
         shows: "all languages count under one lock while members are killed: exact",
@@ -293,10 +306,7 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &["rust", "redis"],
         shows: "the shop and the counter: exact with the lock, and visibly not without",
         needs: &[Need::RedisServer, Need::ApacheBench],
-        steps: &[
-            cargo!("build", QUICK, "--workspace", "--bin=fencelock"),
-            Step::Tests(Targets::Named(&["seeds"])),
-        ],
+        steps: &[Step::Build("run"), Step::Tests(Targets::Named(&["seeds"]))],
         full: &[],
     },
     Part {
@@ -315,7 +325,10 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &[],
         shows: "the workloads run; figures are shown, no ratio is asserted",
         needs: &[Need::RedisServer],
-        steps: &[cargo!("run", QUICK, "-p=fencelock-bench", "--", "--quick")],
+        steps: &[
+            Step::Tests(Targets::Named(&["words"])),
+            Step::Program("fencelock-bench", &["--quick"]),
+        ],
         full: &[cargo!("run", "--release", "-p=fencelock-bench")],
     },
 ];

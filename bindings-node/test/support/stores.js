@@ -5,6 +5,12 @@ import { join } from 'node:path';
 import { after, before, describe } from 'node:test';
 import { Redis } from './redis.js';
 
+/** What holders say of themselves. */
+export const LANGUAGE = process.env.FENCELOCK_LANGUAGE ?? 'node';
+
+/** Those the package has. */
+const STORES = (process.env.FENCELOCK_STORES ?? 'memory,sqlite,redis').split(',');
+
 let names = 0;
 
 /** A name nobody else in this process uses. */
@@ -12,15 +18,20 @@ export function fresh(what = 'lock') {
   return `${what}:${++names}`;
 }
 
-/** Describes the same for memory, SQLite and Redis. The store's `url` is there when tests run. */
+const describers = {
+  memory: (title, body) => describe(title, () => body({ name: 'memory', url: `memory:${fresh('store')}` })),
+  sqlite: (title, body) =>
+    describe(title, () => {
+      const folder = mkdtempSync(join(tmpdir(), 'fencelock-'));
+      after(() => rmSync(folder, { recursive: true }));
+      body({ name: 'sqlite', url: `sqlite:${join(folder, 'locks.db')}` });
+    }),
+  redis: onRedis,
+};
+
+/** Describes the same for every store the package has. The store's `url` is there when tests run. */
 export function onEveryStore(title, body) {
-  describe(`${title}, memory`, () => body({ name: 'memory', url: `memory:${fresh('store')}` }));
-  describe(`${title}, sqlite`, () => {
-    const folder = mkdtempSync(join(tmpdir(), 'fencelock-'));
-    after(() => rmSync(folder, { recursive: true }));
-    body({ name: 'sqlite', url: `sqlite:${join(folder, 'locks.db')}` });
-  });
-  onRedis(`${title}, redis`, body);
+  for (const store of STORES) describers[store](`${title}, ${store}`, body);
 }
 
 /** Describes something for a Redis server of its own. */

@@ -86,11 +86,20 @@ impl Memory {
     }
 
     /// The set of this name in this process: all who ask for the name share it.
-    #[cfg(feature = "tokio")]
+    #[cfg(all(any(feature = "tokio", feature = "host"), not(target_arch = "wasm32")))]
     pub(crate) fn named(name: &str) -> Self {
         static NAMED: std::sync::OnceLock<Mutex<BTreeMap<String, Memory>>> =
             std::sync::OnceLock::new();
         NAMED.get_or_init(Mutex::default).lock().entry(name.to_owned()).or_default().clone()
+    }
+
+    /// The set of this name on this thread, of which a module has but one.
+    #[cfg(all(feature = "host", target_arch = "wasm32"))]
+    pub(crate) fn named(name: &str) -> Self {
+        thread_local! {
+            static NAMED: std::cell::RefCell<BTreeMap<String, Memory>> = std::cell::RefCell::default();
+        }
+        NAMED.with_borrow_mut(|named| named.entry(name.to_owned()).or_default().clone())
     }
 
     /// Loses all data, as a server without persistence does in a restart.

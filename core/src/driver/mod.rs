@@ -3,7 +3,7 @@
 pub mod cell;
 pub mod memory;
 pub mod record;
-#[cfg(feature = "redis")]
+#[cfg(any(feature = "redis", feature = "host"))]
 pub mod redis;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;

@@ -5,6 +5,8 @@
 //! batches. Guards live in the facade behind numbers, so nothing heavy crosses. A grant nobody collects is released.
 
 mod election;
+mod environment;
+mod feed;
 mod held;
 mod job;
 mod lock;
@@ -20,6 +22,7 @@ use futures_util::FutureExt;
 use futures_util::future::{AbortHandle, AbortRegistration};
 use serde_json::{Map, Value, json};
 
+pub use self::environment::Environment;
 use self::held::Held;
 pub use self::operation::{Form, Granted, Operation};
 pub use self::pump::{Completion, Pump, Wake};

@@ -104,6 +104,10 @@ impl Column {
         {
             return Some("fencelock does not speak the library's dialect");
         }
+        let door = DOORS.iter().find(|door| door.language == self.language);
+        if self.backend == Backend::Sqlite && door.is_some_and(|door| !door.reaches_files()) {
+            return Some("the language reaches no files");
+        }
         if self.language == "python" && case.needs().contains(&Need::Abort) {
             return Some(
                 "Python cannot end a thread's wait from outside; tests/test_signals.py ends the main thread's",
@@ -113,7 +117,7 @@ impl Column {
             Need::Kill if !program && self.backend != Backend::Sim => {
                 Some("actors in one process cannot be killed or stopped one by one")
             }
-            Need::Untyped if DOORS.iter().any(|door| door.language == self.language) => {
+            Need::Untyped if door.is_some() => {
                 Some("the language's interface has no way to say it")
             }
             Need::SharedStore if program && self.backend == Backend::Memory => {

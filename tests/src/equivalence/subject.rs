@@ -1,19 +1,21 @@
 //! The stores under test, and how time passes for them.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fencelock::driver::memory::{Memory, MemoryStore};
-use fencelock::driver::redis::RedisStore;
 use fencelock::driver::sqlite::SqliteStore;
 use fencelock::options::Options;
 use fencelock::port::{
-    Action, BoxFuture, Instant, Kind, LeaseStore, LockKey, OwnerId, Runtime, RuntimeHandle, Step,
+    Action, BoxFuture, Instant, Kind, LeaseStore, LockKey, OwnerId, Runtime, Step,
 };
 use fencelock::runtime::TokioRuntime;
 use tempfile::TempDir;
 use url::Url;
+
+use super::way::{Direct, Way};
 
 /// Something that claims to be a lease store.
 #[allow(async_fn_in_trait)] // Runs on the test's own thread.
@@ -169,24 +171,31 @@ impl Subject for SqliteSubject {
 }
 
 /// A Redis server whose scripts read a clock that the test moves, and whose keys' ends move with it.
-pub struct RedisSubject {
-    rest: RunningRedis,
+pub struct RedisSubject<W: Way = Direct> {
+    rest: RunningRedis<W>,
     clock: Arc<Stopped>,
 }
 
 impl RedisSubject {
-    /// An empty server.
+    /// An empty server, over the core's own connections.
     pub fn new(url: Url) -> Self {
-        Self { rest: RunningRedis::new(url), clock: Stopped::new() }
+        Self::over(url)
     }
 }
 
-impl Subject for RedisSubject {
-    type Store = RedisStore;
+impl<W: Way> RedisSubject<W> {
+    /// An empty server, over connections of this kind.
+    pub fn over(url: Url) -> Self {
+        Self { rest: RunningRedis::over(url), clock: Stopped::new() }
+    }
+}
 
-    async fn client(&self) -> RedisStore {
+impl<W: Way> Subject for RedisSubject<W> {
+    type Store = W::Store;
+
+    async fn client(&self) -> W::Store {
         let store = self.rest.client().await;
-        store.stop_clock(self.now()).await.expect("the server takes scripts");
+        W::stop_clock(&store, self.now()).await;
         store
     }
 
@@ -194,11 +203,11 @@ impl Subject for RedisSubject {
         self.clock.wall()
     }
 
-    async fn pass<'a>(&'a self, clients: impl Iterator<Item = &'a RedisStore>, time: Duration) {
+    async fn pass<'a>(&'a self, clients: impl Iterator<Item = &'a W::Store>, time: Duration) {
         self.clock.pass(time);
         self.rest.age(time);
         for store in clients {
-            store.stop_clock(self.now()).await.expect("the server takes scripts");
+            W::stop_clock(store, self.now()).await;
         }
     }
 
@@ -206,28 +215,36 @@ impl Subject for RedisSubject {
         self.rest.vanish(lock)
     }
 
-    async fn hang_up(&self, store: RedisStore) {
+    async fn hang_up(&self, store: W::Store) {
         self.rest.hang_up(store).await;
     }
 
-    async fn await_notices(&self, store: &RedisStore, arrived: impl Fn() -> bool) {
+    async fn await_notices(&self, store: &W::Store, arrived: impl Fn() -> bool) {
         self.rest.await_notices(store, arrived).await;
     }
 }
 
 /// A Redis server with its own clock.
-pub struct RunningRedis {
+pub struct RunningRedis<W: Way = Direct> {
     url: Url,
     admin: std::sync::Mutex<redis::Connection>,
+    way: PhantomData<fn() -> W>,
 }
 
 impl RunningRedis {
-    /// The server, emptied.
+    /// The server, emptied, over the core's own connections.
     pub fn new(url: Url) -> Self {
+        Self::over(url)
+    }
+}
+
+impl<W: Way> RunningRedis<W> {
+    /// The server, emptied, over connections of this kind.
+    pub fn over(url: Url) -> Self {
         let client = redis::Client::open(url.clone()).expect("this is a Redis URL");
         let mut admin = client.get_connection().expect("the server takes connections");
         redis::cmd("FLUSHDB").exec(&mut admin).expect("the server can be emptied");
-        Self { url, admin: admin.into() }
+        Self { url, admin: admin.into(), way: PhantomData }
     }
 
     fn ask<T: redis::FromRedisValue>(&self, command: &mut redis::Cmd) -> T {
@@ -255,13 +272,11 @@ impl RunningRedis {
     }
 }
 
-impl Subject for RunningRedis {
-    type Store = RedisStore;
+impl<W: Way> Subject for RunningRedis<W> {
+    type Store = W::Store;
 
-    async fn client(&self) -> RedisStore {
-        let runtime: RuntimeHandle =
-            Arc::new(TokioRuntime::current().expect("called in a runtime"));
-        RedisStore::connect(&self.url, &Options::default(), runtime).await.expect("it is running")
+    async fn client(&self) -> W::Store {
+        W::connect(&self.url).await
     }
 
     fn now(&self) -> u64 {
@@ -273,7 +288,7 @@ impl Subject for RunningRedis {
         true
     }
 
-    async fn pass<'a>(&'a self, _: impl Iterator<Item = &'a RedisStore>, time: Duration) {
+    async fn pass<'a>(&'a self, _: impl Iterator<Item = &'a W::Store>, time: Duration) {
         tokio::time::sleep(time).await;
     }
 
@@ -282,7 +297,7 @@ impl Subject for RunningRedis {
         true
     }
 
-    async fn hang_up(&self, store: RedisStore) {
+    async fn hang_up(&self, store: W::Store) {
         let before = self.listeners();
         store.close().await;
         drop(store);
@@ -293,7 +308,7 @@ impl Subject for RunningRedis {
         }
     }
 
-    async fn await_notices(&self, store: &RedisStore, _: impl Fn() -> bool) {
+    async fn await_notices(&self, store: &W::Store, _: impl Fn() -> bool) {
         // A connection's pushes and replies come in order.
         let nothing = Step {
             lock: LockKey::new("nothing"),

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use redis::{ConnectionAddr, IntoConnectionInfo, ProtocolVersion, RedisConnectionInfo};
 use url::Url;
 
+use super::fault::Named;
 use super::tls::Tls;
 use crate::error::{Error, Result};
 use crate::options::Options;
@@ -70,6 +71,12 @@ impl fmt::Display for Address {
                 list(f, sentinels)
             }
         }
+    }
+}
+
+impl Named for Address {
+    fn scrub(&self, text: &str) -> String {
+        self.secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret, "***"))
     }
 }
 
@@ -159,11 +166,6 @@ impl Address {
     /// Whether there is a password to greet with.
     pub(super) fn has_password(&self) -> bool {
         self.settings.password().is_some()
-    }
-
-    /// A server's text without our password: old servers repeat the arguments of commands they do not know.
-    pub(super) fn scrub(&self, text: &str) -> String {
-        self.secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret, "***"))
     }
 }
 

@@ -5,12 +5,10 @@ use std::sync::{Arc, Weak};
 use redis::Cmd;
 
 use super::link::Live;
+use super::place::BIRTH;
 use super::script::{Call, Script};
 use crate::port::{Action, Kind, Step};
 use crate::runtime::sync::Mutex;
-
-/// Where the mark lies.
-pub(super) const MARK: &str = "fencelock:born";
 
 /// What sees to the mark.
 pub(super) const SCRIPT: Script = Script(Call::Birth, Kind::Mutex);
@@ -18,7 +16,7 @@ pub(super) const SCRIPT: Script = Script(Call::Birth, Kind::Mutex);
 /// The request of it.
 pub(super) fn command(text: &str) -> Cmd {
     let mut command = redis::cmd("EVAL");
-    command.arg(text).arg(1).arg(MARK);
+    command.arg(text).arg(1).arg(BIRTH);
     command
 }
 

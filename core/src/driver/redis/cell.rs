@@ -16,9 +16,12 @@ use redis::{Cmd, Value};
 
 use super::request::millis;
 use super::script::{LOOK_CELL, SWAP, Script};
-use super::{RedisStore, Servers, fault, place};
+use super::{
+    fault::{self, Named},
+    place,
+};
 use crate::error::{Code, Error, Result};
-use crate::port::{Cell, CellKey, CellStore, Change, Failure, Look, Mark, OwnerId, Swap, Version};
+use crate::port::{Cell, CellKey, Change, Failure, Look, Mark, OwnerId, Swap, Version};
 
 /// The digits of a version, and of a mark: version and writer.
 const VERSION: usize = 16;
@@ -27,14 +30,20 @@ pub(super) const MARK: usize = VERSION + 32;
 /// One script on one cell, for whichever server has it.
 pub(super) struct CellCall<'a> {
     pub(super) script: Script,
-    pub(super) slot: u16,
+    name: &'a str,
     place: String,
     change: Option<&'a Change>,
 }
 
 impl<'a> CellCall<'a> {
-    fn new(script: Script, key: &CellKey, change: Option<&'a Change>) -> Self {
-        Self { script, slot: place::slot_of(&key.name), place: place::cell_key(key), change }
+    fn new(script: Script, key: &'a CellKey, change: Option<&'a Change>) -> Self {
+        Self { script, name: &key.name, place: place::cell_key(key), change }
+    }
+
+    /// The slot it lies in.
+    #[cfg(feature = "redis")]
+    pub(super) fn slot(&self) -> u16 {
+        place::slot_of(self.name)
     }
 
     /// The call by the script's hash (`EVALSHA`) or its text (`EVAL`).
@@ -46,18 +55,24 @@ impl<'a> CellCall<'a> {
         }
         command
     }
-}
 
-impl CellStore for RedisStore {
-    async fn read(&self, key: &CellKey) -> Result<Look> {
-        let call = CellCall::new(LOOK_CELL, key, None);
-        let reply = self.call(&call, key).await.map_err(|failure| failure.error)?;
-        look(reply).ok_or_else(|| garbled(key))
+    /// A look at a cell.
+    pub(super) fn look(key: &'a CellKey) -> Self {
+        Self::new(LOOK_CELL, key, None)
     }
 
-    async fn compare_and_set(&self, change: &Change) -> Result<Swap, Failure> {
-        let call = CellCall::new(SWAP, &change.key, Some(change));
-        let reply = self.call(&call, &change.key).await?;
+    /// A change of one.
+    pub(super) fn swap(change: &'a Change) -> Self {
+        Self::new(SWAP, &change.key, Some(change))
+    }
+
+    /// What the reply to [`CellCall::look`] says.
+    pub(super) fn seen(&self, reply: Value) -> Result<Look> {
+        look(reply).ok_or_else(|| self.garbled())
+    }
+
+    /// What the reply to [`CellCall::swap`] says.
+    pub(super) fn swapped(&self, reply: Value) -> Result<Swap, Failure> {
         let swap = match &reply {
             Value::Array(words) => match words[..] {
                 [Value::Int(version), Value::Int(since)] => done(version, since),
@@ -65,40 +80,26 @@ impl CellStore for RedisStore {
             },
             _ => None,
         };
-        swap.ok_or_else(|| Failure::unknown(garbled(&change.key)))
-    }
-}
-
-impl RedisStore {
-    /// Runs a script on one cell, where it lies.
-    async fn call(&self, call: &CellCall<'_>, key: &CellKey) -> Result<Value, Failure> {
-        let refused = |reply| match reply {
-            Value::ServerError(error) => {
-                let text = format!("{} {}", error.code(), error.details().unwrap_or_default());
-                Err(Failure::refused(self.refusal(&text, key, &call.place)))
-            }
-            reply => Ok(reply),
-        };
-        match &self.servers {
-            Servers::One(node) => {
-                let live = node.link.live().await.map_err(Failure::refused)?;
-                let reply = node.run(&live, call, false).await.map_err(Failure::unknown)?;
-                refused(reply).inspect_err(|failure| {
-                    if fault::is_demotion(&failure.error) {
-                        node.link.demote(&live);
-                    }
-                })
-            }
-            Servers::Cluster(cluster) => refused(cluster.run(call).await?),
-        }
+        swap.ok_or_else(|| Failure::unknown(self.garbled()))
     }
 
-    fn refusal(&self, text: &str, key: &CellKey, place: &str) -> Error {
-        if text.contains("WRONGTYPE") {
+    /// The reply, unless the server refused the call.
+    pub(super) fn accepted(&self, reply: Value, server: &impl Named) -> Result<Value, Failure> {
+        let Value::ServerError(error) = &reply else { return Ok(reply) };
+        let text = format!("{} {}", error.code(), error.details().unwrap_or_default());
+        let error = if text.contains("WRONGTYPE") {
             let message = "what lies under the key of this value is none of fencelock's; delete it or choose another name";
-            return Error::new(Code::Conflict, message).with("key", place);
-        }
-        fault::refusal(self.address(), text, None).with("name", &*key.name)
+            Error::new(Code::Conflict, message).with("key", &*self.place)
+        } else {
+            fault::refusal(server, &text, None).with("name", self.name)
+        };
+        Err(Failure::refused(error))
+    }
+
+    /// Something that no script of ours gives.
+    fn garbled(&self) -> Error {
+        let message = "what lies under the key of this value is not as fencelock wrote it; delete it or choose another name";
+        Error::new(Code::Conflict, message).with("key", &*self.place)
     }
 }
 
@@ -139,10 +140,4 @@ fn mark(text: &str) -> Option<Mark> {
     let (version, writer) = text.split_at_checked(VERSION)?;
     let version = Version::new(version.parse().ok()?);
     Some(Mark { version, writer: OwnerId::parse(writer)? })
-}
-
-/// Something that no script of ours gives.
-fn garbled(key: &CellKey) -> Error {
-    let message = "what lies under the key of this value is not as fencelock wrote it; delete it or choose another name";
-    Error::new(Code::Conflict, message).with("key", place::cell_key(key))
 }

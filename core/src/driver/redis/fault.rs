@@ -1,11 +1,18 @@
 //! What goes wrong on the way to the server and there, in fencelock's words.
 
+use std::fmt;
+
 use redis::{ErrorKind, RedisError};
 
-use super::address::Address;
 use super::place::record_key;
 use crate::error::{Code, Error};
 use crate::port::LockKey;
+
+/// The server as errors name it.
+pub(super) trait Named: fmt::Display {
+    /// A server's words without our credentials.
+    fn scrub(&self, text: &str) -> String;
+}
 
 pub(super) const NO_CLUSTER: &str = "the server is no cluster; write `redis://`";
 const READONLY: &str = "the server is a read-only replica; connect to the master";
@@ -101,7 +108,7 @@ const LUALESS: &[&str] = &[
 ];
 
 /// Says what an error reply means.
-pub(super) fn refusal(address: &Address, text: &str, lock: Option<&LockKey>) -> Error {
+pub(super) fn refusal(address: &impl Named, text: &str, lock: Option<&LockKey>) -> Error {
     let has_word = |word| text.split(|c: char| !c.is_ascii_uppercase()).any(|part| part == word);
     if let Some(lock) = lock.filter(|_| has_word("WRONGTYPE")) {
         return Error::new(
@@ -125,7 +132,7 @@ pub(super) fn refusal(address: &Address, text: &str, lock: Option<&LockKey>) -> 
 }
 
 /// Says why there is no connection.
-pub(super) fn unreachable(address: &Address, error: &RedisError) -> Error {
+pub(super) fn unreachable(address: &impl Named, error: &RedisError) -> Error {
     if let Some(code) = error.code() {
         return refusal(address, &format!("{code} {}", error.detail().unwrap_or_default()), None);
     }
@@ -148,7 +155,7 @@ pub(super) fn unreachable(address: &Address, error: &RedisError) -> Error {
 }
 
 /// Says why the scripts could not be made known to the server.
-pub(super) fn scriptless(address: &Address, error: &RedisError) -> Error {
+pub(super) fn scriptless(address: &impl Named, error: &RedisError) -> Error {
     let text = error.detail().unwrap_or_default().to_lowercase();
     if error.code().is_some() && LUALESS.iter().any(|phrase| text.contains(phrase)) {
         let message = "the server speaks Redis' protocol but runs no Lua scripts, which every step of a lock is; use Redis, Valkey or another server that does";
@@ -160,12 +167,13 @@ pub(super) fn scriptless(address: &Address, error: &RedisError) -> Error {
 }
 
 /// Whether a server has said that it is not the master: it may have been before, so another one is.
+#[cfg(feature = "redis")]
 pub(super) fn is_demotion(error: &Error) -> bool {
     error.message() == READONLY || error.message() == MASTERDOWN
 }
 
 /// Says that a request may have been carried out or not.
-pub(super) fn unanswered(address: &Address, reason: &str) -> Error {
+pub(super) fn unanswered(address: &impl Named, reason: &str) -> Error {
     let message = "the server did not answer, so whether it acted is unknown; what it did for a lock is taken back: look at the server and the way to it, or raise `timeout`";
     Error::new(Code::Unavailable, message)
         .with("server", address.to_string())

@@ -1,6 +1,5 @@
 //! What a lock on Redis survives, in words.
 
-use super::address::Topology;
 use crate::port::Guarantee;
 
 const HOLDER_DIES: Guarantee = Guarantee::new(
@@ -70,12 +69,12 @@ macro_rules! rows {
     };
 }
 
-/// What can be promised of servers that stand together like this.
-pub(super) fn guarantees(topology: &Topology, acks: u32) -> &'static [Guarantee] {
-    match (topology, acks) {
-        (Topology::Cluster(_) | Topology::Node(_), 0) => rows!(FAILOVER, SLOT),
-        (Topology::Cluster(_) | Topology::Node(_), _) => rows!(ACKED, SLOT),
-        (_, 0) => rows!(FAILOVER),
-        (_, _) => rows!(ACKED),
+/// What can be promised of one server, or of a cluster of them.
+pub(super) fn guarantees(cluster: bool, acks: u32) -> &'static [Guarantee] {
+    match (cluster, acks) {
+        (true, 0) => rows!(FAILOVER, SLOT),
+        (true, _) => rows!(ACKED, SLOT),
+        (false, 0) => rows!(FAILOVER),
+        (false, _) => rows!(ACKED),
     }
 }

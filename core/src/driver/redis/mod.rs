@@ -47,188 +47,53 @@
 //! first write is one that a server which takes none refuses. While memory is short, locks are released, handed over
 //! and renewed, but neither taken nor queued for.
 
-mod address;
-mod birth;
+// What is said.
 mod cell;
-mod cluster;
 mod fault;
-mod gate;
 mod guarantees;
-mod lane;
-mod link;
-mod nature;
 mod neighbour;
-mod node;
 mod notice;
 mod place;
 mod request;
+mod scan;
 mod script;
+
+// Over connections of our own.
+#[cfg(feature = "redis")]
+mod address;
+#[cfg(feature = "redis")]
+mod birth;
+#[cfg(feature = "redis")]
+mod cluster;
+#[cfg(feature = "redis")]
+mod gate;
+#[cfg(feature = "redis")]
+mod lane;
+#[cfg(feature = "redis")]
+mod link;
+#[cfg(feature = "redis")]
+mod nature;
+#[cfg(feature = "redis")]
+mod node;
+#[cfg(feature = "redis")]
 mod sentinel;
+#[cfg(feature = "redis")]
+mod store;
 #[cfg(feature = "tls")]
 mod tls;
-#[cfg(not(feature = "tls"))]
+#[cfg(all(feature = "redis", not(feature = "tls")))]
 #[path = "no_tls.rs"]
 mod tls;
+#[cfg(feature = "redis")]
 mod wire;
 
-use std::fmt;
-use std::sync::Arc;
+// Over a client of the host's.
+#[cfg(feature = "host")]
+mod host;
 
-use url::Url;
-
-use self::address::{Address, Topology};
-use self::cluster::Cluster;
+#[cfg(feature = "redis")]
 pub use self::gate::RedisGate;
-use self::link::Link;
-use self::node::{Node, fail};
-use self::request::Request;
-use crate::error::{Code, Error, Result};
-use crate::options::Options;
-use crate::port::{
-    Action, Answer, Capabilities, Cells, Failure, Fence, Kind, LeaseStore, LockKey, NoticeSink,
-    OwnerId, RuntimeHandle, Step,
-};
-
-/// One client's view of a Redis server, or of a cluster of them.
-pub struct RedisStore {
-    servers: Servers,
-    acks: u32,
-}
-
-enum Servers {
-    /// One at a time, wherever it is.
-    One(Arc<Node>),
-    Cluster(Arc<Cluster>),
-}
-
-impl fmt::Debug for RedisStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RedisStore").field("address", self.address()).finish_non_exhaustive()
-    }
-}
-
-impl RedisStore {
-    /// Connects to one server, `redis://[user[:password]@]host[:port][/database]` (`rediss://` over TLS) or
-    /// `redis+unix:///path/of/socket`, or to whatever else one host leads to, see [`RedisStore::connect_all`].
-    pub async fn connect(url: &Url, options: &Options, runtime: RuntimeHandle) -> Result<Self> {
-        Self::connect_all(url, &[], options, runtime).await
-    }
-
-    /// Connects where several hosts lead to: `redis[s]+sentinel://[user[:password]@]host[:port]/master[/database]` or
-    /// `redis[s]+cluster://[user[:password]@]host[:port]`. `others` are the hosts behind the first one, which a URL
-    /// cannot hold.
-    pub async fn connect_all(
-        url: &Url,
-        others: &[String],
-        options: &Options,
-        runtime: RuntimeHandle,
-    ) -> Result<Self> {
-        let address = Address::parse(url, others, options)?;
-        // Where this client listens: as unguessable as an owner id, and as short-lived.
-        let channel = format!("fencelock:c:{}", OwnerId::draw(&*runtime));
-        let servers = if let Topology::Cluster(_) = address.topology {
-            Servers::Cluster(Cluster::connect(address, options, channel, runtime).await?)
-        } else {
-            let link = Link::connect(address, options, channel, runtime).await?;
-            Servers::One(Arc::new(Node::new(link)))
-        };
-        Ok(Self { servers, acks: options.acks })
-    }
-
-    /// The run of the server, no two of which have the same. Before it votes it has to know that, and since when.
-    pub(crate) async fn run_id(&self) -> Result<String> {
-        match &self.servers {
-            Servers::One(node) => node.run_id().await,
-            Servers::Cluster(_) => Err(Error::internal("a node of a quorum is one server")),
-        }
-    }
-
-    /// The key of the record that lies beside a lock, for people who look with their own tools.
-    pub fn record_key(lock: &LockKey) -> String {
-        place::record_key(lock.as_str())
-    }
-
-    /// Stops the clock of this client's scripts at this many microseconds since 1970, for tests of what takes seconds.
-    #[cfg(feature = "sim")]
-    pub async fn stop_clock(&self, now: u64) -> Result<()> {
-        match &self.servers {
-            Servers::One(node) => node.stop_clock(now).await,
-            Servers::Cluster(_) => Err(Error::internal("the clocks of a cluster go on")),
-        }
-    }
-
-    fn address(&self) -> &Address {
-        match &self.servers {
-            Servers::One(node) => &node.link.address,
-            Servers::Cluster(cluster) => &cluster.address,
-        }
-    }
-
-    fn hang_up(&self) {
-        match &self.servers {
-            Servers::One(node) => node.link.close(),
-            Servers::Cluster(cluster) => cluster.close(),
-        }
-    }
-}
-
-impl LeaseStore for RedisStore {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities::new("redis", Fence::ClockBounded)
-            .with_guarantees(guarantees::guarantees(&self.address().topology, self.acks))
-            .with_dialects(&["plain"])
-    }
-
-    async fn step(&self, batch: &[Step]) -> Vec<Answer> {
-        match &self.servers {
-            Servers::One(node) => node.carry_out(batch, &Request::plan(batch)).await,
-            Servers::Cluster(cluster) => cluster.carry_out(batch, false).await,
-        }
-    }
-
-    async fn step_all(&self, batch: &[Step]) -> Vec<Answer> {
-        let mutex =
-            |step: &Step| step.kind == Kind::Mutex && matches!(step.action, Action::Take(_));
-        if !batch.iter().all(mutex) {
-            let message = "only mutexes are taken as one; others one after another";
-            return fail(batch, &Failure::refused(Error::new(Code::Unsupported, message)));
-        }
-        match &self.servers {
-            Servers::One(node) => node.carry_out(batch, &[Request::all(batch)]).await,
-            Servers::Cluster(cluster) => cluster.carry_out(batch, true).await,
-        }
-    }
-
-    async fn listen(&self, sink: NoticeSink) -> Result<()> {
-        match &self.servers {
-            Servers::One(node) => node.listen(sink).await,
-            Servers::Cluster(cluster) => cluster.listen(sink).await,
-        }
-    }
-
-    async fn names(&self, prefix: &str) -> Result<Vec<LockKey>> {
-        let names = match &self.servers {
-            Servers::One(node) => {
-                let mut names = std::collections::BTreeSet::new();
-                node.names(prefix, &mut names).await?;
-                names
-            }
-            Servers::Cluster(cluster) => cluster.names(prefix).await?,
-        };
-        Ok(names.into_iter().collect())
-    }
-
-    fn cells(&self) -> Option<Cells<'_>> {
-        Some(Cells::of(self))
-    }
-
-    async fn close(&self) {
-        self.hang_up();
-    }
-}
-
-impl Drop for RedisStore {
-    fn drop(&mut self) {
-        self.hang_up();
-    }
-}
+#[cfg(feature = "host")]
+pub use self::host::{Ear, Heard, HostStore, Reply, Transport};
+#[cfg(feature = "redis")]
+pub use self::store::RedisStore;

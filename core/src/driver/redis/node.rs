@@ -10,13 +10,11 @@ use super::cell::CellCall;
 use super::fault;
 use super::link::{Link, Live};
 use super::place;
-use super::request::{self, Request, is_unknown_script};
-use super::script::{Script, Texts};
+use super::request::{self, Request, fail, is_unknown_script};
+use super::scan::Scan;
+use super::script::{Form, Script, Texts};
 use crate::error::{Error, Result};
 use crate::port::{Action, Answer, Failure, LockKey, Notice, NoticeSink, Outcome, Step};
-
-/// How many keys one `SCAN` looks at.
-const SCAN_COUNT: u32 = 1000;
 
 /// A server that carries steps out.
 pub(super) struct Node {
@@ -54,7 +52,7 @@ impl Node {
     /// Stops the clock of this client's scripts.
     #[cfg(feature = "sim")]
     pub(super) async fn stop_clock(&self, now: u64) -> Result<()> {
-        let texts = Arc::new(Texts::stopped(now));
+        let texts = Arc::new(Texts::stopped(now, Form::Packed));
         *self.stopped.lock() = Some(Arc::clone(&texts));
         self.link.load(&texts).await
     }
@@ -116,7 +114,7 @@ impl Node {
     ) -> Result<Replies> {
         let channel = &self.link.channel;
         let evalsha = |request: &Request<'_>| {
-            request.command("EVALSHA", live.hashes.of(request.script), channel)
+            request.command("EVALSHA", live.hashes.of(request.script), channel, Form::Packed)
         };
         let mark = || {
             let steps = plan.iter().flat_map(|request| request.steps);
@@ -132,7 +130,9 @@ impl Node {
         }
         let forgotten = plan.iter().zip(&values).filter(|(_, reply)| is_unknown_script(reply));
         let eval = |request: &Request<'_>| {
-            self.with_text(request.script, |text| request.command("EVAL", text, channel))
+            self.with_text(request.script, |text| {
+                request.command("EVAL", text, channel, Form::Packed)
+            })
         };
         let commands = forgotten.map(|(request, _)| eval(request)).collect();
         match self.call(live, commands, asking, mark, &mut lack).await {
@@ -277,22 +277,15 @@ impl Node {
 
     /// Adds the locks on this server whose key begins with `prefix`.
     pub(super) async fn names(&self, prefix: &str, names: &mut BTreeSet<LockKey>) -> Result<()> {
-        let pattern = place::pattern(prefix);
-        let mut cursor = String::from("0");
-        loop {
-            let mut scan = redis::cmd("SCAN");
-            scan.arg(&cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(SCAN_COUNT);
-            let reply = self.look(scan).await?;
-            let (next, keys): (String, Vec<Vec<u8>>) = redis::from_redis_value(reply)
-                .map_err(|error| fault::unanswered(&self.link.address, &error.to_string()))?;
-            let records = keys.iter().filter_map(|key| std::str::from_utf8(key).ok());
-            let locks = records.filter_map(place::lock_of_record);
-            names.extend(locks.filter(|lock| lock.starts_with(prefix)).map(LockKey::new));
-            if next == "0" {
-                return Ok(());
-            }
-            cursor = next;
+        let mut scan = Scan::of(prefix);
+        while let Some(command) = scan.next() {
+            let reply = self.look(command).await?;
+            let unread = |error: redis::ParsingError| {
+                fault::unanswered(&self.link.address, &error.to_string())
+            };
+            names.extend(scan.take_in(reply).map_err(unread)?);
         }
+        Ok(())
     }
 }
 
@@ -302,9 +295,4 @@ fn may_grant(action: &Action) -> bool {
         return false;
     }
     !matches!(action, Action::Free { .. } | Action::Leave { .. } | Action::Read)
-}
-
-/// One failure for all.
-pub(super) fn fail(steps: &[Step], failure: &Failure) -> Vec<Answer> {
-    steps.iter().map(|_| Err(failure.clone())).collect()
 }

@@ -7,6 +7,8 @@ use crate::port::CellKey;
 
 /// How many slots a cluster has.
 pub(super) const SLOTS: usize = 16384;
+/// Where the birth mark of a node of a quorum lies.
+pub(super) const BIRTH: &str = "fencelock:born";
 const OPENING: &str = "fencelock:{";
 const MIDDLE: &str = "}:lock:";
 
@@ -22,16 +24,19 @@ pub(super) fn cell_key(cell: &CellKey) -> String {
 }
 
 /// The key of the newest token that has written a key.
+#[cfg(feature = "redis")]
 pub(super) fn gate_key(key: &str) -> String {
     [OPENING, &tag(key), "}:gate:", key].concat()
 }
 
 /// A key beside a lock's, for what replicas have to acknowledge.
+#[cfg(any(feature = "redis", test))]
 pub(super) fn mark_key(key: &str) -> String {
     [OPENING, &tag(key), "}:acks"].concat()
 }
 
 /// The slot of a lock's keys.
+#[cfg(any(feature = "redis", test))]
 pub(super) fn slot_of(key: &str) -> u16 {
     slot(hash_tag(key).unwrap_or(key).as_bytes())
 }

@@ -5,13 +5,11 @@ use std::time::Duration;
 
 use redis::{Cmd, Value};
 
-use super::address::Address;
-use super::birth;
-use super::fault;
+use super::fault::{self, Named};
 use super::neighbour;
-use super::place::record_key;
-use super::script::{Call, Script, code, word};
-use crate::error::Error;
+use super::place::{BIRTH, record_key};
+use super::script::{Call, Form, Script, code, word};
+use crate::error::{Code, Error};
 use crate::fence::Token;
 use crate::port::{
     Action, Answer, Failure, HolderView, Kind, LockKey, Outcome, State, Step, Take, Vote,
@@ -62,8 +60,19 @@ impl<'a> Request<'a> {
         Self { script: Script(Call::All, Kind::Mutex), steps }
     }
 
+    /// Why these steps are not one call, if they are none.
+    pub(super) fn apart(steps: &[Step]) -> Option<Vec<Answer>> {
+        let mutex =
+            |step: &Step| step.kind == Kind::Mutex && matches!(step.action, Action::Take(_));
+        if steps.iter().all(mutex) {
+            return None;
+        }
+        let message = "only mutexes are taken as one; others one after another";
+        Some(fail(steps, &Failure::refused(Error::new(Code::Unsupported, message))))
+    }
+
     /// The call by the script's hash (`EVALSHA`) or its text (`EVAL`).
-    pub(super) fn command(&self, verb: &str, script: &str, channel: &str) -> Cmd {
+    pub(super) fn command(&self, verb: &str, script: &str, channel: &str, form: Form) -> Cmd {
         let count = self.steps.len();
         let mut command = Cmd::with_capacity(3 + 10 * count, script.len() + 512 * count);
         let locks = if self.script.0 == Call::Pass { &self.steps[1..] } else { self.steps };
@@ -73,17 +82,17 @@ impl<'a> Request<'a> {
             command.arg(lock.as_str()).arg(record_key(lock.as_str()));
         }
         if votes {
-            command.arg(birth::MARK);
+            command.arg(BIRTH);
         }
         // Of a Pass the Take's come first: they are read where a Take reads them.
         for step in locks.iter().chain(&self.steps[..count - locks.len()]) {
-            write_arguments(&mut command, step, channel);
+            write_arguments(&mut command, step, channel, form);
         }
         command
     }
 
     /// What the reply says of each step.
-    pub(super) fn answers(&self, reply: Value, address: &Address, answers: &mut Vec<Answer>) {
+    pub(super) fn answers(&self, reply: Value, address: &impl Named, answers: &mut Vec<Answer>) {
         let refused =
             |text: &str, lock| Err(Failure::refused(fault::refusal(address, text, Some(lock))));
         let words = match reply {
@@ -141,6 +150,11 @@ impl Request<'_> {
     }
 }
 
+/// One failure for all.
+pub(super) fn fail(steps: &[Step], failure: &Failure) -> Vec<Answer> {
+    steps.iter().map(|_| Err(failure.clone())).collect()
+}
+
 /// Whether the server does not know the script: then it certainly did not run.
 pub(super) fn is_unknown_script(reply: &Value) -> bool {
     matches!(reply, Value::ServerError(error) if error.code() == "NOSCRIPT")
@@ -160,15 +174,15 @@ fn script_of(step: &Step) -> Script {
     Script(call, step.kind)
 }
 
-fn write_arguments(command: &mut Cmd, step: &Step, channel: &str) {
+fn write_arguments(command: &mut Cmd, step: &Step, channel: &str, form: Form) {
     if step.action != Action::Read {
         command.arg(step.owner.encode(&mut [0; 32]));
     }
     match &step.action {
-        Action::Take(take) => write_take(command, step.kind, take, channel),
+        Action::Take(take) => write_take(command, step.kind, take, channel, form),
         Action::Vote(vote) => {
             let take = Take { wait: false, ..vote.take.clone() };
-            write_take(command, step.kind, &take, channel);
+            write_take(command, step.kind, &take, channel, form);
             let aged = u64::try_from(vote.aged.as_micros()).unwrap_or(u64::MAX >> 11);
             command.arg(aged).arg(u8::from(vote.again))
         }
@@ -192,8 +206,22 @@ fn write_arguments(command: &mut Cmd, step: &Step, channel: &str) {
     }
 }
 
-fn write_take<'a>(command: &'a mut Cmd, kind: Kind, take: &Take, channel: &str) -> &'a mut Cmd {
-    command.arg(millis(take.ttl)).arg(&numbers(take)[..]).arg(channel).arg(&*take.info);
+fn write_take<'a>(
+    command: &'a mut Cmd,
+    kind: Kind,
+    take: &Take,
+    channel: &str,
+    form: Form,
+) -> &'a mut Cmd {
+    command.arg(millis(take.ttl));
+    match form {
+        Form::Packed => command.arg(&packed(take)[..]),
+        Form::Text => {
+            let (wait, block) = (u8::from(take.wait), take.block.max(1));
+            command.arg(format!("{wait} {block} {}", take.floor.get()))
+        }
+    };
+    command.arg(channel).arg(&*take.info);
     if kind != Kind::Mutex {
         command.arg(code::of_mode(take.mode)).arg(take.limit);
     }
@@ -203,7 +231,7 @@ fn write_take<'a>(command: &'a mut Cmd, kind: Kind, take: &Take, channel: &str) 
 /// Whether a Take waits, how many tokens it draws, and its floor, as a script unpacks them: `<Bdd`. Reading numbers from
 /// text costs a script more.
 #[expect(clippy::cast_precision_loss, reason = "tokens stay below 2^53")]
-fn numbers(take: &Take) -> [u8; 17] {
+fn packed(take: &Take) -> [u8; 17] {
     let mut packed = [0; 17];
     packed[0] = u8::from(take.wait);
     packed[1..9].copy_from_slice(&f64::from(take.block.max(1)).to_le_bytes());

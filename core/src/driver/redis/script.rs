@@ -3,8 +3,7 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use redis::aio::MultiplexedConnection;
-use redis::{Pipeline, RedisError, Value};
+use redis::{Cmd, RedisError, Value};
 
 use super::cell::MARK;
 use super::neighbour;
@@ -160,35 +159,66 @@ fn parts(Script(call, kind): Script, clock: &str) -> Vec<&str> {
     [&[CALL], first, &lock, last].concat()
 }
 
-/// The texts of all scripts. They differ between clients only where a test stops the clock.
+/// How a script is told numbers that belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(all(feature = "redis", feature = "host")), allow(dead_code))] // Each has one of them.
+pub(super) enum Form {
+    /// Packed: a script reads them soonest.
+    Packed,
+    /// In digits, where all words have to be text.
+    Text,
+}
+
+/// How a script reads them in digits.
+const TERMS: &str = "local function TERMS(text)
+local wait, block, floor = string.match(text, '(%d+) (%d+) (%d+)')
+return wait + 0, block + 0, floor + 0
+end";
+
+/// The texts of all scripts. They differ between clients by their form, and where a test stops the clock.
 #[derive(Debug)]
 pub(super) struct Texts([String; ALL.len()]);
 
 impl Texts {
     /// The scripts as every client runs them.
+    #[cfg(feature = "redis")]
     pub(super) fn shared() -> &'static Self {
         static TEXTS: LazyLock<Texts> =
-            LazyLock::new(|| Texts::with_clock(include_str!("lua/clock.lua")));
+            LazyLock::new(|| Texts::with_clock(include_str!("lua/clock.lua"), Form::Packed));
+        &TEXTS
+    }
+
+    /// The scripts as clients run them whose words are text.
+    #[cfg(feature = "host")]
+    pub(super) fn of_text() -> &'static Self {
+        static TEXTS: LazyLock<Texts> =
+            LazyLock::new(|| Texts::with_clock(include_str!("lua/clock.lua"), Form::Text));
         &TEXTS
     }
 
     /// The scripts with a clock that stands at this many microseconds.
     #[cfg(feature = "sim")]
-    pub(super) fn stopped(now: u64) -> Self {
-        Self::with_clock(&format!("local now = {now}\n"))
+    pub(super) fn stopped(now: u64, form: Form) -> Self {
+        Self::with_clock(&format!("local now = {now}\n"), form)
     }
 
-    fn with_clock(clock: &str) -> Self {
+    fn with_clock(clock: &str, form: Form) -> Self {
         Self(ALL.map(|script| {
             let mut text = String::new();
-            let parts = parts(script, clock);
+            let mut parts = parts(script, clock);
+            match form {
+                Form::Packed => {}
+                Form::Text => parts.insert(0, TERMS),
+            }
             let lines = parts.iter().flat_map(|part| part.lines());
             for line in lines.filter(|line| !line.trim_start().starts_with("--")) {
                 text.push_str(line.trim_start());
                 text.push('\n');
             }
             // In their place, not as variables: every function that names a variable costs time at each run.
-            constants(script).iter().fold(text, |text, (name, value)| text.replace(name, value))
+            constants(script, form)
+                .iter()
+                .fold(text, |text, (name, value)| text.replace(name, value))
         }))
     }
 
@@ -197,16 +227,23 @@ impl Texts {
         &self.0[script.place()]
     }
 
-    /// Makes the scripts known to the server; answers their hashes.
-    pub(super) async fn load(
-        &self,
-        connection: &mut MultiplexedConnection,
-    ) -> Result<Hashes, RedisError> {
-        let mut pipeline = Pipeline::with_capacity(ALL.len());
-        for text in &self.0 {
-            pipeline.cmd("SCRIPT").arg("LOAD").arg(text);
-        }
-        let replies = connection.send_packed_commands(&pipeline, 0, ALL.len()).await?;
+    /// What makes the scripts known to the server.
+    pub(super) fn load(&self) -> impl ExactSizeIterator<Item = Cmd> {
+        self.0.iter().map(|text| {
+            let mut command = redis::cmd("SCRIPT");
+            command.arg("LOAD").arg(text);
+            command
+        })
+    }
+}
+
+/// The hashes of the scripts, as the server told them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Hashes([String; ALL.len()]);
+
+impl Hashes {
+    /// What the server has answered to [`Texts::load`].
+    pub(super) fn told(replies: Vec<Value>) -> Result<Self, RedisError> {
         let mut hashes = Hashes::default();
         for (hash, reply) in hashes.0.iter_mut().zip(replies) {
             *hash = match reply.extract_error()? {
@@ -217,13 +254,7 @@ impl Texts {
         }
         Ok(hashes)
     }
-}
 
-/// The hashes of the scripts, as the server told them.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Hashes([String; ALL.len()]);
-
-impl Hashes {
     /// The hash of one script.
     pub(super) fn of(&self, script: Script) -> &str {
         &self.0[script.place()]
@@ -232,7 +263,7 @@ impl Hashes {
 
 /// The constants of the scripts: numbers of the port, the words of a reply, the forms of what is packed, and what differs
 /// between kinds.
-fn constants(Script(call, kind): Script) -> Vec<(&'static str, String)> {
+fn constants(Script(call, kind): Script, form: Form) -> Vec<(&'static str, String)> {
     let micros = |time: Duration| time.as_micros().to_string();
     let shared = kind != Kind::Mutex;
     let where_shared = |text: &str| if shared { text.to_owned() } else { String::new() };
@@ -243,7 +274,9 @@ fn constants(Script(call, kind): Script) -> Vec<(&'static str, String)> {
     // Only these two are told whom.
     let wakes = matches!(call, Call::Free | Call::Leave);
     let wake = if wakes { include_str!("lua/wake.lua") } else { "" };
+    let terms = if form == Form::Packed { "struct.unpack('<Bdd', " } else { "TERMS(" };
     vec![
+        ("TERMS(", terms.to_owned()),
         ("WAKE_NEIGHBOURS", wake.to_owned()),
         ("SIGNAL_LIFE", neighbour::SIGNAL_LIFE.as_millis().to_string()),
         ("EXPIRE\n", where_shared("expire(lock)\n")),

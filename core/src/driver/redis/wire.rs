@@ -4,7 +4,7 @@ use futures_util::future::{AbortHandle, abortable};
 use redis::aio::{MultiplexedConnection, PubSub};
 use redis::io::tcp::TcpSettings;
 use redis::{
-    AsyncConnectionConfig, ConnectionAddr, ConnectionInfo, ErrorKind, IntoConnectionInfo,
+    AsyncConnectionConfig, ConnectionAddr, ConnectionInfo, ErrorKind, IntoConnectionInfo, Pipeline,
     RedisConnectionInfo, RedisError,
 };
 
@@ -12,6 +12,7 @@ use tokio::net::TcpStream;
 
 use super::address::{Address, Host};
 use super::fault;
+use super::script::{Hashes, Texts};
 use crate::error::Error;
 use crate::port::RuntimeHandle;
 
@@ -94,6 +95,20 @@ pub(super) async fn connect(
     }
     let client = redis::Client::open(plain(host, settings))?;
     Ok((client.get_multiplexed_async_connection_with_config(&config).await?, None))
+}
+
+/// Makes the scripts known to the server; answers their hashes.
+pub(super) async fn load(
+    texts: &Texts,
+    connection: &mut MultiplexedConnection,
+) -> Result<Hashes, RedisError> {
+    let commands = texts.load();
+    let count = commands.len();
+    let mut pipeline = Pipeline::with_capacity(count);
+    for command in commands {
+        pipeline.add_command(command);
+    }
+    Hashes::told(connection.send_packed_commands(&pipeline, 0, count).await?)
 }
 
 /// Connects to listen, for servers that cannot push beside their answers.

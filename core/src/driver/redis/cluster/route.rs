@@ -190,7 +190,7 @@ impl Cluster {
             let asking = matches!(way, Way::Asking(_));
             let owner = match way {
                 Way::Asking(host) => Some(host),
-                Way::Owner => self.state.lock().map.owner(cell.slot).cloned(),
+                Way::Owner => self.state.lock().map.owner(cell.slot()).cloned(),
             };
             let Some(host) = owner else {
                 self.doubt();
@@ -212,7 +212,7 @@ impl Cluster {
                 }
                 return Ok(reply);
             };
-            way = self.redirected(cell.slot, to, moved);
+            way = self.redirected(cell.slot(), to, moved);
         }
         let message = "the value's slot moves from node to node; try again";
         Err(Failure::refused(self.unavailable(message)))

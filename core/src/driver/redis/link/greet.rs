@@ -54,8 +54,7 @@ impl Link {
         let master = matches!(self.address.topology, Topology::Sentinel { .. })
             || self.demoted.load(Ordering::Acquire);
         nature.check(&self.address, master)?;
-        let hashes = Texts::shared()
-            .load(&mut connection)
+        let hashes = wire::load(Texts::shared(), &mut connection)
             .await
             .map_err(|error| fault::scriptless(&self.address, &error))?;
         let mut leashes: Vec<_> = leash.into_iter().collect();

@@ -20,6 +20,8 @@ use super::notice;
 use super::script::Hashes;
 #[cfg(feature = "sim")]
 use super::script::Texts;
+#[cfg(feature = "sim")]
+use super::wire;
 use super::wire::Leash;
 use crate::error::{Error, Result};
 use crate::options::Options;
@@ -305,7 +307,7 @@ impl Link {
     pub(super) async fn load(self: &Arc<Self>, texts: &Texts) -> Result<()> {
         let live = self.live().await?;
         let mut connection = live.connection.clone();
-        let hashes = self.answer(&live, texts.load(&mut connection)).await?;
+        let hashes = self.answer(&live, wire::load(texts, &mut connection)).await?;
         *self.state.lock() = State::Up(Arc::new(Live { connection, hashes, ..(*live).clone() }));
         Ok(())
     }

@@ -25,7 +25,7 @@ for at, lock in ipairs(locks) do
   if free then
     local argument = 5 * at - 4
     me, ttl, channel, info = ARGV[argument], ARGV[argument + 1] + 0, ARGV[argument + 3], ARGV[argument + 4]
-    wait, block, floor = struct.unpack('<Bdd', ARGV[argument + 2])
+    wait, block, floor = TERMS(ARGV[argument + 2])
     reached = floor > lock.last and math.min(floor, math.max(lock.last, now + FLOOR_AHEAD)) or lock.last
     reply = take(lock)
     if type(reply) == 'number' then reply = { GRANTED, reply, ttl } end

@@ -1,6 +1,6 @@
 -- KEYS: lock, record. ARGV: owner, ttl in ms, whether to wait with the tokens to draw and the floor, channel, info.
 local me, ttl = ARGV[1], ARGV[2] + 0
-local wait, block, floor = struct.unpack('<Bdd', ARGV[3])
+local wait, block, floor = TERMS(ARGV[3])
 local channel, info = ARGV[4], ARGV[5]
 local counter = call('HGET', KEYS[2], 'c')
 local reached, kept = 0, 0

@@ -28,7 +28,9 @@ import org.junit.jupiter.api.io.TempDir;
 final class DocumentationTest {
     private static final Path SOURCES = Path.of("src/main/java/io/github/fencelock");
     private static final Pattern EXAMPLE = Pattern.compile("<pre>\\{@code\n(.*?)\\}</pre>", Pattern.DOTALL);
-    private static final int LEAST = 9;
+    private static final Path README = Path.of("../../README.md");
+    private static final Pattern BLOCK = Pattern.compile("```java\n(.*?)```", Pattern.DOTALL);
+    private static final int LEAST = 10;
 
     private static JavaCompiler compiler() {
         JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
@@ -65,6 +67,9 @@ final class DocumentationTest {
                 examples.add(found.group(1).replaceAll("(?m)^ *\\* ?", ""));
             }
         }
+        Matcher readme = BLOCK.matcher(Files.readString(README));
+        assertTrue(readme.find(), "the README has no block");
+        examples.add(readme.group(1));
         assertTrue(examples.size() >= LEAST, "there are only " + examples.size());
         StringBuilder program = new StringBuilder(
             "import io.github.fencelock.*;\nimport java.time.*;\nimport java.util.*;\npublic class Examples {\n");

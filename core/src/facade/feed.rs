@@ -1,47 +1,44 @@
-//! The events of one client, kept until JavaScript asks for them.
+//! The events of one client, kept until its host asks for them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
-use fencelock::Event;
 use serde_json::{Value, json};
-use tokio::sync::Notify;
+
+use crate::event::Event;
+use crate::runtime::sync::Mutex;
 
 /// See the module. While nobody listens, nothing is kept.
 #[derive(Default)]
-pub(crate) struct Feed {
+pub(super) struct Feed {
     listening: AtomicBool,
     heard: Mutex<Vec<Event>>,
-    news: Notify,
+    news: event_listener::Event,
 }
 
 impl Feed {
     /// Something happened to a lock of the client.
-    pub(crate) fn hear(&self, event: &Event) {
+    pub(super) fn hear(&self, event: &Event) {
         if self.listening.load(Ordering::Acquire) {
-            self.heard().push(event.clone());
-            self.news.notify_one();
+            self.heard.lock().push(event.clone());
+            self.news.notify(usize::MAX);
         }
     }
 
     /// Somebody listens from now on, or nobody does.
-    pub(crate) fn listen(&self, listening: bool) {
+    pub(super) fn listen(&self, listening: bool) {
         self.listening.store(listening, Ordering::Release);
-        self.news.notify_one();
+        self.news.notify(usize::MAX);
     }
 
     /// What happened since the last time, once there is something; nothing, when nobody listens any more.
-    pub(crate) async fn news(&self) -> Value {
+    pub(super) async fn news(&self) -> Value {
         loop {
-            let heard = std::mem::take(&mut *self.heard());
+            let news = self.news.listen();
+            let heard = std::mem::take(&mut *self.heard.lock());
             if !heard.is_empty() || !self.listening.load(Ordering::Acquire) {
                 return json!(heard);
             }
-            self.news.notified().await;
+            news.await;
         }
-    }
-
-    fn heard(&self) -> std::sync::MutexGuard<'_, Vec<Event>> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

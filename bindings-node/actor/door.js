@@ -1,0 +1,3 @@
+// The package the actor speaks through.
+export { connect, FencelockError } from 'fencelock';
+export const language = 'node';

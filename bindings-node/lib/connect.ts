@@ -1,0 +1,32 @@
+import { Client } from './client.js';
+import { Connection } from './connection.js';
+import { here } from './environment.js';
+import { optionsForCore } from './names.js';
+import type { ClientOptions } from './options.js';
+import { appName } from './platform.js';
+
+/** What a client is told when it connects, beside its URL. Options of locks are the defaults of its locks. */
+export interface ConnectOptions extends ClientOptions {
+  /** What people who inspect see as the application; the file name of the script by default. */
+  app?: string;
+}
+
+/**
+ * Connects to the store a URL names: `memory:` (this process), `sqlite:locks.db` (this machine), `redis://host:6379` and its
+ * kin. Options may stand in its query, too: `redis://host?ttl=10s&fair=false`.
+ *
+ * @throws {FencelockError} with code `invalid` for a URL or option that is not acceptable, `unavailable` if the store cannot
+ * be reached, `auth` if it refuses the credentials
+ *
+ * @example
+ * ```ts
+ * await using client = await connect('redis://127.0.0.1', { ttl: 10_000 });
+ * ```
+ */
+export async function connect(url: string, options: ConnectOptions = {}): Promise<Client> {
+  const environment = here();
+  const { app = appName(), ...rest } = options;
+  const text = JSON.stringify(optionsForCore(rest));
+  const number = await environment.perform<number>(() => environment.door.connect(String(url), text, app), undefined);
+  return new Client(new Connection(number));
+}

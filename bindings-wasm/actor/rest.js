@@ -1,0 +1,63 @@
+// What answers in the shape of Upstash's REST interface, before a Redis server.
+import { createServer } from 'node:http';
+import { Redis } from 'ioredis';
+
+export const TOKEN = 'not-for-everybody';
+
+async function body(request) {
+  let text = '';
+  for await (const part of request) text += part;
+  return JSON.parse(text);
+}
+
+const end = ([error, result]) => (error ? { error: error.message } : { result });
+
+/** A connection that keeps no process alive. */
+function unheld(redis) {
+  redis.on('error', () => {});
+  return redis.on('connect', () => redis.stream.unref());
+}
+
+/** Answers requests by what lies at `url`. */
+export function answering(url) {
+  const redis = unheld(new Redis(url, { autoResendUnfulfilledCommands: false }));
+
+  async function pipeline(request, response) {
+    const commands = await body(request);
+    const ends = await redis.pipeline(commands.map((words) => ['call', ...words])).exec();
+    response.end(JSON.stringify(ends.map(end)));
+  }
+
+  async function subscribe(channel, response) {
+    const listener = unheld(redis.duplicate());
+    listener.on('close', () => response.destroy());
+    listener.on('message', (from, message) => response.write(`data: message,${from},${message}\n\n`));
+    response.on('close', () => listener.disconnect());
+    await listener.subscribe(channel);
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    response.write(`data: subscribe,${channel},1\n\n`);
+  }
+
+  return async (request, response) => {
+    const channel = /\/subscribe\/(.*)$/.exec(request.url)?.[1];
+    try {
+      if (request.headers.authorization !== `Bearer ${TOKEN}`) {
+        response.writeHead(401).end(JSON.stringify({ error: 'Unauthorized' }));
+      } else if (channel) {
+        await subscribe(decodeURIComponent(channel), response);
+      } else {
+        await pipeline(request, response);
+      }
+    } catch {
+      // What became of it is not known here, and so not there.
+      response.destroy();
+    }
+  };
+}
+
+/** Serves what lies at `url`, for as long as the process lives, and answers how to be asked. */
+export async function serve(url) {
+  const server = createServer(answering(url)).unref();
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return { url: `http://127.0.0.1:${server.address().port}`, token: TOKEN };
+}

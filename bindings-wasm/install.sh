@@ -1,0 +1,47 @@
+#!/bin/sh
+# Builds the npm package for WebAssembly and installs it from its tarball into FOLDER, as a user would, with the Redis clients
+# its actor and tests speak through.
+#
+#   bindings-wasm/install.sh FOLDER
+#
+# Prints the size of the package. Exits with 2, and one last line that says what the machine lacks, where it cannot be built.
+set -eu
+folder=${1:?a folder}
+here=$(CDPATH= cd -- "$(dirname "$0")" && pwd)
+mkdir -p "$folder"
+folder=$(CDPATH= cd -- "$folder" && pwd)
+stamp=$folder/.installed
+
+for tool in cargo node npm; do
+  command -v "$tool" >/dev/null || { echo "\`$tool\` is not there"; exit 2; }
+done
+if ! node --eval 'process.exit(typeof process.getBuiltinModule === "function" ? 0 : 1)'; then
+  echo "Node.js 20.16 or newer is needed, this is $(node --version)"
+  exit 2
+fi
+
+sources="$here/src $here/lib $here/Cargo.toml $here/build.sh $here/package.json $here/package-lock.json $here/tsconfig.json
+  $here/README.md $here/glue/src $here/glue/Cargo.toml $here/../bindings-node/lib $here/../bindings-node/tsconfig.json
+  $here/../core/src $here/../core/Cargo.toml $here/../Cargo.toml $here/../Cargo.lock"
+# shellcheck disable=SC2086
+if [ ! -e "$stamp" ] || [ -n "$(find $sources -newer "$stamp" -print -quit)" ]; then
+  cd "$here"
+  began=$(mktemp)
+  if [ ! node_modules/.package-lock.json -nt package-lock.json ]; then
+    npm ci --loglevel=error --no-audit --no-fund
+  fi
+  sh build.sh
+  cp ../LICENSE-APACHE ../LICENSE-MIT .
+  tarball=$(npm pack --silent --pack-destination "$folder")
+  rm LICENSE-APACHE LICENSE-MIT
+  clients=$(node --print 'const of = require("./package.json").devDependencies; ["ioredis", "playwright-core", "redis"].map((name) => `${name}@${of[name]}`).join(" ")')
+  cd "$folder"
+  [ -e package.json ] || echo '{ "private": true, "type": "module" }' >package.json
+  # shellcheck disable=SC2086
+  npm install --loglevel=error --no-audit --no-fund --no-package-lock "./$tarball" $clients
+  mv "$tarball" fencelock.tgz
+  # What is changed from the beginning of the build on is newer than the stamp.
+  mv "$began" "$stamp"
+fi
+cp "$here/../bindings-node/actor/actor.js" "$here"/actor/*.js "$folder"
+echo "$(($(wc -c <"$folder/fencelock.tgz") / 1024)) kB packed, $(($(wc -c <"$folder/node_modules/fencelock-wasm/dist/core_bg.wasm") / 1024)) kB of WebAssembly"

@@ -1,0 +1,39 @@
+import { Client } from './client.js';
+import { Connection } from './connection.js';
+import { here } from './environment.js';
+import { FencelockError } from './error.js';
+import { optionsForCore } from './names.js';
+import type { ClientOptions } from './options.js';
+import { appName } from './platform.js';
+import type { Transport } from './transport.js';
+import { Wire } from './wire.js';
+
+/** What a client is told when it connects, beside its store. Options of locks are the defaults of its locks. */
+export interface ConnectOptions extends ClientOptions {
+  /** What people who inspect see as the application; the script's or the page's name by default. */
+  app?: string;
+}
+
+/**
+ * Connects to a Redis server by a {@link Transport}, or to `memory:`, which is this module's own.
+ *
+ * @throws {FencelockError} with code `invalid` for a URL or option that is not acceptable, `unavailable` if the store cannot
+ * be reached, `auth` if it refuses the credentials
+ *
+ * @example
+ * ```ts
+ * await using client = await connect(http({ url: 'https://example.upstash.io', token }), { ttl: 10_000 });
+ * ```
+ */
+export async function connect(store: string | Transport, options: ConnectOptions = {}): Promise<Client> {
+  const environment = here();
+  const { app = appName(), ...rest } = options;
+  const text = JSON.stringify(optionsForCore(rest));
+  const [url, wire] = typeof store === 'string' ? [store, undefined] : ['', new Wire(store)];
+  if (/^(redis|sqlite)/.test(url)) {
+    const message = 'in WebAssembly there is `memory:`, and Redis over a transport: `connect(ioredis(client))`, `nodeRedis`, `http`';
+    throw new FencelockError({ code: 'unsupported', message, retryable: false, fields: { argument: 'store' } });
+  }
+  const number = await environment.perform<number>(() => environment.door.connect(url, wire, text, app), undefined);
+  return new Client(new Connection(number));
+}

@@ -1,0 +1,67 @@
+/** A timer that a server's process does not wait for. */
+type Timer = ReturnType<typeof setTimeout>;
+
+/** What the core cannot do by itself: clock, timers, randomness, and its turn on the event loop. */
+export class Host {
+  readonly #turn: () => void;
+  readonly #guarded: (call: () => void) => void;
+  #last = Date.now();
+  #elapsed = -performance.now();
+  #ahead = 0;
+
+  /** `guarded` sees to what a call of the core's may throw. */
+  constructor(turn: () => void, guarded: (call: () => void) => void) {
+    this.#turn = turn;
+    this.#guarded = guarded;
+  }
+
+  /**
+   * Milliseconds since the beginning. `performance.now()` stands still on some platforms while the machine sleeps; the wall
+   * clock does not, so by what it runs ahead, this one does, too. That may end a lease early, and never late.
+   */
+  now(): number {
+    const [clock, date] = [performance.now(), Date.now()];
+    // A step back of the wall clock is no time that passed.
+    if (date > this.#last) this.#elapsed += date - this.#last;
+    this.#last = date;
+    this.#ahead = Math.max(this.#ahead, this.#elapsed - clock);
+    return clock + this.#ahead;
+  }
+
+  /** Milliseconds since 1970. */
+  wall(): number {
+    return performance.timeOrigin + performance.now();
+  }
+
+  /** Calls after so many milliseconds. */
+  after(millis: number, call: () => void): Timer {
+    const timer = setTimeout(() => this.#guarded(call), millis);
+    (timer as { unref?: () => void }).unref?.();
+    return timer;
+  }
+
+  /** Stops a call that has not come yet. */
+  stop(timer: Timer): void {
+    clearTimeout(timer);
+  }
+
+  /** Bytes nobody can guess. */
+  random(count: number): Uint8Array {
+    return crypto.getRandomValues(new Uint8Array(count));
+  }
+
+  /** The machine's name; in a browser that of where the page came from. */
+  machine(): string {
+    return globalThis.process?.getBuiltinModule?.('node:os').hostname() ?? globalThis.location?.host ?? '';
+  }
+
+  /** The number of the process, 0 where there is none. */
+  pid(): number {
+    return globalThis.process?.pid ?? 0;
+  }
+
+  /** Gives the core its turn, behind whatever runs now. */
+  turn(): void {
+    queueMicrotask(this.#turn);
+  }
+}

@@ -1,0 +1,134 @@
+import init, { Door as Core, lostBeforeRelease, options } from './core.js';
+import { Host } from './host.js';
+import type { Wire } from './wire.js';
+
+/** Where the module lies: a file to a server, an address to a browser. */
+const module = new URL('./core_bg.wasm', import.meta.url);
+const files = globalThis.process?.getBuiltinModule?.('node:fs');
+await init({ module_or_path: files && module.protocol === 'file:' ? files.readFileSync(module) : module });
+
+export { lostBeforeRelease, options };
+
+/**
+ * The way to the core. What the core does not catch itself, a panic, is a defect that leaves it in no state to go on: from
+ * then on nothing is held, and whatever is asked for fails.
+ */
+export class Door {
+  readonly #core: Core;
+  readonly #wake: () => void;
+  #defect: unknown;
+  #pulse: ReturnType<typeof setInterval> | undefined;
+
+  constructor(wake: () => void) {
+    this.#wake = () => queueMicrotask(wake);
+    const guarded = (call: () => void): void => {
+      try {
+        if (!this.#defect) call();
+      } catch (defect) {
+        this.#fail(defect);
+      }
+    };
+    this.#core = new Core(new Host(() => guarded(() => this.#core.turn()), guarded), this.#wake);
+  }
+
+  /** Keeps a server's process alive from now on, or lets it go. */
+  hold(alive: boolean): void {
+    clearInterval(this.#pulse);
+    this.#pulse = alive ? setInterval(() => {}, 0x7fffffff) : undefined;
+  }
+
+  connect(url: string, wire: Wire | undefined, given: string, app: string): number {
+    return this.#ask(() => this.#core.connect(url, wire, given, app));
+  }
+
+  submit(client: number, operation: string): number {
+    return this.#ask(() => this.#core.submit(client, operation));
+  }
+
+  release(client: number, guard: number): number {
+    return this.#ask(() => this.#core.release(client, guard));
+  }
+
+  lost(client: number, guard: number): number {
+    return this.#ask(() => this.#core.lost(client, guard));
+  }
+
+  news(client: number): number {
+    return this.#ask(() => this.#core.news(client));
+  }
+
+  listen(client: number, listening: boolean): void {
+    this.#tell(() => this.#core.listen(client, listening), undefined);
+  }
+
+  forget(operation: number): void {
+    this.#tell(() => this.#core.forget(operation), undefined);
+  }
+
+  drain(): string {
+    return this.#ask(() => this.#core.drain());
+  }
+
+  isHeld(client: number, guard: number): boolean {
+    return this.#tell(() => this.#core.isHeld(client, guard), false);
+  }
+
+  remaining(client: number, guard: number): number {
+    return this.#tell(() => this.#core.remaining(client, guard), 0);
+  }
+
+  check(client: number, guard: number): string | undefined {
+    return this.#tell(() => this.#core.check(client, guard), lostText);
+  }
+
+  dropGuard(client: number, guard: number): void {
+    this.#tell(() => this.#core.dropGuard(client, guard), undefined);
+  }
+
+  dropClient(client: number): void {
+    this.#tell(() => this.#core.dropClient(client), undefined);
+  }
+
+  openScope(client: number): number {
+    return this.#ask(() => this.#core.openScope(client));
+  }
+
+  closeScope(client: number, scope: number): void {
+    this.#tell(() => this.#core.closeScope(client, scope), undefined);
+  }
+
+  about(client: number): string {
+    return this.#ask(() => this.#core.about(client));
+  }
+
+  leave(): void {
+    this.#tell(() => this.#core.leave(), undefined);
+  }
+
+  /** Asks, or throws what the core is broken by. */
+  #ask<T>(ask: () => T): T {
+    if (this.#defect) throw this.#defect;
+    try {
+      return ask();
+    } catch (defect) {
+      this.#fail(defect);
+      throw defect;
+    }
+  }
+
+  /** The same for what has an answer even then. */
+  #tell<T>(ask: () => T, broken: T): T {
+    try {
+      return this.#ask(ask);
+    } catch {
+      return broken;
+    }
+  }
+
+  #fail(defect: unknown): void {
+    this.#defect ??= defect ?? new Error('unknown');
+    this.#wake();
+  }
+}
+
+const lostText = lostBeforeRelease();

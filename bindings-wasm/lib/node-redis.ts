@@ -1,0 +1,67 @@
+import type { Ended, Transport, Word } from './transport.js';
+
+/** What is used of a client of the package `redis`. */
+export interface NodeRedis {
+  readonly options?: { readonly url?: string; readonly socket?: { readonly host?: string; readonly port?: number } };
+  duplicate(): NodeRedis;
+  connect(): Promise<unknown>;
+  destroy(): void;
+  sendCommand(words: readonly string[]): Promise<unknown>;
+  subscribe(channel: string, told: (message: string) => void): Promise<unknown>;
+  on(event: string, listener: (...words: never[]) => void): unknown;
+}
+
+/** Over the package `redis` (node-redis). It opens connections of its own, with the options of the client it is given. */
+export function nodeRedis(client: NodeRedis): Transport {
+  const opened = new Set<NodeRedis>();
+  const open = async (): Promise<NodeRedis> => {
+    const one = client.duplicate();
+    // What goes wrong is told by the commands it goes wrong for.
+    one.on('error', () => {});
+    opened.add(one);
+    await one.connect();
+    return one;
+  };
+  let commander: Promise<NodeRedis> | undefined;
+  return {
+    name: nameOf(client),
+    async send(commands) {
+      const connected = await (commander ??= open());
+      const sent = commands.map((words) => connected.sendCommand(words));
+      const ends = await Promise.allSettled(sent);
+      return ends.map((end): Ended => {
+        if (end.status === 'fulfilled') return { result: end.value as Word };
+        if (isReply(end.reason)) return { error: (end.reason as Error).message };
+        throw end.reason;
+      });
+    },
+    async subscribe(channel, told, gap) {
+      const listener = await open();
+      await listener.subscribe(channel, told);
+      // Whoever reconnects subscribes again by itself, and may have missed something.
+      listener.on('ready', gap);
+      return () => end(listener);
+    },
+    close() {
+      opened.forEach(end);
+    },
+  };
+
+  function end(one: NodeRedis): void {
+    if (opened.delete(one)) one.destroy();
+  }
+}
+
+/** Whether these are the server's own words. */
+function isReply(error: unknown): boolean {
+  for (let type: unknown = error; type; type = Object.getPrototypeOf(type)) {
+    if ((type as object).constructor?.name === 'ErrorReply') return true;
+  }
+  return false;
+}
+
+function nameOf({ options = {} }: NodeRedis): string {
+  if (options.url) return new URL(options.url).host;
+  const { host = 'localhost', port = 6379 } = options.socket ?? {};
+  return `${host}:${port}`;
+}

@@ -1,0 +1,33 @@
+/** A word of a reply. */
+export type Word = string | number | null | readonly Word[];
+
+/** How a command ended: with its reply, or with the server's own words for what it did not do (`WRONGTYPE Operation…`). */
+export type Ended = { readonly result: Word } | { readonly error: string };
+
+/**
+ * A way to a Redis server: a client that is there, HTTP, or your own.
+ *
+ * @example
+ * ```ts
+ * const client = await connect(ioredis(new Redis()), { ttl: 10_000 });
+ * ```
+ */
+export interface Transport {
+  /** The server as errors name it. No password stands in it. */
+  readonly name: string;
+
+  /**
+   * Sends commands, which the server carries out in this order, each by itself; answers one end for each. It rejects if it is
+   * not known what the server did. It never sends anything twice.
+   */
+  send(commands: readonly (readonly string[])[]): Promise<readonly Ended[]>;
+
+  /**
+   * Listens to a channel: `told` is called with each message, `gap` when some may have been missed. Answers what ends that. A
+   * transport without it looks whether it is its turn, four times in a second.
+   */
+  subscribe?(channel: string, told: (message: string) => void, gap: () => void): Promise<() => void>;
+
+  /** Ends what the transport itself has opened. */
+  close?(): void;
+}

@@ -1,0 +1,28 @@
+#!/bin/sh
+# The tests of the package for WebAssembly, over the package as it is installed: those of the Node package, which has the same
+# face, and its own.
+#
+#   bindings-wasm/test.sh [FOLDER] [what node --test takes...]
+set -eu
+here=$(CDPATH= cd -- "$(dirname "$0")" && pwd)
+folder=${1:-${CARGO_TARGET_DIR:-$here/../target}/doors/wasm}
+[ $# -eq 0 ] || shift
+"$here/install.sh" "$folder"
+if ! command -v chromium >/dev/null && [ -z "${FENCELOCK_CHROMIUM:-}" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+  export DEBIAN_FRONTEND=noninteractive
+  { apt-get update -q && apt-get install -q --yes --no-install-recommends chromium; } >&2
+fi
+rm -rf "$folder/test"
+cp -R "$here/test" "$folder/test"
+# What depends on an addon, on threads or on the process's end is Node's own.
+for name in cancel cells flat forgotten lock loss using; do
+  cp "$here/../bindings-node/test/$name.test.js" "$folder/test"
+done
+cp -R "$here/../bindings-node/test/support" "$folder/test/support"
+# They know the package by its other name, and stores by URLs.
+mkdir -p "$folder/node_modules/fencelock"
+echo '{ "type": "module", "exports": "./index.js" }' >"$folder/node_modules/fencelock/package.json"
+echo "export * from '../../door.js';" >"$folder/node_modules/fencelock/index.js"
+export FENCELOCK_SOURCES="$here" FENCELOCK_STORES=memory,redis FENCELOCK_LANGUAGE=wasm
+cd "$folder"
+exec node --test --test-reporter=spec --expose-gc "$@" test/

@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { connect, FencelockError, http, ioredis, nodeRedis } from 'fencelock-wasm';
+import { Redis } from 'ioredis';
+import { createClient } from 'redis';
+import { serve } from '../rest.js';
+import { fresh, onRedis } from './support/stores.js';
+
+/** Every way, as a function of the server's URL. */
+const WAYS = {
+  ioredis: (url) => ioredis(new Redis(url, { lazyConnect: true })),
+  'node-redis': (url) => nodeRedis(createClient({ url })),
+  http: async (url) => http(await serve(url)),
+  'a transport that cannot listen': async (url) => ({ ...http(await serve(url)), subscribe: undefined }),
+};
+
+for (const [way, over] of Object.entries(WAYS)) {
+  onRedis(`over ${way}`, (store) => {
+    test('a lock is handed over, and nothing is left', async () => {
+      const [one, two] = await Promise.all([0, 1].map(async () => connect(await over(store.url), { ttl: 10_000 })));
+      const name = fresh();
+      const first = await one.lock(name).acquire();
+      assert.equal(await two.lock(name).tryAcquire(), null);
+      const next = two.lock(name).acquire({ wait: 5_000 });
+      await sleep(50);
+      await first.release();
+      const second = await next;
+      assert.ok(second.token > first.token);
+      assert.deepEqual(await one.names(), [name]);
+      await second.release();
+      await Promise.all([one.close(), two.close()]);
+      assert.deepEqual(await store.redis.leftovers(), []);
+    });
+
+    test('names and information in any script go there and back', async () => {
+      const client = await connect(await over(store.url), { ttl: 10_000, label: 'Grüße, 世界 🔒' });
+      const guard = await client.lock('schlüssel:🔑').acquire();
+      const [holder] = (await client.lock('schlüssel:🔑').inspect()).holders;
+      assert.equal(holder.info.label, 'Grüße, 世界 🔒');
+      await guard.release();
+      await client.close();
+    });
+
+    test('scripts that were flushed are sent again', async () => {
+      const client = await connect(await over(store.url), { ttl: 10_000 });
+      await store.redis.command('SCRIPT', 'FLUSH');
+      await (await client.lock(fresh()).acquire()).release();
+      await client.close();
+    });
+
+    test('what lies under the name is named and stays', async () => {
+      const client = await connect(await over(store.url), { ttl: 10_000 });
+      await store.redis.command('RPUSH', 'letters', 'a');
+      await assert.rejects(client.lock('letters').tryAcquire(), (error) => error instanceof FencelockError && error.code === 'conflict');
+      assert.equal(await store.redis.command('LLEN', 'letters'), '1');
+      await client.close();
+      await store.redis.command('DEL', 'letters');
+    });
+  });
+}
+
+test('a server that is not there is unavailable', async () => {
+  const client = new Redis(1, { lazyConnect: true, retryStrategy: null });
+  await assert.rejects(connect(ioredis(client)), { code: 'unavailable' });
+  await assert.rejects(connect(http({ url: 'http://127.0.0.1:1', token: 'hunter2' })), (error) => {
+    assert.equal(error.code, 'unavailable');
+    assert.ok(!JSON.stringify([error.message, error.fields]).includes('hunter2'));
+    return true;
+  });
+});
+
+onRedis('over HTTP with another token', (store) => {
+  test('is refused as `auth`', async () => {
+    const { url } = await serve(store.url);
+    await assert.rejects(connect(http({ url, token: 'hunter2' })), (error) => {
+      assert.equal(error.code, 'auth');
+      assert.ok(!JSON.stringify([error.message, error.fields]).includes('hunter2'));
+      return true;
+    });
+  });
+});
+
+test('an answer that does not come is unknown after `timeout`', async () => {
+  const silent = createServer(() => {}).listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const began = performance.now();
+  const { port } = silent.address();
+  await assert.rejects(connect(http({ url: `http://127.0.0.1:${port}`, token: '' }), { timeout: 200 }), { code: 'unavailable' });
+  assert.ok(performance.now() - began < 5_000);
+  silent.closeAllConnections();
+  silent.close();
+});
+
+test('what there is no store for says what to write', async () => {
+  await assert.rejects(connect('redis://127.0.0.1'), { code: 'unsupported', message: /ioredis\(client\)/ });
+  await assert.rejects(connect('sqlite:locks.db'), { code: 'unsupported' });
+  await assert.rejects(connect('nonsense:'), { code: 'invalid' });
+  await assert.rejects(connect('memory:', { tll: 5 }), (error) => error.code === 'invalid' && error.fields.nearest === 'ttl');
+  const transport = http({ url: 'http://127.0.0.1:1', token: '' });
+  await assert.rejects(connect(transport, { acks: 1 }), { code: 'unsupported' });
+});

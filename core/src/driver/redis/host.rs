@@ -1,0 +1,385 @@
+//! The store over a client of the host's, for where the core has no sockets of its own, as in WebAssembly.
+//!
+//! All words are text, one server (or what acts as one) stands behind it, and the host sees to its connection.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use futures_util::future::{Either, select};
+use redis::{Arg, Cmd, Value};
+
+use super::cell::CellCall;
+use super::fault::{self, Named};
+use super::request::{Request, fail, is_unknown_script};
+use super::scan::Scan;
+use super::script::{Form, Hashes, Texts};
+use super::{guarantees, notice};
+use crate::error::{Code, Error, Result};
+use crate::options::Options;
+use crate::port::{
+    Answer, BoxFuture, Capabilities, CellKey, CellStore, Cells, Change, Failure, Fence, LeaseStore,
+    LockKey, Look, MaybeSend, MaybeSync, Notice, NoticeSink, Outcome, OwnerId, RuntimeHandle, Step,
+    Swap, limits,
+};
+use crate::runtime::sync::Mutex;
+
+/// How often those who wait look for themselves, where the host hears nothing.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// What a server answered to one command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// Nothing is there.
+    Nil,
+    /// A whole number.
+    Int(i64),
+    /// A text, whatever Redis calls it.
+    Text(String),
+    /// Several.
+    List(Vec<Reply>),
+    /// The server's own words for what it did not do, its code first: `WRONGTYPE Operation against a key`.
+    Error(String),
+}
+
+/// What a subscription hears.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// A message on the channel.
+    Message(String),
+    /// Messages may have been missed: the connection was made anew.
+    Gap,
+}
+
+/// Where a subscription is heard. It returns at once.
+#[cfg(not(target_arch = "wasm32"))]
+pub type Ear = Arc<dyn Fn(Heard) + Send + Sync>;
+/// Where a subscription is heard. It returns at once.
+#[cfg(target_arch = "wasm32")]
+pub type Ear = Arc<dyn Fn(Heard)>;
+
+/// A client of the host's that speaks to one Redis server, or to what acts as one.
+pub trait Transport: MaybeSend + MaybeSync + 'static {
+    /// The server as errors name it, without credentials.
+    fn name(&self) -> String;
+
+    /// Sends commands, which the server carries out in this order, each by itself; one reply for each. What comes instead of
+    /// replies is why nothing is known of what the server did. Nothing is ever sent twice.
+    fn send(&self, commands: Vec<Vec<String>>) -> BoxFuture<'static, Result<Vec<Reply>, String>>;
+
+    /// Listens to a channel from now on, until it is closed; `false` if it cannot.
+    fn subscribe(&self, channel: &str, ear: Ear) -> BoxFuture<'static, Result<bool, String>>;
+
+    /// Ends the subscription. The client is its owner's to close.
+    fn close(&self);
+}
+
+/// One client's view of a Redis server behind a client of the host's.
+pub struct HostStore(Arc<Shared>);
+
+struct Shared {
+    server: Server,
+    transport: Box<dyn Transport>,
+    hashes: Hashes,
+    channel: String,
+    timeout: Duration,
+    runtime: RuntimeHandle,
+    sink: OnceLock<NoticeSink>,
+    looks: Mutex<Looks>,
+    #[cfg(feature = "sim")]
+    stopped: Mutex<Option<Arc<Texts>>>,
+}
+
+/// Those who wait and hear nothing.
+#[derive(Default)]
+struct Looks {
+    deaf: bool,
+    under_way: bool,
+    /// Somebody was seen waiting since the last look.
+    wanted: u32,
+    closed: bool,
+}
+
+struct Server(String);
+
+impl fmt::Display for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Named for Server {
+    fn scrub(&self, text: &str) -> String {
+        // The credentials are the host's, and never came here.
+        text.to_owned()
+    }
+}
+
+impl fmt::Debug for HostStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HostStore").field("server", &self.0.server.0).finish_non_exhaustive()
+    }
+}
+
+impl HostStore {
+    /// Makes the scripts known to the server. Of the options `timeout` counts; what is about connections is refused.
+    pub async fn connect(
+        transport: impl Transport,
+        options: &Options,
+        runtime: RuntimeHandle,
+    ) -> Result<Self> {
+        let texts = [&options.cacert, &options.cert, &options.key];
+        if options.acks > 0 || texts.iter().any(|text| !text.is_empty()) {
+            let message = "`acks`, `cacert`, `cert` and `key` are about connections of fencelock's own; here the host connects";
+            return Err(Error::new(Code::Unsupported, message));
+        }
+        let channel = format!("fencelock:c:{}", OwnerId::draw(&*runtime));
+        let mut shared = Shared {
+            server: Server(transport.name()),
+            transport: Box::new(transport),
+            hashes: Hashes::default(),
+            channel,
+            timeout: options.timeout,
+            runtime,
+            sink: OnceLock::new(),
+            looks: Mutex::default(),
+            #[cfg(feature = "sim")]
+            stopped: Mutex::default(),
+        };
+        let replies = shared.send(Texts::of_text().load().collect()).await?;
+        shared.hashes =
+            Hashes::told(replies).map_err(|error| fault::scriptless(&shared.server, &error))?;
+        Ok(Self(Arc::new(shared)))
+    }
+
+    /// Stops the clock of this client's scripts at this many microseconds since 1970, for tests of what takes seconds.
+    #[cfg(feature = "sim")]
+    pub fn stop_clock(&self, now: u64) {
+        *self.0.stopped.lock() = Some(Arc::new(Texts::stopped(now, Form::Text)));
+    }
+}
+
+impl Shared {
+    /// Waits no longer than the client's timeout.
+    async fn within<T>(&self, work: BoxFuture<'_, Result<T, String>>) -> Result<T> {
+        let end = self.runtime.now() + self.timeout;
+        let reason = match select(work, self.runtime.sleep_until(end)).await {
+            Either::Left((Ok(answer), _)) => return Ok(answer),
+            Either::Left((Err(reason), _)) => reason,
+            Either::Right(_) => {
+                format!("no answer within {}", humantime::format_duration(self.timeout))
+            }
+        };
+        Err(fault::unanswered(&self.server, &reason))
+    }
+
+    async fn send(&self, commands: Vec<Cmd>) -> Result<Vec<Value>> {
+        let count = commands.len();
+        let commands = commands.iter().map(words).collect();
+        let replies = self.within(self.transport.send(commands)).await?;
+        if replies.len() != count {
+            let message = format!("{} replies to {count} commands", replies.len());
+            return Err(fault::unanswered(&self.server, &message));
+        }
+        Ok(replies.into_iter().map(value).collect())
+    }
+
+    /// Calls by hash, and by text what the server does not know.
+    async fn call(
+        &self,
+        count: usize,
+        hashed: impl Fn(usize, &Hashes) -> Cmd,
+        whole: impl Fn(usize, &Texts) -> Cmd,
+    ) -> Result<Vec<Value>> {
+        #[cfg(feature = "sim")]
+        if let Some(texts) = self.stopped.lock().clone() {
+            return self.send((0..count).map(|at| whole(at, &texts)).collect()).await;
+        }
+        let commands = (0..count).map(|at| hashed(at, &self.hashes)).collect();
+        let mut values = self.send(commands).await?;
+        let unknown = |at: &usize| is_unknown_script(&values[*at]);
+        let forgotten: Vec<usize> = (0..count).filter(unknown).collect();
+        if !forgotten.is_empty() {
+            let texts = Texts::of_text();
+            let again = forgotten.iter().map(|at| whole(*at, texts)).collect();
+            for (at, value) in forgotten.into_iter().zip(self.send(again).await?) {
+                values[at] = value;
+            }
+        }
+        Ok(values)
+    }
+
+    async fn carry_out(self: &Arc<Self>, batch: &[Step], plan: &[Request<'_>]) -> Vec<Answer> {
+        let channel = &self.channel;
+        let hashed = |at: usize, hashes: &Hashes| {
+            let request: &Request<'_> = &plan[at];
+            request.command("EVALSHA", hashes.of(request.script), channel, Form::Text)
+        };
+        let whole = |at: usize, texts: &Texts| {
+            let request: &Request<'_> = &plan[at];
+            request.command("EVAL", texts.of(request.script), channel, Form::Text)
+        };
+        let values = match self.call(plan.len(), hashed, whole).await {
+            Ok(values) => values,
+            Err(error) => return fail(batch, &Failure::unknown(error)),
+        };
+        let mut answers = Vec::with_capacity(batch.len());
+        for (request, value) in plan.iter().zip(values) {
+            request.answers(value, &self.server, &mut answers);
+        }
+        if answers.iter().any(|answer| matches!(answer, Ok(Outcome::Queued { .. }))) {
+            self.look_for_them();
+        }
+        answers
+    }
+
+    async fn cell(&self, cell: &CellCall<'_>) -> Result<Value, Failure> {
+        let hashed = |_, hashes: &Hashes| cell.command("EVALSHA", hashes.of(cell.script));
+        let whole = |_, texts: &Texts| cell.command("EVAL", texts.of(cell.script));
+        let mut values = self.call(1, hashed, whole).await.map_err(Failure::unknown)?;
+        cell.accepted(values.pop().unwrap_or_default(), &self.server)
+    }
+
+    /// Somebody waits. Where nobody hears for them, they are made to look, for as long as there are any.
+    fn look_for_them(self: &Arc<Self>) {
+        let mut looks = self.looks.lock();
+        looks.wanted =
+            u32::try_from(limits::TICKET_LIFE.as_millis() / LOOK.as_millis()).unwrap_or(1);
+        if !looks.deaf || std::mem::replace(&mut looks.under_way, true) {
+            return;
+        }
+        drop(looks);
+        let (shared, runtime) = (Arc::downgrade(self), self.runtime.clone());
+        let task = async move {
+            loop {
+                runtime.sleep_until(runtime.now() + LOOK).await;
+                let Some(shared) = shared.upgrade() else { return };
+                {
+                    let mut looks = shared.looks.lock();
+                    looks.wanted = looks.wanted.saturating_sub(1);
+                    if looks.wanted == 0 || looks.closed {
+                        looks.under_way = false;
+                        return;
+                    }
+                }
+                if let Some(sink) = shared.sink.get() {
+                    sink(Notice::Gap);
+                }
+            }
+        };
+        self.runtime.spawn(Box::pin(task));
+    }
+
+    fn hear(&self, heard: &Heard) {
+        let told = match heard {
+            Heard::Message(message) => notice::parse(message.as_bytes()),
+            Heard::Gap => Some(Notice::Gap),
+        };
+        if let (Some(sink), Some(told)) = (self.sink.get(), told) {
+            sink(told);
+        }
+    }
+}
+
+impl LeaseStore for HostStore {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::new("redis", Fence::ClockBounded)
+            .with_guarantees(guarantees::guarantees(false, 0))
+            .with_dialects(&["plain"])
+    }
+
+    async fn step(&self, batch: &[Step]) -> Vec<Answer> {
+        self.0.carry_out(batch, &Request::plan(batch)).await
+    }
+
+    async fn step_all(&self, batch: &[Step]) -> Vec<Answer> {
+        match Request::apart(batch) {
+            None => self.0.carry_out(batch, &[Request::all(batch)]).await,
+            Some(refused) => refused,
+        }
+    }
+
+    async fn listen(&self, sink: NoticeSink) -> Result<()> {
+        let shared = &self.0;
+        shared.sink.set(sink).map_err(|_| Error::internal("a store is listened to once"))?;
+        let listener = Arc::downgrade(shared);
+        let ear: Ear = Arc::new(move |heard| {
+            if let Some(shared) = listener.upgrade() {
+                shared.hear(&heard);
+            }
+        });
+        let hears = shared.within(shared.transport.subscribe(&shared.channel, ear)).await?;
+        shared.looks.lock().deaf = !hears;
+        Ok(())
+    }
+
+    async fn names(&self, prefix: &str) -> Result<Vec<LockKey>> {
+        let server = &self.0.server;
+        let mut names = std::collections::BTreeSet::new();
+        let mut scan = Scan::of(prefix);
+        while let Some(command) = scan.next() {
+            let reply = self.0.send(vec![command]).await?.pop().unwrap_or_default();
+            let reply =
+                reply.extract_error().map_err(|error| fault::unreachable(server, &error))?;
+            let found = scan.take_in(reply);
+            names.extend(found.map_err(|error| fault::unanswered(server, &error.to_string()))?);
+        }
+        Ok(names.into_iter().collect())
+    }
+
+    fn cells(&self) -> Option<Cells<'_>> {
+        Some(Cells::of(self))
+    }
+
+    async fn close(&self) {
+        self.0.close();
+    }
+}
+
+impl CellStore for HostStore {
+    async fn read(&self, key: &CellKey) -> Result<Look> {
+        let call = CellCall::look(key);
+        call.seen(self.0.cell(&call).await.map_err(|failure| failure.error)?)
+    }
+
+    async fn compare_and_set(&self, change: &Change) -> Result<Swap, Failure> {
+        let call = CellCall::swap(change);
+        call.swapped(self.0.cell(&call).await?)
+    }
+}
+
+impl Shared {
+    fn close(&self) {
+        self.looks.lock().closed = true;
+        self.transport.close();
+    }
+}
+
+impl Drop for HostStore {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+/// A command as the host sends it.
+fn words(command: &Cmd) -> Vec<String> {
+    let word = |word| match word {
+        Arg::Simple(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        _ => String::new(),
+    };
+    command.args_iter().map(word).collect()
+}
+
+/// A reply as if it had come over a connection of ours.
+fn value(reply: Reply) -> Value {
+    match reply {
+        Reply::Nil => Value::Nil,
+        Reply::Int(number) => Value::Int(number),
+        Reply::Text(text) => Value::BulkString(text.into_bytes()),
+        Reply::List(replies) => Value::Array(replies.into_iter().map(value).collect()),
+        Reply::Error(text) => {
+            let line = format!("-{}\r\n", text.replace(['\r', '\n'], " "));
+            redis::parse_redis_value(line.as_bytes()).unwrap_or_default()
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! One environment of a host that speaks text: its clients, guards and operations behind numbers, told as JSON.
+
+use std::collections::BTreeMap;
+use std::future::ready;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::feed::Feed;
+use super::{Completion, Facade, Operation, Pump, Wake};
+use crate::client::{Client, ClientBuilder};
+use crate::error::{Code, Error, Result};
+use crate::port::{BoxFuture, RuntimeHandle};
+use crate::runtime::sync::Mutex;
+
+/// What a host that is woken by one event loop needs: one for each loop. All numbers are its own.
+///
+/// An operation's number is 0 when the environment has ended; then nobody is left who could ask.
+///
+/// ```
+/// # let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+/// use fencelock::{Client, facade::Environment, runtime::TokioRuntime};
+/// use std::sync::Arc;
+/// let (wake, mut woken) = tokio::sync::mpsc::unbounded_channel();
+/// let runtime = Arc::new(TokioRuntime::of(tokio.handle().clone()));
+/// let environment = Environment::new(Arc::new(move || { let _ = wake.send(()); }), runtime);
+/// let connecting = environment.connect(Client::builder(), r#"{"ttl": "10s"}"#, |builder| {
+///     Box::pin(async move { builder.connect("memory:").await })
+/// });
+/// tokio.block_on(woken.recv());
+/// assert_eq!(environment.drain(), format!("[[{connecting},1]]"));
+/// ```
+pub struct Environment {
+    pump: Mutex<Option<Pump>>,
+    clients: Arc<Mutex<Clients>>,
+    runtime: RuntimeHandle,
+}
+
+#[derive(Default)]
+struct Clients {
+    numbers: u64,
+    connected: BTreeMap<u64, Connected>,
+    /// The environment has ended: nobody would ever use or close a client.
+    ended: bool,
+}
+
+/// A client with its guards, and what happens to its locks.
+struct Connected {
+    facade: Facade,
+    feed: Arc<Feed>,
+}
+
+/// An operation's number and what it came to.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum End {
+    Well(u64, Value),
+    Badly(u64, (), Error),
+}
+
+impl Environment {
+    /// An environment whose host is woken like this when there is something to [drain](Environment::drain).
+    pub fn new(wake: Wake, runtime: RuntimeHandle) -> Self {
+        Self { pump: Mutex::new(Some(Pump::new(wake))), clients: Arc::default(), runtime }
+    }
+
+    /// Begins to connect, with options as JSON. Ends with the client's number.
+    pub fn connect(
+        &self,
+        builder: ClientBuilder,
+        options: &str,
+        open: impl FnOnce(ClientBuilder) -> BoxFuture<'static, Result<Client>>,
+    ) -> u64 {
+        let options: Map<String, Value> = match serde_json::from_str(options) {
+            Ok(options) => options,
+            Err(error) => return self.fail(Error::new(Code::Invalid, error.to_string())),
+        };
+        let feed = Arc::new(Feed::default());
+        let heard = feed.clone();
+        let builder =
+            builder.runtime(self.runtime.clone()).on_event(move |event| heard.hear(event));
+        let builder =
+            options.into_iter().fold(builder, |made, (name, value)| made.option(&name, value));
+        let (opening, clients) = (open(builder), self.clients.clone());
+        self.run(Box::pin(async move {
+            let facade = Facade::new(opening.await?);
+            let mut clients = clients.lock();
+            if clients.ended {
+                return Err(Error::closed());
+            }
+            clients.numbers += 1;
+            let number = clients.numbers;
+            clients.connected.insert(number, Connected { facade, feed });
+            Ok(json!(number))
+        }))
+    }
+
+    /// Sets an operation off, told as JSON, and answers its number.
+    pub fn submit(&self, client: u64, operation: &str) -> u64 {
+        match serde_json::from_str(operation) {
+            Ok(operation) => self.perform(client, operation),
+            Err(error) => {
+                let message = format!("this operation cannot be read: {error}");
+                self.fail(Error::new(Code::Invalid, message))
+            }
+        }
+    }
+
+    /// The same for one that is at hand.
+    pub fn perform(&self, client: u64, operation: Operation) -> u64 {
+        let submitted = {
+            let pump = self.pump.lock();
+            let Some(pump) = &*pump else { return 0 };
+            self.with(client, |facade| pump.submit(facade, operation))
+        };
+        submitted.unwrap_or_else(|| {
+            self.fail(Error::new(Code::Closed, "this client was given up; connect again"))
+        })
+    }
+
+    /// Begins to wait for events of the client. Ends with a list of them; with an empty one when nobody listens any more.
+    pub fn news(&self, client: u64) -> u64 {
+        let feed = self.clients.lock().connected.get(&client).map(|client| client.feed.clone());
+        self.run(Box::pin(async move {
+            match feed {
+                Some(feed) => Ok(feed.news().await),
+                None => Ok(json!([])),
+            }
+        }))
+    }
+
+    /// Whether events of the client are kept for [`Environment::news`].
+    pub fn listen(&self, client: u64, listening: bool) {
+        if let Some(client) = self.clients.lock().connected.get(&client) {
+            client.feed.listen(listening);
+        }
+    }
+
+    /// Gives an operation up: whatever it won is given back, and it is drained no more.
+    pub fn forget(&self, operation: u64) {
+        if let Some(pump) = &*self.pump.lock() {
+            pump.forget(operation);
+        }
+    }
+
+    /// All that has ended, as JSON: `[[number, value], [number, null, error]]`.
+    pub fn drain(&self) -> String {
+        let done = self.pump.lock().as_ref().map(Pump::drain).unwrap_or_default();
+        let end = |Completion { operation, result }| match result {
+            Ok(value) => End::Well(operation, value),
+            Err(error) => End::Badly(operation, (), error),
+        };
+        let ends: Vec<End> = done.into_iter().map(end).collect();
+        serde_json::to_string(&ends).unwrap_or_default()
+    }
+
+    /// Does something with a client, if it is there.
+    pub fn with<T>(&self, client: u64, act: impl FnOnce(&Facade) -> T) -> Option<T> {
+        self.clients.lock().connected.get(&client).map(|client| act(&client.facade))
+    }
+
+    /// Why a guard may not be relied on, as an error in JSON; none if it may.
+    pub fn check(&self, client: u64, guard: u64) -> Option<String> {
+        let checked = self.with(client, |facade| facade.check(guard));
+        checked.and_then(Result::err).map(|error| json!(error).to_string())
+    }
+
+    /// What is known of a client without asking the store, as JSON: `guarantees`, `options` by name, and what it carries
+    /// (`load`).
+    pub fn about(&self, client: u64) -> String {
+        let done = self.pump.lock().as_ref().map_or(0, |pump| pump.load().1);
+        let about = self.with(client, |facade| {
+            let ((running, guards), client) = (facade.load(), facade.client());
+            let (entries, locks) = client.load();
+            let load = json!({
+                "running": running, "done": done, "guards": guards, "entries": entries, "locks": locks
+            });
+            json!({
+                "guarantees": client.guarantees(), "options": client.options().to_map(), "load": load
+            })
+        });
+        about.unwrap_or_default().to_string()
+    }
+
+    /// Gives a client up without waiting, with all it holds and does.
+    pub fn remove(&self, client: u64) {
+        let connected = self.clients.lock().connected.remove(&client);
+        drop(connected);
+    }
+
+    /// The environment ends: gives all operations up. Its clients are the caller's to close, or to drop.
+    pub fn end(&self) -> Vec<Client> {
+        let pump = self.pump.lock().take();
+        drop(pump);
+        let mut clients = self.clients.lock();
+        clients.ended = true;
+        let connected = std::mem::take(&mut clients.connected);
+        drop(clients);
+        connected.into_values().map(|client| client.facade.client().clone()).collect()
+    }
+
+    fn run(&self, work: BoxFuture<'static, Result<Value>>) -> u64 {
+        self.pump.lock().as_ref().map_or(0, |pump| pump.run(&self.runtime, work))
+    }
+
+    fn fail(&self, error: Error) -> u64 {
+        self.run(Box::pin(ready(Err(error))))
+    }
+}
+
+impl std::fmt::Debug for Environment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let clients = self.clients.lock().connected.len();
+        f.debug_struct("Environment").field("clients", &clients).finish_non_exhaustive()
+    }
+}

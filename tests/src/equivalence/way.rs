@@ -1,0 +1,136 @@
+//! Ways to a Redis server: over a connection of the core's own, and over a client of a host's.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fencelock::driver::redis::{Ear, Heard, HostStore, RedisStore, Reply, Transport};
+use fencelock::options::Options;
+use fencelock::port::{BoxFuture, LeaseStore, RuntimeHandle};
+use fencelock::runtime::TokioRuntime;
+use redis::aio::MultiplexedConnection;
+use redis::{
+    AsyncConnectionConfig, IntoConnectionInfo, Pipeline, ProtocolVersion, PushInfo, PushKind, Value,
+};
+use url::Url;
+
+/// How a client comes to its server.
+#[allow(async_fn_in_trait)] // Runs on the test's own thread.
+pub trait Way {
+    /// What it has then.
+    type Store: LeaseStore;
+
+    /// One more client.
+    async fn connect(url: &Url) -> Self::Store;
+
+    /// Stops the clock of the client's scripts.
+    async fn stop_clock(store: &Self::Store, now: u64);
+}
+
+/// Over a connection of the core's own.
+pub struct Direct;
+
+impl Way for Direct {
+    type Store = RedisStore;
+
+    async fn connect(url: &Url) -> RedisStore {
+        RedisStore::connect(url, &Options::default(), runtime()).await.expect("it is running")
+    }
+
+    async fn stop_clock(store: &RedisStore, now: u64) {
+        store.stop_clock(now).await.expect("the server takes scripts");
+    }
+}
+
+/// Over a client of a host's, as in WebAssembly.
+pub struct Hosted;
+
+impl Way for Hosted {
+    type Store = HostStore;
+
+    async fn connect(url: &Url) -> HostStore {
+        let client = HostClient::connect(url).await;
+        HostStore::connect(client, &Options::default(), runtime()).await.expect("it is running")
+    }
+
+    async fn stop_clock(store: &HostStore, now: u64) {
+        store.stop_clock(now);
+    }
+}
+
+fn runtime() -> RuntimeHandle {
+    Arc::new(TokioRuntime::current().expect("called in a runtime"))
+}
+
+/// A client such as a host has: it sends words, and hears a channel.
+struct HostClient {
+    connection: MultiplexedConnection,
+    ear: Arc<Mutex<Option<Ear>>>,
+}
+
+impl HostClient {
+    async fn connect(url: &Url) -> Self {
+        let ear: Arc<Mutex<Option<Ear>>> = Arc::default();
+        let heard = ear.clone();
+        let config = AsyncConnectionConfig::new().set_push_sender(move |push: PushInfo| {
+            let ear = heard.lock().unwrap_or_else(PoisonError::into_inner);
+            if let (PushKind::Message, [_, Value::BulkString(message)], Some(ear)) =
+                (&push.kind, &push.data[..], &*ear)
+            {
+                ear(Heard::Message(String::from_utf8_lossy(message).into_owned()));
+            }
+            Ok::<_, redis::aio::SendError>(())
+        });
+        let info = url.clone().into_connection_info().expect("this is a Redis URL");
+        let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
+        let client = redis::Client::open(info.set_redis_settings(settings));
+        let client = client.expect("this is a Redis URL");
+        let connection = client.get_multiplexed_async_connection_with_config(&config).await;
+        Self { connection: connection.expect("the server takes connections"), ear }
+    }
+}
+
+impl Transport for HostClient {
+    fn name(&self) -> String {
+        "a host's server".to_owned()
+    }
+
+    fn send(&self, commands: Vec<Vec<String>>) -> BoxFuture<'static, Result<Vec<Reply>, String>> {
+        let mut connection = self.connection.clone();
+        Box::pin(async move {
+            let mut pipeline = Pipeline::new();
+            for command in &commands {
+                pipeline.add_command(redis::cmd(&command[0])).arg(&command[1..]);
+            }
+            let sent = connection.send_packed_commands(&pipeline, 0, commands.len()).await;
+            Ok(sent.map_err(|error| error.to_string())?.into_iter().map(reply).collect())
+        })
+    }
+
+    fn subscribe(&self, channel: &str, ear: Ear) -> BoxFuture<'static, Result<bool, String>> {
+        *self.ear.lock().unwrap_or_else(PoisonError::into_inner) = Some(ear);
+        let (mut connection, channel) = (self.connection.clone(), channel.to_owned());
+        Box::pin(async move {
+            let subscribed = connection.subscribe(&channel).await;
+            subscribed.map(|()| true).map_err(|error| error.to_string())
+        })
+    }
+
+    fn close(&self) {
+        self.ear.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+}
+
+fn reply(value: Value) -> Reply {
+    match value {
+        Value::Nil => Reply::Nil,
+        Value::Int(number) => Reply::Int(number),
+        Value::Array(values) => Reply::List(values.into_iter().map(reply).collect()),
+        Value::ServerError(error) => {
+            Reply::Error(format!("{} {}", error.code(), error.details().unwrap_or_default()))
+        }
+        Value::SimpleString(text) => Reply::Text(text),
+        Value::BulkString(bytes) => {
+            Reply::Text(String::from_utf8(bytes).expect("all words are text"))
+        }
+        other => Reply::Text(format!("{other:?}")),
+    }
+}
