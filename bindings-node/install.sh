@@ -26,7 +26,7 @@ if [ ! -e "$stamp" ] || [ -n "$(find $sources -newer "$stamp" -print -quit)" ]; 
   cd "$here"
   began=$(mktemp)
   if [ ! node_modules/.package-lock.json -nt package-lock.json ]; then
-    npm ci --silent --no-audit --no-fund
+    npm ci --loglevel=error --no-audit --no-fund
   fi
   npm run --silent build
   cp ../LICENSE-APACHE ../LICENSE-MIT .
@@ -34,7 +34,7 @@ if [ ! -e "$stamp" ] || [ -n "$(find $sources -newer "$stamp" -print -quit)" ]; 
   rm LICENSE-APACHE LICENSE-MIT
   cd "$folder"
   [ -e package.json ] || echo '{ "private": true, "type": "module" }' >package.json
-  npm install --silent --no-audit --no-fund --no-package-lock "./$tarball"
+  npm install --loglevel=error --no-audit --no-fund --no-package-lock "./$tarball"
   mv "$tarball" fencelock.tgz
   # What is changed from the beginning of the build on is newer than the stamp.
   mv "$began" "$stamp"

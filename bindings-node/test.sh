@@ -11,7 +11,7 @@ folder=${1:-${CARGO_TARGET_DIR:-$here/../target}/doors/node}
 shop=$here/../examples/inventory/node/package.json
 other=$(node --print "const { ioredis } = require('$shop').dependencies; 'ioredis@' + ioredis")
 if ! (cd "$folder" && npm ls --silent "$other" >/dev/null); then
-  (cd "$folder" && npm install --silent --no-audit --no-fund --no-package-lock "$other")
+  (cd "$folder" && npm install --loglevel=error --no-audit --no-fund --no-package-lock "$other")
 fi
 # A test finds the package beside itself only.
 rm -rf "$folder/test"

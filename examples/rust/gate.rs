@@ -10,13 +10,14 @@ async fn main() -> fencelock::Result<()> {
         eprintln!("give the URL of a Redis server");
         std::process::exit(64);
     };
+    // A lock without a dialect's prefix lies under its own name: what it guards needs another one.
     let (client, gate) = (fencelock::connect(&url).await?, fencelock::connect_gate(&url).await?);
-    let first = client.lock("stock:lamp").acquire().await?;
+    let first = client.lock("lamp").acquire().await?;
     let older = first.token();
     gate.set("stock:lamp", older, "10").await?;
     first.release().await.check()?;
 
-    let second = client.lock("stock:lamp").acquire().await?;
+    let second = client.lock("lamp").acquire().await?;
     println!("{} left", gate.increment("stock:lamp", second.token(), -1).await?);
     // The first holder wakes up and does not know that it is late.
     match gate.increment("stock:lamp", older, -1).await {
