@@ -42,6 +42,12 @@ impl Contender {
         Self { name: name.to_owned(), program: path, words, options: Vec::new() }
     }
 
+    /// Our own package for a language.
+    pub(crate) fn door(language: &str, program: &Program) -> Self {
+        let Program { path, words } = program.clone();
+        Self { name: format!("fencelock {language}"), program: path, words, options: Vec::new() }
+    }
+
     /// The same with an option, under a name that says so.
     pub(crate) fn with(mut self, option: &str) -> Self {
         self.name = format!("{} {option}", self.name);

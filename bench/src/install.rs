@@ -1,8 +1,8 @@
-//! The peers to measure, from their registries. Who cannot be had is left out, and the tables say why.
+//! The peers to measure, from their registries, and our own packages for other languages. Who cannot be had is left out, and the tables say why.
 
 use std::path::Path;
 
-use fencelock_peers::{Family, Role};
+use fencelock_peers::{DOORS, Family, Role};
 
 use crate::contender::Contender;
 
@@ -11,7 +11,7 @@ const PEERS: &[(Family, &[&str])] = &[
     (Family::Rust, &["rslock"]),
     (Family::Go, &["redislock", "redsync", "rueidislock"]),
     (Family::Node, &["redis-semaphore", "node-redlock"]),
-    (Family::Python, &["redis-py", "python-redis-lock"]),
+    (Family::Python, &["redis-py", "redis-py-asyncio", "python-redis-lock"]),
 ];
 
 /// The peers, and why some are missing.
@@ -24,6 +24,13 @@ pub(crate) fn peers(target: &Path) -> (Vec<Contender>, Vec<String>) {
                 peers.extend(names.iter().map(|name| Contender::peer(name, &program)));
             }
             Err(lack) => missing.push(format!("without the peers of {}: {lack}", family.name())),
+        }
+    }
+    for door in DOORS {
+        eprintln!("installing fencelock for {}", door.language);
+        match door.install(Role::Bench, target) {
+            Ok(program) => peers.push(Contender::door(door.language, &program)),
+            Err(lack) => missing.push(format!("without {}: {lack}", door.language)),
         }
     }
     (peers, missing)

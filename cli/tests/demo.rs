@@ -110,6 +110,7 @@ fn everything_holds() {
     assert!(last["oversold_without_lock"].as_u64().unwrap() > 0, "{last}");
     assert_eq!((&last["sold"], &last["oversold"]), (&1000.into(), &0.into()), "{last}");
     assert!(last["stale_writes_refused"].as_u64().unwrap() >= 1, "{last}");
+    assert_eq!(last["frozen_write_refused"], true, "{last}");
     assert_eq!(last["stale_writes_accepted"], 0, "{last}");
     assert!(last["hand_overs"].as_u64().unwrap() >= 100, "{last}");
     assert_eq!(last["counter"], 1000, "{last}");

@@ -295,10 +295,21 @@ impl ClientBuilder {
         self
     }
 
-    /// Connects to the store a URL names.
+    /// Refuses a URL or an option that [`ClientBuilder::connect`] would refuse whatever the store says.
+    ///
+    /// ```
+    /// let mistake = fencelock::Client::builder().option("tll", 5).check("memory:").unwrap_err();
+    /// assert_eq!(mistake.fields()["nearest"], "ttl");
+    /// ```
     #[cfg(feature = "tokio")]
-    pub async fn connect(mut self, url: &str) -> Result<Client> {
-        let url = StoreUrl::parse(url)?;
+    pub fn check(mut self, url: &str) -> Result<()> {
+        self.read(&StoreUrl::parse(url)?)?;
+        self.mistake.map_or_else(|| self.options.check(), Err)
+    }
+
+    /// Takes the options of a URL in.
+    #[cfg(feature = "tokio")]
+    fn read(&mut self, url: &StoreUrl) -> Result<()> {
         // What the program says outweighs what the URL says.
         self.options.set_all(url.options(), true)?;
         let named = |name| url.options().iter().any(|(option, _)| *option == name);
@@ -310,6 +321,14 @@ impl ClientBuilder {
             self.options.set_all(given, true)?;
             self.ordered &= self.options.fair;
         }
+        Ok(())
+    }
+
+    /// Connects to the store a URL names.
+    #[cfg(feature = "tokio")]
+    pub async fn connect(mut self, url: &str) -> Result<Client> {
+        let url = StoreUrl::parse(url)?;
+        self.read(&url)?;
         let runtime = self.runtime.take().map_or_else(current_runtime, Ok)?;
         let store = url.open(&self.options, runtime.clone()).await?;
         self.runtime = Some(runtime);

@@ -48,6 +48,14 @@ mod table {
     }
 
     mutants! {
+        /// A look at a guard does not compare its deadline with the clock.
+        ClockNotCompared,
+        /// An answer that another one overtook moves the deadline back.
+        DeadlineMovesBack,
+        /// An extension counts from its answer.
+        ExtendCountsFromReply,
+        /// A grant that was pushed in time counts though nobody looked before its end.
+        LateTurnAccepted,
         /// The deadline counts from the reply instead of the sending.
         DeadlineFromReply,
         /// The deadline leaves no room for drift.
@@ -58,8 +66,14 @@ mod table {
         LateGrantAccepted,
         /// A Renew answered after the deadline revives the hold.
         LateRenewRevives,
+        /// A try whose grant came too late asks again instead of saying so.
+        LateTryAsksAgain,
         /// A cancelled attempt is forgotten instead of undone.
         CancelForgets,
+        /// The Leave of a ticket that was served and renewed is repeated only as long as a ticket would have lived.
+        ServedTicketKept,
+        /// A request whose outcome is unknown is not undone.
+        UnknownNotUndone,
         /// The undo of an unknown outcome lays no tombstone.
         NoTombstone,
         /// An unconfirmed undo is not repeated.
@@ -94,6 +108,10 @@ mod table {
         TicketsNotRefreshed,
         /// A ticket that is gone is waited for all the same.
         GoneTicketKeptWaiting,
+        /// Whoever stood behind a waiter that gives up begins at the end of the queue.
+        PlaceNotInherited,
+        /// A hold passes on inside whatever the next one asks for: a fixed lease, another order.
+        PassesToOtherKinds,
         /// A late drop of one local guard frees the hold of the next one.
         LateLocalDropFreesNext,
         /// A hold is passed on inside though little or nothing is left of it.
@@ -126,6 +144,18 @@ mod table {
         OpenWithoutEnd,
         /// The head of the queue is passed over as often as somebody comes.
         HeadPassedWithoutEnd,
+        /// A waiter nobody can push to is passed over though it is asking itself.
+        CallerCountsAsDeaf,
+        /// A hand-over grants the whole lease, to a client that may be dead.
+        HandOverGrantsWholeLease,
+        /// The counter of a lock is forgotten with its lease.
+        CounterForgottenEarly,
+        /// A floor counts only for whoever is granted at once.
+        FloorOnlyWhenGranted,
+        /// A floor lifts the counter however far ahead of the clock it is.
+        FloorUnclamped,
+        /// A refresh that finds the lock held does not renew it.
+        RefreshDoesNotRenew,
         /// A refresh makes the ticket it does not find.
         RefreshCreatesTicket,
         /// A Take wins past those who wait.
@@ -134,6 +164,10 @@ mod table {
         FreeDoesNotSettle,
         /// Only Free serves the queue: a lock that vanished is served by nobody.
         OnlyFreeSettles,
+        /// A Leave leaves the ticket in the queue.
+        LeaveForgetsTicket,
+        /// A tombstone ends long before what it is for may arrive.
+        TombstoneTooShort,
         /// A Leave that finds the hold does not free it.
         LeaveForgetsHold,
         /// A Take whose owner id was buried is granted.
@@ -256,6 +290,16 @@ mod table {
             Self::UnreachableWaiterServed,
             Self::OpenWithoutEnd,
             Self::HeadPassedWithoutEnd,
+            Self::LateTryAsksAgain,
+            Self::ServedTicketKept,
+            Self::ClockNotCompared,
+            Self::DeadlineMovesBack,
+            Self::LateTurnAccepted,
+            Self::PlaceNotInherited,
+            Self::PassesToOtherKinds,
+            Self::CallerCountsAsDeaf,
+            Self::HandOverGrantsWholeLease,
+            Self::FloorUnclamped,
         ];
     }
 

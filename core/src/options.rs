@@ -1,18 +1,20 @@
 //! The one table of options: name, type, default and meaning. Structs, URLs, maps, bindings and docs all come from it.
 
 mod read;
+mod write;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 pub(crate) use self::read::check_ttl;
 use self::read::{
-    boolean, check_passes, check_pause, check_prefix, check_text, integer, map, optional, pause,
-    positive, text, timeout, ttl, zero,
+    boolean, bounded, check_count, check_pause, check_prefix, check_text, integer, map, optional,
+    pause, positive, text, zero,
 };
+use self::write::Written;
 use crate::error::{Error, Result};
 
 /// What kind of value an option takes.
@@ -90,13 +92,18 @@ macro_rules! options {
                 }
                 Ok(())
             }
+
+            /// Every option by name, as JSON that [`Options::set`] takes: times in milliseconds, null for what has no end.
+            pub fn to_map(&self) -> Map<String, Value> {
+                [$((stringify!($name).to_owned(), self.$name.written()),)+].into_iter().collect()
+            }
         }
     };
 }
 
 options! {
     /// Length of the lease. If the holder dies, the lock is free again after at most this time.
-    ttl: Duration = "30s", Duration, Lock, ttl;
+    ttl: Duration = "30s", Duration, Lock, bounded;
     /// Whether the lease is renewed, at a third of its length, for as long as the guard lives. `false`: a fixed lease.
     renew: bool = "true", Boolean, Lock, boolean;
     /// How long `acquire` waits for the lock before it fails with `timeout`. `0s` asks once and does not queue.
@@ -129,14 +136,14 @@ options! {
     /// Whether a job's run that died without an end may be run again, for the same scheduled instant.
     retry_dead: bool = "false", Boolean, Lock, boolean;
     /// How often an observer of an election looks who leads.
-    observe: Duration = "1s", Duration, Lock, ttl;
+    observe: Duration = "1s", Duration, Lock, bounded;
     /// How long to wait for an answer of the store before the outcome counts as unknown.
-    timeout: Duration = "5s", Duration, Client, timeout;
+    timeout: Duration = "5s", Duration, Client, bounded;
     /// On a quorum: the longest lease, and for how long a node that may have lost its data does not vote. The same for all
     /// clients.
-    max_ttl: Duration = "60s", Duration, Client, ttl;
+    max_ttl: Duration = "60s", Duration, Client, bounded;
     /// How long to try to reach the store before it counts as unavailable.
-    connect_timeout: Duration = "5s", Duration, Client, timeout;
+    connect_timeout: Duration = "5s", Duration, Client, bounded;
     /// On Redis: how many replicas must have a grant, or a renewal, before it counts. A failover to one of them then loses
     /// no lock.
     acks: u32 = "0", Integer, Client, integer;
@@ -212,7 +219,7 @@ impl Options {
         if let Some((name, _)) = times.into_iter().find(none) {
             return Err(zero(name));
         }
-        check_passes("local", self.local)?;
+        check_count("local", self.local)?;
         check_text("label", &self.label)?;
         let mut words = self.metadata.iter().flat_map(|(key, value)| [key, value]);
         words.try_for_each(|word| check_text("metadata", word))?;
@@ -275,6 +282,25 @@ mod tests {
             options.set(row.name, &Value::String(row.default.into())).unwrap();
             assert_eq!(options, Options::default(), "{}", row.name);
         }
+    }
+
+    #[test]
+    fn what_was_written_can_be_read() {
+        let plain = Dialect::Plain { prefix: "lock:".into() };
+        let (wait, metadata) =
+            (Some(Duration::from_millis(1500)), [("a".into(), "b".into())].into());
+        let options =
+            Options { wait, metadata, dialect: plain, renew: false, ..Options::default() };
+        let map = options.to_map();
+        assert_eq!(
+            (map.len(), &map["wait"], &map["keep"]),
+            (TABLE.len(), &1500.0.into(), &Value::Null)
+        );
+        let mut again = Options::default();
+        again
+            .set_all(map.iter().map(|(name, value)| (name.as_str(), value.clone())), true)
+            .unwrap();
+        assert_eq!(again, options);
     }
 
     #[test]

@@ -7,6 +7,8 @@ use serde_json::Value;
 use url::Url;
 
 use crate::driver::memory::Memory;
+#[cfg(feature = "redis")]
+use crate::error::Code;
 use crate::error::{Error, Result};
 use crate::options::Options;
 use crate::port::{LeaseHandle, RuntimeHandle};
@@ -71,6 +73,10 @@ impl StoreUrl {
         options: &Options,
         runtime: RuntimeHandle,
     ) -> Result<crate::driver::redis::RedisGate> {
+        if !self.nodes.is_empty() {
+            let message = "a gate stands on the one server that has the resource, not on a quorum; give that server's URL";
+            return Err(Error::new(Code::Unsupported, message));
+        }
         match self.url.scheme() {
             scheme if is_redis(scheme) => {
                 let (url, others) = (&self.url, &self.others);

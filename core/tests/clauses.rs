@@ -4,101 +4,24 @@
 #![allow(missing_docs)]
 
 mod wire;
+mod world;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
 use std::time::Duration;
 
-use fencelock::driver::memory::Memory;
+use fencelock::Token;
+use fencelock::driver::record::{Record, Scene};
+use fencelock::layer::Fault;
 use fencelock::mutation::{Mutant, activate};
-use fencelock::port::{
-    Action, LeaseStore, LockKey, Mode, Notice, Outcome, OwnerId, Runtime, Step, Take,
-};
-use fencelock::runtime::sim::{Sim, SimNode};
-use fencelock::{Client, Guard, Token};
+use fencelock::port::{Action, LockKey, Mode, Notice, Outcome, OwnerId, Runtime, Step};
+use futures_util::future::{Either, join, select};
 
-use self::wire::Wire;
+use self::world::{World, check, look, take};
 
 const MS: Duration = Duration::from_millis(1);
 const S: Duration = Duration::from_secs(1);
-
-/// A world with one store.
-struct World {
-    sim: Sim,
-    node: Arc<SimNode>,
-    memory: Memory,
-}
-
-impl World {
-    async fn sleep(&self, time: Duration) {
-        self.node.sleep_until(self.node.now() + time).await;
-    }
-
-    async fn client(&self) -> Client {
-        self.wired().await.0
-    }
-
-    /// A client whose line to the store can be tampered with.
-    async fn wired(&self) -> (Client, Wire) {
-        let wire = Wire::of(self.memory.store(self.node.clone()));
-        let builder = Client::builder().runtime(self.node.clone());
-        (builder.store(wire.clone()).await.expect("memory connects"), wire)
-    }
-
-    /// Sets an acquire off.
-    fn start(&self, work: impl Future<Output = fencelock::Result<Guard>> + Send + 'static) -> Won {
-        let (sender, won) = futures_channel::oneshot::channel();
-        self.node.spawn(Box::pin(async move {
-            let _ = sender.send(work.await.expect("it is granted"));
-        }));
-        won
-    }
-
-    /// Steps by hand, as a client that does nothing by itself.
-    async fn bare(&self) -> Bare {
-        let store = self.memory.store(self.node.clone());
-        store.listen(Arc::new(|_| {})).await.expect("memory listens");
-        Bare { store, node: self.node.clone() }
-    }
-}
-
-type Won = futures_channel::oneshot::Receiver<Guard>;
-
-struct Bare {
-    store: fencelock::driver::memory::MemoryStore,
-    node: Arc<SimNode>,
-}
-
-impl Bare {
-    async fn ask(&self, owner: OwnerId, action: Action) -> Outcome {
-        let kind = Mode::Exclusive.kind();
-        let step = Step { lock: LockKey::new("x"), owner, kind, action };
-        self.store.step(&[step]).await.remove(0).expect("memory answers")
-    }
-
-    async fn take(&self, wait: bool) -> (OwnerId, Outcome) {
-        let owner = OwnerId::draw(&*self.node);
-        let take = Take {
-            mode: Mode::Exclusive,
-            limit: 1,
-            ttl: 20 * S,
-            wait,
-            block: 1,
-            floor: Token::default(),
-            info: "{}".into(),
-        };
-        (owner, self.ask(owner, Action::Take(take)).await)
-    }
-
-    async fn open(&self, owner: OwnerId) {
-        let freed = self.ask(owner, Action::Free { open: true }).await;
-        assert_eq!(freed, Outcome::Freed);
-    }
-}
-
-fn check(holds: bool, why: impl FnOnce() -> String) -> Result<(), String> {
-    if holds { Ok(()) } else { Err(why()) }
-}
 
 /// After a gap in the notices every ticket is refreshed at once, not at its ordinary time.
 async fn gap(world: &World) -> Result<(), String> {
@@ -250,11 +173,173 @@ async fn passed_twice(world: &World) -> Result<(), String> {
     check(matches!(third, Outcome::Held { .. }), || format!("past the head again: {third:?}"))
 }
 
+/// A try ends with the first answer, also with one that comes too late.
+async fn late_try(world: &World) -> Result<(), String> {
+    let slow = world.struck(&Arc::new(Mutex::new(Fault::Late(60 * MS)))).await;
+    let tried = slow.lock("x").ttl(50 * MS).try_acquire();
+    let patience = world.node.sleep_until(world.node.now() + S);
+    match select(Box::pin(tried), patience).await {
+        Either::Left((tried, _)) => check(tried.is_err(), || "it holds what has ended".to_owned()),
+        Either::Right(_) => Err("it asks again and again".to_owned()),
+    }
+}
+
+/// A waiter that nobody polls is served, and its hold renewed to the full lease; or renewed by a Refresh whose answer is
+/// lost. Dropped while the store is out of reach, it is taken back as soon as that is there again.
+async fn served_unseen(world: &World) -> Result<(), String> {
+    for renew in [true, false] {
+        let fault = Arc::new(Mutex::new(Fault::None));
+        let (one, two) = (world.client().await, world.struck(&fault).await);
+        let guard = one.lock("x").acquire().await.expect("it is free");
+        let mut waiting = Box::pin(two.lock("x").ttl(60 * S).renew(renew).acquire());
+        for _ in 0..8 {
+            assert!(look(&mut waiting).await.is_pending(), "it is held");
+            world.sleep(MS).await;
+        }
+        if !renew {
+            *fault.lock().unwrap() = Fault::ReplyLost;
+        }
+        guard.release().await.check().expect("it was held");
+        world.sleep(4 * S).await;
+        *fault.lock().unwrap() = Fault::RequestLost;
+        drop(waiting);
+        world.sleep(13 * S).await;
+        *fault.lock().unwrap() = Fault::None;
+        world.sleep(3 * S).await;
+        let state = one.lock("x").inspect().await.expect("memory answers");
+        check(state.holders.is_empty(), || format!("renewed: {renew}, held by nobody: {state:?}"))?;
+    }
+    Ok(())
+}
+
+/// An answer that another one overtook leaves the deadline where it is.
+async fn overtaken(world: &World) -> Result<(), String> {
+    let fault = Arc::new(Mutex::new(Fault::None));
+    let client = world.struck(&fault).await;
+    let guard = client.lock("x").renew(false).ttl(30 * S).acquire().await.expect("it is free");
+    *fault.lock().unwrap() = Fault::Late(5 * S);
+    let later = async {
+        world.sleep(S).await;
+        *fault.lock().unwrap() = Fault::None;
+        guard.extend(60 * S).await
+    };
+    let (first, second) = join(guard.extend(30 * S), later).await;
+    assert!(first.is_ok() && second.is_ok());
+    let left = guard.remaining();
+    check(left > 54 * S, || format!("{left:?} are left of 56 s"))
+}
+
+/// A guard whose machine stood still beyond its lease is lost at the first look, before anything else has run.
+async fn stood_still(world: &World) -> Result<(), String> {
+    let (node, client) = world.machine().await;
+    let guard = client.lock("x").ttl(400 * MS).acquire().await.expect("it is free");
+    node.pause();
+    world.sleep(S).await;
+    let held = guard.is_held();
+    node.resume();
+    check(!held, || "it says that it is held".to_owned())
+}
+
+/// A machine that stood still between the push and the look has no grant.
+async fn looked_too_late(world: &World) -> Result<(), String> {
+    let (one, (node, two)) = (world.client().await, world.machine().await);
+    let guard = one.lock("x").acquire().await.expect("it is free");
+    let mut waiting = Box::pin(two.lock("x").ttl(400 * MS).acquire());
+    for _ in 0..8 {
+        assert!(look(&mut waiting).await.is_pending(), "it is held");
+        world.sleep(MS).await;
+    }
+    node.pause();
+    guard.release().await.check().expect("it was held");
+    world.sleep(S).await;
+    let held = match look(&mut waiting).await {
+        Poll::Ready(won) => won.expect("it is granted").is_held(),
+        Poll::Pending => true,
+    };
+    node.resume();
+    check(held, || "a guard was given out that is not held".to_owned())
+}
+
+/// Whoever stood behind a waiter that gave up has its place.
+async fn inherited(world: &World) -> Result<(), String> {
+    let (one, two, three) = (world.client().await, world.client().await, world.client().await);
+    let guard = one.lock("x").acquire().await.expect("it is free");
+    let mut first = Box::pin(two.lock("x").acquire());
+    for _ in 0..8 {
+        assert!(look(&mut first).await.is_pending(), "it is held");
+        world.sleep(MS).await;
+    }
+    let mut behind = world.start(two.lock("x").acquire());
+    world.sleep(MS).await;
+    let _last = world.start(three.lock("x").acquire());
+    world.sleep(MS).await;
+    drop(first);
+    world.sleep(10 * MS).await;
+    guard.release().await.check().expect("it was held");
+    world.sleep(10 * MS).await;
+    let won = behind.try_recv().expect("the task goes on");
+    check(won.is_some(), || "somebody was served before it".to_owned())
+}
+
+/// A fixed lease ends, also if the hold before it in this client was renewed.
+async fn fixed_after_renewed(world: &World) -> Result<(), String> {
+    let client = world.client().await;
+    let guard = client.lock("x").acquire().await.expect("it is free");
+    let won = world.start(client.lock("x").renew(false).ttl(2 * S).acquire());
+    world.sleep(MS).await;
+    guard.release().await.check().expect("it was held");
+    let fixed = won.await.expect("the task ends");
+    world.sleep(3 * S).await;
+    check(!fixed.is_held(), || "it is renewed".to_owned())
+}
+
+/// Whoever cannot be pushed to is served when it asks.
+fn deaf_but_asking(world: &World) -> Result<(), String> {
+    let mut record = Record::default();
+    let mut ask = |after: Duration, owner, action| {
+        let now = u64::try_from((60 * S + after).as_micros()).expect("a short time");
+        let (lock, kind, channel) = (LockKey::new("x"), Mode::Exclusive.kind(), "deaf".into());
+        let (born, channel, reachable) = (0, &channel, &|_: &str| false);
+        let mut scene = Scene { now, born, channel, reachable, notices: Vec::new() };
+        record.apply(&Step { lock, owner, kind, action }, &mut scene)
+    };
+    let [holder, waiter] = [(); 2].map(|()| OwnerId::draw(&*world.node));
+    let granted = ask(MS, holder, take(3 * S, Token::default(), false));
+    assert!(matches!(granted, Outcome::Granted { .. }), "{granted:?}");
+    let queued = ask(MS, waiter, take(3 * S, Token::default(), true));
+    assert!(matches!(queued, Outcome::Queued { .. }), "{queued:?}");
+    let served = ask(4 * S, waiter, Action::Refresh { ttl: S });
+    check(matches!(served, Outcome::Granted { .. }), || format!("{served:?}"))
+}
+
+/// A client that died before it was served keeps the lock for 5 s, however long a lease it wanted.
+async fn served_dead(world: &World) -> Result<(), String> {
+    let (one, two) = (world.client().await, world.client().await);
+    let guard = one.lock("x").acquire().await.expect("it is free");
+    let dead = world.bare().await;
+    assert!(matches!(dead.take(true).await.1, Outcome::Queued { .. }));
+    guard.release().await.check().expect("it was held");
+    let asked = world.node.now();
+    let _next = two.lock("x").acquire().await.expect("it is granted");
+    let took = world.node.now().since(asked);
+    check(took < 5100 * MS, || format!("the next one got it after {took:?}"))
+}
+
+/// A floor from a client whose clock is far ahead lifts the counter by a minute at most.
+async fn floor_ahead(world: &World) -> Result<(), String> {
+    let bare = world.bare().await;
+    let (owner, first) = bare.take(false).await;
+    let Outcome::Granted { token: first, .. } = first else { panic!("{first:?}") };
+    bare.open(owner).await;
+    let hour = 3_600_000_000;
+    let (_, second) = bare.take_above(Token::new(first.get() + hour), false).await;
+    let Outcome::Granted { token: second, .. } = second else { panic!("{second:?}") };
+    check(second.get() < first.get() + hour / 30, || format!("{second} after {first}"))
+}
+
 /// Runs the world of a clause, with one broken or none.
 fn run(clause: Mutant, broken: Option<Mutant>, seed: u64) -> Result<(), String> {
-    let sim = Sim::new(seed);
-    let node = sim.node(0);
-    let world = World { sim, node, memory: Memory::new() };
+    let world = World::new(seed);
     let work = async {
         match clause {
             Mutant::GapIgnored => gap(&world).await,
@@ -266,6 +351,16 @@ fn run(clause: Mutant, broken: Option<Mutant>, seed: u64) -> Result<(), String> 
             Mutant::LocalBudgetIgnored => budget(&world).await,
             Mutant::UnreachableWaiterServed => unreachable(&world).await,
             Mutant::OpenWithoutEnd => open_for_a_second(&world).await,
+            Mutant::LateTryAsksAgain => late_try(&world).await,
+            Mutant::ServedTicketKept => served_unseen(&world).await,
+            Mutant::ClockNotCompared => stood_still(&world).await,
+            Mutant::DeadlineMovesBack => overtaken(&world).await,
+            Mutant::LateTurnAccepted => looked_too_late(&world).await,
+            Mutant::PlaceNotInherited => inherited(&world).await,
+            Mutant::PassesToOtherKinds => fixed_after_renewed(&world).await,
+            Mutant::CallerCountsAsDeaf => deaf_but_asking(&world),
+            Mutant::HandOverGrantsWholeLease => served_dead(&world).await,
+            Mutant::FloorUnclamped => floor_ahead(&world).await,
             Mutant::HeadPassedWithoutEnd => passed_twice(&world).await,
             _ => Err("it has no world of its own".to_owned()),
         }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fencelock::driver::memory::Memory;
-use fencelock::facade::{Completion, Facade, Form, Granted, Operation};
+use fencelock::facade::{Completion, Facade, Form, Granted, Operation, Pump};
+use fencelock::port::RuntimeHandle;
 use fencelock::runtime::TokioRuntime;
 use fencelock::{Client, Code};
 use serde::Deserialize;
@@ -13,6 +14,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 struct Host {
     facade: Facade,
+    pump: Pump,
     woken: UnboundedReceiver<()>,
 }
 
@@ -22,18 +24,20 @@ impl Host {
         let client =
             Client::builder().runtime(runtime.clone()).store(memory.store(runtime)).await.unwrap();
         let (wake, woken) = unbounded_channel();
-        let facade = Facade::new(
-            client,
-            Arc::new(move || {
-                let _ = wake.send(());
-            }),
-        );
-        Self { facade, woken }
+        let pump = Pump::new(Arc::new(move || {
+            let _ = wake.send(());
+        }));
+        Self { facade: Facade::new(client), pump, woken }
     }
 
     fn acquire(&self) -> u64 {
         let options = serde_json::Map::default();
-        self.facade.submit(Operation::Acquire { name: "x".into(), form: Form::default(), options })
+        let name = "x".into();
+        self.submit(Operation::Acquire { name, form: Form::default(), options })
+    }
+
+    fn submit(&self, operation: Operation) -> u64 {
+        self.pump.submit(&self.facade, operation)
     }
 
     /// Waits until so many completions were drained.
@@ -42,7 +46,7 @@ impl Host {
         while all.len() < count {
             let woken = tokio::time::timeout(Duration::from_secs(10), self.woken.recv()).await;
             woken.expect("a completion wakes the host").unwrap();
-            all.extend(self.facade.drain());
+            all.extend(self.pump.drain());
         }
         all
     }
@@ -52,9 +56,9 @@ impl Host {
         let client = self.facade.client();
         loop {
             let state = client.lock("x").inspect().await.unwrap();
-            let left =
-                (self.facade.load(), client.load(), state.holders.len(), state.waiters.len());
-            if left == ((0, 0, 0), (0, 0), 0, 0) {
+            let loads = [self.pump.load(), self.facade.load(), client.load()];
+            let left = (loads, state.holders.len(), state.waiters.len());
+            if left == ([(0, 0); 3], 0, 0) {
                 return;
             }
             tokio::task::yield_now().await;
@@ -77,7 +81,7 @@ async fn an_abort_that_races_with_the_grant_leaves_nothing_held() {
             std::hint::spin_loop();
         }
         for operation in operations {
-            host.facade.abort(operation);
+            host.pump.abort(operation);
         }
         let mut done = host.completions(2).await;
         done.sort_by_key(|done| done.operation);
@@ -99,9 +103,10 @@ async fn a_grant_nobody_drained_is_released_by_its_abort_and_by_the_end_of_the_f
     let mut host = Host::over(&memory).await;
     let operation = host.acquire();
     host.woken.recv().await.unwrap();
-    assert_eq!(host.facade.load(), (0, 1, 1), "granted, and not drained");
-    host.facade.abort(operation);
-    let done = host.facade.drain();
+    let loads = (host.pump.load(), host.facade.load());
+    assert_eq!(loads, ((0, 1), (0, 0)), "granted, and not drained");
+    host.pump.abort(operation);
+    let done = host.pump.drain();
     assert_eq!(done[0].result.as_ref().unwrap_err().code(), Code::Cancelled);
     tokio::time::timeout(Duration::from_secs(10), host.is_at_rest()).await.expect("it is released");
 
@@ -119,13 +124,113 @@ async fn waiting_for_a_loss_ends_when_the_guard_is_given_back() {
     let mut host = Host::over(&memory).await;
     host.acquire();
     let granted = granted(&host.completions(1).await[0]).unwrap();
-    let lost = host.facade.submit(Operation::Lost { guard: granted.guard });
+    let lost = host.submit(Operation::Lost { guard: granted.guard });
     tokio::task::yield_now().await;
-    host.facade.submit(Operation::Release { guard: granted.guard });
+    host.submit(Operation::Release { guard: granted.guard });
     let done = host.completions(2).await;
     let told = done.into_iter().find(|done| done.operation == lost).unwrap();
     assert_eq!(told.result.unwrap_err().code(), Code::NotHeld);
     tokio::time::timeout(Duration::from_secs(10), host.is_at_rest())
         .await
         .expect("nothing is left");
+}
+
+#[tokio::test]
+async fn what_is_forgotten_is_taken_back_and_not_told() {
+    let memory = Memory::new();
+    let mut host = Host::over(&memory).await;
+    let (granted, waits) = (host.acquire(), host.acquire());
+    host.woken.recv().await.unwrap();
+    host.pump.forget(granted);
+    host.pump.forget(waits);
+    assert!(host.pump.drain().is_empty());
+    tokio::time::timeout(Duration::from_secs(10), host.is_at_rest())
+        .await
+        .expect("nothing is left");
+}
+
+#[tokio::test]
+async fn a_grant_for_a_facade_that_is_gone_is_taken_back() {
+    let memory = Memory::new();
+    let mut host = Host::over(&memory).await;
+    host.acquire();
+    host.woken.recv().await.unwrap();
+    let other = Host::over(&memory).await;
+    host.facade = other.facade;
+    let done = host.pump.drain();
+    assert_eq!(done[0].result.as_ref().unwrap_err().code(), Code::Closed);
+    tokio::time::timeout(Duration::from_secs(10), host.is_at_rest())
+        .await
+        .expect("nothing is left");
+}
+
+#[tokio::test]
+async fn what_is_performed_needs_no_pump() {
+    let memory = Memory::new();
+    let host = Host::over(&memory).await;
+    let acquire = || {
+        let options = serde_json::Map::default();
+        host.facade.perform(Operation::Acquire { name: "x".into(), form: Form::default(), options })
+    };
+    let granted = Granted::deserialize(acquire().await.unwrap()).unwrap();
+    let waits = tokio::time::timeout(Duration::from_millis(10), acquire());
+    assert!(waits.await.is_err(), "it is somebody's; what is dropped leaves no ticket");
+    host.facade.perform(Operation::Release { guard: granted.guard }).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(10), host.is_at_rest())
+        .await
+        .expect("nothing is left");
+}
+
+#[tokio::test]
+async fn a_guard_tells_why_it_may_not_be_relied_on() {
+    let memory = Memory::new();
+    let mut host = Host::over(&memory).await;
+    host.acquire();
+    let granted = granted(&host.completions(1).await[0]).unwrap();
+    host.facade.check(granted.guard).unwrap();
+    host.facade.client().close().await;
+    let lost = host.facade.check(granted.guard).unwrap_err();
+    assert_eq!((lost.code(), lost.fields()["name"].as_str()), (Code::Lost, "x"));
+    host.facade.forget(granted.guard);
+    assert_eq!(host.facade.check(granted.guard).unwrap_err().code(), Code::NotHeld);
+}
+
+#[tokio::test]
+async fn what_is_declined_was_never_asked_for() {
+    let memory = Memory::new();
+    let mut host = Host::over(&memory).await;
+    host.acquire();
+    let guard = granted(&host.completions(1).await[0]).unwrap().guard;
+    host.facade.decline(guard);
+    host.facade.decline(guard);
+    tokio::time::timeout(Duration::from_secs(10), host.is_at_rest()).await.expect("it is released");
+
+    let start = || {
+        let (name, options) = ("nightly".into(), serde_json::Map::default());
+        host.facade.perform(Operation::StartJob { name, period: 1e9, at: Some(1e9), options })
+    };
+    let run = Granted::deserialize(start().await.unwrap()).unwrap();
+    host.facade.decline(run.guard);
+    let again = async {
+        loop {
+            if let Ok(run) = Granted::deserialize(start().await.unwrap()) {
+                return run;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let again = tokio::time::timeout(Duration::from_secs(10), again).await;
+    assert!(again.expect("the instant is left to others").token > run.token);
+}
+
+#[tokio::test]
+async fn a_panic_is_told_as_a_defect() {
+    let memory = Memory::new();
+    let mut host = Host::over(&memory).await;
+    let runtime: RuntimeHandle = Arc::new(TokioRuntime::current().unwrap());
+    let operation = host.pump.run(&runtime, Box::pin(async { panic!("out of paper") }));
+    let done = host.completions(1).await.remove(0);
+    let error = done.result.unwrap_err();
+    assert_eq!((done.operation, error.code()), (operation, Code::Internal));
+    assert!(error.message().ends_with("out of paper"), "{error}");
 }

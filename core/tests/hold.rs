@@ -115,6 +115,21 @@ async fn a_hold_that_max_hold_ends_is_freed() {
     assert!(next.is_held());
 }
 
+/// A lock that is passed on inside its client is given out like any other.
+#[tokio::test]
+async fn every_grant_is_told_however_it_came() {
+    use EventKind::{Granted, Released, Waiting};
+    let rig = Rig::of(&Memory::new()).await;
+    let guard = rig.client.lock("x").acquire().await.unwrap();
+    let next = tokio::spawn(rig.client.lock("x").acquire());
+    while !rig.kinds().contains(&Waiting) {
+        tokio::task::yield_now().await;
+    }
+    guard.release().await.check().unwrap();
+    next.await.unwrap().unwrap().release().await.check().unwrap();
+    assert_eq!(rig.kinds(), [Granted, Waiting, Released, Granted, Released]);
+}
+
 #[tokio::test]
 async fn whoever_waits_is_told_once_and_a_renewal_each_time() {
     let memory = Memory::new();

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use fencelock::driver::memory::Memory;
+use fencelock::layer::{Count, Meter};
 use fencelock::runtime::TokioRuntime;
 use fencelock::{Client, Code, Released};
 
@@ -16,6 +17,20 @@ async fn client(memory: &Memory) -> Client {
 }
 
 const MS: Duration = Duration::from_millis(1);
+
+/// What the client knows by itself is not asked for.
+#[tokio::test]
+async fn a_try_costs_no_request_while_somebody_of_this_client_holds_the_lock() {
+    let runtime = Arc::new(TokioRuntime::current().expect("inside tokio"));
+    let count = Count::default();
+    let store = Meter::new(Memory::new().store(runtime.clone()), count.clone());
+    let client = Client::builder().runtime(runtime).store(store).await.expect("memory connects");
+    let guard = client.lock("x").acquire().await.unwrap();
+    let before = count.batches();
+    assert!(client.lock("x").try_acquire().await.unwrap().is_none());
+    assert_eq!(count.batches(), before);
+    assert_eq!(guard.release().await, Released::Released);
+}
 
 #[tokio::test]
 async fn one_holder_at_a_time_and_tokens_rise() {

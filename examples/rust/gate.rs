@@ -7,21 +7,25 @@ use fencelock::Code;
 #[tokio::main]
 async fn main() -> fencelock::Result<()> {
     let Some(url) = std::env::args().nth(1) else {
-        println!("give the URL of a Redis server");
-        return Ok(());
+        eprintln!("give the URL of a Redis server");
+        std::process::exit(64);
     };
+    // A lock without a dialect's prefix lies under its own name: what it guards needs another one.
     let (client, gate) = (fencelock::connect(&url).await?, fencelock::connect_gate(&url).await?);
-    let first = client.lock("stock:lamp").acquire().await?;
+    let first = client.lock("lamp").acquire().await?;
     let older = first.token();
     gate.set("stock:lamp", older, "10").await?;
     first.release().await.check()?;
 
-    let second = client.lock("stock:lamp").acquire().await?;
+    let second = client.lock("lamp").acquire().await?;
     println!("{} left", gate.increment("stock:lamp", second.token(), -1).await?);
     // The first holder wakes up and does not know that it is late.
     match gate.increment("stock:lamp", older, -1).await {
         Err(late) if late.code() == Code::Lost => println!("{late}"),
-        other => println!("the fence is broken: {other:?}"),
+        other => {
+            eprintln!("the fence is broken: {other:?}");
+            std::process::exit(1);
+        }
     }
     second.release().await.check()?;
     client.close().await;

@@ -4,12 +4,12 @@
 use fencelock::Code;
 use fencelock::options::TABLE;
 
-const README: &str = include_str!("../../README.md");
+const OPTIONS: &str = include_str!("../../OPTIONS.md");
 const GUARANTEES: &str = include_str!("../../GUARANTEES.md");
 
-/// What stands below a heading of the README.
+/// What stands below a heading of the options' document.
 fn section(heading: &str) -> &'static str {
-    let (_, rest) = README.split_once(&format!("\n## {heading}\n")).expect("the heading is there");
+    let (_, rest) = OPTIONS.split_once(&format!("\n## {heading}\n")).expect("the heading is there");
     rest.split("\n## ").next().unwrap_or_default()
 }
 

@@ -24,6 +24,13 @@ fn oversold(words: &str, way: &str) -> u32 {
 }
 
 #[test]
+fn gate_refuses_the_holder_that_is_late() {
+    let server = RedisServer::start();
+    let words = run(Command::new(env!("CARGO_BIN_EXE_gate")).arg(server.url().as_str()));
+    assert!(words.starts_with("9 left\nlost: the write was refused"), "{words}");
+}
+
+#[test]
 fn inventory_oversells_without_a_lock_only() {
     let server = RedisServer::start();
     let words = run(Command::new(env!("CARGO_BIN_EXE_inventory")).arg(server.url().as_str()));

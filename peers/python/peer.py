@@ -1,5 +1,6 @@
-"""redis-py's Lock and python-redis-lock on the bench's courses; see src/subject/mod.rs for the protocol."""
+"""redis-py's Lock, its asyncio twin and python-redis-lock on the bench's courses; see src/subject/mod.rs for the protocol."""
 
+import asyncio
 import json
 import os
 import sys
@@ -7,6 +8,7 @@ import threading
 import time
 
 import redis
+import redis.asyncio
 import redis_lock
 
 contestant, workload, *words = sys.argv[1:]
@@ -110,6 +112,45 @@ def contend():
     }
 
 
-figures = {"pair": pair, "contend": contend}[workload]()
+async def pair_async():
+    client = redis.asyncio.Redis.from_url(course["url"])
+    pairs, times = int(course["pairs"]), []
+    for number in range(pairs * 11 // 10):
+        if number == pairs // 10:
+            ready()
+            times.clear()
+        begin = time.perf_counter()
+        lock = client.lock(course["key"], timeout=30)
+        assert await lock.acquire()
+        await lock.release()
+        times.append((time.perf_counter() - begin) * 1e6)
+    times.sort()
+    return {"p50_us": times[len(times) // 2], "p99_us": times[int(len(times) * 0.99)], "pairs": pairs}
+
+
+async def parallel_async():
+    client = redis.asyncio.Redis.from_url(course["url"])
+    pairs = 0
+
+    async def work(number):
+        nonlocal pairs
+        while True:
+            lock = client.lock(f"{course['key']}:{number}", timeout=30)
+            assert await lock.acquire()
+            await lock.release()
+            pairs += 1
+
+    tasks = [asyncio.create_task(work(number)) for number in range(int(course["keys"]))]
+    await asyncio.sleep(0.5)
+    ready()
+    begin, before = time.perf_counter(), pairs
+    await asyncio.sleep(int(course["milliseconds"]) / 1000)
+    return {"pairs_per_s": (pairs - before) / (time.perf_counter() - begin), "tasks": len(tasks)}
+
+
+if contestant == "redis-py-asyncio":
+    figures = asyncio.run({"pair": pair_async, "parallel": parallel_async}[workload]())
+else:
+    figures = {"pair": pair, "contend": contend}[workload]()
 print(json.dumps(figures), flush=True)
 os._exit(0)

@@ -71,7 +71,7 @@ impl Family {
             Self::Go => go(&sources, &home, role),
             Self::Node => node(&sources, &home, role),
             Self::Python => python(&sources, &home, role),
-            Self::Java => java(&sources, &home),
+            Self::Java => java(&sources, &home, role),
         }
     }
 }
@@ -176,7 +176,7 @@ fn python(sources: &Path, home: &Path, role: Role) -> Result<Program, Lack> {
     Ok(Program::new(program).with("-B").with(sources.join(script)))
 }
 
-fn java(sources: &Path, home: &Path) -> Result<Program, Lack> {
+fn java(sources: &Path, home: &Path, role: Role) -> Result<Program, Lack> {
     const COPY: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies";
     let (libraries, classes) = (home.join("lib"), home.join("classes"));
     let manifest = sources.join("pom.xml");
@@ -190,10 +190,13 @@ fn java(sources: &Path, home: &Path) -> Result<Program, Lack> {
     compile.args(["-cp", &libraries, "-d"]).arg(&classes).args(files(sources, "java")?);
     run(&mut compile)?;
     let path = format!("{}:{libraries}", classes.display());
-    // Quick to start rather than quick in the long run.
-    let flags =
-        ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-cp", &path, "Actor"];
-    Ok(flags.into_iter().fold(Program::new("java"), Program::with))
+    let (flags, main): (&[_], _) = match role {
+        Role::Bench => (&[], "Bench"),
+        // Quick to start rather than quick in the long run.
+        Role::Actor => (&["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto"], "Actor"),
+    };
+    let words = flags.iter().copied().chain(["-cp", &*path, main]);
+    Ok(words.fold(Program::new("java"), Program::with))
 }
 
 fn files(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, Lack> {

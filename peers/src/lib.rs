@@ -1,12 +1,15 @@
 //! Other lock libraries: which versions, how they are had from their registries, and the programs around them that the
-//! bench measures and the tests play against. This is the only place that knows versions and installs.
+//! bench measures and the tests play against. This is the only place that knows versions and installs. Our own packages
+//! for other languages are installed from here too ([`Door`]), each by its own script.
 //!
 //! A folder beside this file is a family: what can be installed in one go. Its manifest pins the versions. What is
 //! installed lies below `target/peers` and is kept until the manifest changes.
 
+mod door;
 mod family;
 mod program;
 
+pub use door::{DOORS, Door};
 pub use family::{Family, Lack};
 pub use program::{Program, target};
 

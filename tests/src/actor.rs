@@ -10,7 +10,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fencelock::facade::{Completion, Facade, Operation};
+use fencelock::facade::{Completion, Facade, Operation, Pump};
 use fencelock::port::{RuntimeHandle, State};
 use fencelock::{Client, Code, Error, Result};
 use futures_util::future::{AbortHandle, Abortable, Either, select};
@@ -34,9 +34,11 @@ pub struct Host {
 /// Serves requests until there are no more; then gives everything back and disconnects.
 pub async fn serve(host: Host, mut requests: UnboundedReceiver<Request>) {
     let (signal, mut signals) = unbounded_channel();
+    let woken = signal.clone();
     let mut actor = Actor {
         host,
         facade: None,
+        pump: Pump::new(Arc::new(move || drop(woken.send(Signal::Woken)))),
         signal,
         asked: BTreeMap::new(),
         bodies: BTreeMap::new(),
@@ -87,6 +89,7 @@ enum Asked {
 struct Actor {
     host: Host,
     facade: Option<Facade>,
+    pump: Pump,
     signal: UnboundedSender<Signal>,
     /// By the facade's operation.
     asked: BTreeMap<u64, Asked>,
@@ -128,9 +131,7 @@ impl Actor {
             options.into_iter().fold(builder, |made, (name, value)| made.option(&name, value));
         let client = builder.connect(url).await?;
         self.give_all_back();
-        let signal = self.signal.clone();
-        let wake = move || drop(signal.send(Signal::Woken));
-        self.facade = Some(Facade::new(client, Arc::new(wake)));
+        self.facade = Some(Facade::new(client));
         Ok(())
     }
 
@@ -154,7 +155,7 @@ impl Actor {
         let held = |guard| self.tokens.get(&guard).copied().ok_or_else(not_held);
         let call = match self.scopes.operation(facade, call) {
             Ok(operation) => {
-                self.asked.insert(facade.submit(operation), Asked::Answer(id));
+                self.asked.insert(self.pump.submit(facade, operation), Asked::Answer(id));
                 return Ok(());
             }
             Err(call) => call,
@@ -166,7 +167,8 @@ impl Actor {
             }
             Call::Extend { guard, ttl } => Operation::Extend { guard, ttl },
             Call::Inspect { lock, options } => {
-                let operation = facade.submit(Operation::Inspect { name: lock, options });
+                let inspect = Operation::Inspect { name: lock, options };
+                let operation = self.pump.submit(facade, inspect);
                 self.asked.insert(operation, Asked::State(id));
                 return Ok(());
             }
@@ -191,7 +193,7 @@ impl Actor {
             Call::Close => Operation::Close,
             Call::Lost { guard } => {
                 held(guard)?;
-                let operation = facade.submit(Operation::Lost { guard });
+                let operation = self.pump.submit(facade, Operation::Lost { guard });
                 self.asked.insert(operation, Asked::Lost(guard));
                 self.answer(id, Ok(Value::Null));
                 return Ok(());
@@ -201,7 +203,7 @@ impl Actor {
                 return Ok(());
             }
             Call::Abort { target } => {
-                self.abort(facade, target);
+                self.abort(target);
                 self.answer(id, Ok(Value::Null));
                 return Ok(());
             }
@@ -217,7 +219,7 @@ impl Actor {
                     Call::Remaining { guard } => json!(facade.remaining(guard)),
                     Call::Token { guard } => json!(held(guard)?),
                     Call::Load => {
-                        let (running, done, guards) = facade.load();
+                        let ((running, done), (_, guards)) = (self.pump.load(), facade.load());
                         let (entries, locks) = facade.client().load();
                         json!({"running": running, "done": done, "guards": guards, "entries": entries, "locks": locks})
                     }
@@ -227,7 +229,7 @@ impl Actor {
                 return Ok(());
             }
         };
-        let operation = facade.submit(operation);
+        let operation = self.pump.submit(facade, operation);
         self.asked.insert(operation, Asked::Answer(id));
         Ok(())
     }
@@ -270,7 +272,7 @@ impl Actor {
         Ok(())
     }
 
-    fn abort(&self, facade: &Facade, target: u64) {
+    fn abort(&self, target: u64) {
         if let Some(body) = self.bodies.get(&target) {
             body.abort();
         }
@@ -279,13 +281,12 @@ impl Actor {
             .iter()
             .find(|(_, asked)| matches!(asked, Asked::Answer(id) if *id == target));
         if let Some((operation, _)) = asked {
-            facade.abort(*operation);
+            self.pump.abort(*operation);
         }
     }
 
     fn drain(&mut self) {
-        let completions = self.facade.as_ref().map(Facade::drain).unwrap_or_default();
-        for Completion { operation, result } in completions {
+        for Completion { operation, result } in self.pump.drain() {
             match self.asked.remove(&operation) {
                 Some(Asked::Answer(id)) => {
                     let grant = result.as_ref().ok().map(Grant::deserialize);

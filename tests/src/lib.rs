@@ -11,4 +11,5 @@ pub mod place;
 pub mod protocol;
 pub mod proxy;
 pub mod servers;
+pub mod shop;
 pub mod sim;

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -18,6 +19,8 @@ enum Weather {
     HoldRequests,
     /// What the server answers stays on the way.
     HoldReplies,
+    /// What the server answers comes this much later.
+    SlowReplies(Duration),
 }
 
 /// A proxy before one server. Its connections end when it is dropped.
@@ -64,6 +67,11 @@ impl Proxy {
         Held(self.change(Weather::HoldReplies))
     }
 
+    /// Has everything the present connections are answered come this much later, until the result is dropped.
+    pub fn slow_replies(&self, by: Duration) -> Held {
+        Held(self.change(Weather::SlowReplies(by)))
+    }
+
     /// Those connected now meet this weather; those who come later meet a fair one.
     fn change(&self, weather: Weather) -> Arc<watch::Sender<Weather>> {
         let present = self.weather.send_replace(Arc::new(watch::channel(Weather::Fair).0));
@@ -78,7 +86,7 @@ impl Drop for Proxy {
     }
 }
 
-/// Connections whose data is held back; it flows again when this is dropped.
+/// Connections whose data is held back or slow; it flows again when this is dropped.
 pub struct Held(Arc<watch::Sender<Weather>>);
 
 impl Drop for Held {
@@ -109,6 +117,9 @@ async fn carry(client: TcpStream, server: SocketAddr, weather: watch::Receiver<W
             Ok(weather) => *weather,
             Err(_) => return,
         };
+        if let Weather::SlowReplies(by) = weather {
+            tokio::time::sleep(by).await;
+        }
         let cut = match weather {
             Weather::CutAfter(bytes) => Some(bytes.min(count)),
             _ => None,

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use fencelock_tests::conformance::{Grid, binding, case, columns};
+use fencelock_tests::conformance::{Grid, case, columns};
 
 /// Fewer would mean that cases were lost on the way.
 const LEAST: usize = 180;
@@ -19,15 +19,7 @@ async fn main() -> ExitCode {
         cases.retain(|case| case.name.contains(&only));
     }
     let columns = columns(Path::new(env!("CARGO_BIN_EXE_actor")));
-    let languages: Vec<_> = columns.iter().map(|column| column.language).collect();
     let (report, well) = Grid::play(cases, columns, AT_ONCE).await.report();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let absent = binding::without_actor(&root, &languages);
-    for folder in &absent {
-        println!(
-            "MISSING: {folder} has no column; a binding joins with its actor (tests/README.md)"
-        );
-    }
     println!("{report}");
-    if well && absent.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -3,217 +3,33 @@
 //!
 //! 20 kills a store; 200 with `FENCELOCK_FULL=1`.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use fencelock::port::Mode;
-use fencelock::runtime::TokioRuntime;
 use fencelock_peers::Program;
-use fencelock_tests::conformance::player::{Player, Stage};
-use fencelock_tests::protocol::{Call, End, Grant, Options};
+use fencelock_tests::protocol::Call;
 use fencelock_tests::servers::RedisServer;
-use rusqlite::Connection;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use fencelock_tests::shop::{self, MACHINE, NEXT_GRANT, TTL, acquire, ask, nothing_left};
+use serde_json::json;
 
-const LOCK: &str = "till";
-const ACTORS: usize = 4;
-const TTL: Duration = Duration::from_millis(500);
 /// For a lease that has not to end.
 const LONG: Duration = Duration::from_secs(20);
-/// What was promised after a holder's death: its lease, and a second for whoever missed the end.
-const NEXT_GRANT: Duration = Duration::from_millis(1500);
-/// What a loaded machine may add to that, for one in twenty.
-const MACHINE: Duration = Duration::from_secs(2);
-/// Tickets of the dead live for 5 s, the grants they may get for a lease each.
-const AFTER_DEATH: Duration = Duration::from_secs(15);
 
 fn kills() -> usize {
     if std::env::var_os("FENCELOCK_FULL").is_some() { 200 } else { 20 }
 }
 
-/// What the lock guards: a number in a file, whose every read and write carries the token and is refused to older ones.
-struct Till(Mutex<Connection>);
-
-impl Till {
-    fn new() -> Self {
-        let file = Connection::open_in_memory().unwrap();
-        file.execute_batch(
-            "CREATE TABLE till (amount INTEGER, token INTEGER); INSERT INTO till VALUES (0, 0)",
-        )
-        .unwrap();
-        Self(Mutex::new(file))
-    }
-
-    fn read(&self, token: u64) -> Option<i64> {
-        let statement = "UPDATE till SET token = ?1 WHERE token <= ?1 RETURNING amount";
-        self.0.lock().unwrap().query_row(statement, [token.cast_signed()], |row| row.get(0)).ok()
-    }
-
-    fn write(&self, token: u64, amount: i64) -> bool {
-        let statement = "UPDATE till SET amount = ?2, token = ?1 WHERE token <= ?1";
-        self.0.lock().unwrap().execute(statement, (token.cast_signed(), amount)).unwrap() == 1
-    }
+fn actor() -> Program {
+    Program::new(env!("CARGO_BIN_EXE_actor"))
 }
 
-async fn ask(actor: &Player, call: Call) -> Option<Value> {
-    match actor.ask(call).end.await?.end {
-        End::Ok(value) => Some(value),
-        End::Error(refusal) => panic!("an actor was refused: {refusal:?}"),
-    }
-}
-
-async fn start(url: &str) -> Arc<Player> {
-    let clock = Arc::new(TokioRuntime::current().unwrap());
-    let program = Program::new(env!("CARGO_BIN_EXE_actor"));
-    let actor = Player::launch(&Stage::Program(&program), clock);
-    let connect = Call::Connect { url: url.to_owned(), options: Options::new() };
-    ask(&actor, connect).await.expect("it connects");
-    Arc::new(actor)
-}
-
-async fn acquire(actor: &Player, ttl: Duration) -> Option<Grant> {
-    let options = Options::from_iter([("ttl".to_owned(), json!(ttl.as_millis() as u64))]);
-    let (lock, mode) = (LOCK.to_owned(), Mode::default());
-    let call = Call::Acquire { lock, mode, permits: None, scope: None, options };
-    Some(Grant::deserialize(ask(actor, call).await?).expect("an acquire answers a grant"))
-}
-
-/// What the workers and the one who kills them share.
-struct Shop {
-    till: Till,
-    open: AtomicBool,
-    /// Who is in the section now, and since when.
-    holder: Mutex<Option<(usize, u64)>>,
-    granted: AtomicU64,
-    sold: AtomicU64,
-    refused: AtomicU64,
-}
-
-impl Shop {
-    fn leave(&self, seat: usize, token: u64) {
-        self.holder.lock().unwrap().take_if(|holder| *holder == (seat, token));
-    }
-}
-
-/// Sells one thing after the other through one actor, until the shop closes or the actor is killed.
-async fn sell(shop: Arc<Shop>, seat: usize, actor: Arc<Player>) {
-    while shop.open.load(Ordering::Acquire) {
-        let Some(Grant { guard, token }) = acquire(&actor, TTL).await else { return };
-        shop.granted.fetch_add(1, Ordering::AcqRel);
-        *shop.holder.lock().unwrap() = Some((seat, token));
-        let amount = shop.till.read(token);
-        tokio::time::sleep(Duration::from_millis(3)).await;
-        let written = amount.is_some_and(|amount| shop.till.write(token, amount + 1));
-        if written {
-            shop.sold.fetch_add(1, Ordering::AcqRel);
-        } else {
-            shop.refused.fetch_add(1, Ordering::AcqRel);
-            // Somebody newer was there: then this guard must know that its time is over.
-            let held = ask(&actor, Call::IsHeld { guard }).await;
-            assert!(held.is_none_or(|held| held == false), "two holders at once");
-        }
-        shop.leave(seat, token);
-        if ask(&actor, Call::Release { guard }).await.is_none() {
-            return;
-        }
-    }
-}
-
-/// Kills holder after holder; the longest time from a death to the next grant.
 async fn kill_holders(url: &str) {
-    let shop = Arc::new(Shop {
-        till: Till::new(),
-        open: AtomicBool::new(true),
-        holder: Mutex::default(),
-        granted: AtomicU64::new(0),
-        sold: AtomicU64::new(0),
-        refused: AtomicU64::new(0),
-    });
-    let mut staff = Vec::new();
-    for seat in 0..ACTORS {
-        let actor = start(url).await;
-        staff.push((actor.clone(), tokio::spawn(sell(shop.clone(), seat, actor))));
-    }
-    let mut waits = Vec::new();
-    for round in 0..kills() {
-        // Let everybody sell, a little longer each time, and wait for one to be in the section.
-        tokio::time::sleep(Duration::from_millis(20 + round as u64 % 17)).await;
-        let seat = loop {
-            if let Some((seat, _)) = *shop.holder.lock().unwrap() {
-                break seat;
-            }
-            tokio::task::yield_now().await;
-        };
-        let (victim, work) = &mut staff[seat];
-        tokio::task::block_in_place(|| victim.kill());
-        let (dead, before) = (Instant::now(), shop.granted.load(Ordering::Acquire));
-        work.await.expect("a killed actor ends its work in peace");
-        while shop.granted.load(Ordering::Acquire) == before {
-            assert!(
-                dead.elapsed() < NEXT_GRANT + MACHINE,
-                "no grant after the death of the holder"
-            );
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-        waits.push(dead.elapsed());
-        let actor = start(url).await;
-        staff[seat] = (actor.clone(), tokio::spawn(sell(shop.clone(), seat, actor)));
-    }
-    shop.open.store(false, Ordering::Release);
-    for (actor, work) in staff {
-        work.await.expect("work ends in peace");
-        while !tokio::task::block_in_place(|| actor.has_left())
-            .expect("an actor leaves in good order")
-        {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    }
-    let sold = shop.sold.load(Ordering::Acquire);
-    assert_eq!(
-        shop.till.read(u64::MAX >> 1),
-        Some(sold.cast_signed()),
-        "what was sold is in the till"
-    );
-    waits.sort();
-    let (most, longest) = (waits[waits.len() * 19 / 20 - 1], waits[waits.len() - 1]);
-    println!(
-        "{} holders killed, next grant after {most:?} for 19 of 20, {longest:?} at most (promised {NEXT_GRANT:?}); {sold} sold, {} refused",
-        kills(),
-        shop.refused.load(Ordering::Acquire)
-    );
-    assert!(most <= NEXT_GRANT, "{waits:?}");
-    nothing_left(url).await;
-}
-
-async fn nothing_left(url: &str) {
-    let client = fencelock::connect(url).await.unwrap();
-    let end = Instant::now() + AFTER_DEATH;
-    loop {
-        let state = client.lock(LOCK).inspect().await.unwrap();
-        if state.holders.is_empty() && state.waiters.is_empty() {
-            break;
-        }
-        assert!(Instant::now() < end, "left of the dead: {state:?}");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    client
-        .lock(LOCK)
-        .try_acquire()
-        .await
-        .unwrap()
-        .expect("it is free")
-        .release()
-        .await
-        .check()
-        .unwrap();
+    shop::kill_holders(url, &vec![actor(); 4], kills()).await;
 }
 
 /// Freezes holder after holder until the next one has the lock: the first thing asked of it then is answered honestly.
 async fn freeze_holders(url: &str) {
     for _ in 0..kills() / 4 {
-        let (frozen, next) = (start(url).await, start(url).await);
+        let (frozen, next) = (shop::start(&actor(), url).await, shop::start(&actor(), url).await);
         let old = acquire(&frozen, TTL).await.unwrap();
         let waiting = tokio::spawn({
             let next = next.clone();

@@ -92,20 +92,23 @@ async fn a_server_that_repeats_the_password_is_not_repeated() {
 
 #[tokio::test]
 async fn a_server_without_lua_is_told_so() {
-    let server = RedisServer::start_with(&[
-        "--rename-command",
-        "SCRIPT",
-        "",
-        "--rename-command",
-        "EVAL",
-        "",
-        "--rename-command",
-        "EVALSHA",
-        "",
-    ]);
+    let gone = ["SCRIPT", "EVAL", "EVALSHA"].map(|name| ["--rename-command", name, ""]);
+    let server = RedisServer::start_with(&gone.concat());
     let error = refusal(server.url().as_str()).await;
     assert_eq!(error.code(), Code::Unsupported, "{error}");
     assert!(error.message().contains("Lua"), "{error}");
+}
+
+#[tokio::test]
+async fn a_server_with_as_many_clients_as_it_takes_is_told_so() {
+    let server = RedisServer::start_with(&["--maxclients", "1"]);
+    let _one = server.admin();
+    // It hangs up at once, most often on somebody who is just sending.
+    for _ in 0..20 {
+        let error = refusal(server.url().as_str()).await;
+        assert_eq!((error.code(), error.retryable()), (Code::Unavailable, true), "{error}");
+        assert!(error.message().contains("maxclients"), "{error}");
+    }
 }
 
 /// A proxy or a server that knows only the older protocol: pushes come over a second connection.

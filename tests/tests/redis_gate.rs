@@ -108,6 +108,8 @@ fn threads_pass_it_too() {
 
 #[tokio::test]
 async fn a_gate_stands_on_a_redis_server() {
+    let error = fencelock::connect_gate("redlock://a,b,c").await.unwrap_err();
+    assert_eq!(error.code(), Code::Unsupported, "{error}");
     let error = fencelock::connect_gate("memory:").await.unwrap_err();
     assert_eq!(error.code(), Code::Invalid);
 }

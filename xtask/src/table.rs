@@ -77,7 +77,7 @@ pub(crate) const PARTS: &[Part] = &[
     },
     Part {
         name: "core",
-        tags: &["memory"],
+        tags: &["rust", "memory"],
         shows: "unit tests of all crates, and the core over the memory store",
         needs: &[],
         steps: &[Step::Tests(Targets::Unit), Step::Tests(Targets::Folder("core/tests"))],
@@ -85,7 +85,7 @@ pub(crate) const PARTS: &[Part] = &[
     },
     Part {
         name: "doc",
-        tags: &["docs"],
+        tags: &["rust", "docs"],
         shows: "the documentation builds without a warning; its examples and the README's run",
         needs: &[],
         steps: &[
@@ -176,6 +176,7 @@ pub(crate) const PARTS: &[Part] = &[
         steps: &[Step::Tests(Targets::Named(&[
             "redis_faults",
             "redis_gate",
+            "redis_late",
             "redis_layout",
             "redis_rights",
             "redis_scenarios",
@@ -215,7 +216,7 @@ pub(crate) const PARTS: &[Part] = &[
     },
     Part {
         name: "conformance",
-        tags: &["memory", "redis", "sqlite"],
+        tags: &["rust", "memory", "redis", "sqlite"],
         shows: "the cases on every store and actor, as a grid without a gap",
         needs: &[Need::RedisServer],
         steps: &[Step::Tests(Targets::Named(&["conformance", "conformance_sees"]))],
@@ -238,6 +239,48 @@ pub(crate) const PARTS: &[Part] = &[
         full: &[],
     },
     Part {
+        name: "python",
+        tags: &["doors", "redis", "sqlite"],
+        shows: "Python: the package's own tests, and the cases played through it as installed",
+        needs: &[Need::RedisServer],
+        steps: &[
+            Step::Script("bindings-python/test.sh"),
+            cargo!("test", QUICK, "--workspace", "--test", "doors", "--", "python"),
+        ],
+        full: &[],
+    },
+    Part {
+        name: "node",
+        tags: &["doors", "redis", "sqlite"],
+        shows: "Node.js: the package's own tests, and the cases played through it as installed",
+        needs: &[Need::RedisServer],
+        steps: &[
+            Step::Script("bindings-node/test.sh"),
+            cargo!("test", QUICK, "--workspace", "--test", "doors", "--", "node"),
+        ],
+        full: &[],
+    },
+    Part {
+        name: "jvm",
+        tags: &["doors", "redis", "sqlite"],
+        shows: "Java and Kotlin: the packages' own tests, and the cases played through them as installed",
+        needs: &[Need::RedisServer],
+        steps: &[
+            Step::Script("bindings-jvm/test.sh"),
+            cargo!("test", QUICK, "--workspace", "--test", "doors", "--", "java"),
+            cargo!("test", QUICK, "--workspace", "--test", "doors", "--", "kotlin"),
+        ],
+        full: &[],
+    },
+    Part {
+        name: "fleet",
+        tags: &["doors", "redis", "sqlite", "faults"],
+        shows: "all languages count under one lock while members are killed: exact",
+        needs: &[Need::RedisServer],
+        steps: &[Step::Tests(Targets::Named(&["fleet"]))],
+        full: &[],
+    },
+    Part {
         name: "cli",
         tags: &[],
         shows: "the command line: run, inspect, ls, exit codes, signals",
@@ -247,7 +290,7 @@ pub(crate) const PARTS: &[Part] = &[
     },
     Part {
         name: "examples",
-        tags: &["redis"],
+        tags: &["rust", "redis"],
         shows: "the shop and the counter: exact with the lock, and visibly not without",
         needs: &[Need::RedisServer, Need::ApacheBench],
         steps: &[
@@ -263,7 +306,7 @@ pub(crate) const PARTS: &[Part] = &[
         needs: &[],
         steps: &[cargo!(
             "demo", "--", "--json" ;
-            r#""sold":1000"#, r#""oversold":0"#, r#""counter":1000"#
+            r#""sold":1000"#, r#""oversold":0"#, r#""counter":1000"#, r#""held":true"#
         )],
         full: &[],
     },

@@ -1,6 +1,7 @@
 //! The workloads: what is run, in how many processes, and which figures it gives.
 
 mod busy;
+mod doors;
 mod handover;
 mod kinds;
 mod leases;
@@ -43,10 +44,11 @@ pub(crate) enum Workload {
     Redlock,
     Leases,
     Sqlite,
+    Doors,
 }
 
 impl Workload {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Pair,
         Self::Parallel,
         Self::Handover,
@@ -55,6 +57,7 @@ impl Workload {
         Self::Redlock,
         Self::Leases,
         Self::Sqlite,
+        Self::Doors,
     ];
 
     /// Its word on the command line.
@@ -68,6 +71,7 @@ impl Workload {
             Self::Redlock => "redlock",
             Self::Leases => "leases",
             Self::Sqlite => "sqlite",
+            Self::Doors => "doors",
         }
     }
 
@@ -82,6 +86,7 @@ impl Workload {
             Self::Redlock => redlock::run(bench).await,
             Self::Leases => leases::run(bench).await,
             Self::Sqlite => sqlite::run(bench).await,
+            Self::Doors => doors::run(bench).await,
         }
     }
 }

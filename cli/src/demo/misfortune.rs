@@ -116,6 +116,9 @@ impl Misfortunes {
                 sale.waits().trouble(since);
                 self.phase = Phase::Thawed { worker };
             }
+            (&Phase::Thawed { worker }, Report::Refused { .. }) if worker == reporter => {
+                show.verdict.frozen_write_refused = true;
+            }
             (&Phase::Thawed { worker }, Report::Done) if worker == reporter => {
                 self.phase = Phase::Calm;
             }

@@ -39,6 +39,8 @@ pub(super) struct Verdict {
     pub turned_away: u32,
     pub stale_writes_refused: u32,
     pub stale_writes_accepted: u32,
+    /// Whether the write of the holder that was frozen was among those refused.
+    pub frozen_write_refused: bool,
     /// Grants that followed one of another process.
     pub hand_overs: u32,
     pub p50_wait_ms: f64,
@@ -89,6 +91,9 @@ impl Verdict {
         });
         expect(self.oversold == 0, &|| format!("with the lock {} were oversold", self.oversold));
         expect(self.stale_writes_refused > 0, &|| "no stale write was refused".to_owned());
+        expect(self.frozen_write_refused, &|| {
+            "the write of the frozen holder was not refused".to_owned()
+        });
         expect(self.stale_writes_accepted == 0, &|| {
             format!("{} stale writes were accepted", self.stale_writes_accepted)
         });
@@ -124,6 +129,7 @@ mod tests {
         let mut verdict = Verdict {
             pieces: 1000,
             stale_writes_refused: 1,
+            frozen_write_refused: true,
             hand_overs: 900,
             after_kill_ms: Some(2980),
             after_freeze_ms: Some(1990),
@@ -153,6 +159,7 @@ mod tests {
             Verdict { sold: 999, ..good() },
             Verdict { oversold: 1, ..good() },
             Verdict { stale_writes_refused: 0, ..good() },
+            Verdict { frozen_write_refused: false, ..good() },
             Verdict { stale_writes_accepted: 1, ..good() },
             Verdict { hand_overs: 0, ..good() },
             Verdict { after_kill_ms: Some(3001), ..good() },

@@ -126,6 +126,16 @@ mod tests {
     }
 
     #[test]
+    fn a_long_lease_ends_the_command_five_seconds_before_itself() {
+        let mut verdict = Verdict::new(Margins::of(at(60_000)), at(0), at(60_000));
+        let look = |verdict: &mut Verdict, now| verdict.look(at(now), Some(at(60_000 - now)));
+        assert_eq!(look(&mut verdict, 54_999), None);
+        assert_eq!(look(&mut verdict, 55_000), Some(Signal::TERM));
+        assert_eq!(look(&mut verdict, 59_799), None);
+        assert_eq!(look(&mut verdict, 59_800), Some(Signal::KILL));
+    }
+
+    #[test]
     fn renewals_keep_it_running() {
         let mut verdict = eight_seconds();
         for now in (100_000..200_000).step_by(2500) {

@@ -11,8 +11,9 @@ use super::cohort::{Entry, Local, Turn};
 use super::core::Core;
 use super::hold::{Hold, Terms};
 use super::lease::Attempt;
+use super::reason::Reason;
 use super::target::Target;
-use crate::error::{Code, Error, Result};
+use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::port::{Instant, Runtime};
 use crate::runtime::sync::Mutex;
@@ -51,31 +52,26 @@ impl Core {
         let Wait::Until(end) = wait else {
             return self.stand(lock, terms, wait != Wait::Try, &Mutex::default()).await;
         };
-        let failure = Mutex::default();
-        let work = Box::pin(self.stand(lock, terms, true, &failure));
+        let reason = Mutex::default();
+        let work = Box::pin(self.stand(lock, terms, true, &reason));
         match select(work, self.runtime.sleep_until(end)).await {
             Either::Left((result, _)) => result,
             Either::Right(((), work)) => {
                 // Whoever stands behind another waiter of this client waits for the same store.
-                let line = self.cohorts.lock().trouble_of(lock);
+                let line = self.cohorts.lock().reason_of(lock);
                 drop(work);
-                Err(failure.lock().take().or(line).unwrap_or_else(|| {
-                    Error::new(
-                        Code::Timeout,
-                        "the lock was not granted within the wait; it is held by somebody else",
-                    )
-                }))
+                Err(reason.lock().take().or(line).unwrap_or_default().into_error())
             }
         }
     }
 
-    /// Stands in line, leads when it is its turn. `failure` is why the store did not answer last, for whoever cuts it short.
+    /// Stands in line, leads when it is its turn. `reason` is why a leader does not have it yet, for whoever cuts it short.
     async fn stand(
         self: &Arc<Self>,
         lock: &Target,
         terms: Terms,
         waits: bool,
-        failure: &Mutex<Option<Error>>,
+        reason: &Mutex<Option<Reason>>,
     ) -> Result<Option<Local>> {
         let leads = terms.mode.is_exclusive();
         let entry = self.cohorts.lock().enter(lock, &terms, waits);
@@ -87,7 +83,10 @@ impl Core {
                 self.events.emit(|| Event::waiting(lock.as_str()));
                 let mut place = Place { core: self, lock, number, turn: Some(turn) };
                 match place.turn().await? {
-                    Turn::Passed(local) => return Ok(Some(local)),
+                    Turn::Passed(local) => {
+                        self.events.emit(|| Event::granted(lock.as_str(), local.token));
+                        return Ok(Some(local));
+                    }
                     Turn::Lead(attempt) => attempt,
                 }
             }
@@ -101,7 +100,7 @@ impl Core {
         };
         attempt.announced |= in_line;
         let mut lead =
-            Lead { core: self, lock, attempt: Some(attempt), failure, leads, seated: false };
+            Lead { core: self, lock, attempt: Some(attempt), reason, leads, seated: false };
         let hold = lead.attempt.as_mut().expect("the leader has an attempt").run().await;
         match hold {
             Ok(Some(hold)) => {
@@ -129,7 +128,9 @@ impl Core {
 
     /// The seat is vacant: the next in line leads, with the attempt under way if there is one; else it is undone.
     pub(super) fn pass_leadership(self: &Arc<Self>, lock: &Target, attempt: Option<Box<Attempt>>) {
-        let mut turn = Turn::Lead(attempt.filter(|attempt| attempt.inheritable()));
+        let mut turn = Turn::Lead(
+            attempt.filter(|attempt| attempt.inheritable() && !mutant!(PlaceNotInherited)),
+        );
         loop {
             let next = self.cohorts.lock().next_leader(lock);
             let Some(next) = next else { return };
@@ -175,7 +176,7 @@ struct Lead<'a> {
     core: &'a Arc<Core>,
     lock: &'a Target,
     attempt: Option<Box<Attempt>>,
-    failure: &'a Mutex<Option<Error>>,
+    reason: &'a Mutex<Option<Reason>>,
     /// Whether others may stand behind it. Readers and permits each ask for themselves.
     leads: bool,
     seated: bool,
@@ -187,7 +188,7 @@ impl Drop for Lead<'_> {
             return;
         }
         let attempt = self.attempt.take();
-        *self.failure.lock() = attempt.as_ref().and_then(|attempt| attempt.failure.clone());
+        *self.reason.lock() = attempt.as_ref().map(|attempt| attempt.reason.clone());
         if self.leads {
             self.core.pass_leadership(self.lock, attempt);
         }

@@ -8,8 +8,8 @@ use futures_channel::oneshot;
 
 use super::hold::{Hold, Terms};
 use super::lease::Attempt;
+use super::reason::Reason;
 use super::target::Target;
-use crate::error::Error;
 use crate::fence::Token;
 use crate::port::limits::GRANT_TTL;
 use crate::port::{Instant, OwnerId};
@@ -72,8 +72,8 @@ impl Waiting {
 struct Cohort {
     line: VecDeque<Waiting>,
     seat: Seat,
-    /// Why the store cannot be asked now.
-    trouble: Option<Error>,
+    /// Why those in line do not have it yet.
+    reason: Reason,
 }
 
 #[derive(Default)]
@@ -102,7 +102,8 @@ impl Tenure {
         let left = self.hold.deadline().since(now);
         let enough = left >= terms.ttl.min(GRANT_TTL) * 2 / 3 || mutant!(LostHoldPassedOn);
         let alive = !self.hold.is_lost() || mutant!(LostHoldPassedOn);
-        let same = self.hold.renew && terms.renew && self.hold.open == terms.open;
+        let same = self.hold.renew && terms.renew && self.hold.open == terms.open
+            || mutant!(PassesToOtherKinds);
         let within = self.passes < budget && now.since(self.since) < PASSING_TIME;
         (within || mutant!(LocalBudgetIgnored)) && enough && alive && same
     }
@@ -148,21 +149,21 @@ impl Cohorts {
             return Local { token: hold.token, hold, number };
         }
         let cohort = self.by_lock.entry(hold.lock.clone()).or_default();
-        cohort.trouble = None;
+        cohort.reason = Reason::Held;
         cohort.seat = Seat::Held(Tenure { hold: hold.clone(), number, passes: 0, since: now });
         Local { token: hold.token, hold, number }
     }
 
-    /// The one who asks the store cannot, or can again.
-    pub(crate) fn trouble(&mut self, lock: &Target, trouble: Option<Error>) {
+    /// What the one who asks the store has learned.
+    pub(crate) fn learn(&mut self, lock: &Target, reason: Reason) {
         if let Some(cohort) = self.by_lock.get_mut(lock) {
-            cohort.trouble = trouble;
+            cohort.reason = reason;
         }
     }
 
-    /// Why the store cannot be asked for this lock now, if it cannot.
-    pub(crate) fn trouble_of(&self, lock: &Target) -> Option<Error> {
-        self.by_lock.get(lock)?.trouble.clone()
+    /// Why those in line for this lock do not have it yet.
+    pub(crate) fn reason_of(&self, lock: &Target) -> Option<Reason> {
+        Some(self.by_lock.get(lock)?.reason.clone())
     }
 
     /// A waiter left the line before its turn. What it was told meanwhile is its own affair.
@@ -193,7 +194,7 @@ impl Cohorts {
         let Some(cohort) = self.by_lock.get_mut(lock) else { return false };
         let had = matches!(&cohort.seat, Seat::Held(tenure) if tenure.hold.owner == owner);
         if had {
-            cohort.seat = Seat::Leading;
+            (cohort.seat, cohort.reason) = (Seat::Leading, Reason::Unanswered);
         }
         had
     }
@@ -218,7 +219,7 @@ impl Cohorts {
             if !tenure.may_pass(&waiting.terms, now) {
                 let hold = tenure.hold.clone();
                 hold.serve(0);
-                cohort.seat = Seat::Leading;
+                (cohort.seat, cohort.reason) = (Seat::Leading, Reason::Unanswered);
                 return Next::HandOver(hold, waiting);
             }
             *numbers += 1;

@@ -10,7 +10,7 @@ use super::cohort::{Cohorts, Local};
 use super::floors::Floors;
 use super::hold::Hold;
 use super::job::Tending;
-use super::renew::{News, Wheel};
+use super::renew::{Abandoned, News, Wheel};
 use super::rest::Rests;
 use super::undo::{self, UndoSender};
 use crate::error::Result;
@@ -173,8 +173,8 @@ impl Core {
             self.lose(&hold, true);
             self.free_later(&hold);
         }
-        for (lock, owner, ttl) in tickets {
-            self.leave_later(&lock, owner, Some(ttl.max(TOMBSTONE_LIFE)));
+        for Abandoned { lock, owner, ttl, kept } in tickets {
+            self.leave_later(&lock, owner, Some(ttl.max(TOMBSTONE_LIFE)), kept);
         }
         let end = self.runtime.now() + patience;
         let settled = join(self.undo.flush(), self.tending.close());

@@ -176,7 +176,8 @@ impl Hold {
 
     /// Whether the claim stands at this very moment.
     pub(crate) fn is_held(&self) -> bool {
-        !self.lost.load(Ordering::Acquire) && self.runtime.now() < self.deadline()
+        let in_time = self.runtime.now() < self.deadline() || mutant!(ClockNotCompared);
+        in_time && !self.lost.load(Ordering::Acquire)
     }
 
     /// A renewal sent at `sent` was answered: `left` was left at the answer. Moves the deadline, never back; a claim that
@@ -189,6 +190,9 @@ impl Hold {
         let sent = if mutant!(DeadlineFromReply) { now } else { sent };
         let left = if mutant!(GrantCountedWithOwnTtl) { self.ttl() } else { left };
         let new = deadline(sent, left);
+        if mutant!(DeadlineMovesBack) {
+            self.deadline.store(new.as_nanos(), Ordering::Release);
+        }
         self.deadline.fetch_max(new.as_nanos(), Ordering::AcqRel);
         true
     }

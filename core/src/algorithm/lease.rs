@@ -8,6 +8,7 @@ use futures_util::future::{Either, FutureExt};
 
 use super::Core;
 use super::hold::{Hold, Terms};
+use super::reason::{Reason, too_late};
 use super::renew::Turn;
 use super::target::Target;
 use super::undo::Batch;
@@ -30,8 +31,8 @@ pub(crate) struct Attempt {
     rest: Duration,
     /// Whether somebody was told that it has to wait.
     pub announced: bool,
-    /// Why the last request was not answered, if it was not.
-    pub failure: Option<Error>,
+    /// Why it does not have the lock yet.
+    pub reason: Reason,
 }
 
 enum Stage {
@@ -47,8 +48,8 @@ type Answers = Either<BoxFuture<'static, Vec<Answer>>, Batch>;
 
 impl Attempt {
     pub(crate) fn new(core: Arc<Core>, lock: Target, terms: Terms, waits: bool) -> Self {
-        let (stage, rest, failure) = (Stage::Ready, FIRST_REST, None);
-        Self { core, lock, terms, waits, stage, rest, announced: false, failure }
+        let (stage, rest, reason) = (Stage::Ready, FIRST_REST, Reason::Unanswered);
+        Self { core, lock, terms, waits, stage, rest, announced: false, reason }
     }
 
     /// An attempt whose first Take goes in one batch with the end of the hold before it. Whoever polls the batch first
@@ -98,7 +99,7 @@ impl Attempt {
                     let owner = *owner;
                     let wheel = &self.core.wheel;
                     match poll_fn(|context| wheel.poll_turn(owner, context)).await {
-                        Turn::Won(hold) if hold.is_held() => {
+                        Turn::Won(hold) if hold.is_held() || mutant!(LateTurnAccepted) => {
                             self.stage = Stage::Done;
                             return Ok(Some(hold));
                         }
@@ -108,10 +109,11 @@ impl Attempt {
                             self.stage = Stage::Ready;
                         }
                         Turn::Lost => {
-                            self.undo(owner, None);
+                            self.undo(owner, None, Instant::default());
                             self.stage = Stage::Ready;
                         }
                         Turn::Gone => self.stage = Stage::Ready,
+                        Turn::Late => self.troubled(too_late()),
                     }
                 }
                 Stage::Resting { until } => {
@@ -124,6 +126,9 @@ impl Attempt {
     }
 
     fn send(&mut self) {
+        if matches!(self.reason, Reason::Held) {
+            self.learn(Reason::Unanswered);
+        }
         let (owner, take) = self.draw();
         let sent = self.core.runtime.now();
         let answers = Either::Left(self.core.store.step(vec![take]));
@@ -154,8 +159,17 @@ impl Attempt {
                     self.stage = Stage::Done;
                     return Some(Ok(Some(hold)));
                 }
+                if self.core.is_closed() {
+                    self.stage = Stage::Done;
+                    return Some(Err(Error::closed()));
+                }
                 // The reply took longer than the lease may be relied on.
-                self.undo(owner, None);
+                self.undo(owner, None, sent + left);
+                if !self.waits && !mutant!(LateTryAsksAgain) {
+                    self.stage = Stage::Done;
+                    return Some(Err(too_late()));
+                }
+                self.troubled(too_late());
                 self.pause();
                 None
             }
@@ -163,9 +177,7 @@ impl Attempt {
                 self.core.floors.saw(&self.lock.key, last);
                 self.core.wheel.queued(owner, sent, outcome);
                 self.stage = Stage::Waiting { owner };
-                if self.failure.take().is_some() {
-                    self.core.cohorts.lock().trouble(&self.lock, None);
-                }
+                self.learn(Reason::Held);
                 if !std::mem::replace(&mut self.announced, true) {
                     self.core.events.emit(|| Event::waiting(self.lock.as_str()));
                 }
@@ -189,9 +201,9 @@ impl Attempt {
                 Some(Err(Error::internal("the store answered a Take with something else")))
             }
             Some(Err(failure)) => {
-                self.end(owner);
-                if failure.applied == Applied::Unknown {
-                    self.undo(owner, Some(self.terms.ttl.max(TOMBSTONE_LIFE)));
+                let kept = self.end(owner);
+                if failure.applied == Applied::Unknown && !mutant!(UnknownNotUndone) {
+                    self.undo(owner, Some(self.terms.ttl.max(TOMBSTONE_LIFE)), kept);
                 }
                 if !self.waits || !failure.error.retryable() {
                     return Some(Err(failure.error));
@@ -203,19 +215,24 @@ impl Attempt {
         }
     }
 
-    fn end(&mut self, owner: OwnerId) {
-        self.core.wheel.remove(owner);
+    fn end(&mut self, owner: OwnerId) -> Instant {
         self.stage = Stage::Done;
+        self.core.wheel.remove(owner)
     }
 
     /// The store cannot be asked now. Whoever waits here, also behind the one who asks, is to know why.
     fn troubled(&mut self, error: Error) {
-        let known = self.failure.as_ref().map(|known| (known.code(), known.message()));
+        let known = self.reason.trouble().map(|known| (known.code(), known.message()));
         if known != Some((error.code(), error.message())) {
             self.core.events.warn(self.lock.as_str(), &error);
         }
-        self.core.cohorts.lock().trouble(&self.lock, Some(error.clone()));
-        self.failure = Some(error);
+        self.learn(Reason::Trouble(error));
+    }
+
+    /// For this one, and for those in line behind it.
+    fn learn(&mut self, reason: Reason) {
+        self.core.cohorts.lock().learn(&self.lock, reason.clone());
+        self.reason = reason;
     }
 
     /// Rests before asking again, longer each time, never in step with others.
@@ -234,15 +251,15 @@ impl Attempt {
             Stage::Waiting { owner } => (owner, None),
             Stage::Ready | Stage::Resting { .. } | Stage::Done => return,
         };
-        self.core.wheel.remove(owner);
+        let kept = self.core.wheel.remove(owner);
         if !mutant!(CancelForgets) {
-            self.undo(owner, tombstone);
+            self.undo(owner, tombstone, kept);
         }
     }
 
-    /// Takes back whatever the attempt won or queued.
-    fn undo(&self, owner: OwnerId, tombstone: Option<Duration>) {
-        self.core.leave_later(&self.lock, owner, tombstone);
+    /// Takes back whatever the attempt won or queued, which the store may keep so long.
+    fn undo(&self, owner: OwnerId, tombstone: Option<Duration>, kept: Instant) {
+        self.core.leave_later(&self.lock, owner, tombstone, kept);
     }
 }
 

@@ -14,6 +14,7 @@ mod hold;
 mod job;
 mod lease;
 mod quorum;
+mod reason;
 mod reentrant;
 mod register;
 mod release;

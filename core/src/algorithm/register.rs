@@ -36,6 +36,10 @@ pub(super) struct Entry {
     pub(super) stage: Stage,
     /// Whoever waits for the ticket to become something else.
     pub(super) waiter: Option<Waker>,
+    /// Whether a grant came too late, and the waiter has not been told.
+    pub(super) late: bool,
+    /// The furthest end that was ever asked for before it was known to be held, answered or not.
+    pub(super) asked: Instant,
 }
 
 pub(super) enum Stage {
@@ -79,9 +83,13 @@ pub(super) fn next_look(hold: &Hold, left: Duration, now: Instant) -> Instant {
 }
 
 impl Register {
-    pub(super) fn remove(&mut self, owner: OwnerId) {
-        if let Some(entry) = self.entries.remove(&owner) {
-            self.agenda.remove(&(entry.due, owner));
+    /// Forgets an entry. Returns until when the store may keep what was asked for in its name.
+    pub(super) fn remove(&mut self, owner: OwnerId) -> Instant {
+        let Some(entry) = self.entries.remove(&owner) else { return Instant::default() };
+        self.agenda.remove(&(entry.due, owner));
+        match &entry.stage {
+            Stage::Held(hold) => hold.furthest().max(entry.asked),
+            Stage::Asked { .. } | Stage::Waiting(_) | Stage::Gone => entry.asked,
         }
     }
 
@@ -165,6 +173,14 @@ impl Register {
         }
         self.set_due(owner, if look { now } else { rest });
         early
+    }
+
+    /// The store said that the ticket has won, but too late: whoever waits for it is told.
+    pub(super) fn late(&mut self, owner: OwnerId) {
+        if let Some(entry) = self.entries.get_mut(&owner) {
+            entry.late = true;
+            entry.wake();
+        }
     }
 
     /// Somebody should ask now: an attempt, at once or when it is in the queue; or a hold whose mode is being changed.

@@ -27,6 +27,11 @@ pub(crate) enum GivenUp {
     NotMine,
 }
 
+/// When a lease that ends then has ended by every clock.
+fn certainly_after(ends: Instant, now: Instant) -> Instant {
+    ends + ends.since(now) / 50 + LONGEST_REST
+}
+
 impl Core {
     /// Gives a local hold up. Everything that must happen has been set off when this returns.
     pub(crate) fn give_up(self: &Arc<Self>, local: &Local) -> GivenUp {
@@ -83,16 +88,25 @@ impl Core {
     /// The end of a hold, to be repeated until the store has confirmed it or the lease has certainly ended.
     fn undo_of(&self, hold: &Hold) -> Undo {
         let now = self.runtime.now();
-        let ends = hold.furthest().max(now + hold.ttl());
-        let until = ends + ends.since(now) / 50 + LONGEST_REST;
+        let until = certainly_after(hold.furthest().max(now + hold.ttl()), now);
         let action = Action::Free { open: hold.open };
         Undo { lock: hold.lock.clone(), owner: hold.owner, action, until }
     }
 
     /// Takes an attempt back by the housekeeping, whatever became of it: a ticket, a grant, or a Take still under way.
-    pub(super) fn leave_later(&self, lock: &Target, owner: OwnerId, tombstone: Option<Duration>) {
+    /// `kept` is the furthest end the store was asked for: a ticket that was served may have become a whole lease.
+    pub(super) fn leave_later(
+        &self,
+        lock: &Target,
+        owner: OwnerId,
+        tombstone: Option<Duration>,
+        kept: Instant,
+    ) {
+        let now = self.runtime.now();
         // A ticket nobody refreshes, and the grant it may yet get, end by themselves.
-        let until = self.runtime.now() + tombstone.unwrap_or(TICKET_LIFE + GRANT_TTL);
+        let least = now + tombstone.unwrap_or(TICKET_LIFE + GRANT_TTL);
+        let kept = if mutant!(ServedTicketKept) { now } else { kept };
+        let until = least.max(certainly_after(kept, now));
         let action = Action::Leave { tombstone };
         self.undo.send(Undo { lock: lock.clone(), owner, action, until });
     }
@@ -135,6 +149,7 @@ impl Core {
         match self.store.step(vec![step]).await.pop() {
             Some(Ok(Outcome::Granted { left, .. })) => {
                 hold.set_ttl(ttl);
+                let sent = if mutant!(ExtendCountsFromReply) { self.runtime.now() } else { sent };
                 let stands = hold.prolong(sent, left, self.runtime.now());
                 self.wheel.reschedule(hold);
                 if stands { Ok(()) } else { Err(lost()) }

@@ -43,10 +43,19 @@ pub(crate) enum Turn {
     Gone,
     /// With the lock, but it was over before anybody looked. Take it back, and join anew.
     Lost,
+    /// It has not ended: the store said that the lock is won, when nothing was left of the lease. It is asked again.
+    Late,
 }
 
-/// A ticket nobody waits for any more: its lock, its attempt, the lease it wanted.
-pub(crate) type Abandoned = (Target, OwnerId, Duration);
+/// A ticket nobody waits for any more.
+pub(crate) struct Abandoned {
+    pub lock: Target,
+    pub owner: OwnerId,
+    /// The lease it wanted.
+    pub ttl: Duration,
+    /// Until when the store may keep what was asked for.
+    pub kept: Instant,
+}
 
 impl Wheel {
     pub(crate) fn new(runtime: RuntimeHandle) -> Self {
@@ -56,14 +65,15 @@ impl Wheel {
     /// An attempt is about to ask: from now on a push for it is kept.
     pub(crate) fn ask(&self, owner: OwnerId, lock: Target, terms: Terms) {
         let stage = Stage::Asked { early: None, opened: false };
-        let block = terms.block();
-        let entry = Entry { lock, terms, block, due: Instant::FAR, stage, waiter: None };
+        let (block, asked) = (terms.block(), self.runtime.now() + terms.ttl);
+        let due = Instant::FAR;
+        let entry = Entry { lock, terms, block, due, stage, waiter: None, late: false, asked };
         self.state.lock().entries.insert(owner, entry);
     }
 
-    /// Forgets an attempt or a hold, whatever its stage.
-    pub(crate) fn remove(&self, owner: OwnerId) {
-        self.state.lock().remove(owner);
+    /// Forgets an attempt or a hold, whatever its stage. Returns until when the store may keep what was asked for.
+    pub(crate) fn remove(&self, owner: OwnerId) -> Instant {
+        self.state.lock().remove(owner)
     }
 
     /// The attempt passes to a waiter with other terms. False if what it has won or asked for does not fit them.
@@ -125,6 +135,7 @@ impl Wheel {
                 state.remove(owner);
                 Poll::Ready(Turn::Gone)
             }
+            Stage::Waiting(_) if std::mem::take(&mut entry.late) => Poll::Ready(Turn::Late),
             Stage::Asked { .. } | Stage::Waiting(_) => {
                 entry.waiter = Some(context.waker().clone());
                 Poll::Pending
@@ -192,7 +203,9 @@ impl Wheel {
                 Stage::Held(hold) => (hold.deadline(), None),
                 Stage::Waiting(_) if mutant!(TicketsNotRefreshed) => (Instant::FAR, None),
                 Stage::Waiting(_) => {
+                    // If it finds the ticket served, the lease is this long from then on.
                     let ttl = entry.terms.ttl;
+                    entry.asked = entry.asked.max(now + ttl);
                     (aligned(now, ticket_rest(&entry.terms)), Some(Action::Refresh { ttl }))
                 }
                 Stage::Asked { .. } | Stage::Gone => continue,
@@ -231,6 +244,7 @@ impl Wheel {
                     .hold(owner, *token, deadline(sent, *left), *left, now, &self.runtime)
                     .is_none()
                 {
+                    state.late(owner);
                     state.look_now(owner, now);
                 }
                 None
@@ -276,7 +290,7 @@ impl Wheel {
         }
     }
 
-    /// Forgets everything, for a client that closes: holds, and tickets with their locks and ttls. Whoever waits for one is woken.
+    /// Forgets everything, for a client that closes: holds and tickets. Whoever waits for one is woken.
     pub(crate) fn drain(&self) -> (Vec<Arc<Hold>>, Vec<Abandoned>) {
         let mut state = self.state.lock();
         state.agenda.clear();
@@ -286,7 +300,8 @@ impl Wheel {
             match entry.stage {
                 Stage::Held(hold) => holds.push(hold),
                 Stage::Asked { .. } | Stage::Waiting(_) => {
-                    tickets.push((entry.lock, owner, entry.terms.ttl));
+                    let Entry { lock, terms, asked: kept, .. } = entry;
+                    tickets.push(Abandoned { lock, owner, ttl: terms.ttl, kept });
                 }
                 Stage::Gone => {}
             }

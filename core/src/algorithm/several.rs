@@ -2,6 +2,7 @@
 //! wait for each other. All or nothing.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::{Either, select};
 
@@ -10,10 +11,12 @@ use super::cohort::{Entry, Local};
 use super::core::Core;
 use super::hold::Terms;
 use super::lease::conflict;
+use super::reason::{Reason, too_late};
 use super::target::Target;
 use crate::error::{Code, Error, Result};
 use crate::port::limits::TOMBSTONE_LIFE;
 use crate::port::{Action, Answer, Applied, Outcome, OwnerId};
+use crate::runtime::sync::Mutex;
 
 /// One lock of several.
 pub(crate) struct Member {
@@ -28,24 +31,26 @@ impl Core {
         members: &[Member],
         wait: Wait,
     ) -> Result<Option<Vec<Local>>> {
-        let work = Box::pin(self.gather(members, wait));
+        let known = Mutex::default();
+        let work = Box::pin(self.gather(members, wait, &known));
         let Wait::Until(end) = wait else { return work.await };
         match select(work, self.runtime.sleep_until(end)).await {
             Either::Left((result, _)) => result,
             Either::Right(((), work)) => {
-                let trouble = |member: &Member| self.cohorts.lock().trouble_of(&member.lock);
-                let trouble = members.iter().find_map(trouble);
+                let line = |member: &Member| self.cohorts.lock().reason_of(&member.lock);
+                let trouble = members.iter().filter_map(line).find(|why| why.trouble().is_some());
                 drop(work);
-                let message = "the locks were not granted within the wait; one of them is held by somebody else";
-                Err(trouble.unwrap_or_else(|| Error::new(Code::Timeout, message)))
+                Err(trouble.unwrap_or_else(|| std::mem::take(&mut *known.lock())).into_error())
             }
         }
     }
 
+    /// `known` is why one request for all was not granted, for whoever cuts it short.
     async fn gather(
         self: &Arc<Self>,
         members: &[Member],
         wait: Wait,
+        known: &Mutex<Reason>,
     ) -> Result<Option<Vec<Local>>> {
         loop {
             if self.is_closed() {
@@ -53,11 +58,13 @@ impl Core {
             }
             match self.take_as_one(members).await {
                 AsOne::Won(locals) => return Ok(Some(locals)),
-                AsOne::Refused if wait == Wait::Try => return Ok(None),
+                AsOne::Refused | AsOne::Occupied if wait == Wait::Try => return Ok(None),
                 AsOne::Failed(error) if !error.retryable() || wait == Wait::Try => {
                     return Err(error);
                 }
-                AsOne::Refused | AsOne::Failed(_) | AsOne::Unable => {}
+                AsOne::Refused => *known.lock() = Reason::Held,
+                AsOne::Failed(error) => *known.lock() = Reason::Trouble(error),
+                AsOne::Unable | AsOne::Occupied => {}
             }
             let mut won = Won { core: self, locals: Vec::new() };
             for Member { lock, terms } in members {
@@ -90,13 +97,13 @@ impl Core {
         let mut asked = Asked { core: self, attempts: Vec::new(), doubtful: false };
         for Member { lock, terms } in members {
             if !matches!(self.cohorts.lock().enter(lock, terms, false), Entry::Lead) {
-                return AsOne::Refused;
+                return AsOne::Occupied;
             }
             let owner = OwnerId::draw(&*self.runtime);
             self.wheel.ask(owner, lock.clone(), terms.clone());
-            asked.attempts.push((lock, owner));
+            asked.attempts.push((lock, owner, terms.ttl));
         }
-        let steps = members.iter().zip(&asked.attempts).map(|(member, (lock, owner))| {
+        let steps = members.iter().zip(&asked.attempts).map(|(member, (lock, owner, _))| {
             let take = member.terms.take(false, self.floors.of(&lock.key));
             lock.step(*owner, Action::Take(take))
         });
@@ -105,14 +112,14 @@ impl Core {
         asked.doubtful = true;
         let answers = self.store.step_all(batch).await;
         let mut holds = Vec::new();
-        for ((lock, owner), answer) in asked.attempts.iter().zip(&answers) {
+        for ((lock, owner, _), answer) in asked.attempts.iter().zip(&answers) {
             let Ok(Outcome::Granted { token, left }) = *answer else { continue };
             self.floors.saw(&lock.key, token);
             holds.extend(self.wheel.granted(*owner, token, sent, left));
         }
         if holds.len() < members.len() {
             asked.doubtful = answers.iter().any(may_hold);
-            return reason(members, answers);
+            return refusal(members, answers);
         }
         asked.attempts.clear();
         AsOne::Won(holds.into_iter().map(|hold| self.seat(hold)).collect())
@@ -124,6 +131,8 @@ enum AsOne {
     Won(Vec<Local>),
     /// One of them is not free.
     Refused,
+    /// Somebody of this client holds one of them, or asks for it.
+    Occupied,
     /// These are not taken as one on this store.
     Unable,
     Failed(Error),
@@ -137,7 +146,8 @@ fn may_hold(answer: &Answer) -> bool {
     }
 }
 
-fn reason(members: &[Member], answers: Vec<Answer>) -> AsOne {
+fn refusal(members: &[Member], answers: Vec<Answer>) -> AsOne {
+    let all_granted = answers.iter().all(|answer| matches!(answer, Ok(Outcome::Granted { .. })));
     for (Member { lock, .. }, answer) in members.iter().zip(answers) {
         match answer {
             Ok(Outcome::Conflict { kind }) => {
@@ -148,23 +158,27 @@ fn reason(members: &[Member], answers: Vec<Answer>) -> AsOne {
             Ok(_) => {}
         }
     }
+    if all_granted {
+        return AsOne::Failed(too_late());
+    }
     AsOne::Refused
 }
 
 /// Attempts under way; taken back unless they were won.
 struct Asked<'a> {
     core: &'a Arc<Core>,
-    attempts: Vec<(&'a Target, OwnerId)>,
+    /// Each with the lease it asks for.
+    attempts: Vec<(&'a Target, OwnerId, Duration)>,
     /// Whether a request is out whose outcome is not known to be nothing.
     doubtful: bool,
 }
 
 impl Drop for Asked<'_> {
     fn drop(&mut self) {
-        for (lock, owner) in &self.attempts {
-            self.core.wheel.remove(*owner);
+        for (lock, owner, ttl) in &self.attempts {
+            let kept = self.core.wheel.remove(*owner);
             if self.doubtful && !mutant!(CancelForgets) {
-                self.core.leave_later(lock, *owner, Some(TOMBSTONE_LIFE));
+                self.core.leave_later(lock, *owner, Some((*ttl).max(TOMBSTONE_LIFE)), kept);
             }
             self.core.pass_leadership(lock, None);
         }

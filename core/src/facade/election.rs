@@ -1,11 +1,9 @@
 //! Operations on elections.
 
-use std::sync::Arc;
-
 use serde_json::json;
 
 use super::held::Held;
-use super::{Facade, Named, Shared, Work, with_options};
+use super::{Facade, Named, Work, with_options};
 use crate::elect::{Election, Seen};
 
 impl Facade {
@@ -15,29 +13,29 @@ impl Facade {
     }
 
     pub(super) fn campaign(&self, name: &str, options: Named) -> Work {
-        let (election, shared) = (self.election(name, options), Arc::downgrade(&self.shared));
+        let election = self.election(name, options);
         Box::pin(async move {
             let leads = election.campaign().await?.into_guard();
-            Shared::keep(&shared, Held::Guard(leads))
+            Ok(Held::Guard(leads).into())
         })
     }
 
     pub(super) fn try_campaign(&self, name: &str, options: Named) -> Work {
-        let (election, shared) = (self.election(name, options), Arc::downgrade(&self.shared));
+        let election = self.election(name, options);
         Box::pin(async move {
             let leads = election.try_campaign().await?;
             let leads = leads.map(|leads| Held::Guard(leads.into_guard()));
-            Shared::keep_any(&shared, leads)
+            Ok(leads.into())
         })
     }
 
     pub(super) fn leader(&self, name: &str) -> Work {
         let election = self.client.elect(name);
-        Box::pin(async move { Ok(json!(election.leader().await?)) })
+        Box::pin(async move { Ok(json!(election.leader().await?).into()) })
     }
 
     pub(super) fn observe(&self, name: &str, options: Named, seen: Seen) -> Work {
         let mut observer = self.election(name, options).observe_after(seen);
-        Box::pin(async move { Ok(json!(observer.changed().await?)) })
+        Box::pin(async move { Ok(json!(observer.changed().await?).into()) })
     }
 }

@@ -1,12 +1,11 @@
 //! Operations on scheduled jobs.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
 
 use super::held::Held;
-use super::{Facade, Named, Shared, Work, with_options};
+use super::{Facade, Named, Work, with_options};
 
 impl Facade {
     pub(super) fn start_job(
@@ -16,7 +15,6 @@ impl Facade {
         at: Option<f64>,
         options: Named,
     ) -> Work {
-        let shared = Arc::downgrade(&self.shared);
         let job = self.client.job(name, time(period));
         let job = with_options(job, options, crate::Job::option);
         let job = match at {
@@ -25,7 +23,7 @@ impl Facade {
         };
         Box::pin(async move {
             let run = job.start().await?.map(Held::Run);
-            Shared::keep_any(&shared, run)
+            Ok(run.into())
         })
     }
 
@@ -33,13 +31,13 @@ impl Facade {
         let run = self.take(guard, Held::run);
         Box::pin(async move {
             let run = run?;
-            Ok(json!(if succeeded { run.succeed().await } else { run.fail().await }))
+            Ok(json!(if succeeded { run.succeed().await } else { run.fail().await }).into())
         })
     }
 
     pub(super) fn inspect_job(&self, name: &str, period: f64) -> Work {
         let job = self.client.job(name, time(period));
-        Box::pin(async move { Ok(json!(job.inspect().await?)) })
+        Box::pin(async move { Ok(json!(job.inspect().await?).into()) })
     }
 }
 

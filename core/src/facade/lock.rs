@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::held::Held;
 use super::operation::Form;
-use super::{Facade, Granted, Named, Shared, Work, with_options};
+use super::{Facade, Granted, Named, Work, with_options};
 use crate::error::{Code, Error, Result};
 use crate::lock::Lock;
 use crate::port::Mode;
@@ -45,27 +45,23 @@ impl Facade {
     }
 
     pub(super) fn acquire(&self, name: &str, form: Form, options: Named) -> Work {
-        let (lock, shared) = (self.lock(name, form, options), Arc::downgrade(&self.shared));
-        Box::pin(async move { Shared::keep(&shared, Held::Guard(lock?.acquire().await?)) })
+        let lock = self.lock(name, form, options);
+        Box::pin(async move { Ok(Held::Guard(lock?.acquire().await?).into()) })
     }
 
     pub(super) fn try_acquire(&self, name: &str, form: Form, options: Named) -> Work {
-        let (lock, shared) = (self.lock(name, form, options), Arc::downgrade(&self.shared));
-        Box::pin(
-            async move { Shared::keep_any(&shared, lock?.try_acquire().await?.map(Held::Guard)) },
-        )
+        let lock = self.lock(name, form, options);
+        Box::pin(async move { Ok(lock?.try_acquire().await?.map(Held::Guard).into()) })
     }
 
     pub(super) fn acquire_all(&self, names: Vec<String>, options: Named) -> Work {
         let all = with_options(self.client.all(names), options, crate::All::option);
-        let shared = Arc::downgrade(&self.shared);
-        Box::pin(async move { Shared::keep(&shared, Held::All(all.acquire().await?)) })
+        Box::pin(async move { Ok(Held::All(all.acquire().await?).into()) })
     }
 
     pub(super) fn try_acquire_all(&self, names: Vec<String>, options: Named) -> Work {
         let all = with_options(self.client.all(names), options, crate::All::option);
-        let shared = Arc::downgrade(&self.shared);
-        Box::pin(async move { Shared::keep_any(&shared, all.try_acquire().await?.map(Held::All)) })
+        Box::pin(async move { Ok(all.try_acquire().await?.map(Held::All).into()) })
     }
 
     pub(super) fn upgrade(&self, guard: u64) -> Work {
@@ -78,7 +74,7 @@ impl Facade {
                 _ => return Err(Error::not_held()),
             }
             let (token, tokens) = (token.get(), BTreeMap::new());
-            Ok(json!(Granted { guard, token, tokens, instant: None }))
+            Ok(json!(Granted { guard, token, tokens, instant: None }).into())
         })
     }
 
@@ -86,13 +82,13 @@ impl Facade {
         let claim = self.claim(guard);
         Box::pin(async move {
             claim?.downgrade(mode).await?;
-            Ok(Value::Null)
+            Ok(Value::Null.into())
         })
     }
 
     pub(super) fn release(&self, guard: u64) -> Work {
         let released = self.take(guard, Held::release);
-        Box::pin(async move { Ok(json!(released?.await)) })
+        Box::pin(async move { Ok(json!(released?.await).into()) })
     }
 
     pub(super) fn extend(&self, guard: u64, ttl: f64) -> Work {
@@ -102,7 +98,7 @@ impl Facade {
             let claims = claims?;
             let extended = join_all(claims.iter().map(|claim| claim.extend(ttl))).await;
             extended.into_iter().collect::<Result<()>>()?;
-            Ok(Value::Null)
+            Ok(Value::Null.into())
         })
     }
 
@@ -112,25 +108,25 @@ impl Facade {
             let claims = claims?;
             let ends = claims.iter().map(|claim| Box::pin(claim.ended()));
             let (lost, ..) = select_all(ends).await;
-            if lost { Ok(Value::Null) } else { Err(Error::not_held()) }
+            if lost { Ok(Value::Null.into()) } else { Err(Error::not_held()) }
         })
     }
 
     pub(super) fn inspect(&self, name: &str, options: Named) -> Work {
         let lock = self.lock(name, Form::default(), options);
-        Box::pin(async move { Ok(json!(lock?.inspect().await?)) })
+        Box::pin(async move { Ok(json!(lock?.inspect().await?).into()) })
     }
 
     pub(super) fn names(&self, prefix: String) -> Work {
         let client = self.client.clone();
-        Box::pin(async move { Ok(json!(client.names(&prefix).await?)) })
+        Box::pin(async move { Ok(json!(client.names(&prefix).await?).into()) })
     }
 
     pub(super) fn close(&self) -> Work {
         let client = self.client.clone();
         Box::pin(async move {
             client.close().await;
-            Ok(Value::Null)
+            Ok(Value::Null.into())
         })
     }
 }

@@ -1,24 +1,28 @@
 //! The same nouns with no lifetimes or generics: what every binding wraps. One pump for all doors.
 //!
-//! A binding submits an operation, gets a number, can abort it, and drains completions in batches when it is woken. Guards
-//! live here behind numbers, so nothing heavy crosses. A grant nobody collects is released.
+//! A binding puts its clients behind a [`Facade`] each, and has a [`Pump`] for every way it is woken: an event loop, an
+//! environment, a thread that drains. It submits an operation, gets a number, can abort it, and drains completions in
+//! batches. Guards live in the facade behind numbers, so nothing heavy crosses. A grant nobody collects is released.
 
 mod election;
 mod held;
 mod job;
 mod lock;
 mod operation;
+mod pump;
 mod version;
 
 use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Weak};
 
-use futures_util::future::{AbortHandle, Abortable};
-use serde::Deserialize;
+use futures_util::FutureExt;
+use futures_util::future::{AbortHandle, AbortRegistration};
 use serde_json::{Map, Value, json};
 
 use self::held::Held;
 pub use self::operation::{Form, Granted, Operation};
+pub use self::pump::{Completion, Pump, Wake};
 use crate::client::Client;
 use crate::error::{Code, Error, Result};
 use crate::guard::Claim;
@@ -26,34 +30,19 @@ use crate::port::{BoxFuture, RuntimeHandle};
 use crate::runtime::sync::Mutex;
 use crate::scope::Scope;
 
-/// An operation's end.
-#[derive(Clone, Debug)]
-pub struct Completion {
-    /// The number [`Facade::submit`] gave.
-    pub operation: u64,
-    /// How it ended.
-    pub result: Result<Value>,
-}
-
-/// Called when completions wait to be drained and the last drain left none. It must return at once.
-#[cfg(not(target_arch = "wasm32"))]
-pub type Wake = Arc<dyn Fn() + Send + Sync>;
-/// Called when completions wait to be drained and the last drain left none. It must return at once.
-#[cfg(target_arch = "wasm32")]
-pub type Wake = Arc<dyn Fn()>;
-
-/// One client behind numbers.
+/// One client, its guards behind numbers.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-/// use fencelock::facade::{Facade, Granted, Operation};
+/// use fencelock::facade::{Facade, Granted, Operation, Pump};
 /// use std::sync::Arc;
-/// let client = fencelock::connect("memory:facade").await?;
+/// let facade = Facade::new(fencelock::connect("memory:facade").await?);
 /// let (wake, mut woken) = tokio::sync::mpsc::unbounded_channel();
-/// let facade = Facade::new(client, Arc::new(move || { let _ = wake.send(()); }));
-/// let operation = facade.submit(Operation::Acquire { name: "orders:42".into(), form: Default::default(), options: Default::default() });
+/// let pump = Pump::new(Arc::new(move || { let _ = wake.send(()); }));
+/// let acquire = Operation::Acquire { name: "orders:42".into(), form: Default::default(), options: Default::default() };
+/// let operation = pump.submit(&facade, acquire);
 /// woken.recv().await;
-/// let done = facade.drain().remove(0);
+/// let done = pump.drain().remove(0);
 /// assert_eq!(done.operation, operation);
 /// let granted: Granted = serde_json::from_value(done.result?).unwrap();
 /// assert!(facade.is_held(granted.guard));
@@ -65,35 +54,25 @@ pub struct Facade {
     shared: Arc<Shared>,
 }
 
+/// What operations under way know of their facade.
+#[derive(Default)]
 struct Shared {
     state: Mutex<State>,
-    wake: Wake,
 }
 
 #[derive(Default)]
 struct State {
     numbers: u64,
     running: BTreeMap<u64, AbortHandle>,
-    done: Vec<Completion>,
     held: BTreeMap<u64, Held>,
     scopes: BTreeMap<u64, Scope>,
 }
 
-impl State {
-    /// Makes a grant nobody will collect a cancellation; its guard is to be dropped when the state is unlocked.
-    fn take_grant(&mut self, done: &mut Completion) -> Option<Held> {
-        let value = done.result.as_ref().ok()?;
-        let granted = Granted::deserialize(value).ok()?;
-        done.result = Err(Error::new(Code::Cancelled, "the operation was aborted"));
-        self.held.remove(&granted.guard)
-    }
-}
-
 impl Facade {
-    /// Puts a client behind the pump.
-    pub fn new(client: Client, wake: Wake) -> Self {
+    /// Puts a client behind numbers.
+    pub fn new(client: Client) -> Self {
         let runtime = client.core().runtime.clone();
-        Self { client, runtime, shared: Arc::new(Shared { state: Mutex::default(), wake }) }
+        Self { client, runtime, shared: Arc::default() }
     }
 
     /// The client behind it.
@@ -101,51 +80,21 @@ impl Facade {
         &self.client
     }
 
-    /// Sets an operation off and returns its number.
-    pub fn submit(&self, operation: Operation) -> u64 {
+    /// Does an operation where it is awaited, without a pump: for threads that wait. Dropping it is giving it up:
+    /// whatever it won is released.
+    pub fn perform(&self, operation: Operation) -> BoxFuture<'static, Result<Value>> {
+        let (work, shared) = (self.work(operation), Arc::downgrade(&self.shared));
+        Box::pin(async move { unpanicking(work).await?.collect(&shared) })
+    }
+
+    /// An operation that ends when the facade does, at the latest.
+    fn begin(&self) -> (u64, AbortHandle, AbortRegistration) {
         let (abort, registration) = AbortHandle::new_pair();
-        let number = {
-            let mut state = self.shared.state.lock();
-            state.numbers += 1;
-            let number = state.numbers;
-            state.running.insert(number, abort);
-            number
-        };
-        let work = self.work(operation);
-        let shared = Arc::downgrade(&self.shared);
-        self.runtime.spawn(Box::pin(async move {
-            let result = Abortable::new(work, registration).await;
-            let cancelled = || Err(Error::new(Code::Cancelled, "the operation was aborted"));
-            if let Some(shared) = shared.upgrade() {
-                shared.complete(number, result.unwrap_or_else(|_| cancelled()));
-            }
-        }));
-        number
-    }
-
-    /// Gives an operation up: it completes with `cancelled`, and whatever it won is released. One that is complete, drained
-    /// or not, is left alone, but for a grant that was not drained: that is released too.
-    pub fn abort(&self, operation: u64) {
         let mut state = self.shared.state.lock();
-        if let Some(running) = state.running.get(&operation) {
-            running.abort();
-            return;
-        }
-        let Some(place) = state.done.iter().position(|done| done.operation == operation) else {
-            return;
-        };
-        let mut done = state.done.remove(place);
-        let uncollected = state.take_grant(&mut done);
-        state.done.insert(place, done);
-        drop(state);
-        if let Some(held) = uncollected {
-            held.take_back();
-        }
-    }
-
-    /// Takes all completions.
-    pub fn drain(&self) -> Vec<Completion> {
-        std::mem::take(&mut self.shared.state.lock().done)
+        state.numbers += 1;
+        let number = state.numbers;
+        state.running.insert(number, abort.clone());
+        (number, abort, registration)
     }
 
     /// Whether the guard may be relied on at this very moment; false for one that was given back.
@@ -159,16 +108,29 @@ impl Facade {
         remaining.unwrap_or_default().as_secs_f64() * 1000.0
     }
 
+    /// `Ok` while the guard may be relied on; afterwards the error to raise: `lost`, or `not_held` for one that was given
+    /// back.
+    pub fn check(&self, guard: u64) -> Result<()> {
+        self.claims(guard)?.iter().try_for_each(Claim::check)
+    }
+
+    /// Takes a grant back that was drained and then reached nobody, as if it had not been asked for: a guard is given back,
+    /// a run is left to others.
+    pub fn decline(&self, guard: u64) {
+        let held = self.shared.state.lock().held.remove(&guard);
+        held.map(Held::take_back).unwrap_or_default();
+    }
+
     /// Gives a guard back without waiting: for collectors of forgotten handles.
     pub fn forget(&self, guard: u64) {
         let guard = self.shared.state.lock().held.remove(&guard);
         drop(guard);
     }
 
-    /// Operations under way, completions not drained, guards not given back: all 0 at rest.
-    pub fn load(&self) -> (usize, usize, usize) {
+    /// Operations under way and guards not given back: both 0 at rest.
+    pub fn load(&self) -> (usize, usize) {
         let state = self.shared.state.lock();
-        (state.running.len(), state.done.len(), state.held.len())
+        (state.running.len(), state.held.len())
     }
 
     /// Opens a scope in which a mutex may be entered again; its number is for [`Form::scope`].
@@ -248,7 +210,66 @@ impl Facade {
 type Named = Map<String, Value>;
 
 /// What an operation does.
-type Work = BoxFuture<'static, Result<Value>>;
+type Work = BoxFuture<'static, Result<Yield>>;
+
+/// What comes of an operation.
+enum Yield {
+    Value(Value),
+    /// Not yet anybody's: dropped, it is taken back.
+    Held(Uncollected),
+}
+
+/// A grant on its way to whoever asked for it.
+struct Uncollected(Option<Held>);
+
+impl Drop for Uncollected {
+    fn drop(&mut self) {
+        if let Some(held) = self.0.take() {
+            held.take_back();
+        }
+    }
+}
+
+impl From<Held> for Yield {
+    fn from(held: Held) -> Self {
+        Self::Held(Uncollected(Some(held)))
+    }
+}
+
+impl From<Value> for Yield {
+    fn from(value: Value) -> Self {
+        Self::Value(value)
+    }
+}
+
+/// A panic is a defect of ours, and an error to the host: it must not take the host down, nor leave anybody waiting.
+async fn unpanicking<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().copied().map(str::to_owned);
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+        Err(Error::internal(format!("a defect of fencelock, please report it: {text}")))
+    })
+}
+
+/// What may not have been granted: null then.
+impl From<Option<Held>> for Yield {
+    fn from(held: Option<Held>) -> Self {
+        held.map_or(Self::Value(Value::Null), Self::from)
+    }
+}
+
+impl Yield {
+    /// Gives a grant a number in its facade. It is taken back if that is gone.
+    fn collect(self, facade: &Weak<Shared>) -> Result<Value> {
+        match self {
+            Self::Value(value) => Ok(value),
+            Self::Held(mut uncollected) => {
+                let facade = facade.upgrade().ok_or_else(Error::closed)?;
+                Ok(uncollected.0.take().map_or(Value::Null, |held| facade.keep(held)))
+            }
+        }
+    }
+}
 
 /// Gives the options of an operation to what it is about.
 fn with_options<T>(of: T, options: Named, set: impl Fn(T, &str, Value) -> T) -> T {
@@ -257,44 +278,18 @@ fn with_options<T>(of: T, options: Named, set: impl Fn(T, &str, Value) -> T) -> 
 
 impl Shared {
     /// Gives what is held a number.
-    fn keep(shared: &Weak<Self>, held: Held) -> Result<Value> {
-        let Some(shared) = shared.upgrade() else {
-            held.take_back();
-            return Err(Error::closed());
-        };
-        let mut state = shared.state.lock();
+    fn keep(&self, held: Held) -> Value {
+        let mut state = self.state.lock();
         state.numbers += 1;
         let guard = state.numbers;
         let (token, tokens, instant) = (held.token(), held.tokens(), held.instant());
-        let granted = Granted { guard, token, tokens, instant };
         state.held.insert(guard, held);
-        Ok(json!(granted))
+        json!(Granted { guard, token, tokens, instant })
     }
 
-    /// The same for what may not have been granted: null then.
-    fn keep_any(shared: &Weak<Self>, held: Option<Held>) -> Result<Value> {
-        held.map_or(Ok(Value::Null), |held| Self::keep(shared, held))
-    }
-
-    fn complete(&self, operation: u64, result: Result<Value>) {
-        let mut uncollected = None;
-        let first = {
-            let mut state = self.state.lock();
-            let aborted =
-                state.running.remove(&operation).is_some_and(|running| running.is_aborted());
-            let mut done = Completion { operation, result };
-            if aborted {
-                uncollected = state.take_grant(&mut done);
-            }
-            state.done.push(done);
-            state.done.len() == 1
-        };
-        if let Some(held) = uncollected {
-            held.take_back();
-        }
-        if first {
-            (self.wake)();
-        }
+    /// An operation came to its end.
+    fn end(&self, operation: u64) {
+        self.state.lock().running.remove(&operation);
     }
 }
 
@@ -308,16 +303,12 @@ impl std::fmt::Debug for Facade {
 }
 
 impl Drop for Facade {
-    /// Whatever runs is given up, every guard is released, and what nobody has collected is taken back.
+    /// Whatever runs is given up, and every guard is released.
     fn drop(&mut self) {
         let mut state = self.shared.state.lock();
         state.running.values().for_each(AbortHandle::abort);
-        let mut done = std::mem::take(&mut state.done);
-        let uncollected: Vec<_> =
-            done.iter_mut().filter_map(|done| state.take_grant(done)).collect();
         let held = std::mem::take(&mut state.held);
         drop(state);
-        uncollected.into_iter().for_each(Held::take_back);
         drop(held);
     }
 }

@@ -14,7 +14,7 @@ impl Facade {
 
     pub(super) fn read_version(&self, name: &str, options: Named) -> Work {
         let version = self.version(name, options);
-        Box::pin(async move { Ok(json!(version.read::<Value>().await?)) })
+        Box::pin(async move { Ok(json!(version.read::<Value>().await?).into()) })
     }
 
     pub(super) fn compare_and_set(
@@ -26,17 +26,19 @@ impl Facade {
     ) -> Work {
         let version = self.version(name, options);
         let expected = expected.map(Version::new);
-        Box::pin(async move { Ok(told(version.compare_and_set(expected, &value).await?)) })
+        Box::pin(async move { Ok(told(version.compare_and_set(expected, &value).await?).into()) })
     }
 
     pub(super) fn delete_version(&self, name: &str, expected: u64) -> Work {
         let version = self.client.version(name);
-        Box::pin(async move { Ok(told(version.delete::<Value>(Version::new(expected)).await?)) })
+        Box::pin(
+            async move { Ok(told(version.delete::<Value>(Version::new(expected)).await?).into()) },
+        )
     }
 
     pub(super) fn back_off(&self, name: &str, options: Named, tries: u32) -> Work {
         let version = self.version(name, options);
-        Box::pin(async move { Ok(json!(version.back_off(tries).await?)) })
+        Box::pin(async move { Ok(json!(version.back_off(tries).await?).into()) })
     }
 }
 

@@ -23,11 +23,8 @@ pub(crate) fn check_ttl(name: &'static str, value: Duration) -> Result<Duration>
     Ok(value)
 }
 
-pub(super) fn ttl(name: &'static str, value: &Value) -> Result<Duration> {
-    check_ttl(name, duration(name, value)?)
-}
-
-pub(super) fn timeout(name: &'static str, value: &Value) -> Result<Duration> {
+/// A lease, or how long something may take: from 10 ms to 30 days.
+pub(super) fn bounded(name: &'static str, value: &Value) -> Result<Duration> {
     check_ttl(name, duration(name, value)?)
 }
 
@@ -96,10 +93,10 @@ pub(super) fn integer(name: &'static str, value: &Value) -> Result<u32> {
         Value::Number(number) => number.as_u64(),
         _ => None,
     };
-    check_passes(name, number.and_then(|number| u32::try_from(number).ok()).unwrap_or(u32::MAX))
+    check_count(name, number.and_then(|number| u32::try_from(number).ok()).unwrap_or(u32::MAX))
 }
 
-pub(super) fn check_passes(name: &'static str, number: u32) -> Result<u32> {
+pub(super) fn check_count(name: &'static str, number: u32) -> Result<u32> {
     let complaint = || format!("`{name}` must be a whole number from 0 to 10000");
     if number <= 10_000 { Ok(number) } else { Err(Error::invalid(name, complaint())) }
 }

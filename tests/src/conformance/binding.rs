@@ -5,7 +5,7 @@ use std::path::Path;
 
 const FOLDER: &str = "bindings-";
 
-/// The bindings of the workspace at `root` that no column of the grid plays.
+/// The bindings of the workspace at `root` whose language has no actor.
 pub fn without_actor(root: &Path, languages: &[&str]) -> Vec<String> {
     let entries = fs::read_dir(root).into_iter().flatten().flatten();
     let folders = entries.filter_map(|entry| entry.file_name().into_string().ok());

@@ -69,6 +69,12 @@ pub enum Need {
     /// Clients in several places see the same store. Every case with two actors needs it.
     #[serde(rename = "shared_store")]
     SharedStore,
+    /// What is under way can be given up from outside. Every case with an `abort` needs it.
+    #[serde(rename = "abort")]
+    Abort,
+    /// Words are sent as they are, also those that a typed interface has no place for.
+    #[serde(rename = "untyped")]
+    Untyped,
     /// The other library can make a lease longer.
     #[serde(rename = "extends")]
     Extends,
@@ -90,6 +96,9 @@ impl Case {
         if self.actors.len() > 1 {
             needs.insert(Need::SharedStore);
         }
+        if gives_up(&self.steps) {
+            needs.insert(Need::Abort);
+        }
         needs
     }
 
@@ -105,6 +114,14 @@ impl Case {
     pub fn is_incumbent(&self, actor: &str) -> bool {
         self.incumbents.iter().any(|name| name == actor)
     }
+}
+
+fn gives_up(steps: &[Step]) -> bool {
+    steps.iter().any(|step| match step {
+        Step::Abort(_) => true,
+        Step::Parallel(times) | Step::Repeat(times) => gives_up(&times.steps),
+        _ => false,
+    })
 }
 
 /// Reads all cases of a folder, in the order of the files and of the cases in them.

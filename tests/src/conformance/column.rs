@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use fencelock_peers::{Lack, Program};
+use fencelock_peers::{DOORS, Door, Lack, Program, Role};
 
 use super::case::{Case, Need};
 use super::ground::Backend;
@@ -24,7 +24,7 @@ pub struct Column {
     pub missing: Option<Lack>,
 }
 
-/// Every backend with every language. A language with a new actor is one more line here.
+/// Every backend with Rust; other languages come by [`doors`].
 pub fn columns(rust: &Path) -> Vec<Column> {
     let languages = [("rust", None), ("rust program", Some(Program::new(rust)))];
     let with = |backend| {
@@ -32,6 +32,25 @@ pub fn columns(rust: &Path) -> Vec<Column> {
     };
     let ways = Backend::WAYS.map(|backend| Column::of(backend, "rust", None));
     Backend::ALL.into_iter().flat_map(with).chain(ways).collect()
+}
+
+/// The doors whose language begins like this, over every store they can be played on.
+pub fn doors(rust: &Path, language: &str) -> Vec<Column> {
+    let wanted = DOORS.iter().filter(|door| door.language.starts_with(language));
+    wanted.flat_map(|door| behind(door, &fencelock_peers::target(rust))).collect()
+}
+
+/// A language's columns: its package over every store it can be played on.
+fn behind(door: &Door, target: &Path) -> impl Iterator<Item = Column> + use<> {
+    let language = door.language;
+    let (program, missing) = match door.install(Role::Actor, target) {
+        Ok(program) => (program, None),
+        Err(lack) => (Program::new(""), Some(lack)),
+    };
+    [Backend::Memory, Backend::Sqlite, Backend::Redis].into_iter().map(move |backend| Column {
+        missing: missing.clone(),
+        ..Column::of(backend, language, Some(program.clone()))
+    })
 }
 
 /// Redis with every other library beside the Rust actor.
@@ -85,9 +104,17 @@ impl Column {
         {
             return Some("fencelock does not speak the library's dialect");
         }
+        if self.language == "python" && case.needs().contains(&Need::Abort) {
+            return Some(
+                "Python cannot end a thread's wait from outside; tests/test_signals.py ends the main thread's",
+            );
+        }
         case.needs().into_iter().find_map(|need| match need {
             Need::Kill if !program && self.backend != Backend::Sim => {
                 Some("actors in one process cannot be killed or stopped one by one")
+            }
+            Need::Untyped if DOORS.iter().any(|door| door.language == self.language) => {
+                Some("the language's interface has no way to say it")
             }
             Need::SharedStore if program && self.backend == Backend::Memory => {
                 Some("two programs have no memory in common")

@@ -19,6 +19,6 @@ mod scope;
 pub mod step;
 mod world;
 
-pub use column::{Column, columns, neighbours};
+pub use column::{Column, columns, doors, neighbours};
 pub use grid::{Grid, first_failure};
 pub use incumbent::Incumbent;

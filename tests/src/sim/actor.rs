@@ -25,6 +25,8 @@ pub struct Place {
     pub checker: Arc<Checker>,
     /// Guards the resources.
     pub gate: Arc<Gate>,
+    /// The longest a try may take.
+    pub longest_try: Duration,
 }
 
 impl Place {
@@ -357,6 +359,11 @@ impl<'a> Asking<'a> {
                 let detail = format!("a wait of {wait:?} took {took:?} and ended with {code:?}");
                 checker.violated(Rule::WrongWait, detail);
             }
+        }
+        let most = place.longest_try * if act.also.is_some() { 2 } else { 1 };
+        if act.how == How::Try && !paused && took > most {
+            let detail = format!("a try took {took:?} and ended with {code:?}");
+            checker.violated(Rule::WrongWait, detail);
         }
         paused
     }

@@ -297,6 +297,13 @@ impl Plan {
         acts.map(Act::longest_lease).max().unwrap_or_default()
     }
 
+    /// The longest a client's try may take: it is one request, but on a quorum, which votes, writes back and gives back.
+    pub fn longest_try(&self, client: usize) -> Duration {
+        let request = self.clients[client].timeout.max(self.weather.round_trip());
+        let requests = if self.nodes.is_empty() { 1 } else { 4 };
+        request * requests + Duration::from_millis(1)
+    }
+
     /// How many locks there are.
     pub fn locks(&self) -> usize {
         let acts = self.tasks.iter().flat_map(|task| &task.acts);

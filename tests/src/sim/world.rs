@@ -156,6 +156,7 @@ impl World {
                 number,
                 checker: Arc::clone(&self.checker),
                 gate: Arc::clone(&gate),
+                longest_try: self.plan.longest_try(number),
             };
             let client = self.clients[number].clone().expect("nobody has left yet");
             let running = Running::begin(&self.running);

@@ -15,7 +15,7 @@ fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     paths.sort();
     let hidden = |path: &Path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.starts_with('.') || name == "target"
+        name.starts_with('.') || name == "target" || name == "node_modules"
     };
     let below = |path: PathBuf| {
         if hidden(&path) {

@@ -198,7 +198,8 @@ impl Record {
             }
             let silent = now >= head.refreshed + micros(UNREACHABLE_AFTER);
             let deaf = silent && !(scene.reachable)(&head.channel);
-            if head.owner != caller && deaf && !mutant!(UnreachableWaiterServed) {
+            let callers = head.owner == caller && !mutant!(CallerCountsAsDeaf);
+            if deaf && !callers && !mutant!(UnreachableWaiterServed) {
                 self.tickets.pop_front();
                 continue;
             }
@@ -207,7 +208,8 @@ impl Record {
             let Some(Ticket { owner, mode, block, channel, info, ttl, .. }) = ticket else {
                 return;
             };
-            let ttl = ttl.min(micros(GRANT_TTL));
+            let whole = mutant!(HandOverGrantsWholeLease);
+            let ttl = if whole { ttl } else { ttl.min(micros(GRANT_TTL)) };
             let token = self.grant(Grant { owner, mode, ttl, block, info }, now);
             let ttl = Duration::from_micros(ttl);
             scene.notices.push((channel, Notice::Granted { owner, token, ttl }));
@@ -261,7 +263,8 @@ impl Record {
     /// Lifts the counter, and keeps it until the clock has passed every token drawn by ten ttls.
     fn raise(&mut self, last: u64, ttl: u64, now: u64) {
         self.last = self.last.max(last);
-        let end = self.last.max(now) + ttl * u64::from(COUNTER_TTLS);
+        let whole = self.last.max(now) + ttl * u64::from(COUNTER_TTLS);
+        let end = if mutant!(CounterForgottenEarly) { now + ttl } else { whole };
         self.counter_until = self.counter_until.max(end);
     }
 

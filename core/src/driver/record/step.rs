@@ -14,8 +14,10 @@ impl Record {
         if self.tombstones.contains_key(&owner) && !mutant!(TombstoneIgnored) {
             return Outcome::Gone;
         }
-        if take.floor > Token::default() && !mutant!(FloorIgnored) {
-            let floor = take.floor.get().min(now + micros(FLOOR_AHEAD));
+        let deferred = mutant!(FloorOnlyWhenGranted) && !self.holders.is_empty();
+        if take.floor > Token::default() && !mutant!(FloorIgnored) && !deferred {
+            let most = if mutant!(FloorUnclamped) { u64::MAX } else { now + micros(FLOOR_AHEAD) };
+            let floor = take.floor.get().min(most);
             self.raise(floor, micros(take.ttl), now);
         }
         if !mutant!(TakePassesWaiters) {
@@ -67,7 +69,8 @@ impl Record {
     pub(super) fn refresh(&mut self, owner: OwnerId, ttl: u64, scene: &mut Scene<'_>) -> Outcome {
         let now = scene.now;
         self.settle_unless_mutant(owner, scene);
-        if let Some(granted) = self.renew(owner, ttl, now) {
+        let longer = if mutant!(RefreshDoesNotRenew) { 0 } else { ttl };
+        if let Some(granted) = self.renew(owner, longer, now) {
             return granted;
         }
         let Some(place) = self.tickets.iter().position(|ticket| ticket.owner == owner) else {
@@ -149,12 +152,13 @@ impl Record {
         // Tickets that have ended are not found: a store may have forgotten them with the record.
         self.drop_dead(scene.now);
         let before = self.tickets.len() + self.holders.len();
-        self.tickets.retain(|ticket| ticket.owner != owner);
+        self.tickets.retain(|ticket| ticket.owner != owner || mutant!(LeaveForgetsTicket));
         if !mutant!(LeaveForgetsHold) {
             self.holders.retain(|holder| holder.owner != owner);
         }
         let found = self.tickets.len() + self.holders.len() < before;
         if let Some(life) = tombstone.filter(|_| !found && !mutant!(NoTombstone)) {
+            let life = if mutant!(TombstoneTooShort) { Duration::from_millis(1) } else { life };
             self.tombstones.insert(owner, scene.now + micros(life));
         }
         self.settle_unless_mutant(owner, scene);

@@ -137,7 +137,7 @@ pub(super) fn unreachable(address: &Address, error: &RedisError) -> Error {
         let message = "the server refused this client's certificate, or wants one; name one it trusts by `cert` and `key`";
         return Error::new(Code::Auth, message)
             .with("server", address.to_string())
-            .with("reason", reason);
+            .with("reason", address.scrub(&reason));
     }
     Error::new(
         Code::Unavailable,
@@ -166,7 +166,8 @@ pub(super) fn is_demotion(error: &Error) -> bool {
 
 /// Says that a request may have been carried out or not.
 pub(super) fn unanswered(address: &Address, reason: &str) -> Error {
-    Error::new(Code::Unavailable, "the server did not answer; whether it acted is unknown")
+    let message = "the server did not answer, so whether it acted is unknown; what it did for a lock is taken back: look at the server and the way to it, or raise `timeout`";
+    Error::new(Code::Unavailable, message)
         .with("server", address.to_string())
         .with("reason", address.scrub(reason))
 }

@@ -1,6 +1,9 @@
 //! One connection to one server, in the clear, over TLS or a socket of the machine.
 
-use futures_util::future::{AbortHandle, abortable};
+use std::pin::pin;
+use std::time::Duration;
+
+use futures_util::future::{AbortHandle, Either, abortable, select};
 use redis::aio::{MultiplexedConnection, PubSub};
 use redis::io::tcp::TcpSettings;
 use redis::{
@@ -14,6 +17,9 @@ use super::address::{Address, Host};
 use super::fault;
 use crate::error::Error;
 use crate::port::RuntimeHandle;
+
+/// How long somebody listens for what a server that hangs up says of its own accord.
+const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Why there is no connection.
 pub(super) enum Trouble {
@@ -93,7 +99,31 @@ pub(super) async fn connect(
         return Ok((connection, Some(Leash::tie(runtime, task))));
     }
     let client = redis::Client::open(plain(host, settings))?;
-    Ok((client.get_multiplexed_async_connection_with_config(&config).await?, None))
+    match client.get_multiplexed_async_connection_with_config(&config).await {
+        Ok(connection) => Ok((connection, None)),
+        Err(error) if error.is_io_error() => Err(last_words(address, host, runtime)
+            .await
+            .map_or(Trouble::Redis(error), Trouble::Ours)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What a server says before it hangs up on everybody, having too many clients already or being protected from strangers. To
+/// somebody who was just about to speak that is lost, so this one only listens.
+async fn last_words(address: &Address, host: &Host, runtime: &RuntimeHandle) -> Option<Error> {
+    let Host::Tcp(name, port) = host else { return None };
+    let listening = async {
+        let stream = TcpStream::connect((&**name, *port)).await.ok()?;
+        stream.readable().await.ok()?;
+        let mut words = [0; 512];
+        let count = stream.try_read(&mut words).ok()?;
+        Some(String::from_utf8_lossy(words[..count].strip_prefix(b"-")?).trim().to_owned())
+    };
+    let end = runtime.sleep_until(runtime.now() + PATIENCE);
+    match select(pin!(listening), end).await {
+        Either::Left((words, _)) => Some(fault::refusal(address, &words?, None)),
+        Either::Right(_) => None,
+    }
 }
 
 /// Connects to listen, for servers that cannot push beside their answers.

@@ -1,0 +1,227 @@
+package io.github.fencelock.actor
+
+import com.google.gson.JsonObject
+import io.github.fencelock.Mode
+import io.github.fencelock.Released
+import io.github.fencelock.kotlin.All
+import io.github.fencelock.kotlin.Client
+import io.github.fencelock.kotlin.ClientOptions
+import io.github.fencelock.kotlin.Election
+import io.github.fencelock.kotlin.Fencelock
+import io.github.fencelock.kotlin.Guard
+import io.github.fencelock.kotlin.Hold
+import io.github.fencelock.kotlin.Job
+import io.github.fencelock.kotlin.Leadership
+import io.github.fencelock.kotlin.Lock
+import io.github.fencelock.kotlin.LockOptions
+import io.github.fencelock.kotlin.Run
+import io.github.fencelock.kotlin.Scope
+import io.github.fencelock.kotlin.Versioned
+import java.time.Instant
+import kotlin.coroutines.CoroutineContext
+import kotlin.system.exitProcess
+import kotlin.time.Duration
+import kotlin.time.Duration.Companion.milliseconds
+import kotlin.time.DurationUnit
+import kotlin.time.toJavaDuration
+import kotlinx.coroutines.CoroutineDispatcher
+import kotlinx.coroutines.CoroutineScope
+import kotlinx.coroutines.CoroutineStart
+import kotlinx.coroutines.Runnable
+import kotlinx.coroutines.SupervisorJob
+import kotlinx.coroutines.delay
+import kotlinx.coroutines.flow.first
+import kotlinx.coroutines.launch
+import kotlinx.coroutines.runBlocking
+
+/** The Kotlin package as an actor of the conformance engine; tests/README.md of the project has the protocol. */
+class KotlinActor private constructor(private val lines: Lines) : Lines.Actor {
+    private val scope = CoroutineScope(SupervisorJob() + Turns(lines))
+    private val jobs = HashMap<Long, kotlinx.coroutines.Job>()
+    private val holds = HashMap<Long, Hold>()
+    private val scopes = HashMap<String, Scope>()
+    private var numbers = 0L
+    private var connected: Client? = null
+
+    /** Coroutines run in the actor's own thread, after the requests that are there. */
+    private class Turns(private val lines: Lines) : CoroutineDispatcher() {
+        override fun dispatch(context: CoroutineContext, block: Runnable) = lines.later(block)
+    }
+
+    private val client get() = connected ?: throw Refusal("closed", "this actor is not connected; send `connect` first")
+
+    override fun request(request: JsonObject) {
+        val id = request["id"].asLong
+        when (request["op"].asString) {
+            "abort" -> {
+                jobs[request["target"].asLong]?.cancel()
+                lines.answer(id, null)
+            }
+            "busy" -> {
+                Thread.sleep(request["time"].asLong)
+                lines.answer(id, null)
+            }
+            "connect" -> {
+                runBlocking { connect(request) }
+                lines.answer(id, null)
+            }
+            "crash" -> Runtime.getRuntime().halt(9)
+            else -> {
+                // Undispatched, so that what is asked reaches the core in the order of the requests.
+                val job = scope.launch(start = CoroutineStart.UNDISPATCHED) { answer(id, request) }
+                if (job.isActive) {
+                    jobs[id] = job
+                    job.invokeOnCompletion { jobs.remove(id) }
+                }
+            }
+        }
+    }
+
+    private suspend fun answer(id: Long, request: JsonObject) {
+        try {
+            lines.answer(id, answer(request))
+        } catch (error: Throwable) {
+            lines.refuse(id, error)
+        }
+    }
+
+    private suspend fun connect(request: JsonObject) {
+        val made = Fencelock.connect(request["url"].asString, with(ClientOptions(), request))
+        val old = connected
+        scope.launch { old?.close() }
+        holds.clear()
+        scopes.clear()
+        connected = made
+    }
+
+    private suspend fun answer(request: JsonObject): Any? = when (request["op"].asString) {
+        "ping" -> mapOf("actor" to "kotlin", "pid" to ProcessHandle.current().pid())
+        "acquire" -> grant(lock(request).acquire())
+        "try" -> grant(lock(request).tryAcquire())
+        "acquire_all" -> grant(all(request).acquire())
+        "try_all" -> grant(all(request).tryAcquire())
+        "campaign" -> grant(election(request).campaign())
+        "try_campaign" -> grant(election(request).tryCampaign())
+        "start_job" -> grant(job(request).start())
+        "with" -> lock(request).withLock { guard ->
+            delay(request["work"].asDouble.milliseconds)
+            mapOf("token" to guard.token)
+        }
+        "inspect" -> Shown.state(lock(request).inspect())
+        "names" -> client.names(request["prefix"].asString)
+        "leader" -> Shown.leader(election(request).leader())
+        "observe" -> observe(request)
+        "inspect_job" -> Shown.job(job(request).inspect())
+        "read_version" -> Shown.snapshot(version(request).read())
+        "compare_and_set" -> {
+            val expected = request["expected"].takeUnless { it.isJsonNull }?.asLong
+            Shown.swapped(version(request).compareAndSet(expected, Lines.plain(request["value"])))
+        }
+        "delete_version" -> Shown.swapped(version(request).delete(request["expected"].asLong))
+        "update" -> Shown.snapshot(version(request).update { seen ->
+            (((seen as Long?) ?: 0L) + request["add"].asLong).takeIf { it >= 0 }
+        })
+        "load" -> Shown.load(client.load())
+        "close" -> client.close().let { null }
+        else -> onHold(request)
+    }
+
+    private suspend fun observe(request: JsonObject): Any? {
+        val seen = request["seen"].takeUnless { it.isJsonNull }?.asJsonObject?.get("token")?.asLong
+        return Shown.leader(election(request).observe().first { leader ->
+            leader?.token()?.takeIf { it.isPresent }?.asLong != seen
+        })
+    }
+
+    private suspend fun onHold(request: JsonObject): Any? {
+        val op = request["op"].asString
+        val number = request["guard"].asLong
+        client
+        val hold = if (op in GIVES_BACK) holds.remove(number) else holds[number]
+        return when (op) {
+            "is_held" -> hold?.isHeld == true
+            "remaining" -> hold?.remaining?.toDouble(DurationUnit.MILLISECONDS) ?: 0.0
+            else -> onHold(op, number, hold ?: throw Refusal("not_held", "this actor has no such guard"), request)
+        }
+    }
+
+    private suspend fun onHold(op: String, number: Long, hold: Hold, request: JsonObject): Any? = when (op) {
+        "release", "end_job" -> giveBack(hold, request).toString()
+        "drop" -> if (hold is Run) scope.launch { hold.fail() }.let { null } else hold.decline().let { null }
+        "extend" -> hold.extend(request["ttl"].asDouble.milliseconds).let { null }
+        "upgrade" -> {
+            (hold as Guard).upgrade()
+            mapOf("guard" to number, "token" to hold.token)
+        }
+        "downgrade" -> (hold as Guard).downgrade(Mode.valueOf(request["mode"].asString.uppercase())).let { null }
+        "token" -> hold.token
+        "lost" -> {
+            val mine = client
+            scope.launch(start = CoroutineStart.UNDISPATCHED) {
+                hold.lost()
+                // Those of an earlier client went with it.
+                if (client === mine) {
+                    lines.say(mapOf("event" to "lost", "guard" to number))
+                }
+            }
+            null
+        }
+        else -> throw IllegalArgumentException("this actor does not know $op")
+    }
+
+    private suspend fun giveBack(hold: Hold, request: JsonObject): Released = when (hold) {
+        is Guard -> hold.release()
+        is Leadership -> hold.resign()
+        is Run -> if (request["succeeded"].asBoolean) hold.succeed() else hold.fail()
+    }
+
+    private fun grant(hold: Hold?): Any? {
+        val number = ++numbers
+        holds[number] = hold ?: return null
+        return Shown.`object`("guard", number, "token", hold.token, "instant", (hold as? Run)?.instant?.toEpochMilli())
+    }
+
+    private fun <T : LockOptions<T>> with(of: T, request: JsonObject): T =
+        Lines.options(request).entries.fold(of) { with, (name, value) -> with.option(name, value) }
+
+    private fun lock(request: JsonObject): Lock {
+        val name = request["lock"].asString
+        val lock = when (request["mode"]?.asString ?: "exclusive") {
+            "read" -> client.read(name)
+            "write" -> client.write(name)
+            "upgradeable" -> client.upgradeable(name)
+            "permit" -> client.permits(name, request["permits"].asInt)
+            else -> request["scope"]?.let { scopes.getOrPut(it.asString, client::scope).lock(name) } ?: client.lock(name)
+        }
+        return with(lock, request)
+    }
+
+    private fun all(request: JsonObject): All =
+        with(client.all(*request.getAsJsonArray("locks").map { it.asString }.toTypedArray()), request)
+
+    private fun election(request: JsonObject): Election = with(client.elect(request["lock"].asString), request)
+
+    private fun version(request: JsonObject): Versioned = with(client.version(request["lock"].asString), request)
+
+    private fun job(request: JsonObject): Job {
+        val job = with(client.job(request["lock"].asString, request["period"].asDouble.milliseconds), request)
+        val at: Duration = request["at"]?.takeUnless { it.isJsonNull }?.asDouble?.milliseconds ?: return job
+        return job.at(Instant.EPOCH + at.toJavaDuration())
+    }
+
+    override fun leave() {
+        runBlocking { connected?.close() }
+    }
+
+    companion object {
+        private val GIVES_BACK = setOf("release", "drop", "end_job")
+
+        /** Serves standard input. */
+        @JvmStatic
+        fun main(arguments: Array<String>) {
+            val lines = Lines()
+            lines.serve(KotlinActor(lines))
+            exitProcess(0)
+        }
+    }
+}

@@ -1,0 +1,106 @@
+package io.github.fencelock.kotlin
+
+import kotlin.time.Duration
+
+/**
+ * Options of a lock, and of a client as defaults of its locks. Written from the core's table of options;
+ * `OptionTableTest` keeps it so.
+ *
+ * @param T what has these options.
+ */
+public interface LockOptions<T> {
+    /**
+     * Sets any option by its name in the table, from text, a number, a boolean, a duration or a map. An unknown one
+     * is refused, with the nearest known one, by whatever is done then.
+     */
+    public fun option(name: String, value: Any?): T
+
+    /**
+     * Length of the lease. If the holder dies, the lock is free again after at most this time. By default `30s`.
+     */
+    public fun ttl(ttl: Duration): T = option("ttl", ttl)
+
+    /**
+     * Whether the lease is renewed, at a third of its length, for as long as the guard lives. `false`: a fixed
+     * lease. By default `true`.
+     */
+    public fun renew(renew: Boolean): T = option("renew", renew)
+
+    /**
+     * How long `acquire` waits for the lock before it fails with `timeout`. `0s` asks once and does not queue. By
+     * default `forever`, which is `null` here.
+     */
+    public fun wait(wait: Duration?): T = option("wait", wait)
+
+    /**
+     * The longest a lock may be held, however often it is renewed. By default `none`, which is `null` here.
+     */
+    public fun maxHold(maxHold: Duration?): T = option("max_hold", maxHold)
+
+    /**
+     * Whether the lock goes to waiters in their order of arrival. `false`: whoever comes first wins, which gives
+     * more throughput; nobody is passed over more than twice or for longer than a second. By default `true`.
+     */
+    public fun fair(fair: Boolean): T = option("fair", fair)
+
+    /**
+     * How the lock is laid out on the store. `auto` is the store's own; `plain:<prefix>` on Redis is the string key
+     * that redis-py, node-redlock, redsync and their like use. By default `auto`.
+     */
+    public fun dialect(dialect: String): T = option("dialect", dialect)
+
+    /**
+     * A word for people who inspect the lock. By default empty.
+     */
+    public fun label(label: String): T = option("label", label)
+
+    /**
+     * More words for people who inspect the lock, by name. By default empty.
+     */
+    public fun metadata(metadata: Map<String, String>): T = option("metadata", metadata)
+
+    /**
+     * How often a lock may pass from waiter to waiter inside this client (for at most 10 ms) before others are
+     * served. `0`: never. By default `16`.
+     */
+    public fun local(local: Int): T = option("local", local)
+
+    /**
+     * How often the update of a version tries again when somebody else was faster, before it fails with `conflict`.
+     * By default `16`.
+     */
+    public fun retries(retries: Int): T = option("retries", retries)
+
+    /**
+     * The longest pause before the first of these tries; it doubles with each up to 64 times, and is drawn at
+     * random below. By default `5ms`.
+     */
+    public fun backoff(backoff: Duration): T = option("backoff", backoff)
+
+    /**
+     * How long the store keeps a version's value after its last change. By default `forever`, which is `null` here.
+     */
+    public fun keep(keep: Duration?): T = option("keep", keep)
+
+    /**
+     * The shortest time from the start of a job's run to the next one's, however soon it ends. By default `none`,
+     * which is `null` here.
+     */
+    public fun atLeastFor(atLeastFor: Duration?): T = option("at_least_for", atLeastFor)
+
+    /**
+     * The longest a job's run may take; then it is lost. By default `none`, which is `null` here.
+     */
+    public fun atMostFor(atMostFor: Duration?): T = option("at_most_for", atMostFor)
+
+    /**
+     * Whether a job's run that died without an end may be run again, for the same scheduled instant. By default
+     * `false`.
+     */
+    public fun retryDead(retryDead: Boolean): T = option("retry_dead", retryDead)
+
+    /**
+     * How often an observer of an election looks who leads. By default `1s`.
+     */
+    public fun observe(observe: Duration): T = option("observe", observe)
+}

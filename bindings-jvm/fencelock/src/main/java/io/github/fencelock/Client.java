@@ -1,0 +1,167 @@
+package io.github.fencelock;
+
+import java.lang.ref.Reference;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.LongFunction;
+
+/**
+ * A connection to one store, made by {@link Fencelock#connect}: it hands out locks and keeps them alive. Any number of
+ * threads may share it.
+ */
+public final class Client implements AutoCloseable {
+    final long number;
+    private final Leftover leftover;
+    private final ThreadLocal<ThreadLock.Holdings> holdings =
+        ThreadLocal.withInitial(() -> new ThreadLock.Holdings(this));
+
+    Client(long number, ClientOptions options) {
+        this.number = number;
+        this.leftover = Leftover.of(this, () -> drop(number), "a client was collected before it was closed; close it");
+        options.listener().ifPresent(listener -> Events.listen(number, listener));
+    }
+
+    private static void drop(long number) {
+        Events.forget(number);
+        Natives.drop(number);
+    }
+
+    /** Nobody has wanted it. */
+    void decline() {
+        leftover.settle();
+        drop(number);
+    }
+
+    /** What each thread holds by {@link Lock#asLock}. */
+    ThreadLocal<ThreadLock.Holdings> holdings() {
+        return holdings;
+    }
+
+    /**
+     * A lock by name: 1 to 512 bytes of UTF-8 without control characters. The same name is the same lock in every language.
+     */
+    public Lock lock(String name) {
+        return Lock.of(this, name, Map.of());
+    }
+
+    /**
+     * The reading side of a read-write lock: any number of readers, and no writer beside them. A writer that waits is not
+     * passed by new readers.
+     */
+    public Lock read(String name) {
+        return in(Mode.READ, name);
+    }
+
+    /** The writing side of a read-write lock: nobody beside it. */
+    public Lock write(String name) {
+        return in(Mode.WRITE, name);
+    }
+
+    /** A reader that may become the writer ({@link Guard#upgrade}): one at a time, beside plain readers. */
+    public Lock upgradeable(String name) {
+        return in(Mode.UPGRADEABLE, name);
+    }
+
+    private Lock in(Mode mode, String name) {
+        return Lock.of(this, name, Map.of("mode", mode.toString()));
+    }
+
+    /**
+     * A semaphore: at most {@code limit} holders at once. Every acquire takes one permit; the permit of a holder that died
+     * comes back when its lease has ended. Clients may ask with different limits, each is served by its own.
+     */
+    public Lock permits(String name, int limit) {
+        return Lock.of(this, name, Map.of("mode", Mode.PERMIT.toString(), "permits", limit));
+    }
+
+    /** Several mutexes as one: all or nothing, in a global order. */
+    public All all(String... names) {
+        return new All(this, List.of(names), Map.of());
+    }
+
+    /** A new scope: whoever holds a lock in it may enter again. */
+    public Scope scope() {
+        return new Scope(this);
+    }
+
+    /** A mutex that may be entered again through what is returned here: a lock in a {@link #scope} of its own. */
+    public Lock reentrant(String name) {
+        return scope().lock(name);
+    }
+
+    /** An election: one leader at a time, the next one in order. */
+    public Election elect(String name) {
+        return new Election(this, name, Map.of());
+    }
+
+    /** A scheduled job: at most one run in each {@code period} (10 ms or longer), whoever asks for it. */
+    public Job job(String name, Duration period) {
+        return new Job(this, name, period, null, Map.of());
+    }
+
+    /** A value by name that is replaced only if nobody was faster. */
+    public Versioned version(String name) {
+        return new Versioned(this, name, Map.of());
+    }
+
+    /** The names of the locks the store knows, in order, as {@link #lock} takes them. An empty prefix: all. */
+    public List<String> names(String prefix) {
+        return listing(prefix).get();
+    }
+
+    /** As {@link #names}, as a future. */
+    public CompletableFuture<List<String>> namesAsync(String prefix) {
+        return listing(prefix).async();
+    }
+
+    private Request<List<String>> listing(String prefix) {
+        return Request.of(this, Map.of("op", "names", "prefix", prefix), Shape::texts);
+    }
+
+    /** What this store is able to do, and what this configuration survives, in words. */
+    public Guarantees guarantees() {
+        return Guarantees.of(look(Natives::guarantees));
+    }
+
+    /** What this client carries at the moment: all zeros at rest. */
+    public Load load() {
+        return Load.of(look(Natives::load));
+    }
+
+    private Map<String, Object> look(LongFunction<byte[]> at) {
+        byte[] seen = at.apply(number);
+        Reference.reachabilityFence(this);
+        return Shape.map(Parcel.read(seen));
+    }
+
+    /**
+     * Refuses new acquires, gives up those under way, frees what is held (guards that still live are lost from now on), waits
+     * at most two seconds until the store has confirmed all that, and disconnects. To close it again does nothing.
+     */
+    @Override
+    public void close() {
+        leftover.excuse();
+        closing().get();
+    }
+
+    /** As {@link #close}, without waiting. */
+    public CompletableFuture<Void> closeAsync() {
+        leftover.excuse();
+        return closing().async();
+    }
+
+    private Request<Void> closing() {
+        return Request.of(this, Map.of("op", "close"), closed -> {
+            Events.forget(number);
+            return null;
+        });
+    }
+
+    /** Its store. */
+    @Override
+    public String toString() {
+        return "Client(" + guarantees().store() + ")";
+    }
+}

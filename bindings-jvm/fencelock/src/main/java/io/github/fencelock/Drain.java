@@ -1,0 +1,86 @@
+package io.github.fencelock;
+
+import java.lang.System.Logger.Level;
+import java.lang.ref.Reference;
+import java.nio.ByteBuffer;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * Where operations complete: one daemon thread waits in the core for news and hands each to whoever asked. No code of a
+ * user runs on it.
+ */
+final class Drain {
+    private static final System.Logger LOGGER = System.getLogger("io.github.fencelock");
+
+    /** By the operation's number: who waits for it, or its answer, if that was there first. */
+    private static final Map<Long, Object> EXPECTED = new ConcurrentHashMap<>();
+
+    static {
+        Thread thread = new Thread(Drain::run, "fencelock-drain");
+        thread.setDaemon(true);
+        thread.start();
+        // Guards that are still held when the process ends are released, as far as a second reaches.
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> Natives.exit(1_000), "fencelock-exit"));
+    }
+
+    private Drain() {}
+
+    /** Somebody who wants an answer. Called on the drain's thread or by whoever submits, it must return at once. */
+    interface Pending {
+        void deliver(Answer answer);
+    }
+
+    /** Sets an operation off; whoever waits for it keeps the client from being collected. */
+    static long submit(Client client, Map<String, Object> operation, Pending pending) {
+        byte[] packed = Parcel.write(operation);
+        long number = Natives.submit(client.number, packed);
+        expect(number, pending);
+        Reference.reachabilityFence(client);
+        return number;
+    }
+
+    static void expect(long number, Pending pending) {
+        Object answer = EXPECTED.putIfAbsent(number, pending);
+        if (answer != null) {
+            EXPECTED.remove(number);
+            pending.deliver((Answer) answer);
+        }
+    }
+
+    private static void run() {
+        while (true) {
+            try {
+                news(ByteBuffer.wrap(Natives.drain()));
+            } catch (Throwable defect) {
+                LOGGER.log(Level.ERROR, "answers of fencelock's core were lost", defect);
+                fail(Answer.defect(defect));
+            }
+        }
+    }
+
+    private static void news(ByteBuffer news) {
+        while (news.hasRemaining()) {
+            long number = news.getLong();
+            Answer answer = Answer.read(news);
+            if (number == 0) {
+                Events.tell(Shape.map(answer.content()));
+                continue;
+            }
+            Object pending = EXPECTED.putIfAbsent(number, answer);
+            if (pending != null) {
+                EXPECTED.remove(number);
+                ((Pending) pending).deliver(answer);
+            }
+        }
+    }
+
+    /** Nobody is to wait for an answer that cannot come any more. */
+    private static void fail(Answer defect) {
+        EXPECTED.forEach((number, pending) -> {
+            if (pending instanceof Pending waits && EXPECTED.remove(number, pending)) {
+                waits.deliver(defect);
+            }
+        });
+    }
+}

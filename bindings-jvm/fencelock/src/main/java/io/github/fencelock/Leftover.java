@@ -1,0 +1,57 @@
+package io.github.fencelock;
+
+import java.lang.System.Logger.Level;
+import java.lang.ref.Cleaner;
+
+/** What there is to do when a handle was collected that nobody had given back. */
+final class Leftover implements Runnable {
+    private static final System.Logger LOGGER = System.getLogger("io.github.fencelock");
+    private static final Cleaner CLEANER = Cleaner.create(work -> {
+        Thread thread = new Thread(work, "fencelock-cleaner");
+        thread.setDaemon(true);
+        return thread;
+    });
+
+    private final Runnable undo;
+    private volatile String complaint;
+    private volatile boolean settled;
+    private Cleaner.Cleanable cleanable;
+
+    private Leftover(Runnable undo, String complaint) {
+        this.undo = undo;
+        this.complaint = complaint;
+    }
+
+    /** {@code undo} must not refer to the handle; without a complaint it is done silently. */
+    static Leftover of(Object handle, Runnable undo, String complaint) {
+        Leftover leftover = new Leftover(undo, complaint);
+        leftover.cleanable = CLEANER.register(handle, leftover);
+        return leftover;
+    }
+
+    /** The handle was given back: nothing is left. */
+    void settle() {
+        settled = true;
+        cleanable.clean();
+    }
+
+    boolean isSettled() {
+        return settled;
+    }
+
+    /** What is left is nobody's fault. */
+    void excuse() {
+        complaint = null;
+    }
+
+    @Override
+    public void run() {
+        if (settled) {
+            return;
+        }
+        if (complaint != null) {
+            LOGGER.log(Level.WARNING, complaint);
+        }
+        undo.run();
+    }
+}

@@ -1,0 +1,143 @@
+package io.github.fencelock;
+
+import java.time.Duration;
+import java.util.Map;
+
+/**
+ * Options of a lock, and of a client as defaults of its locks. Written from the core's table of options; {@code
+ * OptionTableTest} keeps it so.
+ *
+ * @param <T> what has these options
+ */
+public interface LockOptions<T> {
+    /**
+     * Sets any option by its name in the table, from text, a number, a boolean, a duration or a map. An unknown one
+     * is refused, with the nearest known one, by whatever is done then.
+     */
+    T option(String name, Object value);
+
+    /**
+     * Length of the lease. If the holder dies, the lock is free again after at most this time. By default {@code
+     * 30s}.
+     */
+    default T ttl(Duration ttl) {
+        return option("ttl", ttl);
+    }
+
+    /**
+     * Whether the lease is renewed, at a third of its length, for as long as the guard lives. {@code false}: a
+     * fixed lease. By default {@code true}.
+     */
+    default T renew(boolean renew) {
+        return option("renew", renew);
+    }
+
+    /**
+     * How long {@code acquire} waits for the lock before it fails with {@code timeout}. {@code 0s} asks once and
+     * does not queue. By default {@code forever}, which is {@code null} here.
+     */
+    default T wait(Duration wait) {
+        return option("wait", wait);
+    }
+
+    /**
+     * The longest a lock may be held, however often it is renewed. By default {@code none}, which is {@code null}
+     * here.
+     */
+    default T maxHold(Duration maxHold) {
+        return option("max_hold", maxHold);
+    }
+
+    /**
+     * Whether the lock goes to waiters in their order of arrival. {@code false}: whoever comes first wins, which
+     * gives more throughput; nobody is passed over more than twice or for longer than a second. By default {@code
+     * true}.
+     */
+    default T fair(boolean fair) {
+        return option("fair", fair);
+    }
+
+    /**
+     * How the lock is laid out on the store. {@code auto} is the store's own; {@code plain:<prefix>} on Redis is
+     * the string key that redis-py, node-redlock, redsync and their like use. By default {@code auto}.
+     */
+    default T dialect(String dialect) {
+        return option("dialect", dialect);
+    }
+
+    /**
+     * A word for people who inspect the lock. By default empty.
+     */
+    default T label(String label) {
+        return option("label", label);
+    }
+
+    /**
+     * More words for people who inspect the lock, by name. By default empty.
+     */
+    default T metadata(Map<String, String> metadata) {
+        return option("metadata", metadata);
+    }
+
+    /**
+     * How often a lock may pass from waiter to waiter inside this client (for at most 10 ms) before others are
+     * served. {@code 0}: never. By default {@code 16}.
+     */
+    default T local(int local) {
+        return option("local", local);
+    }
+
+    /**
+     * How often the update of a version tries again when somebody else was faster, before it fails with {@code
+     * conflict}. By default {@code 16}.
+     */
+    default T retries(int retries) {
+        return option("retries", retries);
+    }
+
+    /**
+     * The longest pause before the first of these tries; it doubles with each up to 64 times, and is drawn at
+     * random below. By default {@code 5ms}.
+     */
+    default T backoff(Duration backoff) {
+        return option("backoff", backoff);
+    }
+
+    /**
+     * How long the store keeps a version's value after its last change. By default {@code forever}, which is {@code
+     * null} here.
+     */
+    default T keep(Duration keep) {
+        return option("keep", keep);
+    }
+
+    /**
+     * The shortest time from the start of a job's run to the next one's, however soon it ends. By default {@code
+     * none}, which is {@code null} here.
+     */
+    default T atLeastFor(Duration atLeastFor) {
+        return option("at_least_for", atLeastFor);
+    }
+
+    /**
+     * The longest a job's run may take; then it is lost. By default {@code none}, which is {@code null} here.
+     */
+    default T atMostFor(Duration atMostFor) {
+        return option("at_most_for", atMostFor);
+    }
+
+    /**
+     * Whether a job's run that died without an end may be run again, for the same scheduled instant. By default
+     * {@code false}.
+     */
+    default T retryDead(boolean retryDead) {
+        return option("retry_dead", retryDead);
+    }
+
+    /**
+     * How often an observer of an election looks who leads. By default {@code 1s}.
+     */
+    default T observe(Duration observe) {
+        return option("observe", observe);
+    }
+}

@@ -1,0 +1,79 @@
+package io.github.fencelock;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.Locale;
+import java.util.Map;
+
+/** The core as it travels inside the jar: a library for each platform. */
+final class NativeLibrary {
+    /** Names a library to load instead of the jar's, where files in the temporary folder must not be executed. */
+    static final String PROPERTY = "fencelock.library";
+
+    /** Why there is none; null if it was loaded. */
+    private static final UnsupportedException REFUSAL = refusal();
+
+    private NativeLibrary() {}
+
+    /** Has it loaded, once; throws whenever it cannot be. */
+    static void require() {
+        if (REFUSAL != null) {
+            throw new UnsupportedException(REFUSAL.getMessage(), false, REFUSAL.fields());
+        }
+    }
+
+    private static UnsupportedException refusal() {
+        try {
+            load();
+            return null;
+        } catch (UnsupportedException refused) {
+            return refused;
+        }
+    }
+
+    private static void load() {
+        String given = System.getProperty(PROPERTY);
+        try {
+            if (given != null) {
+                System.load(Path.of(given).toAbsolutePath().toString());
+            } else {
+                loadFromJar(platform(System.getProperty("os.name"), System.getProperty("os.arch")));
+            }
+        } catch (UnsatisfiedLinkError refused) {
+            throw unsupported("the system refuses to load fencelock's library: " + refused.getMessage());
+        } catch (IOException failed) {
+            throw unsupported("fencelock's library cannot be unpacked; point the property `" + PROPERTY
+                + "` at one: " + failed);
+        }
+    }
+
+    /** The folder of a platform inside the jar. */
+    static String platform(String system, String processor) {
+        String lower = system.toLowerCase(Locale.ROOT);
+        String name = lower.startsWith("mac") ? "macos" : lower.split(" ")[0];
+        return name + "-" + processor.toLowerCase(Locale.ROOT).replace("amd64", "x86_64").replace("arm64", "aarch64");
+    }
+
+    static void loadFromJar(String platform) throws IOException {
+        try (InputStream library = NativeLibrary.class.getResourceAsStream("natives/" + platform + "/fencelock")) {
+            if (library == null) {
+                throw unsupported("this jar has no library for " + platform + "; it has one for linux-x86_64");
+            }
+            Path unpacked = Files.createTempFile("fencelock-", ".library");
+            try {
+                Files.copy(library, unpacked, StandardCopyOption.REPLACE_EXISTING);
+                System.load(unpacked.toString());
+            } finally {
+                // What is loaded stays loaded without its name, and nothing is left behind.
+                Files.delete(unpacked);
+            }
+        }
+    }
+
+    private static UnsupportedException unsupported(String message) {
+        return new UnsupportedException(message, false, Map.of());
+    }
+}

@@ -1,0 +1,104 @@
+package io.github.fencelock;
+
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
+import java.util.function.Function;
+
+/**
+ * Something asked of the core: how, how its answer is understood, and what becomes of an answer that nobody wants any more.
+ * Every wait is for a future on this side, so that threads of any kind only park.
+ */
+record Request<T>(Submission submission, Function<Object, T> understood, Consumer<T> declined) {
+
+    /** Asks, and has whoever waits be told; answers the operation's number. */
+    interface Submission {
+        long by(Drain.Pending pending);
+    }
+
+    static <T> Request<T> of(
+        Client client, Map<String, Object> operation, Function<Object, T> understood, Consumer<T> declined) {
+        return new Request<>(pending -> Drain.submit(client, operation, pending), understood, declined);
+    }
+
+    /** With an answer that is no loss if nobody hears it. */
+    static <T> Request<T> of(Client client, Map<String, Object> operation, Function<Object, T> understood) {
+        return of(client, operation, understood, value -> {});
+    }
+
+    /** Whoever waits, for the answer itself: so exceptions have the stack of who asked. */
+    private final class Waiter extends CompletableFuture<Answer> implements Drain.Pending {
+        @Override
+        public void deliver(Answer answer) {
+            if (!complete(answer)) {
+                decline(answer);
+            }
+        }
+    }
+
+    /** Waits for the answer. Interrupted, it gives the operation up and takes back whatever that has won. */
+    T await() throws InterruptedException {
+        if (Thread.interrupted()) {
+            throw new InterruptedException();
+        }
+        Waiter waiter = new Waiter();
+        long number = submission.by(waiter);
+        try {
+            return understood.apply(waiter.get().value());
+        } catch (InterruptedException interrupted) {
+            Natives.abort(number);
+            if (!waiter.cancel(false)) {
+                decline(waiter.join());
+            }
+            throw interrupted;
+        } catch (ExecutionException impossible) {
+            throw new InternalException(impossible.toString());
+        }
+    }
+
+    /** Waits for the answer whatever it takes; an interrupt is kept for later. */
+    T get() {
+        Waiter waiter = new Waiter();
+        submission.by(waiter);
+        return understood.apply(waiter.join().value());
+    }
+
+    /** The answer as a future. If others complete that first, the operation is given up and leaves nothing. */
+    CompletableFuture<T> async() {
+        CompletableFuture<T> future = new CompletableFuture<>();
+        AtomicBoolean answered = new AtomicBoolean();
+        long number = submission.by(answer -> Callbacks.execute(() -> settle(future, answered, answer)));
+        future.whenComplete((value, error) -> {
+            if (!answered.get()) {
+                Natives.abort(number);
+            }
+        });
+        return future;
+    }
+
+    private void settle(CompletableFuture<T> future, AtomicBoolean answered, Answer answer) {
+        if (future.isDone()) {
+            decline(answer);
+            return;
+        }
+        answered.set(true);
+        T value;
+        try {
+            value = understood.apply(answer.value());
+        } catch (RuntimeException error) {
+            future.completeExceptionally(error);
+            return;
+        }
+        if (!future.complete(value)) {
+            declined.accept(value);
+        }
+    }
+
+    private void decline(Answer answer) {
+        if (answer.well()) {
+            declined.accept(understood.apply(answer.content()));
+        }
+    }
+}

@@ -1,0 +1,92 @@
+package io.github.fencelock;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.IOException;
+import java.io.StringWriter;
+import java.net.URI;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import javax.tools.DiagnosticCollector;
+import javax.tools.JavaCompiler;
+import javax.tools.JavaFileObject;
+import javax.tools.SimpleJavaFileObject;
+import javax.tools.ToolProvider;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Everything public is documented, and the examples there run. */
+final class DocumentationTest {
+    private static final Path SOURCES = Path.of("src/main/java/io/github/fencelock");
+    private static final Pattern EXAMPLE = Pattern.compile("<pre>\\{@code\n(.*?)\\}</pre>", Pattern.DOTALL);
+    private static final int LEAST = 9;
+
+    private static JavaCompiler compiler() {
+        JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
+        assumeTrue(compiler != null, "this is no JDK");
+        return compiler;
+    }
+
+    private static List<Path> sources() throws IOException {
+        try (Stream<Path> files = Files.list(SOURCES)) {
+            return files.sorted().toList();
+        }
+    }
+
+    @Test
+    void everythingPublicIsDocumented(@TempDir Path folder) throws IOException {
+        JavaCompiler compiler = compiler();
+        DiagnosticCollector<JavaFileObject> told = new DiagnosticCollector<>();
+        var files = compiler.getStandardFileManager(told, null, null).getJavaFileObjectsFromPaths(sources());
+        List<String> words = List.of("-Xdoclint:all/public", "-Xmaxwarns", "10000", "-d", folder.toString());
+        assertTrue(compiler.getTask(new StringWriter(), null, told, words, null, files).call());
+        List<String> undocumented = told.getDiagnostics().stream()
+            .filter(one -> one.getMessage(null).contains("no comment"))
+            .map(one -> Path.of(one.getSource().getName()).getFileName() + ":" + one.getLineNumber()).toList();
+        assertEquals(List.of(), undocumented);
+    }
+
+    @Test
+    void theExamplesRun(@TempDir Path folder) throws Exception {
+        JavaCompiler compiler = compiler();
+        List<String> examples = new ArrayList<>();
+        for (Path file : sources()) {
+            Matcher found = EXAMPLE.matcher(Files.readString(file));
+            while (found.find()) {
+                examples.add(found.group(1).replaceAll("(?m)^ *\\* ?", ""));
+            }
+        }
+        assertTrue(examples.size() >= LEAST, "there are only " + examples.size());
+        StringBuilder program = new StringBuilder(
+            "import io.github.fencelock.*;\nimport java.time.*;\nimport java.util.*;\npublic class Examples {\n");
+        for (int number = 0; number < examples.size(); number++) {
+            program.append("public static void example").append(number).append("() throws Exception {\n")
+                .append(examples.get(number)).append("}\n");
+        }
+        JavaFileObject source = new SimpleJavaFileObject(URI.create("string:///Examples.java"), JavaFileObject.Kind.SOURCE) {
+            @Override
+            public CharSequence getCharContent(boolean lenient) {
+                return program + "}\n";
+            }
+        };
+        StringWriter said = new StringWriter();
+        List<String> words = List.of("-cp", System.getProperty("java.class.path"), "-d", folder.toString());
+        assertTrue(compiler.getTask(said, null, null, words, null, List.of(source)).call(), said::toString);
+        try (URLClassLoader loader = new URLClassLoader(new URL[] {folder.toUri().toURL()})) {
+            loader.setDefaultAssertionStatus(true);
+            Class<?> made = loader.loadClass("Examples");
+            for (int number = 0; number < examples.size(); number++) {
+                made.getMethod("example" + number).invoke(null);
+            }
+        }
+    }
+}

@@ -1,0 +1,36 @@
+package io.github.fencelock;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+
+/** The options of both packages are those of the core's table. {@code -Dfencelock.write} writes them anew. */
+final class OptionTableTest {
+    private static final Path JAVA = Path.of("src/main/java/io/github/fencelock");
+    private static final Path KOTLIN = Path.of("../fencelock-kotlin/src/main/kotlin/io/github/fencelock/kotlin");
+
+    private static void compare(Path file, String rendered) throws IOException {
+        if (System.getProperty("fencelock.write") != null) {
+            Files.writeString(file, rendered);
+        }
+        assertEquals(rendered, Files.readString(file), file + " is not what the table says; -Dfencelock.write writes it");
+    }
+
+    private static void compare(String name, String scope, String intro) throws IOException {
+        compare(JAVA.resolve(name + ".java"), new OptionTable(false).render(name, scope, intro));
+        compare(KOTLIN.resolve(name + ".kt"), new OptionTable(true).render(name, scope, intro));
+    }
+
+    @Test
+    void optionsOfLocksAreThoseOfTheTable() throws IOException {
+        compare("LockOptions", "lock", "Options of a lock, and of a client as defaults of its locks.");
+    }
+
+    @Test
+    void optionsOfClientsAreThoseOfTheTable() throws IOException {
+        compare("StoreOptions", "client", "Options that only a client has: how it deals with its store.");
+    }
+}

@@ -1,0 +1,61 @@
+package io.github.fencelock;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
+
+/** The stores that tests are run on, each time a fresh one, but for the server, whose locks have fresh names. */
+public final class Stores {
+    private static final RedisServer REDIS = new RedisServer();
+    private static final AtomicInteger NUMBERS = new AtomicInteger();
+
+    private static final Path FOLDER = folder();
+
+    static {
+        Runtime.getRuntime().addShutdownHook(new Thread(Stores::close));
+    }
+
+    private Stores() {}
+
+    /** The server of all tests. */
+    public static RedisServer redis() {
+        return REDIS;
+    }
+
+    /** The URL of each. */
+    public static Stream<String> all() {
+        return Stream.of("memory:test-" + NUMBERS.incrementAndGet(), sqlite(), REDIS.url());
+    }
+
+    static String sqlite() {
+        return "sqlite:" + FOLDER.resolve("locks-" + NUMBERS.incrementAndGet() + ".db");
+    }
+
+    private static Path folder() {
+        try {
+            return Files.createTempDirectory("fencelock-test");
+        } catch (IOException error) {
+            throw new UncheckedIOException(error);
+        }
+    }
+
+    private static void close() {
+        REDIS.close();
+        try (Stream<Path> files = Files.list(FOLDER)) {
+            for (Path file : files.toList()) {
+                Files.delete(file);
+            }
+            Files.delete(FOLDER);
+        } catch (IOException error) {
+            throw new UncheckedIOException(error);
+        }
+    }
+
+    /** A name nobody else has. */
+    public static String name() {
+        return "lock-" + NUMBERS.incrementAndGet();
+    }
+}

@@ -1,0 +1,40 @@
+package io.github.fencelock;
+
+import static org.junit.jupiter.api.Assertions.fail;
+
+import java.time.Duration;
+import java.util.function.BooleanSupplier;
+
+/** Waits for what happens elsewhere, not longer than a machine with other things to do may take. */
+final class Wait {
+    static final Duration PATIENCE = Duration.ofSeconds(20);
+
+    private Wait() {}
+
+    static void until(String what, BooleanSupplier wanted) {
+        long end = System.nanoTime() + PATIENCE.toNanos();
+        while (!wanted.getAsBoolean()) {
+            if (System.nanoTime() > end) {
+                fail("not within " + PATIENCE + ": " + what);
+            }
+            Thread.onSpinWait();
+            Thread.yield();
+        }
+    }
+
+    /** Nothing runs, nothing is held, nobody waits. */
+    static void atRest(Client client, String... locks) {
+        until("the client is at rest: " + client.load(), () -> client.load().equals(new Load(0, 0, 0, 0, 0)));
+        for (String name : locks) {
+            until("`" + name + "` is free", () -> {
+                LockState state = client.lock(name).inspect();
+                return state.holders().isEmpty() && state.waiters().isEmpty();
+            });
+        }
+    }
+
+    /** A tenth of what is shown in full. */
+    static int tenth(int full) {
+        return System.getenv("FENCELOCK_FULL") == null ? full / 10 : full;
+    }
+}

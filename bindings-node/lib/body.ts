@@ -1,0 +1,74 @@
+import { onAbort } from './cancellation.js';
+import { LockLostError } from './error.js';
+import type { Guard, Released } from './guard.js';
+
+/** What runs under a lock. The signal aborts when the lock is lost, or when the one given to `using` does. */
+export type Body<G, T> = (guard: G, signal: AbortSignal) => T | PromiseLike<T>;
+
+/** How a body ended. */
+type Ended<T> = { value: T } | { error: unknown };
+
+/**
+ * Runs a body under a guard and gives that back, by `end`. When the lock is lost, the body's signal aborts; a body that does
+ * not end by that is not waited for.
+ */
+export async function run<G extends Guard, T>(
+  guard: G,
+  body: Body<G, T>,
+  outer: AbortSignal | null | undefined,
+  end: (guard: G, well: boolean) => Promise<Released>,
+): Promise<T> {
+  const lost = guard.signal;
+  const signal = outer ? AbortSignal.any([lost, outer]) : lost;
+  const ended = (async () => body(guard, signal))().then(
+    (value): Ended<T> => ({ value }),
+    (error: unknown): Ended<T> => ({ error }),
+  );
+  let unfollow: (() => void) | undefined;
+  // One turn of the event loop for the body to tell what it has to say to the loss.
+  const told = new Promise<undefined>((resolve) => {
+    const soon = (): void => void setImmediate(resolve, undefined);
+    if (lost.aborted) soon();
+    else unfollow = onAbort(lost, soon);
+  });
+  const first = await Promise.race([ended, told]);
+  unfollow?.();
+  const released = await giveBack(guard, first !== undefined && 'value' in first, end);
+  if (first === undefined) {
+    void ended.then((late) => warn(guard, late));
+    throw lost.reason;
+  }
+  if ('error' in first) throw follows(first.error, lost) ? lost.reason : first.error;
+  if (released instanceof Error) throw released;
+  if (released === 'already_lost') throw lost.reason;
+  return first.value;
+}
+
+/** An error of the release must not hide the body's. */
+async function giveBack<G extends Guard>(
+  guard: G,
+  well: boolean,
+  end: (guard: G, well: boolean) => Promise<Released>,
+): Promise<Released | Error> {
+  if (guard.released) return 'released';
+  try {
+    return await end(guard, well);
+  } catch (error) {
+    return error as Error;
+  }
+}
+
+/** Whether this is the error of a body that ended because the lock was lost. */
+function follows(error: unknown, lost: AbortSignal): boolean {
+  if (!lost.aborted || !(error instanceof Error)) return false;
+  return error instanceof LockLostError || error.name === 'AbortError' || error.cause === lost.reason;
+}
+
+/** The call has rejected with the loss; what the body fails with later is told all the same. */
+function warn(guard: Guard, late: Ended<unknown>): void {
+  if (!('error' in late) || follows(late.error, guard.signal)) return;
+  const { error } = late;
+  const detail = error instanceof Error ? error.stack : String(error);
+  const message = `what ran under the lock "${guard.name}" failed after the lock had been lost`;
+  process.emitWarning(message, { type: 'FencelockWarning', code: 'FENCELOCK_LATE', ...(detail && { detail }) });
+}

@@ -1,0 +1,185 @@
+import { basename } from 'node:path';
+import { Connection } from './connection.js';
+import { Election } from './election.js';
+import { here } from './environment.js';
+import { Events, type EventKind, type EventListener } from './event.js';
+import { Job } from './job.js';
+import { All, Lock, type Form } from './lock.js';
+import { camelCased, optionsForCore } from './names.js';
+import type { ClientOptions, LockOptions } from './options.js';
+import { Scope } from './scope.js';
+import { Version } from './version.js';
+
+/** What a client is told when it connects, beside its URL. Options of locks are the defaults of its locks. */
+export interface ConnectOptions extends ClientOptions {
+  /** What people who inspect see as the application; the file name of the script by default. */
+  app?: string;
+}
+
+/** What the store is able to do, and what this configuration survives. */
+export interface Guarantees {
+  /** The store's name: `redis`, `sqlite`, `memory`. */
+  readonly store: string;
+  /** How far the order of tokens reaches: as long as the data, or beyond, as far as the clock does not step back. */
+  readonly fence: string;
+  /** Dialects this store speaks beside its own layout. */
+  readonly dialects: readonly string[];
+  /** Whether holders that are not fencelock's may stand on the store. */
+  readonly foreignHolders: boolean;
+  /** Why the store cannot serve waiters of different clients in order, if it cannot. */
+  readonly unordered: string | null;
+  /** What becomes of the promises when something fails, in words. */
+  readonly guarantees: readonly { readonly when: string; readonly then: string }[];
+}
+
+/** What a client carries. All 0 at rest. */
+export interface Load {
+  /** Operations under way. */
+  readonly running: number;
+  /** Ends that were not told yet. */
+  readonly done: number;
+  /** Guards that were not released. */
+  readonly guards: number;
+  /** Attempts, tickets and holds. */
+  readonly entries: number;
+  /** The locks of those. */
+  readonly locks: number;
+}
+
+/**
+ * Connects to the store a URL names: `memory:` (this process), `sqlite:locks.db` (this machine), `redis://host:6379` and its
+ * kin. Options may stand in its query, too: `redis://host?ttl=10s&fair=false`.
+ *
+ * @throws {FencelockError} with code `invalid` for a URL or option that is not acceptable, `unavailable` if the store cannot
+ * be reached, `auth` if it refuses the credentials
+ *
+ * @example
+ * ```ts
+ * await using client = await connect('redis://127.0.0.1', { ttl: 10_000 });
+ * ```
+ */
+export async function connect(url: string, options: ConnectOptions = {}): Promise<Client> {
+  const environment = here();
+  const { app = basename(process.argv[1] ?? process.title), ...rest } = options;
+  const text = JSON.stringify(optionsForCore(rest));
+  const number = await environment.perform<number>(() => environment.door.connect(String(url), text, app), undefined);
+  return new Client(new Connection(number));
+}
+
+/** A connection to one store, and its locks. It never keeps the process alive; a promise of its own that is awaited does. */
+export class Client implements AsyncDisposable {
+  readonly #connection: Connection;
+  readonly #events: Events;
+
+  /** @internal */
+  constructor(connection: Connection) {
+    this.#connection = connection;
+    this.#events = new Events(connection);
+  }
+
+  /** A mutex by name: 1 to 512 bytes of UTF-8 without control characters. The same name is the same lock in every language. */
+  lock(name: string, options: LockOptions = {}): Lock {
+    return this.#lock(name, {}, options);
+  }
+
+  /** The reading side of a read-write lock: any number of readers, no writer beside them. A writer that waits is not passed. */
+  read(name: string, options: LockOptions = {}): Lock {
+    return this.#lock(name, { mode: 'read' }, options);
+  }
+
+  /** The writing side of a read-write lock: nobody beside it. */
+  write(name: string, options: LockOptions = {}): Lock {
+    return this.#lock(name, { mode: 'write' }, options);
+  }
+
+  /** A reader that may become the writer by {@link Guard.upgrade}: one at a time, beside plain readers. */
+  upgradeable(name: string, options: LockOptions = {}): Lock {
+    return this.#lock(name, { mode: 'upgradeable' }, options);
+  }
+
+  /** A semaphore: at most `limit` holders at once. The permit of a holder that died comes back when its lease has ended. */
+  permits(name: string, limit: number, options: LockOptions = {}): Lock {
+    return this.#lock(name, { mode: 'permit', permits: limit }, options);
+  }
+
+  /** Several mutexes as one: all or none, in an order that is the same for everybody. */
+  all(names: Iterable<string>, options: LockOptions = {}): All {
+    return new All(this.#connection, [...names], options);
+  }
+
+  /** A mutex that may be entered again through this very value: a lock in a {@link Client.scope} of its own. */
+  reentrant(name: string, options: LockOptions = {}): Lock {
+    return this.scope().lock(name, options);
+  }
+
+  /** A new scope: whoever holds a lock in it may enter again. */
+  scope(): Scope {
+    return new Scope(this.#connection);
+  }
+
+  /** An election: one leader at a time. */
+  elect(name: string, options: LockOptions = {}): Election {
+    return new Election(this.#connection, name, options);
+  }
+
+  /** A scheduled job: at most one run in each `period` (milliseconds, 10 or longer), whoever asks for it. */
+  job(name: string, period: number, options: LockOptions = {}): Job {
+    return new Job(this.#connection, name, period, options);
+  }
+
+  /** A value that is replaced only if nobody was faster. */
+  version<T = unknown>(name: string, options: LockOptions = {}): Version<T> {
+    return new Version<T>(this.#connection, name, options);
+  }
+
+  /** The names of the locks the store knows that begin like this, in order. */
+  async names(prefix = ''): Promise<string[]> {
+    return this.#connection.perform<string[]>({ op: 'names', prefix });
+  }
+
+  /** What the store is able to do, and what this configuration survives, in words. */
+  guarantees(): Guarantees {
+    return camelCased<Guarantees>(this.#connection.about().guarantees);
+  }
+
+  /** The options of this client, which are the defaults of its locks. Times in milliseconds, null for what has no end. */
+  get options(): Readonly<Required<ClientOptions>> {
+    const { metadata, ...options } = this.#connection.about().options;
+    return { ...camelCased<Required<ClientOptions>>(options), metadata: metadata as Record<string, string> };
+  }
+
+  /** What the client carries; all 0 at rest. */
+  load(): Load {
+    return this.#connection.about().load as Load;
+  }
+
+  /** Calls `listener` whenever this happens to a lock of this client. */
+  on(kind: EventKind, listener: EventListener): this {
+    this.#events.on(kind, listener);
+    return this;
+  }
+
+  /** Takes a listener away. */
+  off(kind: EventKind, listener: EventListener): this {
+    this.#events.off(kind, listener);
+    return this;
+  }
+
+  /**
+   * Refuses new acquires, gives up those under way, frees what is held (guards that still live are lost from now on), waits
+   * until the store has confirmed that, at most two seconds, and disconnects.
+   */
+  async close(): Promise<void> {
+    await this.#connection.perform({ op: 'close' });
+    this.#events.end();
+  }
+
+  /** The same as {@link Client.close}. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  #lock(name: string, form: Form, options: LockOptions): Lock {
+    return new Lock(this.#connection, name, form, options);
+  }
+}

@@ -1,0 +1,29 @@
+import { here } from './environment.js';
+
+const forgotten = new FinalizationRegistry<number>((number) => here().door.dropClient(number));
+
+/**
+ * A client of the core. Whatever stands on it (locks, guards, operations under way) keeps it; when all are gone, so is the
+ * client.
+ */
+export class Connection {
+  constructor(readonly number: number) {
+    forgotten.register(this, number);
+  }
+
+  /** Sets an operation of the facade off and waits for its end. */
+  perform<T>(operation: object, signal?: AbortSignal | null): Promise<T> {
+    return this.performText(JSON.stringify(operation), signal);
+  }
+
+  /** The same for an operation that is JSON already. */
+  performText<T>(operation: string, signal?: AbortSignal | null): Promise<T> {
+    const environment = here();
+    return environment.perform(() => environment.door.submit(this.number, operation), this, signal);
+  }
+
+  /** What is known of the client without asking the store. */
+  about(): { guarantees: unknown; options: Record<string, unknown>; load: unknown } {
+    return JSON.parse(here().door.about(this.number)) as ReturnType<Connection['about']>;
+  }
+}

@@ -1,0 +1,109 @@
+import type { Connection } from './connection.js';
+import { Guard, type Granted, type Released } from './guard.js';
+import type { AcquireOptions } from './lock.js';
+import { optionsForCore } from './names.js';
+import { infoOf, type Info } from './state.js';
+
+/** Who leads. */
+export interface Leader {
+  /** Its fencing token; null if it is not fencelock's. */
+  readonly token: number | null;
+  /** What it said of itself. */
+  readonly info: Info;
+}
+
+/** The office of a leader: the guard of an election. */
+export class Leadership extends Guard {
+  /** Gives the leadership up; the next candidate leads. The same as {@link Guard.release}. */
+  resign(): Promise<Released> {
+    return this.release();
+  }
+}
+
+/** What the core tells of a leader. */
+interface Told {
+  token: number | null;
+  info: string;
+}
+
+/** What the core told, by what was made of it: an observer that goes on from there compares with that. */
+const toldOf = new WeakMap<Leader, Told>();
+
+/**
+ * An election: one leader at a time, the next one in the order of candidacy.
+ *
+ * @example
+ * ```ts
+ * await using leadership = await client.elect('scheduler', { label: 'node-1' }).campaign();
+ * await schedule(leadership.token, leadership.signal);
+ * ```
+ */
+export class Election {
+  /** The election's name. It is held over the lock of this name. */
+  readonly name: string;
+  readonly #connection: Connection;
+  readonly #options: object;
+
+  /** @internal */
+  constructor(connection: Connection, name: string, options: object) {
+    this.#connection = connection;
+    this.name = name;
+    this.#options = optionsForCore(options);
+  }
+
+  /**
+   * Waits until this candidate leads, for ever or as long as the option `wait` says.
+   *
+   * @throws {LockTimeoutError} if the wait has ended before
+   * @throws the signal's reason if that aborts
+   */
+  async campaign(options?: AcquireOptions): Promise<Leadership> {
+    return this.#leadership(await this.#ask<Granted>('campaign', options));
+  }
+
+  /** Leads if nobody else does or stands for it; null otherwise. */
+  async tryCampaign(options?: AcquireOptions): Promise<Leadership | null> {
+    const granted = await this.#ask<Granted | null>('try_campaign', options);
+    return granted && this.#leadership(granted);
+  }
+
+  /** Who leads now; null if nobody does. */
+  async leader(): Promise<Leader | null> {
+    return leaderOf(await this.#connection.perform<Told | null>({ op: 'leader', name: this.name }));
+  }
+
+  /**
+   * Follows who leads: at once at first, then whenever that has changed, at most one `observe` later. A leader that came and
+   * went in between is not told. While the store cannot be reached, it goes on looking.
+   *
+   * With `after`, what {@link Election.leader} or an observer has told before, it goes on from there.
+   *
+   * @throws the signal's reason if that aborts
+   */
+  async *observe(options: { after?: Leader | null; signal?: AbortSignal | null } = {}): AsyncGenerator<Leader | null, never> {
+    const { after, signal } = options;
+    let seen: Told | null | undefined = after && (toldOf.get(after) ?? { token: after.token, info: JSON.stringify(after.info) });
+    for (;;) {
+      const more: object = seen === undefined ? {} : { seen };
+      const observe = { op: 'observe', name: this.name, options: this.#options, ...more };
+      seen = await this.#connection.perform<Told | null>(observe, signal);
+      yield leaderOf(seen);
+    }
+  }
+
+  #ask<T>(op: string, { signal, ...more }: AcquireOptions = {}): Promise<T> {
+    const options = { ...this.#options, ...optionsForCore(more) };
+    return this.#connection.perform<T>({ op, name: this.name, options }, signal);
+  }
+
+  #leadership(granted: Granted): Leadership {
+    return new Leadership(this.#connection, granted, this.name);
+  }
+}
+
+function leaderOf(told: Told | null): Leader | null {
+  if (!told) return null;
+  const leader = Object.freeze({ token: told.token, info: infoOf(told.info) });
+  toldOf.set(leader, told);
+  return leader;
+}

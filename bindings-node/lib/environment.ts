@@ -1,0 +1,137 @@
+import { onAbort } from './cancellation.js';
+import { errorOf, FencelockError, type Failure } from './error.js';
+import { Door, lostBeforeRelease as lostText } from './native.js';
+
+/** Called with how an operation ended: with a value, or with a failure. */
+type End = (value: unknown, failure: Failure | undefined) => void;
+
+/** An operation under way. */
+interface Awaited {
+  readonly end: End;
+  /** What must not be collected before. */
+  readonly keeps: object | undefined;
+  /** Whether somebody waits for it, so that the process has to stay. */
+  readonly counts: boolean;
+  unfollow: (() => void) | undefined;
+}
+
+const GONE: Failure = { code: 'closed', message: 'this environment is ending; nothing can be asked for any more', retryable: false };
+
+/**
+ * All doors of this thread, which leave when it exits: also after `process.exit()`, where no cleanup hook of an addon is run.
+ * Whoever loads the package several times, as test runners do, has several; one listener serves them all.
+ */
+function doors(): Set<Door> {
+  const key = Symbol.for('fencelock.doors');
+  const holder = process as typeof process & { [key]?: Set<Door> };
+  const known = holder[key];
+  if (known) return known;
+  const all = (holder[key] = new Set<Door>());
+  process.on('exit', () => all.forEach((door) => door.leave()));
+  return all;
+}
+
+/**
+ * What this thread shares: the way to the core, and the operations under way. There is one of it for the main thread and
+ * for each worker.
+ */
+class Environment {
+  readonly door = new Door(() => this.#drain());
+  readonly #awaited = new Map<number, Awaited>();
+  #counted = 0;
+
+  constructor() {
+    doors().add(this.door);
+  }
+
+  /**
+   * Sets an operation off and waits for it, and keeps the process alive until then. An abort of the signal rejects with its
+   * reason, as the platform does, and gives the operation up.
+   */
+  async perform<T>(begin: () => number, keeps: object | undefined, signal?: AbortSignal | null): Promise<T> {
+    signal?.throwIfAborted();
+    const ended = await new Promise<{ value: unknown; failure: Failure | undefined }>((resolve, reject) => {
+      const operation = this.#begin(begin, keeps, true, (value, failure) => resolve({ value, failure }));
+      const awaited = this.#awaited.get(operation);
+      if (signal && awaited) {
+        awaited.unfollow = onAbort(signal, () => {
+          this.forget(operation);
+          reject(signal.reason as Error);
+        });
+      }
+    });
+    // Made here, where the caller is still on the stack.
+    if (ended.failure) throw errorOf(ended.failure);
+    return ended.value as T;
+  }
+
+  /** Sets an operation off that nobody waits for, so that the process may end meanwhile. Answers its number. */
+  watch(begin: () => number, keeps: object | undefined, end: End): number {
+    return this.#begin(begin, keeps, false, end);
+  }
+
+  /** Gives an operation up; its end is not told. Whatever it won is given back. */
+  forget(operation: number): void {
+    if (this.#take(operation)) {
+      this.door.forget(operation);
+      this.#rest();
+    }
+  }
+
+  #begin(begin: () => number, keeps: object | undefined, counts: boolean, end: End): number {
+    let operation = 0;
+    let failure = GONE;
+    try {
+      operation = begin();
+    } catch (defect) {
+      failure = { code: 'internal', message: `a defect of fencelock, please report it: ${String(defect)}`, retryable: false };
+    }
+    if (operation === 0) {
+      end(undefined, failure);
+      return operation;
+    }
+    this.#awaited.set(operation, { end, keeps, counts, unfollow: undefined });
+    if (counts && ++this.#counted === 1) this.door.hold(true);
+    return operation;
+  }
+
+  #take(operation: number): Awaited | undefined {
+    const awaited = this.#awaited.get(operation);
+    if (!awaited) return undefined;
+    this.#awaited.delete(operation);
+    awaited.unfollow?.();
+    if (awaited.counts) this.#counted--;
+    return awaited;
+  }
+
+  /** Lets the process go when nobody waits any more. */
+  #rest(): void {
+    if (this.#counted === 0) this.door.hold(false);
+  }
+
+  #drain(): void {
+    const ends = JSON.parse(this.door.drain()) as [number, unknown, Failure?][];
+    // All are taken before the first is told: what is granted here cannot be given up any more by who hears of another.
+    const told = ends.map(([operation, value, failure]) => ({ awaited: this.#take(operation), value, failure }));
+    this.#rest();
+    for (const { awaited, value, failure } of told) awaited?.end(value, failure);
+  }
+}
+
+let environment: Environment | undefined;
+
+/** This thread's environment, made at its first use. */
+export function here(): Environment {
+  return (environment ??= new Environment());
+}
+
+/** The error of a guard that may not be relied on; nothing if it may. */
+export function complaint(client: number, guard: number): FencelockError | undefined {
+  const failure = here().door.check(client, guard);
+  return failure ? errorOf(JSON.parse(failure) as Failure) : undefined;
+}
+
+/** The error of a lock that was found lost when it was given back. */
+export function lostBeforeRelease(): FencelockError {
+  return errorOf(JSON.parse(lostText()) as Failure);
+}

@@ -1,0 +1,204 @@
+import type { Connection } from './connection.js';
+import { complaint, here, lostBeforeRelease } from './environment.js';
+import { mind, unmind } from './forgotten.js';
+import { Loss } from './loss.js';
+
+/**
+ * How a release ended. A release does not fail, so that it never hides the error of the work that was done under the lock.
+ *
+ * - `released`: the lock was held until now
+ * - `already_lost`: it had been lost before; what was done last was not protected
+ * - `unconfirmed`: the store did not answer; the release is repeated until it does or the lease has ended
+ */
+export type Released = 'released' | 'already_lost' | 'unconfirmed';
+
+/** What the core grants. */
+export interface Granted {
+  guard: number;
+  token: number;
+  tokens?: Record<string, number>;
+  instant?: number;
+}
+
+/** Whoever has the signal has the guard: it is not forgotten while its loss is listened for. */
+const guardOf = new WeakMap<AbortSignal, Guard>();
+
+/**
+ * The local proof that a lock is held. It knows its deadline, counted from before the request that won the lock was sent, on
+ * a clock that runs through suspend; it stops claiming to be held before the store may give the lock to another.
+ *
+ * @example
+ * ```ts
+ * await using guard = await client.lock('orders:42').acquire();
+ * await charge(order, guard.token);
+ * ```
+ */
+export class Guard implements AsyncDisposable {
+  readonly #connection: Connection;
+  readonly #number: number;
+  readonly #name: string;
+  #token: number;
+  #loss: Loss | undefined;
+  #released = false;
+  /** Whether somebody has been told that it is lost, or listens for that. */
+  #told = false;
+
+  /** @internal */
+  constructor(connection: Connection, granted: Granted, name: string) {
+    this.#connection = connection;
+    this.#number = granted.guard;
+    this.#token = granted.token;
+    this.#name = name;
+    mind(this, { connection, number: granted.guard, name });
+  }
+
+  /** The lock's name. */
+  get name(): string {
+    return this.#name;
+  }
+
+  /** The fencing token: larger than that of every earlier grant of this name. Hand it to the resource with every write. */
+  get token(): number {
+    return this.#token;
+  }
+
+  /** Whether the lock may be relied on at this very moment: the clock is looked at with every call. */
+  get isHeld(): boolean {
+    const held = here().door.isHeld(this.#connection.number, this.#number);
+    if (!held) this.#told = true;
+    return held;
+  }
+
+  /** For how many milliseconds the lock may be relied on if it were not renewed any more; 0 once it is lost or released. */
+  get remaining(): number {
+    return here().door.remaining(this.#connection.number, this.#number);
+  }
+
+  /**
+   * Throws unless the lock may be relied on at this very moment. For a look right before a write.
+   *
+   * @throws {LockLostError} if it was lost
+   * @throws {FencelockError} with code `not_held` if it was released
+   */
+  check(): void {
+    const error = complaint(this.#connection.number, this.#number);
+    if (!error) return;
+    this.#told = true;
+    throw error;
+  }
+
+  /** Aborts when the lock is lost, with a {@link LockLostError} as its reason; never, if the guard is released before. */
+  get signal(): AbortSignal {
+    if (!this.#loss) {
+      this.#told = true;
+      this.#loss = new Loss(this.#connection, this.#number);
+      guardOf.set(this.#loss.signal, this);
+    }
+    return this.#loss.signal;
+  }
+
+  /**
+   * Pushes the end of the lease to at least so many milliseconds from now, which is its length from then on. Never shortens
+   * it.
+   *
+   * @throws {LockLostError} if the lock was lost before
+   */
+  async extend(ttl: number): Promise<void> {
+    await this.#perform({ op: 'extend', guard: this.#number, ttl: Number(ttl) || 0 });
+  }
+
+  /**
+   * Makes the upgradeable reader the writer: waits until the other readers have left, while no new one enters. The guard has
+   * a new token then. If that is given up, by `signal` or by an error, the guard is the reader it was.
+   *
+   * @throws {FencelockError} with code `unsupported` for a plain reader: two that tried would wait for each other for ever
+   */
+  async upgrade(options?: { signal?: AbortSignal | null }): Promise<void> {
+    const granted = await this.#perform<Granted>({ op: 'upgrade', guard: this.#number }, options?.signal);
+    this.#token = granted.token;
+  }
+
+  /** Turns a writer into an upgradeable or plain reader, or an upgradeable reader into a plain one. It keeps its token. */
+  async downgrade(mode: 'upgradeable' | 'read'): Promise<void> {
+    await this.#perform({ op: 'downgrade', guard: this.#number, mode });
+  }
+
+  /**
+   * Frees the lock, and tells how that went.
+   *
+   * @throws {FencelockError} with code `not_held` if the guard was released before
+   */
+  async release(): Promise<Released> {
+    const environment = here();
+    const { number } = this.#connection;
+    return this.giveBack(() => environment.door.release(number, this.#number));
+  }
+
+  /**
+   * Gives it back in this way.
+   *
+   * @internal
+   */
+  protected async giveBack(begin: () => number): Promise<Released> {
+    const lost = this.#loss && !this.#released ? complaint(this.#connection.number, this.#number) : undefined;
+    this.#released = true;
+    this.#loss?.end();
+    unmind(this);
+    const released = await here().perform<Released>(begin, this.#connection);
+    if (released === 'already_lost') this.#loss?.found(lost ?? lostBeforeRelease());
+    return released;
+  }
+
+  /** @internal */
+  protected get connection(): Connection {
+    return this.#connection;
+  }
+
+  /** @internal */
+  get number(): number {
+    return this.#number;
+  }
+
+  /** Whether it was given back. @internal */
+  get released(): boolean {
+    return this.#released;
+  }
+
+  /**
+   * Releases the guard unless that was done. It does not throw, so that it never hides an error of the block; if nobody was
+   * told that the lock had been lost, there is a warning.
+   */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#released) return;
+    const told = this.#told;
+    if ((await this.dispose()) === 'already_lost' && !told) {
+      const message =
+        `the lock "${this.#name}" was lost before \`await using\` released it; what was done last was not protected. ` +
+        'Look at `guard.signal` or `guard.check()`, or use `lock.using()`, which rejects then';
+      process.emitWarning(message, { type: 'FencelockWarning', code: 'FENCELOCK_LOST' });
+    }
+  }
+
+  /** @internal */
+  protected dispose(): Promise<Released> {
+    return this.release();
+  }
+
+  #perform<T>(operation: object, signal?: AbortSignal | null): Promise<T> {
+    return this.#connection.perform<T>(operation, signal);
+  }
+}
+
+/** The local proof that several locks are held. `name` and `token` are those of the first in the order of the names. */
+export class AllGuard extends Guard {
+  /** The fencing token of each lock, by its name: each resource is handed its own. */
+  readonly tokens: ReadonlyMap<string, number>;
+
+  /** @internal */
+  constructor(connection: Connection, granted: Granted) {
+    const tokens = new Map(Object.entries(granted.tokens ?? {}));
+    const first = [...tokens].find(([, token]) => token === granted.token);
+    super(connection, granted, first?.[0] ?? '');
+    this.tokens = tokens;
+  }
+}

@@ -1,0 +1,5 @@
+/// <reference types="node" />
+/// <reference lib="esnext.disposable" />
+// One implementation for both module systems, so that `instanceof` and the environment are the same in both.
+export { connect, FencelockError, LockLostError, LockTimeoutError } from './index.js';
+export type * from './index.js';

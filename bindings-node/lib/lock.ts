@@ -1,0 +1,148 @@
+import { run, type Body } from './body.js';
+import type { Connection } from './connection.js';
+import { AllGuard, Guard, type Granted } from './guard.js';
+import { optionsForCore } from './names.js';
+import type { LockOptions } from './options.js';
+import type { Scope } from './scope.js';
+import { stateOf, type LockState } from './state.js';
+
+/** What an acquire may be told beside the lock's options. */
+export interface AcquireOptions extends LockOptions {
+  /**
+   * Gives the acquire up when it aborts: the promise rejects with the signal's reason, and nothing stays behind. A grant
+   * that crosses is given back.
+   */
+  signal?: AbortSignal | null;
+}
+
+/** As what a lock is asked for. */
+export interface Form {
+  readonly mode?: string;
+  readonly permits?: number;
+  readonly scope?: number;
+}
+
+/** What is common to one lock and several as one. */
+export abstract class Acquirable<G extends Guard> {
+  /** @internal */
+  protected readonly connection: Connection;
+  readonly #subject: object;
+  readonly #options: object;
+  /** The operations of the plain calls, made once. */
+  readonly #plain = new Map<string, string>();
+  readonly #operations: { acquire: string; try: string };
+
+  /** @internal */
+  constructor(connection: Connection, subject: object, options: object, operations: { acquire: string; try: string }) {
+    this.connection = connection;
+    this.#subject = subject;
+    this.#options = optionsForCore(options);
+    this.#operations = operations;
+  }
+
+  /**
+   * Waits for the lock, for ever or as long as the option `wait` says, and keeps the process alive meanwhile.
+   *
+   * @throws {LockTimeoutError} if the wait has ended before
+   * @throws the signal's reason if that aborts
+   * @throws {FencelockError} with code `invalid` if the name or an option is not acceptable
+   *
+   * @example
+   * ```ts
+   * await using guard = await client.lock('orders:42').acquire({ wait: 5000, signal: AbortSignal.timeout(10_000) });
+   * ```
+   */
+  async acquire(options?: AcquireOptions): Promise<G> {
+    return this.guard(await this.#ask<Granted>(this.#operations.acquire, options));
+  }
+
+  /** Asks once: null if somebody else holds the lock or waits for it. */
+  async tryAcquire(options?: AcquireOptions): Promise<G | null> {
+    const granted = await this.#ask<Granted | null>(this.#operations.try, options);
+    return granted && this.guard(granted);
+  }
+
+  /**
+   * Runs `body` under the lock and releases it, whatever comes of that.
+   *
+   * When the lock is lost, the body's signal aborts and the call rejects with a {@link LockLostError}; JavaScript cannot end
+   * a body that does not look at its signal, so that one runs on. An error of the body's own is never hidden.
+   *
+   * @example
+   * ```ts
+   * await client.lock('report').using(async (guard, signal) => {
+   *   const pages = await fetch(source, { signal });
+   *   await write(pages, guard.token);
+   * });
+   * ```
+   */
+  async using<T>(body: Body<G, T>, options?: AcquireOptions): Promise<T> {
+    return run(await this.acquire(options), body, options?.signal, (guard) => guard.release());
+  }
+
+  /** @internal */
+  protected abstract guard(granted: Granted): G;
+
+  /** The options with those of one call. @internal */
+  protected options(more?: object): object {
+    return more ? { ...this.#options, ...optionsForCore(more) } : this.#options;
+  }
+
+  #ask<T>(op: string, { signal, ...more }: AcquireOptions = {}): Promise<T> {
+    return this.connection.performText<T>(this.#operation(op, more), signal);
+  }
+
+  #operation(op: string, more: object): string {
+    const text = (): string => JSON.stringify({ op, ...this.#subject, options: this.options(more) });
+    if (Object.keys(more).length > 0) return text();
+    const plain = this.#plain.get(op) ?? text();
+    this.#plain.set(op, plain);
+    return plain;
+  }
+}
+
+/**
+ * A lock by name, made by a {@link Client}. It is no more than a name with options: acquire it as often as you like. A wrong
+ * name or option is told by the acquire.
+ */
+export class Lock extends Acquirable<Guard> {
+  /** The lock's name. */
+  readonly name: string;
+  /** The scope that may enter it again, if it was made by one. */
+  readonly scope: Scope | undefined;
+
+  /** @internal */
+  constructor(connection: Connection, name: string, form: Form, options: object, scope?: Scope) {
+    super(connection, { name, ...form }, options, { acquire: 'acquire', try: 'try_acquire' });
+    this.name = name;
+    this.scope = scope;
+  }
+
+  /** Who holds the lock and who waits for it. Changes nothing. */
+  async inspect(): Promise<LockState> {
+    const options = this.options();
+    return stateOf(await this.connection.perform({ op: 'inspect', name: this.name, options }));
+  }
+
+  /** @internal */
+  protected guard(granted: Granted): Guard {
+    return new Guard(this.connection, granted, this.name);
+  }
+}
+
+/** Several mutexes that are acquired as one, all or none. However they are named, no two callers wait for each other. */
+export class All extends Acquirable<AllGuard> {
+  /** The names. */
+  readonly names: readonly string[];
+
+  /** @internal */
+  constructor(connection: Connection, names: readonly string[], options: object) {
+    super(connection, { names }, options, { acquire: 'acquire_all', try: 'try_acquire_all' });
+    this.names = names;
+  }
+
+  /** @internal */
+  protected guard(granted: Granted): AllGuard {
+    return new AllGuard(this.connection, granted);
+  }
+}

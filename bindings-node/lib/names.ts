@@ -1,0 +1,22 @@
+import { options as table } from './native.js';
+
+/** A name of the core's, as JavaScript writes it. */
+export function camelCase(name: string): string {
+  return name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** The core's names of options, by JavaScript's. */
+const known = new Map((JSON.parse(table()) as { name: string }[]).map(({ name }) => [camelCase(name), name]));
+
+/** Options as the core calls them. A name that it does not know goes as it is, for it to say so. */
+export function optionsForCore(options: object): Record<string, unknown> {
+  const given = Object.entries(options).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given.map(([name, value]) => [known.get(name) ?? name, value as unknown]));
+}
+
+/** An object of the core's with JavaScript's names, and those inside it likewise. */
+export function camelCased<T>(value: unknown): T {
+  if (Array.isArray(value)) return value.map((inner) => camelCased<unknown>(inner)) as T;
+  if (typeof value !== 'object' || value === null) return value as T;
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [camelCase(name), camelCased(inner)])) as T;
+}

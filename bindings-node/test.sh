@@ -1,0 +1,21 @@
+#!/bin/sh
+# The tests of the Node package, over the package as it is installed.
+#
+#   bindings-node/test.sh [FOLDER] [what node --test takes...]
+set -eu
+here=$(CDPATH= cd -- "$(dirname "$0")" && pwd)
+folder=${1:-${CARGO_TARGET_DIR:-$here/../target}/doors/node}
+[ $# -eq 0 ] || shift
+"$here/install.sh" "$folder"
+# What the example needs beside the package.
+shop=$here/../examples/inventory/node/package.json
+other=$(node --print "const { ioredis } = require('$shop').dependencies; 'ioredis@' + ioredis")
+if ! (cd "$folder" && npm ls --silent "$other" >/dev/null); then
+  (cd "$folder" && npm install --loglevel=error --no-audit --no-fund --no-package-lock "$other")
+fi
+# A test finds the package beside itself only.
+rm -rf "$folder/test"
+cp -R "$here/test" "$folder/test"
+export FENCELOCK_SOURCES="$here"
+cd "$folder"
+exec node --test --test-reporter=spec --expose-gc "$@" test/

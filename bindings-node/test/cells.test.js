@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { connect, LockLostError } from 'fencelock';
+import { fresh, onEveryStore } from './support/stores.js';
+
+const DAY = 24 * 3_600_000;
+
+onEveryStore('versions, jobs and elections', (store) => {
+  let client;
+  before(async () => (client = await connect(store.url, { observe: 20 })));
+  after(() => client.close());
+
+  test('a value is replaced only if nobody was faster', async () => {
+    const version = client.version(fresh());
+    assert.equal(await version.read(), null);
+    const { done } = await version.compareAndSet(null, { stock: 3 });
+    assert.deepEqual(await version.read(), { value: { stock: 3 }, version: done });
+    assert.deepEqual(await version.compareAndSet(null, { stock: 9 }), { changed: { value: { stock: 3 }, version: done } });
+    const next = await version.compareAndSet(done, { stock: 2 });
+    assert.ok(next.done > done);
+    assert.ok('changed' in (await version.delete(done)));
+    assert.ok('done' in (await version.delete(next.done)));
+    assert.equal(await version.read(), null);
+  });
+
+  test('updates at once all count', async () => {
+    const version = client.version(fresh(), { retries: 200 });
+    await Promise.all(Array.from({ length: 8 }, () => version.update(async (value = 0) => value + 1)));
+    assert.equal((await version.read()).value, 8);
+    assert.equal(await version.update(() => undefined), null);
+    const hasty = client.version(version.name, { retries: 0 });
+    const change = async (value) => (await version.update((value) => value + 1), value + 1);
+    await assert.rejects(hasty.update(change), { code: 'conflict', retryable: true });
+  });
+
+  test('a job runs once in its period', async () => {
+    const job = client.job(fresh('job'), DAY);
+    assert.equal(await job.inspect(), null);
+    const before = Date.now();
+    const token = await job.using((run) => {
+      assert.ok(Math.abs(run.instant - before) <= DAY / 2 + 60_000);
+      return run.token;
+    });
+    assert.equal(await job.using(() => assert.fail('once is enough')), null);
+    const { status, dead, token: last, started, info } = await job.inspect();
+    assert.deepEqual([status, dead, last, info.language], ['S', false, token, 'node']);
+    assert.ok(Math.abs(started - before) < 60_000);
+  });
+
+  test('a job whose body throws has failed', async () => {
+    const job = client.job(fresh('job'), DAY);
+    await assert.rejects(job.using(() => { throw new RangeError('mine'); }), RangeError);
+    assert.equal((await job.inspect()).status, 'F');
+    const again = await job.start({ at: Date.now() + 2 * DAY });
+    assert.ok(again.isHeld);
+    await assert.rejects(again.upgrade(), { code: /unsupported|invalid/ });
+    await assert.rejects(again.release(), { code: 'invalid', message: /say how it ended/ });
+    assert.ok(again.isHeld);
+    assert.equal(await again.succeed(), 'released');
+    const left = await job.start({ at: Date.now() + 4 * DAY });
+    await left[Symbol.asyncDispose]();
+    assert.equal((await job.inspect()).status, 'F');
+  });
+
+  test('a run that takes too long is lost', async () => {
+    const job = client.job(fresh('job'), DAY, { atMostFor: 100 });
+    const error = await job.using((run, signal) => sleep(5_000, undefined, { signal })).catch((error) => error);
+    assert.ok(error instanceof LockLostError, String(error));
+  });
+
+  test('one leads, and everybody sees who', async () => {
+    const election = client.elect(fresh('election'), { label: 'node-1' });
+    assert.equal(await election.leader(), null);
+    const first = await election.campaign();
+    assert.equal(await election.tryCampaign(), null);
+    const leader = await election.leader();
+    assert.deepEqual([leader.token, leader.info.label], [first.token, 'node-1']);
+    const seen = [];
+    const controller = new AbortController();
+    const observing = (async () => {
+      for await (const one of election.observe({ after: leader, signal: controller.signal })) seen.push(one?.token);
+    })();
+    const second = election.campaign();
+    await sleep(60);
+    assert.equal(await first.resign(), 'released');
+    const leadership = await second;
+    while (seen.length === 0) await sleep(5);
+    await leadership.resign();
+    while (seen.at(-1) !== undefined) await sleep(5);
+    controller.abort();
+    await assert.rejects(observing, { name: 'AbortError' });
+    assert.deepEqual([seen.at(0), seen.at(-1)], [leadership.token, undefined]);
+  });
+});

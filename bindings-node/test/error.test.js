@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
+import { after, before, describe, test } from 'node:test';
+import * as imported from 'fencelock';
+import { fresh } from './support/stores.js';
+
+const { connect, FencelockError, LockLostError, LockTimeoutError } = imported;
+
+describe('errors', () => {
+  let client;
+  before(async () => (client = await connect('memory:errors')));
+  after(() => client.close());
+
+  test('have a code, fields, and a class', async () => {
+    const error = await client.lock('').acquire().catch((error) => error);
+    assert.ok(error instanceof FencelockError && !(error instanceof LockLostError));
+    assert.deepEqual([error.name, error.code, error.retryable, error.fields.argument], ['FencelockError', 'invalid', false, 'name']);
+    assert.equal(Object.prototype.toString.call(error), '[object Error]');
+  });
+
+  test('of an unknown option name the nearest', async () => {
+    const refused = { code: 'invalid', fields: { argument: 'option', nearest: 'max_hold' } };
+    const lock = client.lock(fresh(), { maxHolds: 5 });
+    const error = await lock.acquire().catch((error) => error);
+    assert.deepEqual({ code: error.code, fields: { ...error.fields, name: undefined } }, { ...refused, fields: { ...refused.fields, name: undefined } });
+    assert.match(error.message, /maxHolds/);
+    await assert.rejects(client.lock(fresh()).acquire({ tll: 5 }), { code: 'invalid' });
+    await assert.rejects(client.lock(fresh()).acquire({ ttl: 1 }), { code: 'invalid', message: /between 10 ms and 30 days/ });
+    await assert.rejects(client.lock(fresh()).acquire({ connectTimeout: 100 }), { message: /belongs to the client/ });
+  });
+
+  test('of what is no text, number or list are errors too', async () => {
+    for (const wrong of [undefined, null, 5, {}, 'a\ud800']) await assert.rejects(client.lock(wrong).acquire(), { code: 'invalid' });
+    await assert.rejects(client.permits(fresh(), 1.5).acquire(), { code: 'invalid' });
+    await assert.rejects(client.permits(fresh(), 0).acquire(), { code: 'invalid' });
+    await assert.rejects(client.all([]).acquire(), { code: 'invalid' });
+    await assert.rejects(client.job(fresh(), NaN).start(), { code: 'invalid' });
+    const guard = await client.lock(fresh()).acquire();
+    for (const wrong of [NaN, undefined, -1, Infinity]) await assert.rejects(guard.extend(wrong), { code: 'invalid' });
+    await guard.release();
+    await assert.rejects(connect(undefined), { code: 'invalid' });
+    await assert.rejects(connect('memory:', { colour: 'red' }), { code: 'invalid' });
+  });
+
+  test('never contain a password', async () => {
+    const url = 'redis://user:s3cr3t@127.0.0.1:1';
+    const error = await connect(url, { connectTimeout: 200 }).catch((error) => error);
+    assert.deepEqual([error.code, error.retryable], ['unavailable', true]);
+    assert.ok(!JSON.stringify([error, error.message, error.stack]).includes('s3cr3t'));
+  });
+
+  test('of a plain reader who wants to write say what to do', async () => {
+    const guard = await client.read(fresh()).acquire();
+    await assert.rejects(guard.upgrade(), { code: 'unsupported', message: /upgradeable/ });
+    await guard.release();
+  });
+});
+
+describe('both module systems', () => {
+  test('have the same classes', () => {
+    const required = createRequire(import.meta.url)('fencelock');
+    const names = ['FencelockError', 'LockLostError', 'LockTimeoutError', 'connect'];
+    assert.deepEqual(Object.keys(imported).sort(), names);
+    for (const name of names) assert.equal(required[name], imported[name]);
+    assert.ok(LockTimeoutError.prototype instanceof FencelockError);
+  });
+});

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { run } from './support/program.js';
+
+const COLLECT = `
+  const collected = async (done, rounds = 200) => {
+    for (let round = 0; round < rounds && !done(); round++) {
+      globalThis.gc();
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  };
+  const warnings = [];
+  process.on('warning', (warning) => warnings.push(warning));
+`;
+const flags = ['--expose-gc', '--no-warnings'];
+
+describe('a forgotten guard', () => {
+  test('is released, and warned about once', async () => {
+    const script = `${COLLECT}
+      const client = await connect(url);
+      await (async () => { await client.lock('forgotten').acquire(); })();
+      await collected(() => warnings.length > 0);
+      const guard = await client.lock('forgotten').tryAcquire();
+      await collected(() => false, 20);
+      console.log(JSON.stringify(warnings.map(({ name, code, message }) => [name, code, message.includes('"forgotten"')])));
+      console.log(await guard?.release());`;
+    const program = await run(script, { flags });
+    assert.deepEqual([program.err, program.code], ['', 0]);
+    assert.equal(program.out, '[["FencelockWarning","FENCELOCK_FORGOTTEN",true]]\nreleased\n');
+  });
+
+  test('is not one whose signal is listened to, nor one that was released', async () => {
+    const script = `${COLLECT}
+      const client = await connect(url);
+      const signal = await (async () => (await client.lock('kept').acquire()).signal)();
+      await (async () => (await client.lock('released').acquire()).release())();
+      await (async () => { const guard = await client.lock('looked').acquire(); guard.signal; await guard.release(); })();
+      await collected(() => warnings.length > 0, 20);
+      console.log(await client.lock('kept').tryAcquire(), signal.aborted, warnings.length);`;
+    const program = await run(script, { flags });
+    assert.deepEqual([program.out, program.err, program.code], ['null false 0\n', '', 0]);
+  });
+
+  test('is released also if its signal was looked at', async () => {
+    const script = `${COLLECT}
+      const client = await connect(url);
+      await (async () => { (await client.lock('forgotten').acquire()).signal.addEventListener('abort', () => {}); })();
+      await collected(() => warnings.length > 0);
+      console.log((await client.lock('forgotten').tryAcquire()).isHeld, warnings.length);`;
+    const program = await run(script, { flags });
+    assert.deepEqual([program.out, program.err, program.code], ['true 1\n', '', 0]);
+  });
+
+  test('keeps its client, and a forgotten client goes', async () => {
+    const script = `${COLLECT}
+      let guard = await (async () => (await connect(url + 'store')).lock('held').acquire())();
+      await collected(() => false, 20);
+      console.log(guard.isHeld);
+      const other = await connect(url + 'store');
+      let gone = false;
+      const registry = new FinalizationRegistry(() => (gone = true));
+      await (async () => {
+        const client = await connect(url + 'store');
+        registry.register(client);
+        const waiting = client.lock('held').acquire({ wait: 100 }).catch((error) => error.code);
+        console.log(await waiting);
+      })();
+      await collected(() => gone);
+      console.log(gone, guard.isHeld, (await other.lock('held').inspect()).waiters.length);`;
+    const program = await run(script, { flags });
+    assert.deepEqual([program.out, program.err, program.code], ['true\ntimeout\ntrue true 0\n', '', 0]);
+  });
+});

@@ -1,0 +1,15 @@
+// Numbers that look random and can be had again.
+
+/** Numbers from 0 to 1, the same for the same seed (mulberry32). */
+export function chance(seed) {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** A tenth, unless all is asked for. */
+export const share = (count) => (process.env.FENCELOCK_FULL ? count : count / 10);

@@ -1,0 +1,27 @@
+// Programs over the installed package, in processes of their own.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+const FOLDER = fileURLToPath(new URL('../..', import.meta.url));
+
+/**
+ * Runs a script to its end: what it printed, how it ended, and how long it lived after it printed `end`. Within the script
+ * `url` is the store's. `heard` is called with what it prints, and with its process.
+ */
+export async function run(script, { url = 'memory:', flags = [], most = 20_000, heard = () => {} } = {}) {
+  const text = `import { connect, LockLostError } from 'fencelock';\nconst url = ${JSON.stringify(url)};\n${script}`;
+  const words = ['--input-type=module', ...flags, '--eval', text];
+  const child = spawn(process.execPath, words, { cwd: FOLDER, stdio: ['ignore', 'pipe', 'pipe'] });
+  let [out, err, ended] = ['', '', undefined];
+  child.stdout.setEncoding('utf8').on('data', (data) => {
+    out += data;
+    if (data.includes('end\n')) ended = performance.now();
+    heard(data, child);
+  });
+  child.stderr.setEncoding('utf8').on('data', (data) => (err += data));
+  const timer = setTimeout(() => child.kill('SIGKILL'), most);
+  const [code, signal] = await once(child, 'close');
+  clearTimeout(timer);
+  return { out, err, code, signal, after: ended === undefined ? undefined : performance.now() - ended };
+}

@@ -1,0 +1,81 @@
+"""Writes python/fencelock/options.py from the core's table of options; `--check` only compares. Needs the built module."""
+
+import json
+import sys
+import textwrap
+from pathlib import Path
+
+from fencelock import _native
+
+FILE = Path(__file__).parent / "python" / "fencelock" / "options.py"
+
+HEAD = '''"""The options, as type checkers know them. Written by generate_options.py from the core's table: do not edit."""
+
+import json
+from datetime import timedelta
+from typing import Literal, TypedDict
+
+from . import _native
+
+Time = float | timedelta | str
+"""A time: seconds, a ``timedelta``, or text such as ``500ms``."""
+
+
+class OptionRow(TypedDict):
+    """One row of the table."""
+
+    name: str
+    """The name, the same in every language but for its case."""
+    kind: Literal["duration", "optional_duration", "boolean", "integer", "text", "map"]
+    """The kind of its value."""
+    default: str
+    """The default, as it would be written in a URL."""
+    scope: Literal["lock", "client"]
+    """Where it may be given: for a client and each of its locks, or for a client only."""
+    doc: str
+    """What it means."""
+
+
+TABLE: tuple[OptionRow, ...] = tuple(json.loads(_native.options()))
+"""Every option of this version."""
+'''
+
+TYPES = {
+    "duration": "Time",
+    "optional_duration": "Time | None",
+    "boolean": "bool",
+    "integer": "int",
+    "text": "str",
+    "map": "dict[str, str]",
+}
+
+
+def fields(scope: str) -> str:
+    """The rows of a scope as members of a class."""
+    lines: list[str] = []
+    for row in json.loads(_native.options()):
+        if row["scope"] == scope:
+            meaning = f"{row['doc']} Default: `{row['default']}`."
+            wrapped = textwrap.wrap(f'"""{meaning}"""', 116, break_long_words=False)
+            lines += [f"{row['name']}: {TYPES[row['kind']]}", *wrapped]
+    return textwrap.indent("\n".join(lines), "    ")
+
+
+TEXT = f'''{HEAD}
+
+class LockOptions(TypedDict, total=False):
+    """What may be said of one lock."""
+
+{fields("lock")}
+
+
+class ClientOptions(LockOptions, total=False):
+    """What may be said of a client: its own options, and defaults of its locks."""
+
+{fields("client")}
+'''
+
+if "--check" not in sys.argv:
+    FILE.write_text(TEXT)
+elif FILE.read_text() != TEXT:
+    sys.exit(f"{FILE.name} is not what the table says; run generate_options.py")

@@ -1,0 +1,93 @@
+"""One client of a store, for whoever asks: a thread that waits, or a coroutine."""
+
+import atexit
+import json
+import os
+import sys
+import time
+from typing import Any
+from weakref import WeakSet
+
+from . import _loop, _native, errors
+
+_PARTING = 1.0
+"""How many seconds an interpreter that exits gives its clients to free what they hold."""
+
+
+class Link:
+    """A client, connected at its first use, and again in the child of a fork."""
+
+    def __init__(self, url: str, options: dict[str, Any]) -> None:
+        app = os.path.basename(sys.argv[0]) if getattr(sys, "argv", None) else ""
+        self._arguments = url, json.dumps(options), app or "python"
+        _loop.settle(_native.check(*self._arguments[:2]))
+        self._connection = _native.Connection(*self._arguments)
+        _links.add(self)
+
+    def here(self) -> _native.Connection:
+        """The connection of this very process."""
+        connection = self._connection
+        if not connection.is_here():
+            connection = self._connection = _native.Connection(*self._arguments)
+        return connection
+
+    def open(self) -> _native.Connection:
+        """Connects, and waits for that."""
+        connection = self.here()
+        if not connection.is_open():
+            _loop.settle(connection.open())
+        return connection
+
+    async def open_async(self) -> _native.Connection:
+        """The same, awaited."""
+        connection = self.here()
+        if not connection.is_open():
+            loop = _loop.current()
+            await loop.call(connection, connection.submit_open(loop.pump))
+        return connection
+
+    def perform(self, operation: str) -> Any:
+        """Does an operation and waits for its result."""
+        return _loop.settle(self.open().perform(operation))
+
+    async def perform_async(self, operation: str) -> Any:
+        """The same, awaited."""
+        connection = await self.open_async()
+        loop = _loop.current()
+        return await loop.call(connection, connection.submit(loop.pump, operation))
+
+    def close(self) -> None:
+        """Frees what is held and disconnects."""
+        self._close_within(86_400.0)
+
+    async def close_async(self) -> None:
+        """The same, awaited."""
+        if self.here().is_open():
+            await self.perform_async('{"op":"close"}')
+
+    def _close_within(self, seconds: float) -> None:
+        _loop.settle(self.here().close_within(seconds))
+
+
+_links: WeakSet[Link] = WeakSet()
+
+
+@atexit.register
+def _part() -> None:
+    """What is still held when the interpreter exits is freed, if the store answers soon; else its lease ends."""
+    end = time.monotonic() + _PARTING
+    for link in list(_links):
+        try:
+            link._close_within(max(0.0, end - time.monotonic()))
+        except errors.LockError:
+            # Nobody is there to hear it, and the lease ends by itself.
+            continue
+
+
+def _renew() -> None:
+    """In the child of a fork, before there can be a second thread."""
+    for link in list(_links):
+        link.here()
+
+
+os.register_at_fork(after_in_child=_renew)

@@ -1,0 +1,98 @@
+"""Completions of the core, delivered to the event loop that waits for them."""
+
+import asyncio
+import json
+import os
+from collections.abc import Callable
+from typing import Any, cast
+from weakref import WeakKeyDictionary
+
+from . import _native, errors
+
+Ended = tuple[bool, str]
+"""Whether an operation ended well, and its result or error as JSON."""
+
+
+class Loop:
+    """What one event loop has asked for. The core rings a file descriptor that the loop watches: no thread of the core
+    ever takes the interpreter's lock."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.pump = _native.Pump()
+        self._waiting: dict[int, Callable[[Ended], None]] = {}
+        # The loop keeps this; this must not keep the loop.
+        loop.add_reader(self.pump.fileno(), self._drain)
+
+    def _drain(self) -> None:
+        for operation, ended in self.pump.drain():
+            told = self._waiting.pop(operation, None)
+            if told is not None:
+                told(ended)
+
+    def watch(self, submitted: tuple[int | None, str], tell: Callable[[Ended], None]) -> int:
+        """Calls back at the end of an operation; answers its number."""
+        operation, error = submitted
+        if operation is None:
+            raise errors.from_json(error)
+        self._waiting[operation] = tell
+        return operation
+
+    def forget(self, operation: int) -> None:
+        """Nobody wants to hear of it any more: it is given up, and what it won is given back."""
+        if self._waiting.pop(operation, None) is not None:
+            self.pump.forget(operation)
+
+    async def call(
+        self, connection: _native.Connection, submitted: tuple[int | None, str]
+    ) -> Any:
+        """Waits for an operation. Cancelled at any point, it leaves nothing behind."""
+        future: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
+
+        def tell(ended: Ended) -> None:
+            if not future.done():
+                future.set_result(ended)
+            else:
+                take_back(connection, ended)
+
+        operation = self.watch(submitted, tell)
+        try:
+            ended = await future
+        except BaseException:
+            self.forget(operation)
+            # It had ended, and the task was cancelled before it could look.
+            if future.done() and not future.cancelled():
+                take_back(connection, future.result())
+            raise
+        return settle(ended)
+
+
+def settle(ended: Ended) -> Any:
+    """The result of an operation, or its error raised."""
+    well, text = ended
+    if well:
+        return json.loads(text)
+    raise errors.from_json(text)
+
+
+def take_back(connection: _native.Connection, ended: Ended) -> None:
+    """Takes back what was granted to somebody who has gone; a job's run is left to others."""
+    well, text = ended
+    granted: Any = json.loads(text) if well else None
+    if isinstance(granted, dict) and "guard" in granted:
+        connection.decline(cast(dict[str, int], granted)["guard"])
+
+
+_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, Loop] = WeakKeyDictionary()
+
+
+def current() -> Loop:
+    """That of the running event loop."""
+    running = asyncio.get_running_loop()
+    loop = _loops.get(running)
+    if loop is None:
+        loop = _loops[running] = Loop(running)
+    return loop
+
+
+# A child of a fork has none of its parent's loops.
+os.register_at_fork(after_in_child=_loops.clear)

@@ -1,0 +1,129 @@
+"""What went wrong: one class for each code, all of them a ``LockError``."""
+
+import json
+from typing import ClassVar
+
+
+class LockError(Exception):
+    """Any error of fencelock. Match on the class or on ``code``; show the message to people.
+
+    >>> import fencelock
+    >>> try:
+    ...     fencelock.connect("memory:", tll=5)
+    ... except fencelock.LockError as error:
+    ...     print(error.code, error.fields["nearest"])
+    invalid ttl
+    """
+
+    code: ClassVar[str] = "internal"
+    """The stable kind of the error, the same in every language."""
+
+    message: str
+    """What happened and what to do, without the fields."""
+
+    retryable: bool
+    """Whether the same call may succeed later."""
+
+    fields: dict[str, str]
+    """The facts, by name."""
+
+    def __init__(
+        self, message: str, retryable: bool = False, fields: dict[str, str] | None = None
+    ) -> None:
+        super().__init__(message, retryable, fields)
+        self.message, self.retryable, self.fields = message, retryable, fields or {}
+
+    def __str__(self) -> str:
+        facts = ", ".join(f"{name}: {value}" for name, value in self.fields.items())
+        return f"{self.message} ({facts})" if facts else self.message
+
+
+class LockTimeout(LockError, TimeoutError):
+    """The wait ended before the lock was granted. Nothing is held."""
+
+    code = "timeout"
+
+
+class LockLost(LockError):
+    """The lock was held and is not any more, or can no longer be proved to be."""
+
+    code = "lost"
+
+
+class NotHeld(LockError):
+    """The guard was given back before, so there is nothing to act on."""
+
+    code = "not_held"
+
+
+class InvalidArgument(LockError, ValueError):
+    """A name, option or URL is not acceptable; the message names it."""
+
+    code = "invalid"
+
+
+class Unsupported(LockError):
+    """This store or dialect cannot do what was asked."""
+
+    code = "unsupported"
+
+
+class Unavailable(LockError, ConnectionError):
+    """The store could not be reached or could not answer; nothing is held."""
+
+    code = "unavailable"
+
+
+class AuthenticationError(LockError):
+    """The store refused the credentials or the user's rights."""
+
+    code = "auth"
+
+
+class Conflict(LockError):
+    """What lies on the store under this name is no such lock, or somebody else changed the value meanwhile."""
+
+    code = "conflict"
+
+
+class Cancelled(LockError):
+    """The caller gave the operation up."""
+
+    code = "cancelled"
+
+
+class Closed(LockError):
+    """The client was closed."""
+
+    code = "closed"
+
+
+class InternalError(LockError):
+    """A defect of fencelock itself."""
+
+    code = "internal"
+
+
+_CLASSES: dict[str, type[LockError]] = {
+    kind.code: kind
+    for kind in (
+        LockTimeout,
+        LockLost,
+        NotHeld,
+        InvalidArgument,
+        Unsupported,
+        Unavailable,
+        AuthenticationError,
+        Conflict,
+        Cancelled,
+        Closed,
+        InternalError,
+    )
+}
+
+
+def from_json(text: str) -> LockError:
+    """The exception for an error of the core."""
+    told = json.loads(text)
+    kind = _CLASSES.get(told["code"], InternalError)
+    return kind(told["message"], told["retryable"], told.get("fields"))

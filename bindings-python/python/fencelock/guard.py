@@ -1,0 +1,263 @@
+"""Guards: the local proof of a hold."""
+
+import asyncio
+import enum
+import json
+import sys
+import warnings
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from . import _loop, _native, errors
+from ._values import milliseconds
+from .options import Time
+
+Mode = Literal["upgradeable", "read"]
+"""What a hold can become when it becomes less."""
+
+
+class Released(enum.Enum):
+    """How a release ended. All three are values: none of them hides the error of what was done under the lock."""
+
+    RELEASED = "released"
+    """The lock was held until now and is free, or somebody else's, from now on."""
+    ALREADY_LOST = "already_lost"
+    """The lock had been lost before."""
+    UNCONFIRMED = "unconfirmed"
+    """The store did not answer. The release is repeated until it does or the lease has ended."""
+
+
+class Hold:
+    """What guards of threads and of coroutines have in common: looks that do not wait.
+
+    In the child of a fork a guard of the parent is inert: it is not held there, and giving it back does nothing.
+    """
+
+    __slots__ = ("__weakref__", "_connection", "_name", "_number", "_token", "_tokens")
+
+    def __init__(self, connection: _native.Connection, name: str, granted: dict[str, Any]) -> None:
+        self._connection, self._name = connection, name
+        self._number: int | None = granted["guard"]
+        self._token: int = granted["token"]
+        self._tokens: dict[str, int] | None = granted.get("tokens")
+
+    @property
+    def name(self) -> str:
+        """The lock's name; of several as one, their names joined by a comma."""
+        return self._name
+
+    @property
+    def token(self) -> int:
+        """The fencing token, higher than that of every grant before: hand it to the resource with every write. Of
+        several locks as one, that of the first in the order of the names."""
+        return self._token
+
+    @property
+    def tokens(self) -> dict[str, int]:
+        """The token of each lock, by name."""
+        return self._tokens or {self._name: self._token}
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the lock may be relied on at this very moment. It compares the clock at every look, so it is right
+        also after the process was frozen."""
+        number = self._number
+        return number is not None and self._connection.is_held(number)
+
+    @property
+    def remaining(self) -> float:
+        """For how many seconds the lock may still be relied on, were it not renewed any more; 0 once it is lost."""
+        number = self._number
+        return 0.0 if number is None else self._connection.remaining(number)
+
+    def check(self) -> None:
+        """Raises ``LockLost`` unless the lock may be relied on, ``NotHeld`` once it was given back."""
+        self._held_number()
+        if not self.is_held:
+            raise self._lost()
+
+    def forget(self) -> None:
+        """Gives the guard back without waiting for the answer."""
+        number, self._number = self._number, None
+        if number is not None:
+            self._connection.forget(number)
+
+    def _lost(self) -> errors.LockLost:
+        message = "the lock is no longer held; stop writing, and acquire it again if the work must go on"
+        return errors.LockLost(message, fields={"name": self._name, "token": str(self._token)})
+
+    def _held_number(self) -> int:
+        if self._number is None:
+            message = "this guard was given back before; acquire the lock again"
+            raise errors.NotHeld(message, fields={"name": self._name})
+        return self._number
+
+    def _take(self) -> int | None:
+        """The number, for whoever gives it back; none where that has no effect: in the child of a fork."""
+        number, self._number = self._held_number(), None
+        return number if self._connection.is_here() else None
+
+    def _ask(self, operation: str, **facts: Any) -> str:
+        return json.dumps({"op": operation, "guard": self._held_number(), **facts})
+
+    def __repr__(self) -> str:
+        state = "given back" if self._number is None else "held" if self.is_held else "lost"
+        return f"<{type(self).__name__} {self._name!r} token={self._token} {state}>"
+
+    def __del__(self) -> None:
+        number = getattr(self, "_number", None)
+        if number is None or not self._connection.is_here() or sys.is_finalizing():
+            return
+        self.forget()
+        message = f"the guard of {self._name!r} was forgotten: its lock is released now; use `with`, or release it"
+        warnings.warn(message, ResourceWarning, stacklevel=1, source=self)
+
+
+class Guard(Hold):
+    """A guard for threads. ``with`` gives it back at the end of the block, and raises ``LockLost`` if the lock was lost
+    meanwhile and the block raised nothing of its own.
+
+    >>> import fencelock
+    >>> with fencelock.connect("memory:guard") as client:
+    ...     guard = client.lock("orders:42").acquire()
+    ...     guard.is_held, guard.release()
+    (True, <Released.RELEASED: 'released'>)
+    """
+
+    __slots__ = ()
+
+    def release(self) -> Released:
+        """Frees the lock and tells how that went."""
+        number = self._take()
+        if number is None:
+            return Released.ALREADY_LOST
+        return Released(_loop.settle(self._connection.release(number)))
+
+    def extend(self, ttl: Time) -> None:
+        """Pushes the end of the lease to at least now + ``ttl``, which is its length from now on. Never shortens it."""
+        self._perform(self._ask("extend", ttl=milliseconds(ttl)))
+
+    def upgrade(self) -> None:
+        """Makes the upgradeable reader the writer: waits until the other readers have left. The guard then has a new
+        token. A plain reader cannot be upgraded (``Unsupported``)."""
+        self._token = self._perform(self._ask("upgrade"))["token"]
+
+    def downgrade(self, mode: Mode) -> None:
+        """Turns a writer into an upgradeable or plain reader, or an upgradeable reader into a plain one."""
+        self._perform(self._ask("downgrade", mode=mode))
+
+    def wait_lost(self) -> bool:
+        """Waits for the end of the hold: true when it was lost, false when it was given back."""
+        try:
+            self._perform(self._ask("lost"))
+        except errors.NotHeld:
+            return False
+        return True
+
+    def _perform(self, text: str) -> Any:
+        return _loop.settle(self._connection.perform(text))
+
+    def _finish(self, failed: bool) -> Released:
+        """What the end of a block does."""
+        del failed
+        return self.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._number is None:
+            return
+        here = self._connection.is_here()
+        released = self._finish(failed=kind is not None)
+        if released is Released.ALREADY_LOST and kind is None and here:
+            raise self._lost()
+
+
+class AsyncGuard(Hold):
+    """A guard for coroutines. In ``async with`` the task is cancelled when the lock is lost, and the block raises
+    ``LockLost``.
+
+    >>> import asyncio, fencelock
+    >>> async def charge():
+    ...     async with fencelock.connect("memory:guard") as client:
+    ...         async with client.lock("orders:42") as guard:
+    ...             return guard.is_held
+    >>> asyncio.run(charge())
+    True
+    """
+
+    __slots__ = ("_cancelling", "_events", "_task", "_told", "_watch")
+
+    async def release(self) -> Released:
+        """Frees the lock and tells how that went. Cancelled, it frees the lock all the same."""
+        number = self._take()
+        if number is None:
+            return Released.ALREADY_LOST
+        loop = _loop.current()
+        submitted = self._connection.submit_release(loop.pump, number)
+        return Released(await loop.call(self._connection, submitted))
+
+    async def extend(self, ttl: Time) -> None:
+        """Pushes the end of the lease to at least now + ``ttl``, which is its length from now on. Never shortens it."""
+        await self._perform(self._ask("extend", ttl=milliseconds(ttl)))
+
+    async def upgrade(self) -> None:
+        """Makes the upgradeable reader the writer: waits until the other readers have left. The guard then has a new
+        token. A plain reader cannot be upgraded (``Unsupported``)."""
+        self._token = (await self._perform(self._ask("upgrade")))["token"]
+
+    async def downgrade(self, mode: Mode) -> None:
+        """Turns a writer into an upgradeable or plain reader, or an upgradeable reader into a plain one."""
+        await self._perform(self._ask("downgrade", mode=mode))
+
+    async def wait_lost(self) -> bool:
+        """Waits for the end of the hold: true when it was lost, false when it was given back."""
+        try:
+            await self._perform(self._ask("lost"))
+        except errors.NotHeld:
+            return False
+        return True
+
+    async def _perform(self, text: str) -> Any:
+        loop = _loop.current()
+        return await loop.call(self._connection, self._connection.submit(loop.pump, text))
+
+    async def _finish(self, failed: bool) -> Released:
+        """What the end of a block does."""
+        del failed
+        return await self.release()
+
+    async def __aenter__(self) -> Self:
+        task = asyncio.current_task()
+        assert task is not None, "a coroutine runs in a task"
+        self._events, self._task, self._told = _loop.current(), task, False
+        self._cancelling = task.cancelling()
+        submitted = self._connection.submit(self._events.pump, self._ask("lost"))
+        self._watch = self._events.watch(submitted, self._ended)
+        return self
+
+    def _ended(self, ended: _loop.Ended) -> None:
+        """The hold has ended. If it was lost, the block must not go on: as ``asyncio.timeout`` does, its task is
+        cancelled, and the cancellation becomes an error at the block's end."""
+        lost, _ = ended
+        if lost:
+            self._told = True
+            self._task.cancel()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._events.forget(self._watch)
+        if self._told:
+            self.forget()
+            ours = self._task.uncancel() <= self._cancelling
+            if kind is None or (ours and issubclass(kind, asyncio.CancelledError)):
+                raise self._lost() from error
+        elif self._number is not None:
+            here = self._connection.is_here()
+            released = await self._finish(failed=kind is not None)
+            if released is Released.ALREADY_LOST and kind is None and here:
+                raise self._lost()

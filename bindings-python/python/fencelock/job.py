@@ -1,0 +1,162 @@
+"""Scheduled jobs: at most one run in each period, whoever asks for it."""
+
+import json
+from dataclasses import dataclass
+from typing import Any, Self
+
+from . import _loop
+from ._link import Link
+from .guard import AsyncGuard, Guard, Released
+from .state import said
+
+
+@dataclass(frozen=True, slots=True)
+class JobState:
+    """The last run of a job. Instants are seconds since 1970."""
+
+    status: str
+    """``S``: it succeeded; ``F``: it failed; ``P``: it is in progress."""
+    dead: bool
+    """Whether it is in progress no more, though it never said so."""
+    instant: float
+    """The instant it was scheduled for."""
+    token: int
+    """Its fencing token."""
+    started: float
+    """When it began, by the store's clock."""
+    heard: float
+    """When it was last heard of."""
+    info: dict[str, Any]
+    """What it said of itself."""
+
+    @classmethod
+    def from_json(cls, told: dict[str, Any] | None) -> Self | None:
+        """From the core's answer."""
+        if told is None:
+            return None
+        times = {name: told[name] / 1000 for name in ("instant", "started", "heard")}
+        return cls(
+            status=told["status"], dead=told["dead"], token=told["token"], info=said(told["info"]), **times
+        )
+
+
+class Run(Guard):
+    """A run of a job, for threads. ``with`` says at the end of the block how it went: failed if the block raised."""
+
+    __slots__ = ("instant",)
+
+    instant: float
+    """The instant it is scheduled for, in seconds since 1970."""
+
+    def succeed(self) -> Released:
+        """It has succeeded: this instant is not run again."""
+        return self._end(True)
+
+    def fail(self) -> Released:
+        """It has failed: this instant is not run again, and the failure can be seen."""
+        return self._end(False)
+
+    def release(self) -> Released:
+        """Refused with ``InvalidArgument``: a run says how it ended."""
+        return Released(self._perform(self._ask("release")))
+
+    def _end(self, succeeded: bool) -> Released:
+        number = self._take()
+        return Released.ALREADY_LOST if number is None else Released(self._perform(_end(number, succeeded)))
+
+    def _finish(self, failed: bool) -> Released:
+        return self._end(not failed)
+
+
+class AsyncRun(AsyncGuard):
+    """A run of a job, for coroutines."""
+
+    __slots__ = ("instant",)
+
+    instant: float
+    """The instant it is scheduled for, in seconds since 1970."""
+
+    async def succeed(self) -> Released:
+        """It has succeeded: this instant is not run again."""
+        return await self._end(True)
+
+    async def fail(self) -> Released:
+        """It has failed: this instant is not run again, and the failure can be seen."""
+        return await self._end(False)
+
+    async def release(self) -> Released:
+        """Refused with ``InvalidArgument``: a run says how it ended."""
+        return Released(await self._perform(self._ask("release")))
+
+    async def _end(self, succeeded: bool) -> Released:
+        number = self._take()
+        if number is None:
+            return Released.ALREADY_LOST
+        return Released(await self._perform(_end(number, succeeded)))
+
+    async def _finish(self, failed: bool) -> Released:
+        return await self._end(not failed)
+
+
+class Job:
+    """A job by name. Whoever asks starts the run that is due; everybody else gets nothing to do.
+
+    >>> import fencelock
+    >>> with fencelock.connect("memory:job") as client:
+    ...     nightly = client.job("report", period=86_400)
+    ...     with nightly.start(at=1_800_000_000) as run:
+    ...         print("run with token", run.token > 0)
+    ...     nightly.start(at=1_800_000_000) is None, nightly.inspect().status
+    run with token True
+    (True, 'S')
+    """
+
+    def __init__(self, link: Link, name: str, period: Any, options: dict[str, Any]) -> None:
+        self._link, self._name, self._period, self._options = link, name, period, options
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._name
+
+    def start(self, at: float | None = None) -> Run | None:
+        """Starts the run that is due, or ``None``. A run is named by its scheduled instant: the multiple of the period
+        nearest to the store's clock, or ``at`` (seconds since 1970), the scheduler's own."""
+        connection = self._link.open()
+        granted = _loop.settle(connection.perform(self._begin(at)))
+        if granted is None:
+            return None
+        run = Run(connection, self._name, granted)
+        run.instant = granted["instant"] / 1000
+        return run
+
+    async def start_async(self, at: float | None = None) -> AsyncRun | None:
+        """The same, awaited."""
+        connection = await self._link.open_async()
+        loop = _loop.current()
+        granted = await loop.call(connection, connection.submit(loop.pump, self._begin(at)))
+        if granted is None:
+            return None
+        run = AsyncRun(connection, self._name, granted)
+        run.instant = granted["instant"] / 1000
+        return run
+
+    def inspect(self) -> JobState | None:
+        """The last run, if there was one."""
+        return JobState.from_json(self._link.perform(self._look()))
+
+    async def inspect_async(self) -> JobState | None:
+        """The same, awaited."""
+        return JobState.from_json(await self._link.perform_async(self._look()))
+
+    def _begin(self, at: float | None) -> str:
+        instant = None if at is None else at * 1000
+        asked = {"op": "start_job", "name": self._name, "period": self._period, "at": instant}
+        return json.dumps({**asked, "options": self._options})
+
+    def _look(self) -> str:
+        return json.dumps({"op": "inspect_job", "name": self._name, "period": self._period})
+
+
+def _end(guard: int, succeeded: bool) -> str:
+    return json.dumps({"op": "end_job", "guard": guard, "succeeded": succeeded})

@@ -1,0 +1,170 @@
+"""Locks by name: options, then acquire."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import Any, cast
+
+from . import _loop, _native
+from ._link import Link
+from ._values import milliseconds
+from .guard import AsyncGuard, Guard
+from .options import Time
+from .state import State
+
+_UNSAID: Any = object()
+
+
+class Acquirable:
+    """Whatever can be acquired: by threads, by coroutines, in ``with`` and in ``async with``. It may be shared by all of
+    them; every block has a guard of its own."""
+
+    def __init__(self, link: Link, name: str, operation: dict[str, Any]) -> None:
+        self._link, self._name, self._operation = link, name, operation
+        self._texts: dict[str, str] = {}
+        self._blocks: dict[object, list[Guard | AsyncGuard]] = {}
+
+    def acquire(self, wait: Time | None = _UNSAID) -> Guard:
+        """Waits for the lock, for ``wait`` seconds at most (``None``: for ever) instead of the option's time; then raises
+        ``LockTimeout``. Ctrl-C ends the wait and leaves nothing behind."""
+        connection = self._link.open()
+        granted = _loop.settle(connection.perform(self._ask("acquire", connection, wait)))
+        return Guard(connection, self._name, granted)
+
+    def try_acquire(self) -> Guard | None:
+        """Asks once; ``None`` if somebody else has it."""
+        connection = self._link.open()
+        granted = _loop.settle(connection.perform(self._ask("try_acquire", connection)))
+        return None if granted is None else Guard(connection, self._name, granted)
+
+    async def acquire_async(self, wait: Time | None = _UNSAID) -> AsyncGuard:
+        """The same as ``acquire``, awaited. Cancelled at any point, it leaves nothing behind."""
+        connection = await self._link.open_async()
+        granted = await self._submit(connection, self._ask("acquire", connection, wait))
+        return AsyncGuard(connection, self._name, granted)
+
+    async def try_acquire_async(self) -> AsyncGuard | None:
+        """The same as ``try_acquire``, awaited."""
+        connection = await self._link.open_async()
+        granted = await self._submit(connection, self._ask("try_acquire", connection))
+        return None if granted is None else AsyncGuard(connection, self._name, granted)
+
+    async def _submit(self, connection: _native.Connection, text: str) -> Any:
+        loop = _loop.current()
+        return await loop.call(connection, connection.submit(loop.pump, text))
+
+    def _ask(self, verb: str, connection: _native.Connection, wait: Any = _UNSAID) -> str:
+        facts = self._facts(connection)
+        plain = wait is _UNSAID and not facts
+        text = self._texts.get(verb) if plain else None
+        if text is None:
+            options = self._operation["options"]
+            if wait is not _UNSAID:
+                options = {**options, "wait": milliseconds(wait)}
+            text = json.dumps({**self._operation, **facts, "op": self._verb(verb), "options": options})
+            if plain:
+                self._texts[verb] = text
+        return text
+
+    def _facts(self, connection: _native.Connection) -> dict[str, Any]:
+        """What belongs to one connection, and so into no text that is kept."""
+        return {}
+
+    def _verb(self, verb: str) -> str:
+        return verb
+
+    def __enter__(self) -> Guard:
+        guard = self.acquire()
+        self._blocks.setdefault(threading.get_ident(), []).append(guard)
+        return guard
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        guard = self._leave(threading.get_ident())
+        cast(Guard, guard).__exit__(kind, error, trace)
+
+    async def __aenter__(self) -> AsyncGuard:
+        guard = await self.acquire_async()
+        await guard.__aenter__()
+        self._blocks.setdefault(asyncio.current_task(), []).append(guard)
+        return guard
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        guard = self._leave(asyncio.current_task())
+        await cast(AsyncGuard, guard).__aexit__(kind, error, trace)
+
+    def _leave(self, who: object) -> Guard | AsyncGuard:
+        """The innermost block's guard of this thread or task."""
+        blocks = self._blocks[who]
+        guard = blocks.pop()
+        if not blocks:
+            del self._blocks[who]
+        return guard
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._name!r}>"
+
+
+class Lock(Acquirable):
+    """A lock by name, made by ``Client.lock`` and its like.
+
+    >>> import fencelock
+    >>> with fencelock.connect("memory:lock") as client:
+    ...     lock = client.lock("orders:42", ttl=10, wait=5)
+    ...     with lock as guard:
+    ...         lock.try_acquire() is None
+    True
+    """
+
+    def __init__(
+        self,
+        link: Link,
+        name: str,
+        operation: dict[str, Any],
+        scope: Callable[[_native.Connection], int] | None = None,
+    ) -> None:
+        super().__init__(link, name, {"name": name, **operation})
+        self._scope = scope
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._name
+
+    def inspect(self) -> State:
+        """Who holds the lock and who waits."""
+        return State.from_json(self._link.perform(self._inspection()))
+
+    async def inspect_async(self) -> State:
+        """The same, awaited."""
+        return State.from_json(await self._link.perform_async(self._inspection()))
+
+    def _inspection(self) -> str:
+        asked = {"op": "inspect", "name": self._name, "options": self._operation["options"]}
+        return json.dumps(asked)
+
+    def _facts(self, connection: _native.Connection) -> dict[str, Any]:
+        return {} if self._scope is None else {"scope": self._scope(connection)}
+
+
+class All(Acquirable):
+    """Several mutexes as one: all or nothing, in a global order.
+
+    >>> import fencelock
+    >>> with fencelock.connect("memory:all") as client:
+    ...     with client.all(["from", "to"], ttl=10) as guard:
+    ...         sorted(guard.tokens)
+    ['from', 'to']
+    """
+
+    def __init__(self, link: Link, names: Iterable[str], options: dict[str, Any]) -> None:
+        listed = list(names)
+        super().__init__(link, ", ".join(listed), {"names": listed, "options": options})
+
+    def _verb(self, verb: str) -> str:
+        return f"{verb}_all"

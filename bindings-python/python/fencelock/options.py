@@ -1,0 +1,96 @@
+"""The options, as type checkers know them. Written by generate_options.py from the core's table: do not edit."""
+
+import json
+from datetime import timedelta
+from typing import Literal, TypedDict
+
+from . import _native
+
+Time = float | timedelta | str
+"""A time: seconds, a ``timedelta``, or text such as ``500ms``."""
+
+
+class OptionRow(TypedDict):
+    """One row of the table."""
+
+    name: str
+    """The name, the same in every language but for its case."""
+    kind: Literal["duration", "optional_duration", "boolean", "integer", "text", "map"]
+    """The kind of its value."""
+    default: str
+    """The default, as it would be written in a URL."""
+    scope: Literal["lock", "client"]
+    """Where it may be given: for a client and each of its locks, or for a client only."""
+    doc: str
+    """What it means."""
+
+
+TABLE: tuple[OptionRow, ...] = tuple(json.loads(_native.options()))
+"""Every option of this version."""
+
+
+class LockOptions(TypedDict, total=False):
+    """What may be said of one lock."""
+
+    ttl: Time
+    """Length of the lease. If the holder dies, the lock is free again after at most this time. Default: `30s`."""
+    renew: bool
+    """Whether the lease is renewed, at a third of its length, for as long as the guard lives. `false`: a fixed lease.
+    Default: `true`."""
+    wait: Time | None
+    """How long `acquire` waits for the lock before it fails with `timeout`. `0s` asks once and does not queue. Default:
+    `forever`."""
+    max_hold: Time | None
+    """The longest a lock may be held, however often it is renewed. Default: `none`."""
+    fair: bool
+    """Whether the lock goes to waiters in their order of arrival. `false`: whoever comes first wins, which gives more
+    throughput; nobody is passed over more than twice or for longer than a second. Default: `true`."""
+    dialect: str
+    """How the lock is laid out on the store. `auto` is the store's own; `plain:<prefix>` on Redis is the string key
+    that redis-py, node-redlock, redsync and their like use. Default: `auto`."""
+    label: str
+    """A word for people who inspect the lock. Default: ``."""
+    metadata: dict[str, str]
+    """More words for people who inspect the lock, by name. Default: ``."""
+    local: int
+    """How often a lock may pass from waiter to waiter inside this client (for at most 10 ms) before others are served.
+    `0`: never. Default: `16`."""
+    retries: int
+    """How often the update of a version tries again when somebody else was faster, before it fails with `conflict`.
+    Default: `16`."""
+    backoff: Time
+    """The longest pause before the first of these tries; it doubles with each up to 64 times, and is drawn at random
+    below. Default: `5ms`."""
+    keep: Time | None
+    """How long the store keeps a version's value after its last change. Default: `forever`."""
+    at_least_for: Time | None
+    """The shortest time from the start of a job's run to the next one's, however soon it ends. Default: `none`."""
+    at_most_for: Time | None
+    """The longest a job's run may take; then it is lost. Default: `none`."""
+    retry_dead: bool
+    """Whether a job's run that died without an end may be run again, for the same scheduled instant. Default:
+    `false`."""
+    observe: Time
+    """How often an observer of an election looks who leads. Default: `1s`."""
+
+
+class ClientOptions(LockOptions, total=False):
+    """What may be said of a client: its own options, and defaults of its locks."""
+
+    timeout: Time
+    """How long to wait for an answer of the store before the outcome counts as unknown. Default: `5s`."""
+    max_ttl: Time
+    """On a quorum: the longest lease, and for how long a node that may have lost its data does not vote. The same for
+    all clients. Default: `60s`."""
+    connect_timeout: Time
+    """How long to try to reach the store before it counts as unavailable. Default: `5s`."""
+    acks: int
+    """On Redis: how many replicas must have a grant, or a renewal, before it counts. A failover to one of them then
+    loses no lock. Default: `0`."""
+    cacert: str
+    """On TLS (`rediss://`): a file of PEM certificates, the only authorities the server's certificate may come from.
+    Empty: those the system trusts. Default: ``."""
+    cert: str
+    """On TLS: a file with this client's own certificate, for servers that ask for one. Default: ``."""
+    key: str
+    """On TLS: a file with the private key of `cert`. Default: ``."""

@@ -1,0 +1,42 @@
+"""Scopes: whoever holds a lock in one may enter it again."""
+
+from typing import Unpack
+
+from . import _native
+from ._link import Link
+from ._values import options as in_core_units
+from .lock import Lock
+from .options import LockOptions
+
+
+class Scope:
+    """Where reentrancy ends: a lock held in a scope is entered again by anybody who has the scope, without a round trip,
+    with the same token and deadline. It is free when every guard of it was given back. A scope is handed over on purpose; it
+    is not bound to a thread or a task.
+
+    >>> import fencelock
+    >>> with fencelock.connect("memory:scope") as client:
+    ...     scope = client.scope()
+    ...     with scope.lock("orders:42") as outer, scope.lock("orders:42") as inner:
+    ...         outer.token == inner.token
+    True
+    """
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._opened: tuple[_native.Connection, int] | None = None
+
+    def lock(self, name: str, **options: Unpack[LockOptions]) -> Lock:
+        """A mutex by name that this scope may enter again. On the store it is the ordinary mutex of that name."""
+        return Lock(self._link, name, {"options": in_core_units(options)}, self._number)
+
+    def _number(self, connection: _native.Connection) -> int:
+        if self._opened is None or self._opened[0] is not connection:
+            self._opened = connection, connection.open_scope()
+        return self._opened[1]
+
+    def __del__(self) -> None:
+        opened = getattr(self, "_opened", None)
+        if opened is not None:
+            connection, number = opened
+            connection.close_scope(number)

@@ -1,0 +1,83 @@
+"""What people see who look at a lock. Times are in seconds."""
+
+import json
+from dataclasses import dataclass
+from typing import Any, Self, cast
+
+from ._values import seconds
+
+
+def said(info: Any) -> dict[str, Any]:
+    """What somebody said of itself: host, pid, app, language, label, metadata. It comes as JSON or as its text."""
+    told: Any = json.loads(info or "{}") if isinstance(info, str) else info
+    return cast(dict[str, Any], told) if isinstance(told, dict) else {}
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Somebody who holds a lock."""
+
+    mode: str
+    """How: ``exclusive``, ``read``, ``write``, ``upgradeable`` or ``permit``."""
+    token: int | None
+    """Its fencing token; ``None`` for a holder that is not fencelock's."""
+    left: float | None
+    """What is left of its lease; ``None`` if it has no end."""
+    held_for: float | None
+    """How long it has held; ``None`` if the store does not know."""
+    info: dict[str, Any]
+    """What it said of itself: host, pid, app, language, label, metadata."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiter:
+    """Somebody in the queue."""
+
+    mode: str
+    """How it wants to hold."""
+    waiting_for: float
+    """How long it has been in the queue."""
+    info: dict[str, Any]
+    """What it said of itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A lock as it lies on the store."""
+
+    kind: str
+    """What it is in use as."""
+    holders: tuple[Holder, ...]
+    """The present holders, in the order of their tokens."""
+    last: int
+    """The newest token drawn."""
+    waiters: tuple[Waiter, ...]
+    """The queue, head first."""
+
+    @property
+    def holder(self) -> Holder | None:
+        """The only holder, or the one with the lowest token."""
+        return self.holders[0] if self.holders else None
+
+    @classmethod
+    def from_json(cls, told: dict[str, Any]) -> Self:
+        """From the core's answer."""
+        holders = (
+            Holder(
+                mode=holder["mode"],
+                token=holder["token"],
+                left=seconds(holder["left"]),
+                held_for=seconds(holder["held_for"]),
+                info=said(holder["info"]),
+            )
+            for holder in told["holders"]
+        )
+        waiters = (
+            Waiter(
+                mode=waiter["mode"],
+                waiting_for=waiter["waiting_for"] / 1000,
+                info=said(waiter["info"]),
+            )
+            for waiter in told["waiters"]
+        )
+        return cls(told["kind"], tuple(holders), told["last"], tuple(waiters))

@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# Installs the package and runs its own tests. Exit 2: this machine lacks something, the last line says what.
+set -euo pipefail
+cd "$(dirname "$0")"
+target=$(mkdir -p "${CARGO_TARGET_DIR:-../target}" && cd "${CARGO_TARGET_DIR:-../target}" && pwd)
+./install.sh "$target/doors/python"
+exec "$target/doors/python/venv/bin/python" -B -m pytest -q -p no:cacheprovider tests

@@ -1,0 +1,87 @@
+"""A Redis server of the tests' own, and clients of every store."""
+
+import os
+import socket
+import subprocess
+import time
+import uuid
+
+import pytest
+
+import fencelock
+
+FULL = "FENCELOCK_FULL" in os.environ
+
+
+def scaled(full):
+    """So many in full, a tenth otherwise."""
+    return full if FULL else full // 10
+
+
+@pytest.fixture(scope="session")
+def redis_port(tmp_path_factory):
+    """The port of a Redis server that ends with the tests."""
+    folder = tmp_path_factory.mktemp("redis")
+    program = os.environ.get("FENCELOCK_REDIS_SERVER", "redis-server")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = [program, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
+    server = subprocess.Popen(words, stdout=subprocess.DEVNULL)
+    give_up = time.monotonic() + 10
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+            break
+        except OSError:
+            assert server.poll() is None and time.monotonic() < give_up, "the server does not start"
+            time.sleep(0.01)
+    yield port
+    server.kill()
+    server.wait()
+
+
+@pytest.fixture(params=["memory", "sqlite", "redis"])
+def url(request, tmp_path):
+    """Where the locks of a test are: once in each store."""
+    if request.param == "memory":
+        return f"memory:{uuid.uuid4()}"
+    if request.param == "sqlite":
+        return f"sqlite:{tmp_path / 'locks.db'}"
+    return f"redis://127.0.0.1:{request.getfixturevalue('redis_port')}"
+
+
+@pytest.fixture
+def redis_url(redis_port):
+    """The Redis server."""
+    return f"redis://127.0.0.1:{redis_port}"
+
+
+@pytest.fixture
+def shared_url(redis_url, tmp_path, request):
+    """A store that several processes share."""
+    return redis_url if getattr(request, "param", "redis") == "redis" else f"sqlite:{tmp_path / 'locks.db'}"
+
+
+@pytest.fixture
+def name():
+    """A lock nobody else knows."""
+    return f"test:{uuid.uuid4()}"
+
+
+@pytest.fixture
+def client(url):
+    """A client that is closed at the end."""
+    with fencelock.connect(url) as client:
+        yield client
+
+
+def at_rest(client, name, within=5.0):
+    """Waits until nobody holds the lock, nobody waits, and the client carries nothing."""
+    give_up = time.monotonic() + within
+    while True:
+        state, load = client.lock(name).inspect(), client.load()
+        if not state.holders and not state.waiters and not any(load.values()):
+            return
+        assert time.monotonic() < give_up, f"left behind: {state}, {load}"
+        time.sleep(0.01)

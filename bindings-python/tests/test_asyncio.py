@@ -1,0 +1,218 @@
+"""The package for coroutines."""
+
+import asyncio
+import gc
+import random
+import time
+import warnings
+
+import pytest
+from conftest import at_rest, scaled
+
+import fencelock
+from fencelock import LockLost, LockTimeout, Released
+
+
+def run(main):
+    """Runs a coroutine; what nobody awaited or retrieved fails the test."""
+
+    async def watched():
+        unheard = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, told: unheard.append(told))
+        result = await main
+        gc.collect()
+        await asyncio.sleep(0)
+        assert not unheard, unheard
+        return result
+
+    return asyncio.run(watched())
+
+
+def test_a_block_holds_the_lock(url, name):
+    async def main():
+        async with fencelock.connect(url) as client:
+            lock = client.lock(name, ttl=5)
+            async with lock as guard:
+                assert guard.is_held and await lock.try_acquire_async() is None
+                await guard.extend(10)
+                assert guard.remaining > 5
+            assert not guard.is_held
+            guard = await lock.acquire_async()
+            assert await guard.release() is Released.RELEASED
+            with pytest.raises(LockTimeout):
+                async with lock:
+                    await lock.acquire_async(wait=0.05)
+            return client
+
+    run(main())
+
+
+def test_the_body_is_cancelled_when_the_lock_is_lost(url, name):
+    async def main():
+        async with fencelock.connect(url) as client:
+            began = time.monotonic()
+            with pytest.raises(LockLost):
+                async with client.lock(name, ttl=0.2, renew=False):
+                    await asyncio.sleep(30)
+            assert time.monotonic() - began < 5
+            assert asyncio.current_task().cancelling() == 0
+            with pytest.raises(ZeroDivisionError):
+                async with client.lock(name, ttl=0.2, renew=False):
+                    try:
+                        await asyncio.sleep(30)
+                    except asyncio.CancelledError:
+                        raise ZeroDivisionError from None
+            # Nothing of it is left in the task.
+            await asyncio.sleep(0.01)
+
+    run(main())
+
+
+def test_a_cancellation_from_outside_stays_one(url, name):
+    async def main():
+        async with fencelock.connect(url) as client:
+            entered = asyncio.Event()
+
+            async def body():
+                async with client.lock(name):
+                    entered.set()
+                    await asyncio.sleep(30)
+
+            task = asyncio.create_task(body())
+            await entered.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            async with client.lock(name, wait=1):
+                pass
+            with pytest.raises(TimeoutError) as told:
+                async with client.lock(name), asyncio.timeout(0.05):
+                    await asyncio.sleep(30)
+            assert not isinstance(told.value, LockTimeout)
+
+    run(main())
+
+
+def test_cancels_at_random_points_leave_nothing(url, name):
+    swallowed = 0
+
+    async def main():
+        nonlocal swallowed
+        draw = random.Random(4711)
+        async with fencelock.connect(url) as client, fencelock.connect(url) as other:
+            for _ in range(scaled(5000) // 3 // 8):
+                tasks = [
+                    asyncio.create_task(of.lock(name).acquire_async())
+                    for of in (client, other)
+                    for _ in range(4)
+                ]
+                for task in tasks:
+                    # From before the request leaves to after the grant came back.
+                    for _ in range(draw.randrange(4)):
+                        await asyncio.sleep(0)
+                    if draw.random() < 0.5:
+                        await asyncio.sleep(draw.random() * 0.001)
+                    task.cancel()
+                for ended in await asyncio.gather(*tasks, return_exceptions=True):
+                    if isinstance(ended, fencelock.AsyncGuard):
+                        swallowed += 1
+                        await ended.release()
+                    else:
+                        assert isinstance(ended, asyncio.CancelledError), ended
+            for of in (client, other):
+                await asyncio.to_thread(at_rest, of, name)
+
+    run(main())
+    # A task that is cancelled ends as cancelled unless it had ended before.
+    assert swallowed < scaled(5000) // 3
+
+
+def test_grants_that_cross_a_cancellation_are_released(client, name):
+    async def main():
+        for _ in range(200):
+            task = asyncio.create_task(client.lock(name).acquire_async(wait=5))
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            # The loop is blocked while the grant arrives; then both are ready at once.
+            time.sleep(0.0005)
+            task.cancel()
+            ended = (await asyncio.gather(task, return_exceptions=True))[0]
+            if isinstance(ended, fencelock.AsyncGuard):
+                await ended.release()
+        await asyncio.to_thread(at_rest, client, name)
+
+    run(main())
+
+
+def test_many_tasks_share_one_lock_object(client, name):
+    async def main():
+        lock, inside, most = client.lock(name), 0, 0
+
+        async def work():
+            nonlocal inside, most
+            for _ in range(5):
+                async with lock:
+                    inside += 1
+                    most = max(most, inside)
+                    await asyncio.sleep(0)
+                    inside -= 1
+
+        await asyncio.gather(*(work() for _ in range(32)))
+        assert most == 1 and not lock._blocks
+
+    run(main())
+
+
+def test_threads_and_coroutines_exclude_each_other(client, name):
+    async def main():
+        with client.lock(name):
+            assert await client.lock(name).try_acquire_async() is None
+        async with client.lock(name):
+            assert client.lock(name).try_acquire() is None
+
+    run(main())
+
+
+def test_a_client_outlives_its_loops(client, name):
+    async def main():
+        async with client.lock(name) as guard:
+            return guard.token
+
+    assert run(main()) < run(main())
+
+
+def test_a_forgotten_guard_is_released_and_warned_about(client, name):
+    async def main():
+        guard = await client.lock(name).acquire_async()
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            del guard
+        assert [warning.category for warning in told] == [ResourceWarning]
+
+    run(main())
+    at_rest(client, name)
+
+
+def test_the_decorator_takes_coroutines(client, name):
+    @client.locked(name + ":{day}")
+    async def report(day):
+        return await client.lock(f"{name}:{day}").try_acquire_async()
+
+    assert run(report("monday")) is None
+
+
+def test_elections_jobs_and_versions(client, name):
+    async def main():
+        election = client.elect(name, observe=0.05)
+        seen = election.observe_async()
+        assert await anext(seen) is None
+        async with election as leadership:
+            assert (await anext(seen)).token == leadership.token
+        async with await client.job(name + ":job", period=60).start_async(at=1_800_000_000) as one:
+            assert one.instant == 1_800_000_000
+        assert (await client.job(name + ":job", period=60).inspect_async()).status == "S"
+        version = client.version(name + ":balance")
+        await asyncio.gather(*(version.update_async(lambda seen: (seen or 0) + 1) for _ in range(5)))
+        assert (await version.read_async()).value == 5
+
+    run(main())

@@ -1,0 +1,245 @@
+"""The package for threads."""
+
+import gc
+import threading
+import time
+import warnings
+
+import pytest
+from conftest import at_rest
+
+import fencelock
+from fencelock import LockLost, LockTimeout, NotHeld, Released
+
+
+def test_a_block_holds_the_lock(client, name):
+    lock = client.lock(name, ttl=5)
+    with lock as guard:
+        assert guard.is_held and guard.token > 0 and 0 < guard.remaining <= 5
+        assert lock.try_acquire() is None
+        guard.check()
+    assert not guard.is_held
+    with pytest.raises(NotHeld):
+        guard.check()
+    at_rest(client, name)
+
+
+def test_a_wait_that_ends_is_a_timeout_error(client, name):
+    with client.lock(name):
+        began = time.monotonic()
+        with pytest.raises(TimeoutError) as told:
+            client.lock(name, wait=0.1).acquire()
+        assert 0.1 <= time.monotonic() - began < 2
+        assert isinstance(told.value, LockTimeout) and told.value.code == "timeout" and told.value.retryable
+        with pytest.raises(LockTimeout):
+            client.lock(name).acquire(wait=0)
+    at_rest(client, name)
+
+
+def test_tokens_rise(client, name):
+    tokens = []
+    for _ in range(5):
+        with client.lock(name) as guard:
+            tokens.append(guard.token)
+    assert tokens == sorted(set(tokens))
+
+
+def test_one_lock_object_serves_many_threads(client, name):
+    lock, inside, most = client.lock(name), 0, 0
+
+    def work():
+        nonlocal inside, most
+        for _ in range(20):
+            with lock:
+                inside += 1
+                most = max(most, inside)
+                inside -= 1
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == 1 and not lock._blocks
+    at_rest(client, name)
+
+
+def test_a_waiting_thread_lets_others_run(client, name):
+    turns = 0
+    with client.lock(name):
+        waits = threading.Thread(target=lambda: client.lock(name, wait=0.3).acquire(), daemon=True)
+        threading.excepthook = lambda told: None
+        waits.start()
+        end = time.monotonic() + 0.2
+        while time.monotonic() < end:
+            turns += 1
+    waits.join()
+    assert turns > 1000
+
+
+def test_a_loss_is_told_at_the_end_and_never_masks_the_bodys_error(redis_url, name):
+    import redis
+
+    plain = redis.Redis.from_url(redis_url)
+    with fencelock.connect(redis_url) as client:
+        lock = client.lock(name, ttl=0.2, renew=False)
+        with pytest.raises(LockLost):
+            with lock as guard:
+                time.sleep(0.3)
+                assert not guard.is_held
+                with pytest.raises(LockLost):
+                    guard.check()
+        with pytest.raises(ZeroDivisionError):
+            with lock:
+                time.sleep(0.3)
+                raise ZeroDivisionError
+        # Somebody else's doing, found by the release.
+        with pytest.raises(LockLost):
+            with client.lock(name):
+                plain.delete(name)
+
+
+def test_waiting_for_the_loss(client, name):
+    lost = client.lock(name, ttl=0.2, renew=False).acquire()
+    assert lost.wait_lost()
+    lost.forget()
+    kept = client.lock(name).acquire()
+    told = []
+    waits = threading.Thread(target=lambda: told.append(kept.wait_lost()))
+    waits.start()
+    time.sleep(0.05)
+    kept.release()
+    waits.join()
+    assert told == [False]
+
+
+def test_a_forgotten_guard_is_released_and_warned_about_once(client, name):
+    guard = client.lock(name).acquire()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        del guard
+        gc.collect()
+    assert [warning.category for warning in told] == [ResourceWarning]
+    assert name in str(told[0].message)
+    at_rest(client, name)
+
+
+def test_release_tells_how_it_went(client, name):
+    guard = client.lock(name).acquire()
+    assert guard.release() is Released.RELEASED
+    with pytest.raises(NotHeld):
+        guard.release()
+    lapsed = client.lock(name, ttl=0.05, renew=False).acquire()
+    time.sleep(0.1)
+    assert lapsed.release() is Released.ALREADY_LOST
+
+
+def test_the_decorator_names_the_arguments(client, name):
+    @client.locked(name + ":{day}")
+    def report(day, *, again=False):
+        assert client.lock(f"{name}:{day}").try_acquire() is None
+        return day
+
+    assert report("monday") == "monday" and report(day="tuesday", again=True) == "tuesday"
+
+
+def test_kinds(client, name):
+    with client.read(name) as one, client.read(name) as two:
+        assert one.is_held and two.is_held and client.write(name).try_acquire() is None
+    with client.upgradeable(name) as guard:
+        before = guard.token
+        guard.upgrade()
+        assert guard.token > before and client.read(name).try_acquire() is None
+        guard.downgrade("read")
+    with client.permits(name + ":permits", 2), client.permits(name + ":permits", 2) as second:
+        assert client.permits(name + ":permits", 2).try_acquire() is None and second.is_held
+    with client.all([f"{name}:b", f"{name}:a"]) as several:
+        assert set(several.tokens) == {f"{name}:a", f"{name}:b"}
+    scope = client.scope()
+    with scope.lock(name + ":again") as outer, scope.lock(name + ":again") as inner:
+        assert outer.token == inner.token
+    again = client.reentrant(name + ":self")
+    with again, again:
+        pass
+    with pytest.raises(fencelock.Unsupported):
+        with client.read(name) as reader:
+            reader.upgrade()
+
+
+def test_elections_jobs_and_versions(client, name):
+    election = client.elect(name)
+    assert election.leader() is None
+    with election as leadership:
+        assert election.leader().token == leadership.token
+        assert election.leader().info["language"] == "python"
+    job = client.job(name + ":job", period=60)
+    with pytest.raises(ZeroDivisionError):
+        with job.start(at=1_800_000_000):
+            raise ZeroDivisionError
+    state = job.inspect()
+    assert (state.status, state.instant) == ("F", 1_800_000_000)
+    assert job.start(at=1_800_000_000) is None
+    job.start(at=1_800_000_060).succeed()
+    assert job.inspect().status == "S"
+    version = client.version(name + ":balance")
+    assert version.read() is None
+    made = version.compare_and_set(None, {"euros": 5})
+    assert made.done and version.read().value == {"euros": 5}
+    late = version.compare_and_set(None, 1)
+    assert not late.done and late.there.version == made.version
+    assert version.update(lambda seen: {"euros": seen["euros"] + 1}).value == {"euros": 6}
+    assert version.update(lambda seen: None) is None
+    assert version.delete(version.read().version).done and version.read() is None
+
+
+def test_what_people_see(client, name):
+    lock = client.lock(name, label="nightly", metadata={"order": "42"}, ttl=5)
+    with lock as guard:
+        state = client.lock(name).inspect()
+        assert state.holder.token == guard.token and 0 < state.holder.left <= 5
+        assert state.holder.info["label"] == "nightly" and state.holder.info["metadata"] == {"order": "42"}
+        assert name in client.names("test:")
+    assert client.guarantees()["store"] in ("memory", "sqlite", "redis")
+
+
+def test_closing_frees_and_refuses(url, name):
+    client = fencelock.connect(url).open()
+    guard = client.lock(name).acquire()
+    client.close()
+    assert not guard.is_held
+    guard.forget()
+    with pytest.raises(fencelock.Closed):
+        client.lock(name).acquire()
+    with fencelock.connect(url) as other:
+        other.lock(name).acquire(wait=1).release()
+
+
+@pytest.mark.parametrize(
+    ("say", "code", "says"),
+    [
+        (lambda client: client.lock(""), "invalid", "empty"),
+        (lambda client: client.lock("x", tll=3), "invalid", "`ttl`"),
+        (lambda client: client.lock("x", ttl=0), "invalid", "`ttl`"),
+        (lambda client: client.lock("x", ttl=-1), "invalid", "`ttl`"),
+        (lambda client: client.lock("x", renew=3), "invalid", "`renew`"),
+        (lambda client: client.permits("x", 0), "invalid", "permit"),
+    ],
+)
+def test_bad_input_is_named(client, say, code, says):
+    with pytest.raises(fencelock.LockError) as told:
+        say(client).acquire()
+    assert told.value.code == code and says in str(told.value)
+    assert not any(client.load().values())
+
+
+def test_bad_urls_are_refused_at_once_and_secrets_stay_secret():
+    with pytest.raises(fencelock.InvalidArgument) as told:
+        fencelock.connect("redis://user:hunter2@[broken")
+    assert "hunter2" not in str(told.value)
+    with pytest.raises(fencelock.InvalidArgument):
+        fencelock.connect("memory:", tll=5)
+    absent = fencelock.connect("redis://user:hunter2@127.0.0.1:1", connect_timeout=0.2)
+    with pytest.raises(fencelock.Unavailable) as told:
+        absent.lock("x").acquire()
+    assert isinstance(told.value, ConnectionError) and told.value.retryable
+    assert "hunter2" not in str(told.value) and "hunter2" not in repr(absent)

@@ -1,0 +1,44 @@
+//! Why whoever waits does not have the lock yet: what they are told when their wait ends.
+
+use crate::error::{Code, Error};
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Reason {
+    /// The store has not answered yet.
+    #[default]
+    Unanswered,
+    /// Somebody else has it: the store said so, or it is held in this client.
+    Held,
+    /// The store refuses, does not answer, or answers too late.
+    Trouble(Error),
+}
+
+impl Reason {
+    pub(crate) fn trouble(&self) -> Option<&Error> {
+        match self {
+            Self::Trouble(error) => Some(error),
+            Self::Unanswered | Self::Held => None,
+        }
+    }
+
+    /// What a wait fails with that ends now.
+    pub(crate) fn into_error(self) -> Error {
+        let message = match self {
+            Self::Trouble(error) => return error,
+            Self::Unanswered => {
+                "the lock was not granted within the wait; the store has not answered yet: wait longer, or look at the store"
+            }
+            Self::Held => {
+                "the lock was not granted within the wait; it is held by somebody else: wait longer, or try again later"
+            }
+        };
+        Error::new(Code::Timeout, message)
+    }
+}
+
+/// A grant arrived when nothing was left of it.
+pub(crate) fn too_late() -> Error {
+    let message = "the store's answer came after the lease had ended, so nothing is held; raise `ttl` or look at the store";
+    Error::new(Code::Unavailable, message)
+}

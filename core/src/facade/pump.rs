@@ -1,0 +1,201 @@
+//! Where operations complete: one for every way a host is woken.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
+
+use futures_util::future::{AbortHandle, Abortable};
+use serde_json::Value;
+
+use super::{Facade, Operation, Shared as Client, Yield, unpanicking};
+use crate::error::{Code, Error, Result};
+use crate::port::{BoxFuture, RuntimeHandle};
+use crate::runtime::sync::Mutex;
+
+/// An operation's end.
+#[derive(Clone, Debug)]
+pub struct Completion {
+    /// The number [`Pump::submit`] gave.
+    pub operation: u64,
+    /// How it ended.
+    pub result: Result<Value>,
+}
+
+/// Called when completions wait to be drained and the last drain left none. It must return at once.
+#[cfg(not(target_arch = "wasm32"))]
+pub type Wake = Arc<dyn Fn() + Send + Sync>;
+/// Called when completions wait to be drained and the last drain left none. It must return at once.
+#[cfg(target_arch = "wasm32")]
+pub type Wake = Arc<dyn Fn()>;
+
+/// Takes operations on any number of clients, and tells in batches how they ended. Dropped, it gives up what it still has.
+pub struct Pump {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    wake: Wake,
+}
+
+#[derive(Default)]
+struct State {
+    numbers: u64,
+    running: BTreeMap<u64, AbortHandle>,
+    done: Vec<Done>,
+}
+
+/// An end nobody has looked at yet.
+struct Done {
+    operation: u64,
+    result: Result<Yield>,
+    client: Weak<Client>,
+}
+
+impl Pump {
+    /// A pump whose host is woken like this.
+    pub fn new(wake: Wake) -> Self {
+        Self { shared: Arc::new(Shared { state: Mutex::default(), wake }) }
+    }
+
+    /// Sets an operation off and returns its number.
+    pub fn submit(&self, facade: &Facade, operation: Operation) -> u64 {
+        let (place, abort, registration) = facade.begin();
+        let work = Abortable::new(unpanicking(facade.work(operation)), registration);
+        let client = Arc::downgrade(&facade.shared);
+        let ended = client.clone();
+        let work = Box::pin(async move {
+            let result = work.await.unwrap_or_else(|_| Err(aborted()));
+            if let Some(client) = ended.upgrade() {
+                client.end(place);
+            }
+            result
+        });
+        self.set_off(&facade.runtime, abort, client, work)
+    }
+
+    /// Sets anything else off, such as connecting, and returns its number.
+    pub fn run(&self, runtime: &RuntimeHandle, work: BoxFuture<'static, Result<Value>>) -> u64 {
+        let (abort, registration) = AbortHandle::new_pair();
+        let work = Abortable::new(unpanicking(work), registration);
+        let work =
+            Box::pin(
+                async move { work.await.unwrap_or_else(|_| Err(aborted())).map(Yield::Value) },
+            );
+        self.set_off(runtime, abort, Weak::new(), work)
+    }
+
+    fn set_off(
+        &self,
+        runtime: &RuntimeHandle,
+        abort: AbortHandle,
+        client: Weak<Client>,
+        work: BoxFuture<'static, Result<Yield>>,
+    ) -> u64 {
+        let operation = {
+            let mut state = self.shared.state.lock();
+            state.numbers += 1;
+            let operation = state.numbers;
+            state.running.insert(operation, abort);
+            operation
+        };
+        let shared = Arc::downgrade(&self.shared);
+        runtime.spawn(Box::pin(async move {
+            let result = work.await;
+            if let Some(shared) = shared.upgrade() {
+                shared.complete(Done { operation, result, client });
+            }
+        }));
+        operation
+    }
+
+    /// Gives an operation up: it completes with `cancelled`, and whatever it won is released. One that is complete, drained
+    /// or not, is left alone, but for a grant that was not drained: that is released too.
+    pub fn abort(&self, operation: u64) {
+        let mut state = self.shared.state.lock();
+        if let Some(running) = state.running.get(&operation) {
+            running.abort();
+            return;
+        }
+        let done = state.done.iter_mut().find(|done| done.operation == operation);
+        let uncollected = done.and_then(Done::take_grant);
+        drop(state);
+        drop(uncollected);
+    }
+
+    /// The same for an operation whose end nobody wants to hear of: it is not drained any more.
+    pub fn forget(&self, operation: u64) {
+        let mut state = self.shared.state.lock();
+        let running = state.running.remove(&operation);
+        let place = state.done.iter().position(|done| done.operation == operation);
+        let done = place.map(|place| state.done.remove(place));
+        drop(state);
+        if let Some(running) = running {
+            running.abort();
+        }
+        drop(done);
+    }
+
+    /// Takes all completions. From here on grants are the caller's to release.
+    pub fn drain(&self) -> Vec<Completion> {
+        let done = std::mem::take(&mut self.shared.state.lock().done);
+        let completion = |Done { operation, result, client }: Done| Completion {
+            operation,
+            result: result.and_then(|yielded| yielded.collect(&client)),
+        };
+        done.into_iter().map(completion).collect()
+    }
+
+    /// Operations under way and completions not drained: both 0 at rest.
+    pub fn load(&self) -> (usize, usize) {
+        let state = self.shared.state.lock();
+        (state.running.len(), state.done.len())
+    }
+}
+
+fn aborted() -> Error {
+    Error::new(Code::Cancelled, "the operation was aborted")
+}
+
+impl Done {
+    /// Makes a grant a cancellation. What is returned is to be dropped when the state is unlocked.
+    fn take_grant(&mut self) -> Option<Result<Yield>> {
+        let granted = matches!(self.result, Ok(Yield::Held(_)));
+        granted.then(|| std::mem::replace(&mut self.result, Err(aborted())))
+    }
+}
+
+impl Shared {
+    fn complete(&self, mut done: Done) {
+        let mut state = self.state.lock();
+        let Some(running) = state.running.remove(&done.operation) else {
+            // It was forgotten.
+            drop(state);
+            return;
+        };
+        let uncollected = if running.is_aborted() { done.take_grant() } else { None };
+        state.done.push(done);
+        let first = state.done.len() == 1;
+        drop(state);
+        drop(uncollected);
+        if first {
+            (self.wake)();
+        }
+    }
+}
+
+impl std::fmt::Debug for Pump {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pump").field("load", &self.load()).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Pump {
+    /// Whatever runs is given up, and what nobody has collected is taken back.
+    fn drop(&mut self) {
+        let mut state = self.shared.state.lock();
+        state.running.values().for_each(AbortHandle::abort);
+        let done = std::mem::take(&mut state.done);
+        drop(state);
+        drop(done);
+    }
+}

@@ -1,0 +1,59 @@
+//! Values of options as JSON, so that they can be read again.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::Dialect;
+
+/// A value that an option may have.
+pub(super) trait Written {
+    /// As [`Options::set`](super::Options::set) takes it: times in milliseconds, null for what has no end.
+    fn written(&self) -> Value;
+}
+
+impl Written for Duration {
+    fn written(&self) -> Value {
+        json!(self.as_secs_f64() * 1000.0)
+    }
+}
+
+impl Written for Option<Duration> {
+    fn written(&self) -> Value {
+        self.as_ref().map_or(Value::Null, Written::written)
+    }
+}
+
+impl Written for bool {
+    fn written(&self) -> Value {
+        json!(self)
+    }
+}
+
+impl Written for u32 {
+    fn written(&self) -> Value {
+        json!(self)
+    }
+}
+
+impl Written for String {
+    fn written(&self) -> Value {
+        json!(self)
+    }
+}
+
+impl Written for BTreeMap<String, String> {
+    fn written(&self) -> Value {
+        json!(self)
+    }
+}
+
+impl Written for Dialect {
+    fn written(&self) -> Value {
+        match self {
+            Self::Auto => json!("auto"),
+            Self::Plain { prefix } => json!(format!("plain:{prefix}")),
+        }
+    }
+}

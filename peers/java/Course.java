@@ -1,0 +1,119 @@
+import java.io.IOException;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** The bench's courses, the same code for every contestant on the JVM; bench/src/subject/mod.rs has the protocol. */
+final class Course {
+    /** What is measured: acquire and release, waiting as long as it takes. */
+    interface Contestant {
+        /** Gets the lock in this thread; what is answered lets it go, and stays for the answer. */
+        Release acquire(String key) throws Exception;
+
+        /** Gets the lock and lets it go, without a thread that waits. */
+        CompletionStage<?> pair(String key);
+    }
+
+    /** See {@link Contestant#acquire}. */
+    interface Release {
+        void run() throws Exception;
+    }
+
+    private final Map<String, String> words = new HashMap<>();
+    private final Contestant contestant;
+
+    private Course(Contestant contestant, String[] words, int first) {
+        this.contestant = contestant;
+        for (String word : Arrays.copyOfRange(words, first, words.length)) {
+            String[] pair = word.split("=", 2);
+            this.words.put(pair[0], pair[1]);
+        }
+    }
+
+    /** The server among the words {@code name=value}. */
+    static String url(String[] words) {
+        for (String word : words) {
+            if (word.startsWith("url=")) {
+                return word.substring("url=".length());
+            }
+        }
+        throw new IllegalArgumentException("no url is given");
+    }
+
+    /** Runs the course that is the word at {@code at}, and prints its figures. */
+    static void run(Contestant contestant, String[] words, int at) throws Exception {
+        Course course = new Course(contestant, words, at + 1);
+        System.out.println(switch (words[at]) {
+            case "pair" -> course.pair();
+            case "parallel" -> course.parallel();
+            default -> throw new IllegalArgumentException("there is no course " + words[at]);
+        });
+        System.out.flush();
+        // Whoever is still in flight is of interest to nobody.
+        Runtime.getRuntime().halt(0);
+    }
+
+    private int number(String name) {
+        return Integer.parseInt(words.get(name));
+    }
+
+    private static void ready() throws IOException {
+        System.out.println("ready");
+        System.out.flush();
+        if (System.in.read() < 0) {
+            throw new IOException("nobody has said go");
+        }
+    }
+
+    private String pair() throws Exception {
+        String key = words.get("key");
+        int pairs = number("pairs");
+        for (int number = 0; number < pairs / 10; number++) {
+            contestant.acquire(key).run();
+        }
+        ready();
+        double[] times = new double[pairs];
+        double[] acquires = new double[pairs];
+        for (int number = 0; number < pairs; number++) {
+            long begin = System.nanoTime();
+            Release release = contestant.acquire(key);
+            acquires[number] = (System.nanoTime() - begin) / 1e3;
+            release.run();
+            times[number] = (System.nanoTime() - begin) / 1e3;
+        }
+        return String.format(java.util.Locale.ROOT,
+            "{\"p50_us\": %.3f, \"p99_us\": %.3f, \"pairs\": %d, \"acquire_p50_us\": %.3f}",
+            at(times, 0.5), at(times, 0.99), pairs, at(acquires, 0.5));
+    }
+
+    private static double at(double[] times, double part) {
+        Arrays.sort(times);
+        return times[(int) ((times.length - 1) * part)];
+    }
+
+    private String parallel() throws Exception {
+        AtomicLong pairs = new AtomicLong();
+        for (int number = 0; number < number("keys"); number++) {
+            again(words.get("key") + ":" + number, pairs);
+        }
+        ready();
+        long begin = System.nanoTime();
+        long before = pairs.get();
+        Thread.sleep(number("milliseconds"));
+        double seconds = (System.nanoTime() - begin) / 1e9;
+        return String.format(java.util.Locale.ROOT, "{\"pairs_per_s\": %.3f}", (pairs.get() - before) / seconds);
+    }
+
+    private void again(String key, AtomicLong pairs) {
+        contestant.pair(key).whenComplete((done, error) -> {
+            if (error != null) {
+                error.printStackTrace();
+                Runtime.getRuntime().halt(1);
+            }
+            pairs.incrementAndGet();
+            again(key, pairs);
+        });
+    }
+}
