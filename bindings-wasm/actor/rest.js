@@ -18,9 +18,10 @@ function unheld(redis) {
   return redis.on('connect', () => redis.stream.unref());
 }
 
-/** Answers requests by what lies at `url`. */
+/** Answers requests by what lies at `url`, until it is closed. */
 export function answering(url) {
   const redis = unheld(new Redis(url, { autoResendUnfulfilledCommands: false }));
+  const listeners = new Set();
 
   async function pipeline(request, response) {
     const commands = await body(request);
@@ -30,15 +31,19 @@ export function answering(url) {
 
   async function subscribe(channel, response) {
     const listener = unheld(redis.duplicate());
+    listeners.add(listener);
     listener.on('close', () => response.destroy());
     listener.on('message', (from, message) => response.write(`data: message,${from},${message}\n\n`));
-    response.on('close', () => listener.disconnect());
+    response.on('close', () => {
+      listeners.delete(listener);
+      listener.disconnect();
+    });
     await listener.subscribe(channel);
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     response.write(`data: subscribe,${channel},1\n\n`);
   }
 
-  return async (request, response) => {
+  async function answer(request, response) {
     const channel = /\/subscribe\/(.*)$/.exec(request.url)?.[1];
     try {
       if (request.headers.authorization !== `Bearer ${TOKEN}`) {
@@ -52,12 +57,20 @@ export function answering(url) {
       // What became of it is not known here, and so not there.
       response.destroy();
     }
-  };
+  }
+
+  return { answer, close: () => [redis, ...listeners].forEach((one) => one.disconnect()) };
 }
 
-/** Serves what lies at `url`, for as long as the process lives, and answers how to be asked. */
+/** Serves what lies at `url`, until it is closed or the process has nothing else to do, and answers how to be asked. */
 export async function serve(url) {
-  const server = createServer(answering(url)).unref();
+  const { answer, close } = answering(url);
+  const server = createServer(answer).unref();
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return { url: `http://127.0.0.1:${server.address().port}`, token: TOKEN };
+  const end = () => {
+    server.closeAllConnections();
+    server.close();
+    close();
+  };
+  return { url: `http://127.0.0.1:${server.address().port}`, token: TOKEN, close: end };
 }

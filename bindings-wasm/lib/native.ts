@@ -1,4 +1,4 @@
-import init, { Door as Core, lostBeforeRelease, options } from './core.js';
+import init, { Door as Core, lostBeforeRelease, options, turn } from './core.js';
 import { Host } from './host.js';
 import type { Wire } from './wire.js';
 
@@ -28,7 +28,7 @@ export class Door {
         this.#fail(defect);
       }
     };
-    this.#core = new Core(new Host(() => guarded(() => this.#core.turn()), guarded), this.#wake);
+    this.#core = new Core(new Host(() => guarded(turn), guarded), this.#wake);
   }
 
   /** Keeps a server's process alive from now on, or lets it go. */

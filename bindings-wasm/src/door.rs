@@ -9,7 +9,7 @@ use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::host::{self, Host};
-use crate::runtime::{self, HostRuntime};
+use crate::runtime::HostRuntime;
 use crate::transport::HostTransport;
 
 /// One for each module that is loaded.
@@ -26,11 +26,6 @@ impl Door {
         Self(Environment::new(wake, Arc::new(HostRuntime)))
     }
 
-    /// Lets tasks go on.
-    pub fn turn(&self) {
-        runtime::turn();
-    }
-
     /// Begins to connect: to a client of the host's, or to what the URL names. Ends with the client's number.
     pub fn connect(
         &self,
@@ -39,8 +34,8 @@ impl Door {
         options: &str,
         app: String,
     ) -> f64 {
-        let place = crate::host::host(|platform| (platform.machine(), platform.pid()));
-        let builder = Client::builder().language("wasm").app(app).place(place.0, place.1);
+        let (machine, pid) = host::host(|host| (host.machine(), host.pid()));
+        let builder = Client::builder().language("wasm").app(app).place(machine, pid);
         counted(self.0.connect(builder, options, |builder| {
             Box::pin(async move {
                 match client {

@@ -38,7 +38,7 @@ extern "C" {
     #[wasm_bindgen(method)]
     pub(crate) fn pid(this: &Host) -> u32;
 
-    /// Has `Door::turn` called soon, behind whatever runs now.
+    /// Has `turn` called soon, behind whatever runs now.
     #[wasm_bindgen(method)]
     pub(crate) fn turn(this: &Host);
 

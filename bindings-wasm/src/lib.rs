@@ -24,6 +24,12 @@ pub fn options() -> String {
     serde_json::to_string(TABLE).unwrap_or_default()
 }
 
+/// Lets every task that can go on do so, once.
+#[wasm_bindgen]
+pub fn turn() {
+    runtime::turn();
+}
+
 /// The error of a lock that was found lost when it was given back, as JSON.
 #[wasm_bindgen(js_name = lostBeforeRelease)]
 pub fn lost_before_release() -> String {

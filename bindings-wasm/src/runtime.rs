@@ -77,9 +77,10 @@ impl Runtime for HostRuntime {
 
 /// A timer of the host's, stopped when nobody waits for it any more.
 struct Timer {
-    timer: JsValue,
+    number: JsValue,
     rung: oneshot::Receiver<()>,
-    _ring: Closure<dyn FnMut()>,
+    #[expect(dead_code, reason = "the host calls it until this is dropped")]
+    ring: Closure<dyn FnMut()>,
 }
 
 impl Timer {
@@ -94,8 +95,8 @@ impl Timer {
         });
         // Timers ring on whole milliseconds, and never early.
         let millis = (time.as_secs_f64() * 1000.0).ceil();
-        let timer = host(|host| host.after(millis, ring.as_ref()));
-        Self { timer, rung, _ring: ring }
+        let number = host(|host| host.after(millis, ring.as_ref()));
+        Self { number, rung, ring }
     }
 }
 
@@ -109,6 +110,6 @@ impl Future for Timer {
 
 impl Drop for Timer {
     fn drop(&mut self) {
-        host(|host| host.stop(&self.timer));
+        host(|host| host.stop(&self.number));
     }
 }

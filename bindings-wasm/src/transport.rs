@@ -16,8 +16,10 @@ use crate::host::Client;
 pub(crate) struct HostTransport {
     client: Rc<Client>,
     /// What the subscription calls, for as long as it may.
-    ear: RefCell<Option<Closure<dyn Fn(JsValue)>>>,
+    ear: RefCell<Option<Told>>,
 }
+
+type Told = Closure<dyn Fn(JsValue)>;
 
 /// One command's end, in the shape of Upstash's pipelines.
 #[derive(Deserialize)]
@@ -74,7 +76,7 @@ impl Transport for HostTransport {
     }
 
     fn subscribe(&self, channel: &str, ear: Ear) -> BoxFuture<'static, Result<bool, String>> {
-        let told = Closure::<dyn Fn(JsValue)>::new(move |message: JsValue| {
+        let told = Told::new(move |message: JsValue| {
             ear(message.as_string().map_or(Heard::Gap, Heard::Message));
         });
         let subscribed = self.client.subscribe(channel, told.as_ref().unchecked_ref());

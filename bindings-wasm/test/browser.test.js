@@ -16,14 +16,15 @@ const TIMES = 20;
 
 onRedis('in a browser', (store) => {
   let server;
+  let rest;
   let browser;
   let count = 0;
   before(async () => {
     assert.ok(PROGRAM, 'no Chromium is there; install Debian\'s `chromium` or name one by FENCELOCK_CHROMIUM');
-    const rest = answering(store.url);
+    rest = answering(store.url);
     server = createServer((request, response) => {
       const { pathname } = new URL(request.url, 'http://here');
-      if (pathname.startsWith('/rest/')) return void rest(request, response);
+      if (pathname.startsWith('/rest/')) return void rest.answer(request, response);
       if (pathname === '/count') {
         // Two steps, so that whoever does them without a lock loses some.
         if (request.method === 'GET') return void response.end(String(count));
@@ -39,6 +40,7 @@ onRedis('in a browser', (store) => {
     await browser?.close();
     server.closeAllConnections();
     server.close();
+    rest.close();
   });
 
   async function page(errors) {
@@ -61,7 +63,7 @@ onRedis('in a browser', (store) => {
       const short = await client.lock('b', { ttl: 100, renew: false }).acquire();
       const lost = await new Promise((resolve) => short.signal.addEventListener('abort', () => resolve(short.signal.reason.code)));
       const seen = { late, rose: second.token > first.token, held: second.isHeld, lost };
-      await second.release();
+      await Promise.all([second, short].map((guard) => guard.release()));
       await client.close();
       return { ...seen, load: client.load() };
     });

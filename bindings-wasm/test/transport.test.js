@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { once } from 'node:events';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, FencelockError, http, ioredis, nodeRedis } from 'fencelock-wasm';
 import { Redis } from 'ioredis';
@@ -9,12 +9,21 @@ import { createClient } from 'redis';
 import { serve } from '../rest.js';
 import { fresh, onRedis } from './support/stores.js';
 
+const served = [];
+after(() => served.forEach((server) => server.close()));
+
+async function serving(url) {
+  const server = await serve(url);
+  served.push(server);
+  return server;
+}
+
 /** Every way, as a function of the server's URL. */
 const WAYS = {
   ioredis: (url) => ioredis(new Redis(url, { lazyConnect: true })),
   'node-redis': (url) => nodeRedis(createClient({ url })),
-  http: async (url) => http(await serve(url)),
-  'a transport that cannot listen': async (url) => ({ ...http(await serve(url)), subscribe: undefined }),
+  http: async (url) => http(await serving(url)),
+  'a transport that cannot listen': async (url) => ({ ...http(await serving(url)), subscribe: undefined }),
 };
 
 for (const [way, over] of Object.entries(WAYS)) {
@@ -74,7 +83,7 @@ test('a server that is not there is unavailable', async () => {
 
 onRedis('over HTTP with another token', (store) => {
   test('is refused as `auth`', async () => {
-    const { url } = await serve(store.url);
+    const { url } = await serving(store.url);
     await assert.rejects(connect(http({ url, token: 'hunter2' })), (error) => {
       assert.equal(error.code, 'auth');
       assert.ok(!JSON.stringify([error.message, error.fields]).includes('hunter2'));

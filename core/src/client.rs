@@ -5,7 +5,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Serialize;
 use serde_json::Value;
 
 use crate::algorithm::Core;
@@ -13,6 +12,7 @@ use crate::all::All;
 use crate::elect::Election;
 use crate::error::{Error, Result};
 use crate::event::{Event, Events};
+use crate::identity::Identity;
 use crate::job::Job;
 use crate::lock::Lock;
 use crate::options::{Dialect, Options, check_name};
@@ -81,28 +81,6 @@ pub struct Client {
     /// Whether somebody asked for order.
     ordered: bool,
     identity: Arc<Identity>,
-}
-
-/// Who this client is, for people who inspect its locks.
-#[derive(Clone, Debug, Serialize)]
-struct Identity {
-    host: String,
-    pid: u32,
-    app: String,
-    language: String,
-    /// The JSON of the above, for locks without label and metadata.
-    #[serde(skip)]
-    plain: Arc<str>,
-}
-
-#[derive(Serialize)]
-struct Info<'a> {
-    #[serde(flatten)]
-    identity: &'a Identity,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    label: &'a str,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    metadata: &'a BTreeMap<String, String>,
 }
 
 impl Client {
@@ -219,11 +197,7 @@ impl Client {
     }
 
     pub(crate) fn info(&self, label: &str, metadata: &BTreeMap<String, String>) -> Arc<str> {
-        if label.is_empty() && metadata.is_empty() {
-            return self.identity.plain.clone();
-        }
-        let info = Info { identity: &self.identity, label, metadata };
-        serde_json::to_string(&info).unwrap_or_default().into()
+        self.identity.info(label, metadata)
     }
 }
 
@@ -376,43 +350,4 @@ impl fmt::Debug for ClientBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ClientBuilder").field("options", &self.options).finish_non_exhaustive()
     }
-}
-
-impl Identity {
-    fn of(app: Option<String>, language: Option<String>, place: Option<(String, u32)>) -> Self {
-        let program = || {
-            let path = std::env::args().next().unwrap_or_default();
-            path.rsplit(['/', '\\']).next().unwrap_or_default().to_owned()
-        };
-        let (host, pid) = place.unwrap_or_else(|| (host(), pid()));
-        let mut identity = Self {
-            host,
-            pid,
-            app: app.unwrap_or_else(program),
-            language: language.unwrap_or_else(|| "rust".to_owned()),
-            plain: "".into(),
-        };
-        identity.plain = serde_json::to_string(&identity).unwrap_or_default().into();
-        identity
-    }
-}
-
-#[cfg(feature = "tokio")]
-fn host() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
-}
-
-#[cfg(not(feature = "tokio"))]
-fn host() -> String {
-    String::new()
-}
-
-#[cfg(not(target_arch = "wasm32"))]
-fn pid() -> u32 {
-    std::process::id()
-}
-
-#[cfg(target_arch = "wasm32")]
-fn pid() -> u32 {
-    0
 }

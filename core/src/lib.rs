@@ -41,6 +41,7 @@ mod event;
 pub mod facade;
 mod fence;
 mod guard;
+mod identity;
 mod job;
 pub mod layer;
 mod lock;

@@ -192,7 +192,9 @@ impl Shared {
         whole: impl Fn(usize, &Texts) -> Cmd,
     ) -> Result<Vec<Value>> {
         #[cfg(feature = "sim")]
-        if let Some(texts) = self.stopped.lock().clone() {
+        let stopped = self.stopped.lock().clone();
+        #[cfg(feature = "sim")]
+        if let Some(texts) = stopped {
             return self.send((0..count).map(|at| whole(at, &texts)).collect()).await;
         }
         let commands = (0..count).map(|at| hashed(at, &self.hashes)).collect();
