@@ -18,6 +18,6 @@ const over = transports[process.argv[2] ?? process.env.FENCELOCK_OVER ?? 'ioredi
 /** URLs are not for this package, but for the client; the options in them are. */
 export async function connect(url, options) {
   if (!url.startsWith('redis:')) return open(url, options);
-  const { host, searchParams } = new URL(url);
-  return open(await over(`redis://${host}`), { ...Object.fromEntries(searchParams), ...options });
+  const [server, query] = url.split('?');
+  return open(await over(server), { ...Object.fromEntries(new URLSearchParams(query)), ...options });
 }

@@ -31,7 +31,11 @@ onRedis('in a browser', (store) => {
         return void request.on('data', (data) => (count = Number(data))).on('end', () => response.end());
       }
       response.setHeader('content-type', TYPES[pathname.split('.').pop()] ?? TYPES.html);
-      response.end(pathname === '/' ? '<!doctype html><title>fencelock</title>' : readFileSync(fileURLToPath(new URL(`.${pathname}`, DIST))));
+      if (pathname === '/') return void response.end('<!doctype html><title>fencelock</title>');
+      const file = fileURLToPath(new URL(`.${pathname}`, DIST));
+      // Browsers ask for more than they are told of.
+      if (existsSync(file)) response.end(readFileSync(file));
+      else response.writeHead(404).end();
     });
     await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
     browser = await chromium.launch({ executablePath: PROGRAM, args: ['--no-sandbox', '--disable-dev-shm-usage'] });

@@ -19,9 +19,14 @@ pub struct Door {
 }
 
 impl Door {
-    /// Whether it reaches files, and so locks in SQLite.
-    pub fn reaches_files(&self) -> bool {
-        self.folder != "wasm"
+    /// Whether it reaches files and sockets only through its host: no SQLite, no URLs.
+    pub fn is_hosted(&self) -> bool {
+        self.folder == "wasm"
+    }
+
+    /// Whether it is the same package as another row's, with another way to Redis.
+    pub fn is_another_way(&self) -> bool {
+        self.language.contains(" over ")
     }
 }
 

@@ -75,6 +75,9 @@ pub enum Need {
     /// Words are sent as they are, also those that a typed interface has no place for.
     #[serde(rename = "untyped")]
     Untyped,
+    /// The package itself connects to what a URL names.
+    #[serde(rename = "urls")]
+    Urls,
     /// The other library can make a lease longer.
     #[serde(rename = "extends")]
     Extends,

@@ -47,7 +47,12 @@ fn behind(door: &Door, target: &Path) -> impl Iterator<Item = Column> + use<> {
         Ok(program) => (program, None),
         Err(lack) => (Program::new(""), Some(lack)),
     };
-    [Backend::Memory, Backend::Sqlite, Backend::Redis].into_iter().map(move |backend| Column {
+    let stores: &[Backend] = if door.is_another_way() {
+        &[Backend::Redis]
+    } else {
+        &[Backend::Memory, Backend::Sqlite, Backend::Redis]
+    };
+    stores.iter().map(move |&backend| Column {
         missing: missing.clone(),
         ..Column::of(backend, language, Some(program.clone()))
     })
@@ -105,8 +110,11 @@ impl Column {
             return Some("fencelock does not speak the library's dialect");
         }
         let door = DOORS.iter().find(|door| door.language == self.language);
-        if self.backend == Backend::Sqlite && door.is_some_and(|door| !door.reaches_files()) {
+        if self.backend == Backend::Sqlite && door.is_some_and(Door::is_hosted) {
             return Some("the language reaches no files");
+        }
+        if door.is_some_and(Door::is_another_way) && !case.anywhere {
+            return Some("it does not depend on how Redis is reached");
         }
         if self.language == "python" && case.needs().contains(&Need::Abort) {
             return Some(
@@ -116,6 +124,9 @@ impl Column {
         case.needs().into_iter().find_map(|need| match need {
             Need::Kill if !program && self.backend != Backend::Sim => {
                 Some("actors in one process cannot be killed or stopped one by one")
+            }
+            Need::Urls if door.is_some_and(Door::is_hosted) => {
+                Some("a client of the host's connects, by its own means")
             }
             Need::Untyped if door.is_some() => {
                 Some("the language's interface has no way to say it")

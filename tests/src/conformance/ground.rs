@@ -54,7 +54,9 @@ impl Backend {
             | (Need::NoDialects, Self::Memory | Self::Sim | Self::Sqlite)
             | (Need::Files, Self::Sqlite)
             | (Need::VirtualTime, Self::Sim)
-            | (Need::Kill | Need::SharedStore | Need::Abort | Need::Untyped, _) => None,
+            | (Need::Kill | Need::SharedStore | Need::Abort | Need::Untyped | Need::Urls, _) => {
+                None
+            }
             (Need::Extends | Need::LooksAgain | Need::Renews | Need::TellsLoss, _) => {
                 Some("there is no other library in this column")
             }

@@ -146,12 +146,17 @@ pub(super) fn unreachable(address: &impl Named, error: &RedisError) -> Error {
             .with("server", address.to_string())
             .with("reason", address.scrub(&reason));
     }
+    absent(address, &reason)
+}
+
+/// Says that nobody is there.
+pub(super) fn absent(address: &impl Named, reason: &str) -> Error {
     Error::new(
         Code::Unavailable,
         "the server cannot be reached; is it running, and is the address right?",
     )
     .with("server", address.to_string())
-    .with("reason", address.scrub(&error.to_string()))
+    .with("reason", address.scrub(reason))
 }
 
 /// Says why the scripts could not be made known to the server.

@@ -83,6 +83,7 @@ struct Shared {
     hashes: Hashes,
     channel: String,
     timeout: Duration,
+    connect_timeout: Duration,
     runtime: RuntimeHandle,
     sink: OnceLock<NoticeSink>,
     looks: Mutex<Looks>,
@@ -122,7 +123,8 @@ impl fmt::Debug for HostStore {
 }
 
 impl HostStore {
-    /// Makes the scripts known to the server. Of the options `timeout` counts; what is about connections is refused.
+    /// Makes the scripts known to the server. Of the options for connections `timeout` and `connect_timeout` count, the
+    /// others are refused.
     pub async fn connect(
         transport: impl Transport,
         options: &Options,
@@ -140,13 +142,15 @@ impl HostStore {
             hashes: Hashes::default(),
             channel,
             timeout: options.timeout,
+            connect_timeout: options.connect_timeout,
             runtime,
             sink: OnceLock::new(),
             looks: Mutex::default(),
             #[cfg(feature = "sim")]
             stopped: Mutex::default(),
         };
-        let replies = shared.send(Texts::of_text().load().collect()).await?;
+        let load = shared.exchange(Texts::of_text().load().collect(), options.connect_timeout);
+        let replies = load.await.map_err(|reason| fault::absent(&shared.server, &reason))?;
         shared.hashes =
             Hashes::told(replies).map_err(|error| fault::scriptless(&shared.server, &error))?;
         Ok(Self(Arc::new(shared)))
@@ -160,28 +164,34 @@ impl HostStore {
 }
 
 impl Shared {
-    /// Waits no longer than the client's timeout.
-    async fn within<T>(&self, work: BoxFuture<'_, Result<T, String>>) -> Result<T> {
-        let end = self.runtime.now() + self.timeout;
-        let reason = match select(work, self.runtime.sleep_until(end)).await {
-            Either::Left((Ok(answer), _)) => return Ok(answer),
-            Either::Left((Err(reason), _)) => reason,
+    /// Waits no longer than so long.
+    async fn within<T>(
+        &self,
+        limit: Duration,
+        work: BoxFuture<'_, Result<T, String>>,
+    ) -> Result<T, String> {
+        match select(work, self.runtime.sleep_until(self.runtime.now() + limit)).await {
+            Either::Left((ended, _)) => ended,
             Either::Right(_) => {
-                format!("no answer within {}", humantime::format_duration(self.timeout))
+                Err(format!("no answer within {}", humantime::format_duration(limit)))
             }
-        };
-        Err(fault::unanswered(&self.server, &reason))
+        }
+    }
+
+    async fn exchange(&self, commands: Vec<Cmd>, limit: Duration) -> Result<Vec<Value>, String> {
+        let count = commands.len();
+        let commands = commands.iter().map(words).collect();
+        let replies = self.within(limit, self.transport.send(commands)).await?;
+        if replies.len() == count {
+            Ok(replies.into_iter().map(value).collect())
+        } else {
+            Err(format!("{} replies to {count} commands", replies.len()))
+        }
     }
 
     async fn send(&self, commands: Vec<Cmd>) -> Result<Vec<Value>> {
-        let count = commands.len();
-        let commands = commands.iter().map(words).collect();
-        let replies = self.within(self.transport.send(commands)).await?;
-        if replies.len() != count {
-            let message = format!("{} replies to {count} commands", replies.len());
-            return Err(fault::unanswered(&self.server, &message));
-        }
-        Ok(replies.into_iter().map(value).collect())
+        let replies = self.exchange(commands, self.timeout).await;
+        replies.map_err(|reason| fault::unanswered(&self.server, &reason))
     }
 
     /// Calls by hash, and by text what the server does not know.
@@ -310,7 +320,9 @@ impl LeaseStore for HostStore {
                 shared.hear(&heard);
             }
         });
-        let hears = shared.within(shared.transport.subscribe(&shared.channel, ear)).await?;
+        let subscribed = shared.transport.subscribe(&shared.channel, ear);
+        let hears = shared.within(shared.connect_timeout, subscribed).await;
+        let hears = hears.map_err(|reason| fault::absent(&shared.server, &reason))?;
         shared.looks.lock().deaf = !hears;
         Ok(())
     }
