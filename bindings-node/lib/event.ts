@@ -39,6 +39,7 @@ export class Events {
   }
 
   on(kind: EventKind, listener: EventListener): void {
+    if (typeof listener !== 'function') throw new TypeError('a listener is a function');
     this.#listeners = [...this.#listeners, { kind, listener }];
     this.#wanted = true;
     here().door.listen(this.#connection.number, true);
@@ -60,7 +61,12 @@ export class Events {
   #ask(): void {
     const environment = here();
     this.#asks = true;
-    const tell = (value: unknown): void => {
+    const tell = (value: unknown, failure?: object): void => {
+      if (failure) {
+        // Nothing will ever happen any more.
+        this.#asks = false;
+        return;
+      }
       const events = (value ?? []) as LockEvent[];
       if (events.length > 0 || this.#wanted) this.#ask();
       else this.#asks = false;
@@ -70,8 +76,11 @@ export class Events {
   }
 
   #tell(event: LockEvent): void {
-    const wanted = this.#listeners.filter(({ kind }) => kind === event.kind);
-    // On its own, so that what one throws keeps nothing from the others.
-    for (const { listener } of wanted) queueMicrotask(() => listener(event));
+    for (const one of this.#listeners.filter(({ kind }) => kind === event.kind)) {
+      // On its own, so that what one throws keeps nothing from the others.
+      queueMicrotask(() => {
+        if (this.#listeners.includes(one)) one.listener(event);
+      });
+    }
   }
 }

@@ -19,8 +19,10 @@ export class Loss {
     this.#operation = environment.watch(
       () => environment.door.lost(connection.number, guard),
       connection,
-      (_, failure) => {
-        if (!failure) controller.deref()?.abort(complaint(connection.number, guard));
+      () => {
+        // Also when nobody can say any more whether it was.
+        const lost = complaint(connection.number, guard);
+        if (lost?.code === 'lost') controller.deref()?.abort(lost);
       },
     );
   }

@@ -29,11 +29,22 @@ export async function connect(store: string | Transport, options: ConnectOptions
   const environment = here();
   const { app = appName(), ...rest } = options;
   const text = JSON.stringify(optionsForCore(rest));
-  const [url, wire] = typeof store === 'string' ? [store, undefined] : ['', new Wire(store)];
-  if (/^(redis|sqlite)/.test(url)) {
-    const message = 'in WebAssembly there is `memory:`, and Redis over a transport: `connect(ioredis(client))`, `nodeRedis`, `http`';
-    throw new FencelockError({ code: 'unsupported', message, retryable: false, fields: { argument: 'store' } });
-  }
-  const number = await environment.perform<number>(() => environment.door.connect(url, wire, text, app), undefined);
+  const [url, wire] = typeof store === 'string' ? [store, undefined] : ['', wired(store)];
+  if (/^(redis|sqlite)/.test(url)) throw refusal('unsupported');
+  const begin = (): number => environment.door.connect(url, wire, text, String(app));
+  const number = await environment.perform<number>(begin, undefined);
   return new Client(new Connection(number));
+}
+
+/** A connection of its own for every client. */
+function wired(transport: Transport): Wire {
+  const is = typeof transport?.send === 'function' && typeof transport.name === 'string';
+  if (!is) throw refusal('invalid');
+  return new Wire(transport.another?.() ?? transport);
+}
+
+function refusal(code: 'invalid' | 'unsupported'): FencelockError {
+  const message =
+    'in WebAssembly there is `memory:`, and Redis over a transport: `ioredis(client)`, `nodeRedis(client)`, `http({ url, token })`';
+  return new FencelockError({ code, message, retryable: false, fields: { argument: 'store' } });
 }

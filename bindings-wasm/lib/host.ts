@@ -1,12 +1,15 @@
 /** A timer that a server's process does not wait for. */
 type Timer = ReturnType<typeof setTimeout>;
 
+/** By how many milliseconds the clocks may differ between two looks for other reasons than sleep. */
+const SLEPT = 10;
+
 /** What the core cannot do by itself: clock, timers, randomness, and its turn on the event loop. */
 export class Host {
   readonly #turn: () => void;
   readonly #guarded: (call: () => void) => void;
-  #last = Date.now();
-  #elapsed = -performance.now();
+  #clock = performance.now();
+  #date = Date.now();
   #ahead = 0;
 
   /** `guarded` sees to what a call of the core's may throw. */
@@ -17,14 +20,13 @@ export class Host {
 
   /**
    * Milliseconds since the beginning. `performance.now()` stands still on some platforms while the machine sleeps; the wall
-   * clock does not, so by what it runs ahead, this one does, too. That may end a lease early, and never late.
+   * clock does not, so what it has run ahead since the last look counts. If that was a step of the wall clock, leases end early.
    */
   now(): number {
     const [clock, date] = [performance.now(), Date.now()];
-    // A step back of the wall clock is no time that passed.
-    if (date > this.#last) this.#elapsed += date - this.#last;
-    this.#last = date;
-    this.#ahead = Math.max(this.#ahead, this.#elapsed - clock);
+    const slept = date - this.#date - (clock - this.#clock);
+    if (slept > SLEPT) this.#ahead += slept;
+    [this.#clock, this.#date] = [clock, date];
     return clock + this.#ahead;
   }
 

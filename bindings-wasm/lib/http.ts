@@ -2,6 +2,8 @@ import type { Ended, Transport } from './transport.js';
 
 /** The longest rest between two attempts to listen, in milliseconds. */
 const LONGEST_REST = 1000;
+/** For how long an answer is waited for at the very most, in milliseconds. The core gives up sooner, by `timeout`. */
+const PATIENCE = 60_000;
 
 /** Where the server is, and who asks. */
 export interface HttpOptions {
@@ -12,57 +14,79 @@ export interface HttpOptions {
 }
 
 /**
- * Over HTTP, in the shape of Upstash's REST interface: `POST /pipeline` with the commands as JSON, `GET /subscribe/<channel>`
- * for a stream of events.
+ * Over HTTP, in the shape of Upstash's REST interface: `POST /pipeline` with the commands as JSON, `POST /subscribe/<channel>`
+ * for a stream of events. While it listens, it keeps a server's process alive.
  */
-export function http({ url, token }: HttpOptions): Transport {
+export function http(options: HttpOptions): Transport {
+  const { url, token } = options;
   const base = new URL(url);
+  [base.username, base.password] = ['', ''];
   base.pathname = base.pathname.replace(/\/*$/, '/');
   const headers = { authorization: `Bearer ${token}` };
-  const ask = (place: string, request: RequestInit): Promise<Response> => fetch(new URL(place, base), { ...request, headers });
+  const closing = new AbortController();
+
+  async function ask(place: string, request: RequestInit): Promise<Response> {
+    try {
+      return await fetch(new URL(place, base), { method: 'POST', ...request, headers: { ...headers, ...request.headers } });
+    } catch (error) {
+      const { message, cause } = error as Error & { cause?: Error };
+      throw new Error(`${message} ${cause?.message ?? ''}`.replaceAll(token || ' ', ' ').trim());
+    }
+  }
+
   return {
     name: base.host,
+    another: () => http(options),
     async send(commands) {
-      const answer = await ask('pipeline', { method: 'POST', body: JSON.stringify(commands) });
+      const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(PATIENCE)]);
+      const answer = await ask('pipeline', { body: JSON.stringify(commands), signal });
       if (answer.ok) return (await answer.json()) as Ended[];
       const { error = answer.statusText } = (await answer.json().catch(() => ({}))) as { error?: string };
       // Whoever refuses a request has not carried it out; whoever fails at it may have.
       if (answer.status >= 500) throw new Error(`${answer.status} ${error}`);
-      const word = answer.status === 401 || answer.status === 403 ? 'WRONGPASS ' : '';
-      return commands.map(() => ({ error: `${word}${error}` }));
+      const word = answer.status === 401 || answer.status === 403 ? 'WRONGPASS' : 'ERR';
+      return commands.map(() => ({ error: `${word} ${answer.status} ${error}` }));
     },
-    async subscribe(channel, told, gap) {
-      const ending = new AbortController();
+    subscribe(channel, told, gap) {
       const listen = (): Promise<Response> =>
-        ask(`subscribe/${encodeURIComponent(channel)}`, { signal: ending.signal });
-      const first = await listen();
-      if (!first.ok || !first.body) throw new Error(`${first.status} ${first.statusText}`);
-      void follow(first, listen, ending.signal, (line) => {
-        const message = /^data: ?message,[^,]*,(.*)$/.exec(line)?.[1];
-        if (message !== undefined) told(message);
-      }, gap);
-      return () => ending.abort();
+        ask(`subscribe/${encodeURIComponent(channel)}`, { headers: { accept: 'text/event-stream' }, signal: closing.signal });
+      return new Promise((resolve, reject) => {
+        let listening = false;
+        const begun = (): void => {
+          // What was told while nobody listened is gone.
+          if (listening) gap();
+          listening = true;
+          resolve(() => closing.abort());
+        };
+        follow(listen, closing.signal, begun, told).catch(reject);
+      });
+    },
+    close() {
+      closing.abort();
     },
   };
 }
 
-/** Reads a stream line by line, and another one when it ends, until it is aborted. */
+/** Reads a stream, and another one when it ends, until that is aborted. Only the first has to be there. */
 async function follow(
-  first: Response,
-  again: () => Promise<Response>,
-  ending: AbortSignal,
-  read: (line: string) => void,
-  gap: () => void,
+  listen: () => Promise<Response>,
+  closing: AbortSignal,
+  begun: () => void,
+  told: (message: string) => void,
 ): Promise<void> {
   let rest = 10;
-  for (let stream: Response | undefined = first; !ending.aborted; stream = await again().catch(() => undefined)) {
-    if (stream?.ok && stream.body) {
-      // What was told while nobody listened is gone.
-      if (stream !== first) gap();
-      rest = 10;
-      await lines(stream.body, read).catch(() => {});
-    }
-    if (ending.aborted) return;
+  const read = (line: string): void => {
+    const [, kind, text = ''] = /^data: ?(subscribe|message),[^,]*,(.*)$/.exec(line) ?? [];
+    if (kind === 'message') told(text);
+    if (kind === 'subscribe') begun();
+  };
+  const first = await listen();
+  if (!first.ok || !first.body) throw new Error(`${first.status} ${first.statusText}`);
+  for (let stream: Response | undefined = first; !closing.aborted; stream = await listen().catch(() => undefined)) {
+    const began = performance.now();
+    if (stream?.ok && stream.body) await lines(stream.body, read).catch(() => {});
+    if (closing.aborted) return;
+    if (performance.now() - began > LONGEST_REST) rest = 10;
     await new Promise((resolve) => setTimeout(resolve, rest));
     rest = Math.min(rest * 2, LONGEST_REST);
   }

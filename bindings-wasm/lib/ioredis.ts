@@ -3,6 +3,7 @@ import type { Ended, Transport, Word } from './transport.js';
 /** What is used of a client of the package `ioredis`. */
 export interface IORedis {
   readonly options: { readonly host?: string; readonly port?: number; readonly path?: string };
+  readonly stream?: { unref?(): unknown };
   duplicate(options: object): IORedis;
   pipeline(commands: unknown[][]): { exec(): Promise<[Error | null, unknown][] | null> };
   subscribe(channel: string): Promise<unknown>;
@@ -10,19 +11,39 @@ export interface IORedis {
   disconnect(): void;
 }
 
+/** What locks need, whatever the client was told: nothing is sent twice, and whatever a connection takes with it is told at once. */
+const OWN = {
+  autoResendUnfulfilledCommands: false,
+  autoResubscribe: true,
+  enableOfflineQueue: true,
+  keyPrefix: '',
+  lazyConnect: false,
+  maxRetriesPerRequest: 0,
+  reconnectOnError: null,
+  stringNumbers: false,
+};
+
 /**
- * Over the package `ioredis`. It opens connections of its own, with the options of the client it is given: that client's
- * settings for sending again are not for locks, and a connection that listens does nothing else.
+ * Over the package `ioredis`. It opens connections of its own, with the options of the client it is given, but for those that
+ * are not for locks; a connection that listens does nothing else.
  */
 export function ioredis(client: IORedis): Transport {
-  const own = { autoResendUnfulfilledCommands: false, keyPrefix: '', lazyConnect: false };
+  const opened = new Set<IORedis>();
   let commander: IORedis | undefined;
-  const listeners = new Set<IORedis>();
+  const open = (): IORedis => {
+    const one = client.duplicate(OWN);
+    opened.add(one);
+    // What goes wrong is told by the commands it goes wrong for. By itself a lock keeps no process alive.
+    one.on('error', () => {});
+    one.on('connect', () => one.stream?.unref?.());
+    return one;
+  };
   const { host = 'localhost', port = 6379, path } = client.options;
   return {
     name: path ?? `${host}:${port}`,
+    another: () => ioredis(client),
     async send(commands) {
-      commander ??= quiet(client.duplicate(own));
+      commander ??= open();
       const replies = await commander.pipeline(commands.map((words) => ['call', ...words])).exec();
       return (replies ?? []).map(([error, result]): Ended => {
         if (!error) return { result: result as Word };
@@ -31,26 +52,15 @@ export function ioredis(client: IORedis): Transport {
       });
     },
     async subscribe(channel, told, gap) {
-      const listener = quiet(client.duplicate(own));
-      listeners.add(listener);
+      const listener = open();
       listener.on('message', (_: string, message: string) => told(message));
       await listener.subscribe(channel);
       // Whoever reconnects subscribes again by itself, and may have missed something.
       listener.on('ready', gap);
-      return () => {
-        listeners.delete(listener);
-        listener.disconnect();
-      };
+      return () => listener.disconnect();
     },
     close() {
-      commander?.disconnect();
-      listeners.forEach((listener) => listener.disconnect());
+      opened.forEach((one) => one.disconnect());
     },
   };
-}
-
-/** What goes wrong is told by the commands it goes wrong for. */
-function quiet(client: IORedis): IORedis {
-  client.on('error', () => {});
-  return client;
 }

@@ -30,4 +30,7 @@ export interface Transport {
 
   /** Ends what the transport itself has opened. */
   close?(): void;
+
+  /** The same with connections of its own: every client has one, and closes it. */
+  another?(): Transport;
 }

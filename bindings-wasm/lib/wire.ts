@@ -1,6 +1,6 @@
 import type { Ended, Transport } from './transport.js';
 
-/** A transport as the core sees it: JSON goes out and comes back. */
+/** A transport as the core sees it: JSON goes out and comes back, and nothing is thrown but an error that says why. */
 export class Wire {
   readonly #transport: Transport;
   #unsubscribe: (() => void) | undefined;
@@ -11,12 +11,17 @@ export class Wire {
   }
 
   name(): string {
-    return this.#transport.name;
+    return String(this.#transport.name);
   }
 
   async send(commands: string): Promise<string> {
-    const ends: readonly Ended[] = await this.#transport.send(JSON.parse(commands) as string[][]);
-    return JSON.stringify(ends);
+    if (this.#closed) throw new Error('the client is closed');
+    try {
+      const ends: readonly Ended[] = await this.#transport.send(JSON.parse(commands) as string[][]);
+      return JSON.stringify(ends);
+    } catch (error) {
+      throw new Error(reason(error));
+    }
   }
 
   async subscribe(channel: string, told: (message: string | null) => void): Promise<boolean> {
@@ -25,16 +30,30 @@ export class Wire {
     const heard = (message: string | null): void => {
       if (!this.#closed) told(message);
     };
-    const unsubscribe = await transport.subscribe(channel, heard, () => heard(null));
-    if (this.#closed) unsubscribe();
-    else this.#unsubscribe = unsubscribe;
+    try {
+      this.#unsubscribe = await transport.subscribe(channel, heard, () => heard(null));
+    } catch (error) {
+      throw new Error(reason(error));
+    }
+    if (this.#closed) this.#end();
     return true;
   }
 
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    this.#unsubscribe?.();
-    this.#transport.close?.();
+    this.#end();
+  }
+
+  #end(): void {
+    for (const end of [this.#unsubscribe, () => this.#transport.close?.()]) {
+      try {
+        end?.();
+      } catch {
+        // It is closed as far as it can be.
+      }
+    }
   }
 }
+
+const reason = (error: unknown): string => String((error as Error | null | undefined)?.message ?? error);

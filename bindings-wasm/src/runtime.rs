@@ -14,8 +14,8 @@ use wasm_bindgen::prelude::Closure;
 
 use crate::host::host;
 
-/// The longest time a host's timers can be set to is not even a month.
-const SLICE: Duration = Duration::from_hours(24);
+/// A host's timers stand still while the machine sleeps: no longer than this after it has woken the clock is looked at.
+const SLICE: Duration = Duration::from_secs(1);
 
 thread_local! {
     static READY: RefCell<VecDeque<Runnable>> = const { RefCell::new(VecDeque::new()) };

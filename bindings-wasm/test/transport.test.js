@@ -18,12 +18,14 @@ async function serving(url) {
   return server;
 }
 
+const deaf = (transport) => ({ ...transport, subscribe: undefined, another: () => deaf(transport.another()) });
+
 /** Every way, as a function of the server's URL. */
 const WAYS = {
   ioredis: (url) => ioredis(new Redis(url, { lazyConnect: true })),
   'node-redis': (url) => nodeRedis(createClient({ url })),
   http: async (url) => http(await serving(url)),
-  'a transport that cannot listen': async (url) => ({ ...http(await serving(url)), subscribe: undefined }),
+  'a transport that cannot listen': async (url) => deaf(http(await serving(url))),
 };
 
 for (const [way, over] of Object.entries(WAYS)) {
@@ -51,6 +53,32 @@ for (const [way, over] of Object.entries(WAYS)) {
       assert.equal(holder.info.label, 'Grüße, 世界 🔒');
       await guard.release();
       await client.close();
+    });
+
+    test('one transport serves clients one after the other, and beside each other', async () => {
+      const transport = await over(store.url);
+      const [one, two] = await Promise.all([connect(transport), connect(transport)]);
+      await one.close();
+      await (await two.lock(fresh()).acquire()).release();
+      await two.close();
+      const three = await connect(transport);
+      await (await three.lock(fresh()).acquire()).release();
+      await three.close();
+    });
+
+    test('a connection that broke is made anew, and tells of it', async () => {
+      const [one, two] = await Promise.all([0, 1].map(async () => connect(await over(store.url), { ttl: 10_000 })));
+      const name = fresh();
+      const first = await one.lock(name).acquire();
+      const next = two.lock(name).acquire({ wait: 8_000 });
+      await sleep(50);
+      for (const type of ['normal', 'pubsub']) await store.redis.command('CLIENT', 'KILL', 'TYPE', type);
+      await sleep(200);
+      // Whether the answer comes over the new connection in time is the client's affair; the lock is passed on.
+      assert.notEqual(await first.release(), 'already_lost');
+      await (await next).release();
+      await Promise.all([one.close(), two.close()]);
+      assert.deepEqual(await store.redis.leftovers(), []);
     });
 
     test('scripts that were flushed are sent again', async () => {
@@ -110,6 +138,19 @@ test('what there is no store for says what to write', async () => {
   await assert.rejects(connect('sqlite:locks.db'), { code: 'unsupported' });
   await assert.rejects(connect('nonsense:'), { code: 'invalid' });
   await assert.rejects(connect('memory:', { tll: 5 }), (error) => error.code === 'invalid' && error.fields.nearest === 'ttl');
+  // In JavaScript nobody keeps anybody from these; whoever else has a lock here keeps it.
+  const client = await connect('memory:', { ttl: 10_000 });
+  const guard = await client.lock('a').acquire();
+  for (const store of [undefined, null, 5, {}, new URL('memory:'), new Redis({ lazyConnect: true })]) {
+    await assert.rejects(connect(store), { code: 'invalid', message: /ioredis\(client\)/ });
+  }
+  const strange = { name: 5, send: () => Promise.reject(undefined), close: () => assert.fail('it cannot be closed') };
+  await assert.rejects(connect(strange), { code: 'invalid' });
+  await assert.rejects(connect({ ...strange, name: 'strange' }), { code: 'unavailable' });
+  await (await connect('memory:', { app: 5 })).close();
+  assert.ok(guard.isHeld);
+  await guard.release();
+  await client.close();
   const transport = http({ url: 'http://127.0.0.1:1', token: '' });
   await assert.rejects(connect(transport, { acks: 1 }), { code: 'unsupported' });
 });
