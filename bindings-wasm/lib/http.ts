@@ -38,7 +38,8 @@ export function http(options: HttpOptions): Transport {
     name: base.host,
     another: () => http(options),
     async send(commands) {
-      const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(PATIENCE)]);
+      // Not ended by a close: it may be what gives a lock back.
+      const signal = AbortSignal.timeout(PATIENCE);
       const answer = await ask('pipeline', { body: JSON.stringify(commands), signal });
       if (answer.ok) return (await answer.json()) as Ended[];
       const { error = answer.statusText } = (await answer.json().catch(() => ({}))) as { error?: string };

@@ -15,7 +15,6 @@ export class Wire {
   }
 
   async send(commands: string): Promise<string> {
-    if (this.#closed) throw new Error('the client is closed');
     try {
       const ends: readonly Ended[] = await this.#transport.send(JSON.parse(commands) as string[][]);
       return JSON.stringify(ends);

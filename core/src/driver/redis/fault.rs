@@ -162,7 +162,8 @@ pub(super) fn absent(address: &impl Named, reason: &str) -> Error {
 /// Says why the scripts could not be made known to the server.
 pub(super) fn scriptless(address: &impl Named, error: &RedisError) -> Error {
     let text = error.detail().unwrap_or_default().to_lowercase();
-    if error.code().is_some() && LUALESS.iter().any(|phrase| text.contains(phrase)) {
+    // Another first word has a meaning of its own.
+    if error.code() == Some("ERR") && LUALESS.iter().any(|phrase| text.contains(phrase)) {
         let message = "the server speaks Redis' protocol but runs no Lua scripts, which every step of a lock is; use Redis, Valkey or another server that does";
         return Error::new(Code::Unsupported, message)
             .with("server", address.to_string())
