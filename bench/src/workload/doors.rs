@@ -1,10 +1,8 @@
 //! The doors of other languages: a pair alone, and many in flight, beside the same from Rust and each language's own peer.
 
-use std::time::Duration;
-
-use super::{Bench, milliseconds, number};
+use super::{Bench, pair, parallel};
 use crate::Result;
-use crate::contender::{Contender, race};
+use crate::contender::Contender;
 use crate::report::Bound::AtLeast;
 use crate::report::Sheet;
 
@@ -19,7 +17,7 @@ const FLIGHTS: &[(u64, &[Goal])] = &[
 ];
 
 pub(super) async fn run(bench: &mut Bench) -> Result<Vec<Sheet>> {
-    let mut sheets = vec![pair(bench).await?];
+    let mut sheets = vec![alone(bench).await?];
     for (keys, goals) in FLIGHTS {
         sheets.push(flight(bench, *keys, goals).await?);
     }
@@ -45,7 +43,7 @@ fn judge(sheet: &mut Sheet, goals: &[Goal], quicker: impl Fn(f64, f64) -> f64) {
     }
 }
 
-async fn pair(bench: &mut Bench) -> Result<Sheet> {
+async fn alone(bench: &mut Bench) -> Result<Sheet> {
     let title = "doors: acquire and release from other languages, nobody else around";
     let mut sheet = Sheet::new(title, "fencelock-blocking", &["p50 µs", "p99 µs"]);
     let rust = ["fencelock", "fencelock-blocking"];
@@ -54,14 +52,10 @@ async fn pair(bench: &mut Bench) -> Result<Sheet> {
         ["fencelock python asyncio", "redis-py-asyncio", "fencelock node", "redis-semaphore"];
     all.extend(bench.peers(&more));
     let pairs = bench.of(10_000, 500);
-    let measure = async |bench: &mut Bench, contender: &Contender| {
-        let mut words = bench.words();
-        words.push(format!("pairs={pairs}"));
-        let entry = contender.entry("pair", words);
-        let (figures, ()) = race(vec![entry], Duration::from_mins(1), || Ok(()), || Ok(())).await?;
-        Ok(vec![number(&figures[0], "p50_us")?, number(&figures[0], "p99_us")?])
+    let measured = async |bench: &mut Bench, contender: &Contender| {
+        pair::measure(bench, contender, pairs).await
     };
-    bench.rounds(&mut sheet, all, measure).await?;
+    bench.rounds(&mut sheet, all, measured).await?;
     judge(&mut sheet, PAIRS, |door, peer| peer / door);
     Ok(sheet)
 }
@@ -71,15 +65,10 @@ async fn flight(bench: &mut Bench, keys: u64, goals: &[Goal]) -> Result<Sheet> {
     let mut sheet = Sheet::new(&title, "fencelock", &["pairs/s"]);
     let all = contenders(bench, &["fencelock"], goals)?;
     let length = bench.of(3_000, 500);
-    let measure = async |bench: &mut Bench, contender: &Contender| {
-        let mut words = bench.words();
-        words.extend([format!("keys={keys}"), milliseconds(length)]);
-        let entry = contender.entry("parallel", words);
-        let lasts = Duration::from_millis(length);
-        let (figures, ()) = race(vec![entry], lasts, || Ok(()), || Ok(())).await?;
-        Ok(vec![number(&figures[0], "pairs_per_s")?])
+    let measured = async |bench: &mut Bench, contender: &Contender| {
+        parallel::measure(bench, contender, keys, length).await
     };
-    bench.rounds(&mut sheet, all, measure).await?;
+    bench.rounds(&mut sheet, all, measured).await?;
     judge(&mut sheet, goals, |door, peer| door / peer);
     Ok(sheet)
 }

@@ -17,14 +17,9 @@ pub(super) async fn run(bench: &mut Bench) -> Result<Vec<Sheet>> {
     }
     contenders.extend(bench.peers(&MUTEXES));
     let pairs = bench.of(20_000, 1_000);
-    let measure = async |bench: &mut Bench, contender: &Contender| {
-        let mut words = bench.words();
-        words.push(format!("pairs={pairs}"));
-        let entry = contender.entry("pair", words);
-        let (figures, ()) = race(vec![entry], Duration::from_mins(1), || Ok(()), || Ok(())).await?;
-        Ok(vec![number(&figures[0], "p50_us")?, number(&figures[0], "p99_us")?])
-    };
-    bench.rounds(&mut sheet, contenders, measure).await?;
+    let measured =
+        async |bench: &mut Bench, contender: &Contender| measure(bench, contender, pairs).await;
+    bench.rounds(&mut sheet, contenders, measured).await?;
     let rslock = sheet.figure("rslock", 0);
     for name in ["fencelock", "fencelock-blocking"] {
         let ratio = sheet.figure(name, 0) / rslock;
@@ -32,6 +27,19 @@ pub(super) async fn run(bench: &mut Bench) -> Result<Vec<Sheet>> {
     }
     count(bench, &mut sheet).await?;
     Ok(vec![sheet])
+}
+
+/// The median and the 99th percentile of so many pairs, in microseconds.
+pub(super) async fn measure(
+    bench: &mut Bench,
+    contender: &Contender,
+    pairs: u64,
+) -> Result<Vec<f64>> {
+    let mut words = bench.words();
+    words.push(format!("pairs={pairs}"));
+    let entry = contender.entry("pair", words);
+    let (figures, ()) = race(vec![entry], Duration::from_mins(1), || Ok(()), || Ok(())).await?;
+    Ok(vec![number(&figures[0], "p50_us")?, number(&figures[0], "p99_us")?])
 }
 
 /// What the server and a meter count of a pair.

@@ -1,0 +1,14 @@
+/** The types of the face, the same in every package that has it. */
+export type { Body } from './body.js';
+export type { Client, Guarantees, Load } from './client.js';
+export type { ConnectOptions } from './connect.js';
+export type { Election, Leader, Leadership } from './election.js';
+export type { Code } from './error.js';
+export type { EventKind, EventListener, LockEvent } from './event.js';
+export type { AllGuard, Guard, Released } from './guard.js';
+export type { Job, JobState, Run, StartOptions } from './job.js';
+export type { AcquireOptions, All, Lock } from './lock.js';
+export type { ClientOptions, LockOptions } from './options.js';
+export type { Scope } from './scope.js';
+export type { Holder, Info, LockState, Mode, Waiter } from './state.js';
+export type { Snapshot, Swapped, Version } from './version.js';
