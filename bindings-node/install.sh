@@ -9,6 +9,8 @@ folder=${1:?a folder}
 here=$(CDPATH= cd -- "$(dirname "$0")" && pwd)
 mkdir -p "$folder"
 folder=$(CDPATH= cd -- "$folder" && pwd)
+# One at a time.
+exec 9>"$folder.turn" && flock 9
 stamp=$folder/.installed
 
 for tool in cargo node npm; do

@@ -10,6 +10,8 @@ folder=${1:?a folder}
 here=$(CDPATH= cd -- "$(dirname "$0")" && pwd)
 mkdir -p "$folder"
 folder=$(CDPATH= cd -- "$folder" && pwd)
+# One at a time.
+exec 9>"$folder.turn" && flock 9
 stamp=$folder/.installed
 
 for tool in cargo node npm; do
@@ -43,5 +45,5 @@ if [ ! -e "$stamp" ] || [ -n "$(find $sources -newer "$stamp" -print -quit)" ]; 
   # What is changed from the beginning of the build on is newer than the stamp.
   mv "$began" "$stamp"
 fi
-cp "$here/../bindings-node/actor/actor.js" "$here"/actor/*.js "$folder"
+cp "$here"/../bindings-node/actor/actor.js "$here"/../bindings-node/bench/bench.js "$here"/actor/*.js "$folder"
 echo "$(($(wc -c <"$folder/fencelock.tgz") / 1024)) kB packed, $(($(wc -c <"$folder/node_modules/fencelock-wasm/dist/core_bg.wasm") / 1024)) kB of WebAssembly"

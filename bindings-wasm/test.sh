@@ -8,10 +8,6 @@ here=$(CDPATH= cd -- "$(dirname "$0")" && pwd)
 folder=${1:-${CARGO_TARGET_DIR:-$here/../target}/doors/wasm}
 [ $# -eq 0 ] || shift
 "$here/install.sh" "$folder"
-if ! command -v chromium >/dev/null && [ -z "${FENCELOCK_CHROMIUM:-}" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-  export DEBIAN_FRONTEND=noninteractive
-  { apt-get update -q && apt-get install -q --yes --no-install-recommends chromium; } >&2
-fi
 rm -rf "$folder/test"
 cp -R "$here/test" "$folder/test"
 # What depends on an addon, on threads or on the process's end is Node's own.

@@ -12,6 +12,7 @@ const PEERS: &[(Family, &[&str])] = &[
     (Family::Go, &["redislock", "redsync", "rueidislock"]),
     (Family::Node, &["redis-semaphore", "node-redlock"]),
     (Family::Python, &["redis-py", "redis-py-asyncio", "python-redis-lock"]),
+    (Family::Java, &["redisson"]),
 ];
 
 /// The peers, and why some are missing.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use fencelock::facade::{Completion, Facade, Operation, Pump};
 use fencelock::port::RuntimeHandle;
 use fencelock::runtime::TokioRuntime;
-use fencelock::{Client, Code, Error, Event};
+use fencelock::{Client, Event};
 use futures_util::future::join_all;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -108,13 +108,9 @@ impl Hub {
     /// Sets an operation off.
     pub(crate) fn submit(&self, client: u64, operation: Value) -> u64 {
         let facade = self.client(client);
-        match serde_json::from_value::<Operation>(operation) {
+        match Operation::of(operation) {
             Ok(operation) => self.pump.submit(&facade, operation),
-            Err(error) => {
-                let message = format!("this cannot be asked for: {error}");
-                let refused = Err(Error::new(Code::Invalid, message).with("argument", "operation"));
-                self.pump.run(&self.handle, Box::pin(ready(refused)))
-            }
+            Err(error) => self.pump.run(&self.handle, Box::pin(ready(Err(error)))),
         }
     }
 
@@ -143,12 +139,7 @@ impl Hub {
 
     /// What a client carries, and the pump for all of them.
     pub(crate) fn load(&self, client: u64) -> Value {
-        let facade = self.client(client);
-        let ((running, guards), (_, done)) = (facade.load(), self.pump.load());
-        let (entries, locks) = facade.client().load();
-        json!({
-            "running": running, "done": done, "guards": guards, "entries": entries, "locks": locks
-        })
+        json!(self.client(client).burden(Some(&self.pump)))
     }
 
     /// Forgets a client, with all it has.

@@ -1,5 +1,5 @@
-// fencelock's Node package on the bench's courses; bench/src/subject/mod.rs has the protocol.
-import { connect } from 'fencelock';
+// The package behind ./door.js on the bench's courses; bench/src/subject/mod.rs has the protocol.
+import { connect } from './door.js';
 
 const [workload, ...words] = process.argv.slice(2);
 const course = Object.fromEntries(words.map((word) => word.split(/=(.*)/s)));
@@ -47,5 +47,18 @@ async function parallel() {
   return { pairs_per_s: (pairs - before) / ((microseconds() - begin) / 1e6) };
 }
 
-const figures = await { pair, parallel }[workload]();
+/** What a call into the core costs that only looks at a guard: the median of eleven rounds. */
+async function crossing() {
+  const [guard, calls] = [await client.lock('bench:crossing').acquire(), 200_000];
+  await ready();
+  const rounds = Array.from({ length: 11 }, () => {
+    const begin = microseconds();
+    for (let number = 0; number < calls; number++) if (!guard.isHeld) throw new Error('it is held');
+    return (microseconds() - begin) / calls;
+  });
+  await guard.release();
+  return { crossing_us: rounds.sort((one, other) => one - other)[5] };
+}
+
+const figures = await { pair, parallel, crossing }[workload]();
 process.stdout.write(`${JSON.stringify(figures)}\n`, () => process.exit(0));

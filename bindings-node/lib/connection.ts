@@ -1,4 +1,4 @@
-import { here } from './environment.js';
+import { ask, here } from './environment.js';
 
 const forgotten = new FinalizationRegistry<number>((number) => here().door.dropClient(number));
 
@@ -24,6 +24,6 @@ export class Connection {
 
   /** What is known of the client without asking the store. */
   about(): { guarantees: unknown; options: Record<string, unknown>; load: unknown } {
-    return JSON.parse(here().door.about(this.number)) as ReturnType<Connection['about']>;
+    return JSON.parse(ask((door) => door.about(this.number))) as ReturnType<Connection['about']>;
   }
 }

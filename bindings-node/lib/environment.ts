@@ -1,7 +1,7 @@
 import { onAbort } from './cancellation.js';
 import { errorOf, FencelockError, type Failure } from './error.js';
+import { leavesAtExit } from './leaving.js';
 import { Door, lostBeforeRelease as lostText } from './native.js';
-import { leavesAtExit } from './platform.js';
 
 /** Called with how an operation ended: with a value, or with a failure. */
 type End = (value: unknown, failure: Failure | undefined) => void;
@@ -123,6 +123,16 @@ let environment: Environment | undefined;
 /** This thread's environment, made at its first use. */
 export function here(): Environment {
   return (environment ??= new Environment());
+}
+
+/** Asks the core for what it answers at once. What it throws then is a defect. */
+export function ask<T>(question: (door: Door) => T): T {
+  const { door } = here();
+  try {
+    return question(door);
+  } catch (defect) {
+    throw errorOf(internal(defect));
+  }
 }
 
 /** The error of a guard that may not be relied on; nothing if it may. */

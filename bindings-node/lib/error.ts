@@ -69,8 +69,9 @@ export class LockTimeoutError extends FencelockError {}
 /** The lock was held and is not any more, or can no longer be proved to be. Its code is `lost`. */
 export class LockLostError extends FencelockError {}
 
-for (const type of [FencelockError, LockTimeoutError, LockLostError]) {
-  Object.defineProperty(type.prototype, 'name', { value: type.name, writable: true, configurable: true });
+// By names of their own: those of classes do not survive every bundler.
+for (const [name, type] of Object.entries({ FencelockError, LockTimeoutError, LockLostError })) {
+  Object.defineProperty(type.prototype, 'name', { value: name, writable: true, configurable: true });
 }
 
 /** The failure as the class that stands for its code. */

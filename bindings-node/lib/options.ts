@@ -29,7 +29,8 @@ export interface LockOptions {
   fair?: boolean;
   /**
    * How the lock is laid out on the store. `auto` is the store's own; `plain:<prefix>` on Redis is the string key
-   * that redis-py, node-redlock, redsync and their like use. Default: auto.
+   * that redis-py, node-redlock, redsync and their like use, `redisson` on Redis is that of Redisson's locks.
+   * Default: auto.
    */
   dialect?: string;
   /** A word for people who inspect the lock. */

@@ -1,5 +1,5 @@
 import type { Connection } from './connection.js';
-import { here } from './environment.js';
+import { ask, here } from './environment.js';
 import { Lock } from './lock.js';
 import type { LockOptions } from './options.js';
 
@@ -26,7 +26,7 @@ export class Scope {
   /** @internal */
   constructor(connection: Connection) {
     this.#connection = connection;
-    this.#number = here().door.openScope(connection.number);
+    this.#number = ask((door) => door.openScope(connection.number));
     forgotten.register(this, { connection, number: this.#number });
   }
 

@@ -34,6 +34,19 @@ def pair(client):
     return figures(times)
 
 
+def crossing(client):
+    """What a call into the core costs that only looks at a guard: the median of eleven rounds."""
+    calls, rounds = range(200_000), []
+    with client.lock("bench:crossing").acquire() as guard:
+        ready()
+        for _ in range(11):
+            begin = time.perf_counter()
+            for _ in calls:
+                guard.is_held
+            rounds.append((time.perf_counter() - begin) / len(calls))
+    return {"crossing_us": sorted(rounds)[5] * 1e6}
+
+
 async def pair_async(client):
     lock, times = client.lock(course["key"]), []
     for number in range(int(course["pairs"]) * 11 // 10):
@@ -75,7 +88,7 @@ async def main():
 
 if way == "sync":
     with fencelock.connect(course["url"]) as client:
-        figures = {"pair": pair}[workload](client)
+        figures = {"pair": pair, "crossing": crossing}[workload](client)
 else:
     figures = asyncio.run(main())
 print(json.dumps(figures), flush=True)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fencelock::facade::{Facade, Operation};
+use fencelock::facade::{Burden, Facade, Operation};
 use fencelock::runtime::TokioRuntime;
 use fencelock::{Client, ClientBuilder, Code, Error, Result};
 use pyo3::prelude::*;
@@ -11,9 +11,10 @@ use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
 
+use crate::feed::{Feed, Teller};
 use crate::process::{self, Own, block};
 use crate::pump::Pump;
-use crate::{Ended, ended, operation};
+use crate::{Ended, ended};
 
 /// A client and where it connects to. It belongs to the process that made it; in the child of a fork it is inert.
 #[pyclass(frozen, module = "fencelock._native")]
@@ -26,6 +27,8 @@ struct Link {
     /// What people who inspect see as the application.
     app: String,
     facade: OnceCell<Facade>,
+    /// Who tells of its events, if somebody listens.
+    teller: Option<Arc<Teller>>,
 }
 
 impl Link {
@@ -34,6 +37,10 @@ impl Link {
         let connect = || async {
             let runtime = Arc::new(TokioRuntime::of(runtime));
             let builder = builder(self.options.clone()).runtime(runtime).app(&*self.app);
+            let builder = match self.teller.clone() {
+                Some(teller) => builder.on_event(move |event| teller.tell(event)),
+                None => builder,
+            };
             Ok(Facade::new(builder.connect(&self.url).await?))
         };
         self.facade.get_or_try_init(connect).await
@@ -81,9 +88,15 @@ impl Connection {
 #[pymethods]
 impl Connection {
     #[new]
-    fn new(url: String, options: &str, app: String) -> Self {
+    fn new(url: String, options: &str, app: String, observed: bool) -> Self {
         let options = serde_json::from_str(options).unwrap_or_default();
-        Self(Own::new(Arc::new(Link { url, options, app, facade: OnceCell::new() })))
+        let teller = observed.then(Arc::default);
+        Self(Own::new(Arc::new(Link { url, options, app, facade: OnceCell::new(), teller })))
+    }
+
+    /// What is told to whoever observes the client: for the first who asks, once.
+    fn feed(&self) -> Option<Feed> {
+        self.0.get().ok().and_then(|link| link.teller.as_ref()).and_then(|teller| teller.feed())
     }
 
     /// Whether this process made it.
@@ -110,7 +123,7 @@ impl Connection {
 
     /// Does an operation and waits for its end.
     fn perform(&self, py: Python<'_>, text: &str) -> PyResult<Ended> {
-        self.wait(py, operation(text))
+        self.wait(py, Operation::read(text))
     }
 
     /// Gives a guard back and waits for the answer.
@@ -131,7 +144,7 @@ impl Connection {
 
     /// Sets an operation off in an event loop's pump, and answers its number; the error if it cannot be.
     fn submit(&self, pump: &Pump, text: &str) -> (Option<u64>, String) {
-        numbered(operation(text).and_then(|operation| self.set_off(pump, operation)))
+        numbered(Operation::read(text).and_then(|operation| self.set_off(pump, operation)))
     }
 
     /// The same for giving a guard back.
@@ -188,7 +201,7 @@ impl Connection {
     /// Operations under way and guards; the client's attempts and locks. All 0 at rest.
     fn load(&self) -> [usize; 4] {
         self.now(|facade| {
-            let ((running, guards), (entries, locks)) = (facade.load(), facade.client().load());
+            let Burden { running, guards, entries, locks, .. } = facade.burden(None);
             [running, guards, entries, locks]
         })
     }

@@ -6,6 +6,7 @@
 
 mod bell;
 mod connection;
+mod feed;
 mod process;
 mod pump;
 
@@ -14,6 +15,8 @@ mod pump;
 mod _native {
     #[pymodule_export]
     use super::connection::{Connection, check};
+    #[pymodule_export]
+    use super::feed::{Feed, unraisable};
     #[pymodule_export]
     use super::pump::Pump;
 
@@ -27,7 +30,7 @@ mod _native {
     }
 }
 
-use fencelock::{Code, Error, Result};
+use fencelock::Result;
 use serde_json::{Value, json};
 
 /// How an operation ended, as Python takes it: whether well, and the result or the error as JSON text.
@@ -39,11 +42,4 @@ pub(crate) fn ended(result: Result<Value>) -> Ended {
         Ok(value) => (true, value.to_string()),
         Err(error) => (false, json!(error).to_string()),
     }
-}
-
-/// An operation from its JSON text.
-pub(crate) fn operation(text: &str) -> Result<fencelock::facade::Operation> {
-    serde_json::from_str(text).map_err(|error| {
-        Error::new(Code::Invalid, format!("this operation cannot be read: {error}"))
-    })
 }

@@ -4,6 +4,7 @@ import doctest
 import importlib
 import os
 import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -31,6 +32,14 @@ def test_the_projects_readme_runs():
     assert blocks
     for block in blocks:
         exec(compile(block, "README.md", "exec"), {})
+
+
+def test_the_shop_oversells_without_a_lock_only(redis_url):
+    program = Path(__file__).parents[2] / "examples" / "inventory" / "inventory.py"
+    ended = subprocess.run([sys.executable, program, redis_url], capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 0, ended.stderr
+    sold = dict(re.findall(r"^(no lock|lock) +sold +(\d+),", ended.stdout, re.MULTILINE))
+    assert int(sold["no lock"]) > 50 and sold["lock"] == "50", ended.stdout
 
 
 def test_the_package_is_typed_completely():

@@ -13,7 +13,7 @@ const transports = {
   'node-redis': (url) => nodeRedis(createClient({ url, socket: { reconnectStrategy: 20 } })),
   http: async (url) => http(await serve(url)),
 };
-const over = transports[process.argv[2] ?? process.env.FENCELOCK_OVER ?? 'ioredis'];
+const over = transports[process.argv[2]] ?? transports[process.env.FENCELOCK_OVER ?? 'ioredis'];
 
 /** URLs are not for this package, but for the client; the options in them are. */
 export async function connect(url, options) {

@@ -29,7 +29,8 @@ export async function connect(store: string | Transport, options: ConnectOptions
   const environment = here();
   const { app = appName(), ...rest } = options;
   const text = JSON.stringify(optionsForCore(rest));
-  const [url, wire] = typeof store === 'string' ? [store, undefined] : ['', wired(store)];
+  const guarded = (call: () => void): void => environment.door.guarded(call);
+  const [url, wire] = typeof store === 'string' ? [store, undefined] : ['', wired(store, guarded)];
   if (/^(redis|sqlite)/.test(url)) throw refusal('unsupported');
   const begin = (): number => environment.door.connect(url, wire, text, String(app));
   const number = await environment.perform<number>(begin, undefined);
@@ -37,10 +38,10 @@ export async function connect(store: string | Transport, options: ConnectOptions
 }
 
 /** A connection of its own for every client. */
-function wired(transport: Transport): Wire {
+function wired(transport: Transport, guarded: (call: () => void) => void): Wire {
   const is = typeof transport?.send === 'function' && typeof transport.name === 'string';
   if (!is) throw refusal('invalid');
-  return new Wire(transport.another?.() ?? transport);
+  return new Wire(transport.another?.() ?? transport, guarded);
 }
 
 function refusal(code: 'invalid' | 'unsupported'): FencelockError {

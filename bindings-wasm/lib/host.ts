@@ -32,7 +32,7 @@ export class Host {
 
   /** Milliseconds since 1970. */
   wall(): number {
-    return performance.timeOrigin + performance.now();
+    return Date.now();
   }
 
   /** Calls after so many milliseconds. */

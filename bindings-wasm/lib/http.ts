@@ -2,6 +2,11 @@ import type { Ended, Transport } from './transport.js';
 
 /** The longest rest between two attempts to listen, in milliseconds. */
 const LONGEST_REST = 1000;
+/**
+ * After so long a silence a stream is given up for another one, in milliseconds: a network that changed says nothing, and a stream
+ * without its other end looks like one without news.
+ */
+const SILENCE = 30_000;
 /** For how long an answer is waited for at the very most, in milliseconds. The core gives up sooner, by `timeout`. */
 const PATIENCE = 60_000;
 
@@ -98,7 +103,8 @@ async function lines(stream: ReadableStream<Uint8Array>, read: (line: string) =>
   const reader = stream.getReader();
   let text = '';
   for (;;) {
-    const { done, value } = await reader.read();
+    const silent = setTimeout(() => void reader.cancel().catch(() => {}), SILENCE);
+    const { done, value } = await reader.read().finally(() => clearTimeout(silent));
     if (done) return;
     const whole = (text + decoder.decode(value, { stream: true })).split(/\r?\n/);
     text = whole.pop() ?? '';

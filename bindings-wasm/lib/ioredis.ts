@@ -1,4 +1,4 @@
-import type { Ended, Transport, Word } from './transport.js';
+import { refusal, type Ended, type Transport, type Word } from './transport.js';
 
 /** What is used of a client of the package `ioredis`. */
 export interface IORedis {
@@ -47,8 +47,9 @@ export function ioredis(client: IORedis): Transport {
       const replies = await commander.pipeline(commands.map((words) => ['call', ...words])).exec();
       return (replies ?? []).map(([error, result]): Ended => {
         if (!error) return { result: result as Word };
-        if (error.name === 'ReplyError') return { error: error.message };
-        throw error;
+        const refused = refusal(error);
+        if (refused === undefined) throw error;
+        return { error: refused };
       });
     },
     async subscribe(channel, told, gap) {

@@ -21,14 +21,17 @@ export class Door {
 
   constructor(wake: () => void) {
     this.#wake = () => queueMicrotask(wake);
-    const guarded = (call: () => void): void => {
-      try {
-        if (!this.#defect) call();
-      } catch (defect) {
-        this.#fail(defect);
-      }
-    };
+    const guarded = (call: () => void): void => this.guarded(call);
     this.#core = new Core(new Host(() => guarded(turn), guarded), this.#wake);
+  }
+
+  /** Calls the core unless it is broken, and sees to what it throws: nobody else could. */
+  guarded(call: () => void): void {
+    try {
+      if (!this.#defect) call();
+    } catch (defect) {
+      this.#fail(defect);
+    }
   }
 
   /** Keeps a server's process alive from now on, or lets it go. */

@@ -1,4 +1,4 @@
-import type { Ended, Transport, Word } from './transport.js';
+import { refusal, type Ended, type Transport, type Word } from './transport.js';
 
 /** What is used of a client of the package `redis`. */
 export interface NodeRedis {
@@ -9,7 +9,7 @@ export interface NodeRedis {
   unref?(): void;
   sendCommand(words: readonly string[], options?: object): Promise<unknown>;
   subscribe(channel: string, told: (message: string) => void): Promise<unknown>;
-  on(event: string, listener: (...words: never[]) => void): unknown;
+  on(event: string, listener: (...words: any[]) => void): unknown;
 }
 
 /** Over the package `redis` (node-redis). It opens connections of its own, with the options of the client it is given. */
@@ -37,8 +37,9 @@ export function nodeRedis(client: NodeRedis): Transport {
       const ends = await Promise.allSettled(sent);
       return ends.map((end): Ended => {
         if (end.status === 'fulfilled') return { result: end.value as Word };
-        if (isReply(end.reason)) return { error: (end.reason as Error).message };
-        throw end.reason;
+        const refused = refusal(end.reason);
+        if (refused === undefined) throw end.reason;
+        return { error: refused };
       });
     },
     async subscribe(channel, told, gap) {
@@ -52,14 +53,6 @@ export function nodeRedis(client: NodeRedis): Transport {
       opened.forEach(end);
     },
   };
-}
-
-/** Whether these are the server's own words. */
-function isReply(error: unknown): boolean {
-  for (let type: unknown = error; type; type = Object.getPrototypeOf(type)) {
-    if ((type as object).constructor?.name === 'ErrorReply') return true;
-  }
-  return false;
 }
 
 function nameOf({ options = {} }: NodeRedis): string {

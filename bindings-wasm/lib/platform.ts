@@ -1,5 +1,3 @@
-import type { Door } from './native.js';
-
 /** What people who inspect see as the application, unless it is told: the script's name, or the page's address. */
 export function appName(): string {
   const place = globalThis.process?.argv?.[1] ?? globalThis.location?.pathname ?? '';
@@ -11,9 +9,4 @@ export function warn(message: string, code: string, detail?: string): void {
   const emit = globalThis.process?.emitWarning;
   if (emit) emit.call(process, message, { type: 'FencelockWarning', code, ...(detail && { detail }) });
   else console.warn(`FencelockWarning [${code}]: ${message}${detail ? `\n${detail}` : ''}`);
-}
-
-/** Has a door leave at the end. What it held is left to its leases: there is no time to ask anybody any more. */
-export function leavesAtExit(door: Door): void {
-  globalThis.process?.on?.('exit', () => door.leave());
 }

@@ -5,6 +5,15 @@ export type Word = string | number | null | readonly Word[];
 export type Ended = { readonly result: Word } | { readonly error: string };
 
 /**
+ * What the server said instead of a reply, of the error of a client: its words begin with a code in capitals. What went wrong on
+ * the way is told in sentences, or with a `code` by the system. Names of classes do not survive every bundler.
+ */
+export function refusal(error: unknown): string | undefined {
+  const { message, code } = (error ?? {}) as { message?: unknown; code?: unknown };
+  return code === undefined && typeof message === 'string' && /^[A-Z][A-Z0-9_]+( |$)/.test(message) ? message : undefined;
+}
+
+/**
  * A way to a Redis server: a client that is there, HTTP, or your own.
  *
  * @example

@@ -3,11 +3,14 @@ import type { Ended, Transport } from './transport.js';
 /** A transport as the core sees it: JSON goes out and comes back, and nothing is thrown but an error that says why. */
 export class Wire {
   readonly #transport: Transport;
+  /** Sees to what the core throws when it is told something. */
+  readonly #guarded: (call: () => void) => void;
   #unsubscribe: (() => void) | undefined;
   #closed = false;
 
-  constructor(transport: Transport) {
+  constructor(transport: Transport, guarded: (call: () => void) => void) {
     this.#transport = transport;
+    this.#guarded = guarded;
   }
 
   name(): string {
@@ -27,7 +30,7 @@ export class Wire {
     const transport = this.#transport;
     if (!transport.subscribe) return false;
     const heard = (message: string | null): void => {
-      if (!this.#closed) told(message);
+      if (!this.#closed) this.#guarded(() => told(message));
     };
     try {
       this.#unsubscribe = await transport.subscribe(channel, heard, () => heard(null));

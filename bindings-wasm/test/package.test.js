@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { run } from './support/program.js';
@@ -27,4 +28,47 @@ test('a script that locks and releases ends by itself, and at once', async () =>
   const { out, err, code, after } = await run(script);
   assert.deepEqual([out, err, code], ['end\n', '', 0]);
   assert.ok(after < 300, `it lived for ${after} ms`);
+});
+
+test('clients of both packages are taken as they are typed', () => {
+  const program = `
+    import { http, ioredis, nodeRedis, type Transport } from 'fencelock-wasm';
+    import { Redis } from 'ioredis';
+    import { createClient } from 'redis';
+    export const all = (url: string): Transport[] => [ioredis(new Redis(url)), nodeRedis(createClient({ url })), http({ url, token: '' })];`;
+  mkdirSync('types', { recursive: true });
+  writeFileSync(join('types', 'transports.ts'), program);
+  const compilerOptions = {
+    module: 'node16',
+    target: 'es2022',
+    lib: ['es2023', 'esnext.disposable', 'dom'],
+    types: ['node'],
+    typeRoots: [join(process.env.FENCELOCK_SOURCES, 'node_modules', '@types')],
+    strict: true,
+    // Those of the clients are their own affair.
+    skipLibCheck: true,
+    noEmit: true,
+  };
+  writeFileSync(join('types', 'package.json'), '{ "type": "module" }');
+  writeFileSync(join('types', 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['transports.ts'] }));
+  tool('tsc', '--project', 'types');
+});
+
+test('what breaks the core is told as `internal`, and nothing is held any more', async () => {
+  const script = `
+    const client = await connect('memory:', { ttl: 60_000 });
+    const guard = await client.lock('a').acquire();
+    const aborted = new Promise((resolve) => guard.signal.addEventListener('abort', () => resolve(guard.signal.reason.code)));
+    crypto.getRandomValues = () => { throw new Error('no chance'); };
+    const seen = [];
+    await client.lock('b').acquire().catch((error) => seen.push(error.code));
+    seen.push(await aborted, guard.isHeld, guard.remaining);
+    for (const ask of [() => client.load(), () => client.guarantees(), () => client.options, () => client.scope(), () => guard.check()]) {
+      try { ask(); } catch (error) { seen.push(error.name, error.code); }
+    }
+    console.log(JSON.stringify(seen));`;
+  const { out, err, code } = await run(script);
+  assert.deepEqual([err, code], ['', 0]);
+  const internal = ['FencelockError', 'internal'];
+  assert.deepEqual(JSON.parse(out), ['internal', 'lost', false, 0, ...internal, ...internal, ...internal, ...internal, 'LockLostError', 'lost']);
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 import { after, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { connect, FencelockError, http, ioredis, nodeRedis } from 'fencelock-wasm';
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
@@ -153,4 +153,55 @@ test('what there is no store for says what to write', async () => {
   await client.close();
   const transport = http({ url: 'http://127.0.0.1:1', token: '' });
   await assert.rejects(connect(transport, { acks: 1 }), { code: 'unsupported' });
+});
+
+test('refusals are known by their words, whatever a bundler calls the classes', async () => {
+  const minified = (words) => new (class a extends Error {})(words);
+  const system = Object.assign(new Error('ECONNRESET'), { code: 'ECONNRESET' });
+  const client = (error) => ({
+    options: {},
+    on() {},
+    duplicate: () => client(error),
+    connect: async () => {},
+    pipeline: () => ({ exec: async () => [[error, null]] }),
+    sendCommand: () => Promise.reject(error),
+  });
+  for (const over of [ioredis, nodeRedis]) {
+    for (const words of ['NOSCRIPT No matching script.', 'WRONGTYPE Operation against a key', 'LOADING']) {
+      assert.deepEqual(await over(client(minified(words))).send([['EVALSHA']]), [{ error: words }]);
+    }
+    for (const error of [minified('Connection is closed.'), minified('The client is closed'), system]) {
+      await assert.rejects(over(client(error)).send([['EVALSHA']]), error);
+    }
+  }
+});
+
+test('a stream that stays silent is given up for another one', async (t) => {
+  let streams = 0;
+  const server = createServer((_, response) => {
+    streams++;
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    response.write('data: subscribe,letters,1\n\n');
+  }).listen(0, '127.0.0.1');
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  await once(server, 'listening');
+  const transport = http({ url: `http://127.0.0.1:${server.address().port}`, token: '' });
+  let missed;
+  const gap = new Promise((resolve) => (missed = resolve));
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  await transport.subscribe('letters', () => {}, missed);
+  for (let second = 0; second < 25; second++) {
+    await turn();
+    t.mock.timers.tick(1_000);
+  }
+  assert.equal(streams, 1, 'half a minute is not over');
+  while (streams < 2) {
+    await turn();
+    t.mock.timers.tick(1_000);
+  }
+  await gap;
+  transport.close();
 });

@@ -16,7 +16,7 @@ use crate::identity::Identity;
 use crate::job::Job;
 use crate::lock::Lock;
 use crate::options::{Dialect, Options, check_name};
-use crate::port::{Capabilities, LeaseHandle, LeaseStore, LockKey, Mode, RuntimeHandle};
+use crate::port::{Capabilities, Layout, LeaseHandle, LeaseStore, LockKey, Mode, RuntimeHandle};
 use crate::scope::Scope;
 #[cfg(any(feature = "tokio", feature = "host"))]
 use crate::url::StoreUrl;
@@ -152,13 +152,14 @@ impl Client {
         if !prefix.is_empty() {
             check_name(prefix)?;
         }
-        let before = if let Dialect::Plain { prefix } = &self.options.dialect {
-            prefix.as_str()
-        } else {
-            ""
+        let (before, layout) = match &self.options.dialect {
+            Dialect::Auto => ("", Layout::Own),
+            Dialect::Plain { prefix } => (prefix.as_str(), Layout::Own),
+            Dialect::Redisson => ("", Layout::Redisson),
         };
         let keys = self.core.store.names(&format!("{before}{prefix}")).await?;
-        let names = keys.iter().filter_map(|key: &LockKey| key.as_str().strip_prefix(before));
+        let keys = keys.iter().filter(|key| key.layout() == layout);
+        let names = keys.filter_map(|key: &LockKey| key.as_str().strip_prefix(before));
         Ok(names.filter(|name| !name.is_empty()).map(str::to_owned).collect())
     }
 

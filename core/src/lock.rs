@@ -12,7 +12,7 @@ use crate::client::Client;
 use crate::error::{Code, Error, Result};
 use crate::guard::{Claim, Guard, Pending};
 use crate::options::{Dialect, Options, check_name};
-use crate::port::{Action, LockKey, Mode, Outcome, OwnerId, State};
+use crate::port::{Action, Layout, LockKey, Mode, Outcome, OwnerId, State};
 
 /// A lock by name, made by [`Client::lock`]. Set its options, then acquire it, as often as you like.
 ///
@@ -283,10 +283,10 @@ impl Lock {
                         ),
                     ));
                 }
-                let Dialect::Plain { prefix } = dialect else {
-                    return Err(Error::internal("a dialect without a key"));
-                };
-                Ok(LockKey::prefixed(prefix, &self.name))
+                Ok(match dialect {
+                    Dialect::Plain { prefix } => LockKey::prefixed(prefix, &self.name),
+                    _ => LockKey::laid_out(Layout::Redisson, self.name.clone()),
+                })
             }
         }
     }

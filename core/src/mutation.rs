@@ -82,6 +82,8 @@ mod table {
         SameOwnerForEveryAttempt,
         /// The wheel goes on renewing a hold that was released.
         RenewAfterRelease,
+        /// However many leases are due, they are renewed in one batch.
+        AllAtOnce,
         /// Renewal stops at the first error.
         RenewalDiesOfOneError,
         /// A renewal that finds nothing is not told as lost.
@@ -280,6 +282,7 @@ mod table {
     impl Mutant {
         /// Those that random worlds meet too rarely: `core/tests/clauses.rs` has a world of its own for each.
         pub const RARE: &'static [Self] = &[
+            Self::AllAtOnce,
             Self::GapIgnored,
             Self::ShortRestBelieved,
             Self::FixedLeaseNotRenewedFirst,

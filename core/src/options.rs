@@ -114,7 +114,7 @@ options! {
     /// throughput; nobody is passed over more than twice or for longer than a second.
     fair: bool = "true", Boolean, Lock, boolean;
     /// How the lock is laid out on the store. `auto` is the store's own; `plain:<prefix>` on Redis is the string key
-    /// that redis-py, node-redlock, redsync and their like use.
+    /// that redis-py, node-redlock, redsync and their like use, `redisson` on Redis is that of Redisson's locks.
     dialect: Dialect = "auto", Text, Lock, dialect;
     /// A word for people who inspect the lock.
     label: String = "", Text, Lock, text;
@@ -168,6 +168,8 @@ pub enum Dialect {
         /// What stands before the name.
         prefix: String,
     },
+    /// Redis: as Redisson keeps its locks.
+    Redisson,
 }
 
 impl Dialect {
@@ -176,6 +178,7 @@ impl Dialect {
         match self {
             Self::Auto => "auto",
             Self::Plain { .. } => "plain",
+            Self::Redisson => "redisson",
         }
     }
 }
@@ -259,13 +262,14 @@ fn dialect(name: &'static str, value: &Value) -> Result<Dialect> {
     let text = text(name, value)?;
     match text.split_once(':') {
         None if text == "auto" => Ok(Dialect::Auto),
+        None if text == "redisson" => Ok(Dialect::Redisson),
         Some(("plain", prefix)) => {
             check_prefix(name, prefix)?;
             Ok(Dialect::Plain { prefix: prefix.to_owned() })
         }
         _ => Err(Error::invalid(
             name,
-            "`dialect` must be `auto` or `plain:<prefix>`; the prefix may be empty",
+            "`dialect` must be `auto`, `redisson` or `plain:<prefix>`; the prefix may be empty",
         )),
     }
 }

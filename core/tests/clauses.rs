@@ -18,6 +18,7 @@ use fencelock::mutation::{Mutant, activate};
 use fencelock::port::{Action, LockKey, Mode, Notice, Outcome, OwnerId, Runtime, Step};
 use futures_util::future::{Either, join, select};
 
+use self::world::many::many_leases;
 use self::world::{World, check, look, take};
 
 const MS: Duration = Duration::from_millis(1);
@@ -342,6 +343,7 @@ fn run(clause: Mutant, broken: Option<Mutant>, seed: u64) -> Result<(), String> 
     let world = World::new(seed);
     let work = async {
         match clause {
+            Mutant::AllAtOnce => many_leases(&world).await,
             Mutant::GapIgnored => gap(&world).await,
             Mutant::ShortRestBelieved => late_push(&world).await,
             Mutant::FixedLeaseNotRenewedFirst => fixed(&world).await,

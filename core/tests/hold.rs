@@ -1,5 +1,8 @@
 //! How holds and waits end where the store is in trouble, and what is told of it.
-#![allow(missing_docs, clippy::disallowed_methods)] // A user of the core may use tokio as it likes.
+#![cfg(feature = "sim")]
+#![allow(missing_docs)]
+
+mod machine;
 
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Waker};
@@ -7,10 +10,10 @@ use std::time::Duration;
 
 use fencelock::driver::memory::Memory;
 use fencelock::layer::{Chaos, Fault};
-use fencelock::runtime::TokioRuntime;
 use fencelock::{Client, Code, Event, EventKind, Released};
 use futures_util::FutureExt;
-use tokio::time::{sleep, timeout};
+
+use self::machine::{Machine, live};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -22,8 +25,8 @@ struct Rig {
 }
 
 impl Rig {
-    async fn of(memory: &Memory) -> Self {
-        let runtime = Arc::new(TokioRuntime::current().expect("inside tokio"));
+    async fn of(machine: &Machine, memory: &Memory) -> Self {
+        let runtime = machine.runtime();
         let fault = Arc::new(Mutex::new(Fault::None));
         let (chosen, told) = (fault.clone(), Arc::new(Mutex::new(Vec::new())));
         let choose = move || *chosen.lock().unwrap();
@@ -48,128 +51,152 @@ async fn waiters(client: &Client) -> usize {
 }
 
 /// A Free is repeated until the longest lease that was ever asked for has ended, not the last one.
-#[tokio::test]
-async fn an_unconfirmed_free_outlasts_a_shorter_extension() {
-    let memory = Memory::new();
-    let (one, two) = (Rig::of(&memory).await, Rig::of(&memory).await);
-    let guard = one.client.lock("x").ttl(20_000 * MS).acquire().await.unwrap();
-    guard.extend(50 * MS).await.unwrap();
-    one.meets(Fault::Refused);
-    assert_eq!(guard.release().await, Released::Unconfirmed);
-    sleep(300 * MS).await;
-    one.meets(Fault::None);
-    let next = two.client.lock("x").acquire_within(3000 * MS).await;
-    next.expect("the Free came through").release().await.check().unwrap();
+#[test]
+fn an_unconfirmed_free_outlasts_a_shorter_extension() {
+    live(async |machine: Machine| {
+        let memory = Memory::new();
+        let (one, two) = (Rig::of(&machine, &memory).await, Rig::of(&machine, &memory).await);
+        let guard = one.client.lock("x").ttl(20_000 * MS).acquire().await.unwrap();
+        guard.extend(50 * MS).await.unwrap();
+        one.meets(Fault::Refused);
+        assert_eq!(guard.release().await, Released::Unconfirmed);
+        machine.sleep(300 * MS).await;
+        one.meets(Fault::None);
+        let next = two.client.lock("x").acquire_within(3000 * MS).await;
+        next.expect("the Free came through").release().await.check().unwrap();
+    });
 }
 
-#[tokio::test]
-async fn an_extension_that_failed_changes_nothing() {
-    let rig = Rig::of(&Memory::new()).await;
-    let guard = rig.client.lock("x").ttl(600 * MS).acquire().await.unwrap();
-    rig.meets(Fault::Refused);
-    assert_eq!(guard.extend(20_000 * MS).await.unwrap_err().code(), Code::Unavailable);
-    rig.meets(Fault::None);
-    let renewed = async {
-        while !rig.kinds().contains(&EventKind::Renewed) {
-            sleep(5 * MS).await;
-        }
-    };
-    timeout(2000 * MS, renewed).await.expect("the wheel goes on");
-    let state = rig.client.lock("x").inspect().await.unwrap();
-    assert!(state.holders[0].left.unwrap() <= 600 * MS, "{state:?}");
+#[test]
+fn an_extension_that_failed_changes_nothing() {
+    live(async |machine: Machine| {
+        let rig = Rig::of(&machine, &Memory::new()).await;
+        let guard = rig.client.lock("x").ttl(600 * MS).acquire().await.unwrap();
+        rig.meets(Fault::Refused);
+        assert_eq!(guard.extend(20_000 * MS).await.unwrap_err().code(), Code::Unavailable);
+        rig.meets(Fault::None);
+        let renewed = async {
+            while !rig.kinds().contains(&EventKind::Renewed) {
+                machine.sleep(5 * MS).await;
+            }
+        };
+        machine.within(2000 * MS, renewed).await.expect("the wheel goes on");
+        let state = rig.client.lock("x").inspect().await.unwrap();
+        assert!(state.holders[0].left.unwrap() <= 600 * MS, "{state:?}");
+    });
 }
 
 /// A grant nobody looked at before its end: it is taken back, and no guard was lost.
-#[tokio::test]
-async fn a_grant_that_was_never_claimed_is_taken_back() {
-    let memory = Memory::new();
-    let (one, two) = (Rig::of(&memory).await, Rig::of(&memory).await);
-    let guard = one.client.lock("x").acquire().await.unwrap();
-    let mut waiter = two.client.lock("x").ttl(2500 * MS).acquire();
-    assert!(waiter.poll_unpin(&mut Context::from_waker(Waker::noop())).is_pending());
-    assert_eq!(waiters(&one.client).await, 1);
-    guard.release().await.check().unwrap();
-    // The store goes on renewing what the client cannot know of.
-    two.meets(Fault::ReplyLost);
-    let over = async {
-        while two.client.load().0 > 0 {
-            sleep(5 * MS).await;
-        }
-    };
-    timeout(4000 * MS, over).await.expect("the claim ends by the clock");
-    two.meets(Fault::None);
-    let guard = timeout(700 * MS, waiter).await.expect("nothing of the old grant is left").unwrap();
-    assert!(guard.is_held());
-    assert_eq!(two.kinds(), [EventKind::Waiting, EventKind::Granted]);
+#[test]
+fn a_grant_that_was_never_claimed_is_taken_back() {
+    live(async |machine: Machine| {
+        let memory = Memory::new();
+        let (one, two) = (Rig::of(&machine, &memory).await, Rig::of(&machine, &memory).await);
+        let guard = one.client.lock("x").acquire().await.unwrap();
+        let mut waiter = two.client.lock("x").ttl(2500 * MS).acquire();
+        assert!(waiter.poll_unpin(&mut Context::from_waker(Waker::noop())).is_pending());
+        assert_eq!(waiters(&one.client).await, 1);
+        guard.release().await.check().unwrap();
+        // The store goes on renewing what the client cannot know of.
+        two.meets(Fault::ReplyLost);
+        let over = async {
+            while two.client.load().0 > 0 {
+                machine.sleep(5 * MS).await;
+            }
+        };
+        machine.within(4000 * MS, over).await.expect("the claim ends by the clock");
+        two.meets(Fault::None);
+        let guard = machine
+            .within(700 * MS, waiter)
+            .await
+            .expect("nothing of the old grant is left")
+            .unwrap();
+        assert!(guard.is_held());
+        assert_eq!(two.kinds(), [EventKind::Waiting, EventKind::Granted]);
+    });
 }
 
 /// Who has had its time does not keep the others waiting for the rest of its lease.
-#[tokio::test]
-async fn a_hold_that_max_hold_ends_is_freed() {
-    let memory = Memory::new();
-    let (one, two) = (Rig::of(&memory).await, Rig::of(&memory).await);
-    let guard = one.client.lock("x").max_hold(200 * MS).acquire().await.unwrap();
-    let next = two.client.lock("x").acquire_within(2000 * MS).await.expect("it is free by then");
-    assert!(!guard.is_held());
-    assert_eq!(guard.release().await, Released::AlreadyLost);
-    assert!(next.is_held());
+#[test]
+fn a_hold_that_max_hold_ends_is_freed() {
+    live(async |machine: Machine| {
+        let memory = Memory::new();
+        let (one, two) = (Rig::of(&machine, &memory).await, Rig::of(&machine, &memory).await);
+        let guard = one.client.lock("x").max_hold(200 * MS).acquire().await.unwrap();
+        let next =
+            two.client.lock("x").acquire_within(2000 * MS).await.expect("it is free by then");
+        assert!(!guard.is_held());
+        assert_eq!(guard.release().await, Released::AlreadyLost);
+        assert!(next.is_held());
+    });
 }
 
 /// A lock that is passed on inside its client is given out like any other.
-#[tokio::test]
-async fn every_grant_is_told_however_it_came() {
-    use EventKind::{Granted, Released, Waiting};
-    let rig = Rig::of(&Memory::new()).await;
-    let guard = rig.client.lock("x").acquire().await.unwrap();
-    let next = tokio::spawn(rig.client.lock("x").acquire());
-    while !rig.kinds().contains(&Waiting) {
-        tokio::task::yield_now().await;
-    }
-    guard.release().await.check().unwrap();
-    next.await.unwrap().unwrap().release().await.check().unwrap();
-    assert_eq!(rig.kinds(), [Granted, Waiting, Released, Granted, Released]);
+#[test]
+fn every_grant_is_told_however_it_came() {
+    live(async |machine: Machine| {
+        use EventKind::{Granted, Released, Waiting};
+        let rig = Rig::of(&machine, &Memory::new()).await;
+        let guard = rig.client.lock("x").acquire().await.unwrap();
+        let next = machine.start(rig.client.lock("x").acquire());
+        while !rig.kinds().contains(&Waiting) {
+            tokio::task::yield_now().await;
+        }
+        guard.release().await.check().unwrap();
+        next.await.unwrap().unwrap().release().await.check().unwrap();
+        assert_eq!(rig.kinds(), [Granted, Waiting, Released, Granted, Released]);
+    });
 }
 
-#[tokio::test]
-async fn whoever_waits_is_told_once_and_a_renewal_each_time() {
-    let memory = Memory::new();
-    let (one, two) = (Rig::of(&memory).await, Rig::of(&memory).await);
-    let guard = one.client.lock("x").ttl(300 * MS).acquire().await.unwrap();
-    let error = two.client.lock("x").ttl(100 * MS).acquire_within(400 * MS).await.unwrap_err();
-    assert_eq!((error.code(), two.kinds()), (Code::Timeout, vec![EventKind::Waiting]));
-    guard.release().await.check().unwrap();
-    let kinds = one.kinds();
-    assert!(kinds.len() >= 4, "{kinds:?}");
-    assert_eq!((kinds[0], kinds[kinds.len() - 1]), (EventKind::Granted, EventKind::Released));
-    assert!(kinds[1..kinds.len() - 1].iter().all(|kind| *kind == EventKind::Renewed), "{kinds:?}");
+#[test]
+fn whoever_waits_is_told_once_and_a_renewal_each_time() {
+    live(async |machine: Machine| {
+        let memory = Memory::new();
+        let (one, two) = (Rig::of(&machine, &memory).await, Rig::of(&machine, &memory).await);
+        let guard = one.client.lock("x").ttl(300 * MS).acquire().await.unwrap();
+        let error = two.client.lock("x").ttl(100 * MS).acquire_within(400 * MS).await.unwrap_err();
+        assert_eq!((error.code(), two.kinds()), (Code::Timeout, vec![EventKind::Waiting]));
+        guard.release().await.check().unwrap();
+        let kinds = one.kinds();
+        assert!(kinds.len() >= 4, "{kinds:?}");
+        assert_eq!((kinds[0], kinds[kinds.len() - 1]), (EventKind::Granted, EventKind::Released));
+        assert!(
+            kinds[1..kinds.len() - 1].iter().all(|kind| *kind == EventKind::Renewed),
+            "{kinds:?}"
+        );
+    });
 }
 
 /// An acquire that waits goes on asking a store that refuses, but says so, once; also to those behind it in line.
-#[tokio::test]
-async fn a_store_that_refuses_is_told_to_all_who_wait() {
-    let rig = Rig::of(&Memory::new()).await;
-    rig.meets(Fault::Refused);
-    let lock = rig.client.lock("x");
-    let leader = tokio::spawn(lock.acquire_within(1500 * MS));
-    sleep(100 * MS).await;
-    let behind = lock.acquire_within(400 * MS).await.unwrap_err();
-    assert_eq!(behind.code(), Code::Unavailable, "{behind}");
-    assert_eq!(rig.kinds(), [EventKind::Trouble, EventKind::Waiting]);
-    let trouble = rig.told.lock().unwrap()[0].trouble.clone().unwrap();
-    assert!(trouble.contains("failed on purpose"), "{trouble}");
-    rig.meets(Fault::None);
-    let guard = leader.await.unwrap().expect("the store is back");
-    assert_eq!(guard.release().await, Released::Released);
-    // What was wrong then is nobody's reason any more.
-    let other = lock.clone().ttl(5000 * MS).acquire().await.unwrap();
-    let late = lock.acquire_within(50 * MS).await.unwrap_err();
-    assert_eq!(late.code(), Code::Timeout, "{late}");
-    drop(other);
+#[test]
+fn a_store_that_refuses_is_told_to_all_who_wait() {
+    live(async |machine: Machine| {
+        let rig = Rig::of(&machine, &Memory::new()).await;
+        rig.meets(Fault::Refused);
+        let lock = rig.client.lock("x");
+        let leader = machine.start(lock.acquire_within(1500 * MS));
+        machine.sleep(100 * MS).await;
+        let behind = lock.acquire_within(400 * MS).await.unwrap_err();
+        assert_eq!(behind.code(), Code::Unavailable, "{behind}");
+        assert_eq!(rig.kinds(), [EventKind::Trouble, EventKind::Waiting]);
+        let trouble = rig.told.lock().unwrap()[0].trouble.clone().unwrap();
+        assert!(trouble.contains("failed on purpose"), "{trouble}");
+        rig.meets(Fault::None);
+        let guard = leader.await.unwrap().expect("the store is back");
+        assert_eq!(guard.release().await, Released::Released);
+        // What was wrong then is nobody's reason any more.
+        let other = lock.clone().ttl(5000 * MS).acquire().await.unwrap();
+        let late = lock.acquire_within(50 * MS).await.unwrap_err();
+        assert_eq!(late.code(), Code::Timeout, "{late}");
+        drop(other);
+    });
 }
 
-#[tokio::test]
-async fn a_look_leaves_nothing_behind() {
-    let rig = Rig::of(&Memory::new()).await;
-    rig.client.lock("x").inspect().await.unwrap();
-    assert_eq!(rig.client.names("").await.unwrap(), Vec::<String>::new());
+#[test]
+fn a_look_leaves_nothing_behind() {
+    live(async |machine: Machine| {
+        let rig = Rig::of(&machine, &Memory::new()).await;
+        rig.client.lock("x").inspect().await.unwrap();
+        assert_eq!(rig.client.names("").await.unwrap(), Vec::<String>::new());
+    });
 }

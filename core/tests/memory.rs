@@ -59,7 +59,8 @@ async fn a_release_hands_over_to_the_next_client() {
         tokio::task::yield_now().await;
     }
     drop(guard);
-    let next = tokio::time::timeout(500 * MS, waiter).await.expect("handed over").unwrap().unwrap();
+    let next =
+        tokio::time::timeout(10_000 * MS, waiter).await.expect("handed over").unwrap().unwrap();
     assert!(next.is_held());
 }
 
@@ -102,32 +103,11 @@ async fn a_cancelled_waiter_leaves_nothing() {
         assert!(waiting.is_err());
     }
     drop(guard);
-    let guard = tokio::time::timeout(500 * MS, b.lock("x").acquire()).await.expect("free").unwrap();
+    let guard =
+        tokio::time::timeout(10_000 * MS, b.lock("x").acquire()).await.expect("free").unwrap();
     assert_eq!(guard.release().await, Released::Released);
     let state = a.lock("x").inspect().await.unwrap();
     assert_eq!((state.holders.len(), state.waiters.len()), (0, 0));
-}
-
-#[tokio::test]
-async fn a_fixed_lease_ends_and_tells() {
-    let memory = Memory::new();
-    let a = client(&memory).await;
-    let guard = a.lock("x").ttl(50 * MS).renew(false).acquire().await.unwrap();
-    tokio::time::timeout(500 * MS, guard.lost()).await.expect("lost is told");
-    assert_eq!(guard.check().unwrap_err().code(), Code::Lost);
-    assert_eq!(guard.release().await, Released::AlreadyLost);
-}
-
-#[tokio::test]
-async fn a_renewed_lease_outlives_its_ttl() {
-    let memory = Memory::new();
-    let a = client(&memory).await;
-    let guard = a.lock("x").ttl(60 * MS).acquire().await.unwrap();
-    tokio::time::sleep(300 * MS).await;
-    assert!(guard.is_held());
-    assert_eq!(guard.release().await, Released::Released);
-    let bounded = a.lock("x").ttl(60 * MS).max_hold(150 * MS).acquire().await.unwrap();
-    tokio::time::timeout(Duration::from_secs(1), bounded.lost()).await.expect("max_hold ends it");
 }
 
 #[tokio::test]
@@ -152,19 +132,4 @@ async fn close_leaves_nothing_and_nobody_waiting() {
     assert!(b.lock("x").try_acquire().await.unwrap().is_some());
     assert!(b.lock("y").try_acquire().await.unwrap().is_some());
     assert_eq!(a.load(), (0, 0));
-}
-
-#[tokio::test]
-async fn a_claim_ends_with_its_guard() {
-    let memory = Memory::new();
-    let a = client(&memory).await;
-    let guard = a.lock("x").ttl(50 * MS).acquire().await.unwrap();
-    let claim = guard.claim();
-    assert!(claim.is_held());
-    assert_eq!(guard.release().await, Released::Released);
-    assert!(!claim.is_held());
-    assert_eq!(claim.remaining(), Duration::ZERO);
-    assert_eq!(claim.check().unwrap_err().code(), Code::NotHeld);
-    let told = tokio::time::timeout(100 * MS, claim.lost()).await;
-    assert!(told.is_err(), "what was given back cannot be lost");
 }

@@ -34,6 +34,10 @@ public final class Actor {
     private static Object take(JsonObject request, boolean once) throws Exception {
         JsonObject options = defaults.deepCopy();
         request.getAsJsonObject("options").entrySet().forEach(one -> options.add(one.getKey(), one.getValue()));
+        if (request.has("mode") && !options.has("kind")) {
+            options.add("kind", request.get("mode"));
+            options.add("permits", request.get("permits"));
+        }
         long wait = once ? 0 : options.has("wait") ? options.get("wait").getAsLong() : Integer.MAX_VALUE;
         Library.Held held = library.take(request.get("lock").getAsString(), wait, options);
         if (held == null && !once) {

@@ -1,9 +1,17 @@
+import static java.nio.file.StandardOpenOption.READ;
+import static java.nio.file.StandardOpenOption.WRITE;
+
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
 
 /** The bench's courses, the same code for every contestant on the JVM; bench/src/subject/mod.rs has the protocol. */
 final class Course {
@@ -48,6 +56,7 @@ final class Course {
         System.out.println(switch (words[at]) {
             case "pair" -> course.pair();
             case "parallel" -> course.parallel();
+            case "contend" -> course.contend();
             default -> throw new IllegalArgumentException("there is no course " + words[at]);
         });
         System.out.flush();
@@ -59,7 +68,8 @@ final class Course {
         return Integer.parseInt(words.get(name));
     }
 
-    private static void ready() throws IOException {
+    /** Tells that all is connected and warm, and waits for the start. */
+    static void ready() throws IOException {
         System.out.println("ready");
         System.out.flush();
         if (System.in.read() < 0) {
@@ -70,7 +80,8 @@ final class Course {
     private String pair() throws Exception {
         String key = words.get("key");
         int pairs = number("pairs");
-        for (int number = 0; number < pairs / 10; number++) {
+        // A tenth is enough elsewhere; here it is compiled meanwhile.
+        for (int number = 0; number < pairs; number++) {
             contestant.acquire(key).run();
         }
         ready();
@@ -98,12 +109,59 @@ final class Course {
         for (int number = 0; number < number("keys"); number++) {
             again(words.get("key") + ":" + number, pairs);
         }
+        Thread.sleep(number("milliseconds"));
         ready();
         long begin = System.nanoTime();
         long before = pairs.get();
         Thread.sleep(number("milliseconds"));
         double seconds = (System.nanoTime() - begin) / 1e9;
         return String.format(java.util.Locale.ROOT, "{\"pairs_per_s\": %.3f}", (pairs.get() - before) / seconds);
+    }
+
+    /** A thread for each task, and one key that all of them want, those of other processes too. */
+    private String contend() throws Exception {
+        String key = words.get("key");
+        long[] acquired = new long[number("tasks")];
+        AtomicLong handed = new AtomicLong();
+        contestant.acquire(key + ":warm:" + words.get("first")).run();
+        ready();
+        long begin = System.nanoTime();
+        try (FileChannel turn = FileChannel.open(Path.of(words.get("turn")), READ, WRITE)) {
+            for (int number = 0; number < acquired.length; number++) {
+                int task = number;
+                new Thread(() -> {
+                    try {
+                        take(key, turn, task, acquired, handed);
+                    } catch (Exception error) {
+                        error.printStackTrace();
+                        Runtime.getRuntime().halt(1);
+                    }
+                }).start();
+            }
+            Thread.sleep(number("milliseconds"));
+            double seconds = (System.nanoTime() - begin) / 1e9;
+            return String.format(java.util.Locale.ROOT, "{\"acquired\": %s, \"handed\": %d, \"seconds\": %.3f}",
+                Arrays.toString(acquired), handed.get(), seconds);
+        }
+    }
+
+    private void take(String key, FileChannel turn, int task, long[] acquired, AtomicLong handed) throws Exception {
+        ByteBuffer last = ByteBuffer.allocate(Long.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+        long me = number("first") + task;
+        long section = number("section_us") * 1_000L;
+        while (true) {
+            Release release = contestant.acquire(key);
+            acquired[task]++;
+            turn.read(last.clear(), 0);
+            if (last.getLong(0) != me) {
+                handed.incrementAndGet();
+                turn.write(last.clear().putLong(0, me), 0);
+            }
+            if (section > 0) {
+                LockSupport.parkNanos(section);
+            }
+            release.run();
+        }
     }
 
     private void again(String key, AtomicLong pairs) {

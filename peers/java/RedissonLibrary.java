@@ -4,13 +4,15 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.redisson.Redisson;
 import org.redisson.api.RLock;
+import org.redisson.api.RPermitExpirableSemaphore;
 import org.redisson.api.RSemaphore;
 import org.redisson.api.RedissonClient;
 import org.redisson.config.Config;
 
 /**
- * Redisson. The option `kind` chooses among its locks: mutex (the default), fair, read, write, permit. Every guard is a
- * thread of its own to Redisson, as every guard of fencelock is its own owner.
+ * Redisson. The option `kind` chooses among its locks: exclusive (the default), fair, read, write, permit (that ends with
+ * its lease), semaphore (whose permits have none). Every guard is a thread of its own to Redisson, as every guard of
+ * fencelock is its own owner.
  */
 final class RedissonLibrary implements Library {
     private final AtomicLong threads = new AtomicLong();
@@ -27,8 +29,15 @@ final class RedissonLibrary implements Library {
 
     @Override
     public Held take(String name, long wait, JsonObject options) throws Exception {
-        String kind = options.has("kind") ? options.get("kind").getAsString() : "mutex";
+        String kind = options.has("kind") ? options.get("kind").getAsString() : "exclusive";
         if (kind.equals("permit")) {
+            RPermitExpirableSemaphore semaphore = client.getPermitExpirableSemaphore(name);
+            semaphore.trySetPermits(options.get("permits").getAsInt());
+            long lease = options.get("ttl").getAsLong();
+            String id = semaphore.tryAcquireAsync(wait, lease, TimeUnit.MILLISECONDS).get();
+            return id == null ? null : () -> semaphore.tryReleaseAsync(id).get() ? "released" : "already_lost";
+        }
+        if (kind.equals("semaphore")) {
             RSemaphore semaphore = client.getSemaphore(name);
             semaphore.trySetPermits(options.get("permits").getAsInt());
             boolean won = semaphore.tryAcquireAsync(1, wait, TimeUnit.MILLISECONDS).get();
@@ -45,7 +54,7 @@ final class RedissonLibrary implements Library {
 
     private RLock lock(String kind, String name) {
         return switch (kind) {
-            case "mutex" -> client.getLock(name);
+            case "exclusive" -> client.getLock(name);
             case "fair" -> client.getFairLock(name);
             case "read" -> client.getReadWriteLock(name).readLock();
             case "write" -> client.getReadWriteLock(name).writeLock();

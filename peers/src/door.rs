@@ -30,6 +30,9 @@ impl Door {
     }
 }
 
+/// The class path of the bench's program.
+const JAVA: &str = "$installed/java/*:$installed/kotlin/*:$installed/bench";
+
 /// All of them. A language with a new package is one more row here.
 pub const DOORS: &[Door] = &[
     Door {
@@ -54,10 +57,26 @@ pub const DOORS: &[Door] = &[
         language: "java",
         folder: "jvm",
         actor: &["$installed/actor-java"],
-        bench: &["java", "-cp", "$installed/java/*:$installed/bench", "FencelockBench"],
+        bench: &["java", "-cp", JAVA, "FencelockBench", "java"],
     },
-    Door { language: "kotlin", folder: "jvm", actor: &["$installed/actor-kotlin"], bench: &[] },
-    Door { language: "wasm", folder: "wasm", actor: &["node", "$installed/actor.js"], bench: &[] },
+    Door {
+        language: "kotlin",
+        folder: "jvm",
+        actor: &["$installed/actor-kotlin"],
+        bench: &["java", "-cp", JAVA, "FencelockBench", "kotlin"],
+    },
+    Door {
+        language: "wasm",
+        folder: "wasm",
+        actor: &["node", "$installed/actor.js"],
+        bench: &["node", "$installed/bench.js"],
+    },
+    Door {
+        language: "wasm over node-redis",
+        folder: "wasm",
+        actor: &["node", "$installed/actor.js", "node-redis"],
+        bench: &[],
+    },
     Door {
         language: "wasm over http",
         folder: "wasm",

@@ -219,9 +219,7 @@ impl Actor {
                     Call::Remaining { guard } => json!(facade.remaining(guard)),
                     Call::Token { guard } => json!(held(guard)?),
                     Call::Load => {
-                        let ((running, done), (_, guards)) = (self.pump.load(), facade.load());
-                        let (entries, locks) = facade.client().load();
-                        json!({"running": running, "done": done, "guards": guards, "entries": entries, "locks": locks})
+                        json!(facade.burden(Some(&self.pump)))
                     }
                     _ => json!({"actor": "rust", "pid": std::process::id()}),
                 };

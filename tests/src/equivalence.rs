@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use fencelock::Token;
-use fencelock::port::{Answer, LeaseStore, LockKey, Notice, Outcome, State, Step};
+use fencelock::port::{Answer, Kind, LeaseStore, LockKey, Notice, Outcome, State, Step};
 
 pub use self::moves::{CLIENTS, LOCKS, Move, Scale, moves};
 pub use self::subject::{MemorySubject, RedisSubject, RunningRedis, SqliteSubject, Subject};
@@ -115,8 +115,11 @@ impl<S: Subject> Run<'_, S> {
                 Ok(())
             }
             Move::Vanish { lock } => {
-                if self.subject.vanish(&moves::lock(*lock)) {
-                    self.world.vanish(&moves::lock(*lock));
+                for kind in [Kind::Mutex, Kind::Semaphore] {
+                    let lock = self.scale.lock(*lock, kind);
+                    if self.subject.vanish(&lock) {
+                        self.world.vanish(&lock);
+                    }
                 }
                 Ok(())
             }

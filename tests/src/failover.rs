@@ -7,6 +7,9 @@ use std::time::{Duration, Instant};
 use fencelock::{Client, Code};
 use tokio::task::JoinHandle;
 
+/// How soon after a failover every lock is granted again.
+pub const BACK: Duration = Duration::from_secs(1);
+
 /// The lease of these clients.
 const TTL: &str = "2s";
 /// How long work lasts under a lock.
@@ -94,9 +97,6 @@ impl Load {
     }
 }
 
-/// How soon after a failover every lock is granted again.
-pub const BACK: Duration = Duration::from_secs(1);
-
 /// Has the servers of a set fail over again and again under load, 3 times or with `FENCELOCK_FULL=1` 30 times: no token
 /// falls, and every lock is back in time. `fail_over` tells which server went, and when another had taken over.
 pub async fn under_load<S>(
@@ -114,7 +114,7 @@ pub async fn under_load<S>(
         let killed = Instant::now();
         let (old, over) = tokio::task::block_in_place(|| fail_over(&mut set, round));
         let back = load.all_granted_after(over).await.duration_since(over);
-        assert!(back <= BACK, "a lock was granted {back:?} after the failover");
+        assert!(back <= BACK, "round {round}: a lock was granted {back:?} after the failover");
         (longest, slowest) = (longest.max(back), slowest.max(over - killed));
         tokio::task::block_in_place(|| rejoin(&mut set, old));
     }

@@ -2,6 +2,7 @@
 
 pub mod actor;
 pub mod bare;
+pub mod clerk;
 pub mod conformance;
 pub mod equivalence;
 pub mod failover;

@@ -7,5 +7,5 @@ mod sentinel;
 
 pub use self::authority::Authority;
 pub use self::cluster::ClusterSet;
-pub use self::redis::{RedisServer, commands, rights};
+pub use self::redis::{RedisServer, commands, rights, rights_as_redisson};
 pub use self::sentinel::SentinelSet;

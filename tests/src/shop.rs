@@ -11,10 +11,12 @@ use rusqlite::Connection;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::clerk::{Clerk, Post};
 use crate::conformance::player::{Player, Stage};
 use crate::protocol::{Call, End, Grant, Options};
 
-const LOCK: &str = "till";
+/// The lock.
+pub(crate) const LOCK: &str = "till";
 /// The lease of those who sell.
 pub const TTL: Duration = Duration::from_millis(500);
 /// What was promised after a holder's death: its lease, and a second for whoever missed the end.
@@ -90,10 +92,11 @@ impl Shop {
     }
 }
 
-/// Sells one thing after the other through one actor, until the shop closes or the actor is killed.
-async fn sell(shop: Arc<Shop>, seat: usize, actor: Arc<Player>) {
+/// Sells one thing after the other, until the shop closes or the clerk is killed.
+async fn sell(shop: Arc<Shop>, seat: usize, clerk: Clerk) {
     while shop.open.load(Ordering::Acquire) {
-        let Some(Grant { guard, token }) = acquire(&actor, TTL).await else { return };
+        let Some(held) = clerk.acquire().await else { return };
+        let token = held.token;
         shop.granted.fetch_add(1, Ordering::AcqRel);
         *shop.holder.lock().unwrap() = Some((seat, token));
         let amount = shop.till.read(token);
@@ -103,20 +106,17 @@ async fn sell(shop: Arc<Shop>, seat: usize, actor: Arc<Player>) {
             shop.sold.fetch_add(1, Ordering::AcqRel);
         } else {
             shop.refused.fetch_add(1, Ordering::AcqRel);
-            // Somebody newer was there: then this guard must know that its time is over.
-            let held = ask(&actor, Call::IsHeld { guard }).await;
-            assert!(held.is_none_or(|held| held == false), "two holders at once");
         }
         shop.leave(seat, token);
-        if ask(&actor, Call::Release { guard }).await.is_none() {
-            return;
-        }
+        let Some(held) = clerk.release(held).await else { return };
+        // If somebody newer was there, it must know that its time is over.
+        assert!(written || !held, "two holders at once");
     }
 }
 
-/// Has one actor of each program sell, and kills holder after holder: what is in the till stays exact, the next grant comes
-/// in time, and nothing is left.
-pub async fn kill_holders(url: &str, programs: &[Program], kills: usize) {
+/// Has a clerk at each post sell, and kills one after the other, most while they hold the lock: what is in the till stays
+/// exact, the next grant comes in time, and nothing is left.
+pub async fn kill_clerks(url: &str, posts: &[Post], kills: usize) {
     let shop = Arc::new(Shop {
         till: Till::new(),
         open: AtomicBool::new(true),
@@ -126,43 +126,41 @@ pub async fn kill_holders(url: &str, programs: &[Program], kills: usize) {
         refused: AtomicU64::new(0),
     });
     let mut staff = Vec::new();
-    for (seat, program) in programs.iter().enumerate() {
-        let actor = start(program, url).await;
-        staff.push((actor.clone(), tokio::spawn(sell(shop.clone(), seat, actor))));
+    for (seat, post) in posts.iter().enumerate() {
+        let clerk = Clerk::start(post, url).await;
+        staff.push((clerk.clone(), tokio::spawn(sell(shop.clone(), seat, clerk))));
     }
     let mut waits = Vec::new();
     for round in 0..kills {
-        // Let everybody sell, a little longer each time, and wait for one to be in the section.
+        // Let everybody sell, a little longer each time, and wait for one to be in the section. Each fifth death meets
+        // whoever's turn it is, be it waiting or between two sales.
         tokio::time::sleep(Duration::from_millis(20 + round as u64 % 17)).await;
         let seat = loop {
-            if let Some((seat, _)) = *shop.holder.lock().unwrap() {
-                break seat;
+            if let Some((holder, _)) = *shop.holder.lock().unwrap() {
+                break if round % 5 == 4 { round / 5 % posts.len() } else { holder };
             }
             tokio::task::yield_now().await;
         };
         let (victim, work) = &mut staff[seat];
         tokio::task::block_in_place(|| victim.kill());
         let (dead, before) = (Instant::now(), shop.granted.load(Ordering::Acquire));
-        work.await.expect("a killed actor ends its work in peace");
+        work.await.expect("a killed clerk ends its work in peace");
         while shop.granted.load(Ordering::Acquire) == before {
             assert!(
                 dead.elapsed() < NEXT_GRANT + MACHINE,
-                "no grant after the death of the holder"
+                "no grant after the death of {:?}",
+                posts[seat]
             );
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         waits.push(dead.elapsed());
-        let actor = start(&programs[seat], url).await;
-        staff[seat] = (actor.clone(), tokio::spawn(sell(shop.clone(), seat, actor)));
+        let clerk = Clerk::start(&posts[seat], url).await;
+        staff[seat] = (clerk.clone(), tokio::spawn(sell(shop.clone(), seat, clerk)));
     }
     shop.open.store(false, Ordering::Release);
-    for (actor, work) in staff {
+    for (clerk, work) in staff {
         work.await.expect("work ends in peace");
-        while !tokio::task::block_in_place(|| actor.has_left())
-            .expect("an actor leaves in good order")
-        {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        clerk.leave().await;
     }
     let sold = shop.sold.load(Ordering::Acquire);
     assert_eq!(
@@ -173,7 +171,7 @@ pub async fn kill_holders(url: &str, programs: &[Program], kills: usize) {
     waits.sort();
     let (most, longest) = (waits[waits.len() * 19 / 20 - 1], waits[waits.len() - 1]);
     println!(
-        "{kills} holders killed, next grant after {most:?} for 19 of 20, {longest:?} at most (promised {NEXT_GRANT:?}); {sold} sold, {} refused",
+        "{kills} killed, next grant after {most:?} for 19 of 20, {longest:?} at most (promised {NEXT_GRANT:?}); {sold} sold, {} refused",
         shop.refused.load(Ordering::Acquire)
     );
     // A small run may meet a moment in which the machine does something else; a whole one has to keep the promise.

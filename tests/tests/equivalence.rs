@@ -76,6 +76,13 @@ fn redis_over_a_host() {
     check(8, 200, &Scale::moved(), || RedisSubject::<Hosted>::over(server.url()));
 }
 
+/// Locks that Redisson's clients share.
+#[test]
+fn redisson() {
+    let server = RedisServer::start();
+    check(9, 600, &Scale::moved().as_redisson(), || RedisSubject::new(server.url()));
+}
+
 /// The same with the server's own clock and the real end of leases.
 #[test]
 fn redis_in_real_time() {
@@ -124,9 +131,12 @@ fn every_broken_clause_is_seen() {
         Mutant::KindIgnored,
         Mutant::AllTakesSome,
     ] {
-        activate(Some(mutant));
-        let found = search(7, 600, 0, &Scale::moved(), || RedisSubject::new(server.url()));
-        activate(None);
-        assert!(found.is_some(), "600 cases do not see this: {}", mutant.describe());
+        for scale in [Scale::moved(), Scale::moved().as_redisson()] {
+            activate(Some(mutant));
+            let found = search(7, 600, 0, &scale, || RedisSubject::new(server.url()));
+            activate(None);
+            let (layout, what) = (scale.layout, mutant.describe());
+            assert!(found.is_some(), "600 cases do not see this, laid out as {layout:?}: {what}");
+        }
     }
 }

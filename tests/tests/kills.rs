@@ -6,6 +6,7 @@
 use std::time::{Duration, Instant};
 
 use fencelock_peers::Program;
+use fencelock_tests::clerk::Post;
 use fencelock_tests::protocol::Call;
 use fencelock_tests::servers::RedisServer;
 use fencelock_tests::shop::{self, MACHINE, NEXT_GRANT, TTL, acquire, ask, nothing_left};
@@ -23,7 +24,7 @@ fn actor() -> Program {
 }
 
 async fn kill_holders(url: &str) {
-    shop::kill_holders(url, &vec![actor(); 4], kills()).await;
+    shop::kill_clerks(url, &vec![Post::Actor(actor()); 4], kills()).await;
 }
 
 /// Freezes holder after holder until the next one has the lock: the first thing asked of it then is answered honestly.

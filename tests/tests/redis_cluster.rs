@@ -2,12 +2,20 @@
 //!
 //! 3 failovers under load; 30 with `FENCELOCK_FULL=1`.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use fencelock::driver::redis::RedisStore;
 use fencelock::mutation::{Mutant, activate};
-use fencelock::{Client, Code};
+use fencelock::options::Options;
+use fencelock::port::{
+    Action, Applied, Kind, LeaseStore, LockKey, Mode, Outcome, OwnerId, Step, Take,
+};
+use fencelock::runtime::TokioRuntime;
+use fencelock::{Client, Code, Token};
 use fencelock_tests::failover::{BACK, under_load};
 use fencelock_tests::servers::{ClusterSet, RedisServer};
+use url::Url;
 
 /// Locks on all three masters.
 const NAMES: [&str; 6] = ["a", "b", "c", "d", "{e}:1", "f}{"];
@@ -23,16 +31,47 @@ async fn failovers_under_load_lower_no_token_and_are_over_at_once() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_leases_are_renewed_wherever_they_lie() {
     let set = tokio::task::block_in_place(ClusterSet::default);
-    let client = Client::builder().option("ttl", "600ms").connect(&set.url()).await.unwrap();
+    let client = Client::builder().option("ttl", "2s").connect(&set.url()).await.unwrap();
     let mut guards = Vec::new();
     for number in 0..200 {
         guards.push(client.lock(&format!("lease:{number}")).acquire().await.unwrap());
     }
     assert_eq!(client.names("lease:").await.unwrap().len(), 200);
-    tokio::time::sleep(Duration::from_millis(1500)).await;
+    tokio::time::sleep(Duration::from_millis(3500)).await;
     for guard in guards {
         guard.release().await.check().unwrap();
     }
+}
+
+/// Locks that lie apart cannot be one step; the error says how they can. Asked for as several, they are taken in turn.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn locks_of_several_slots_are_no_single_step() {
+    let set = tokio::task::block_in_place(ClusterSet::default);
+    let runtime = Arc::new(TokioRuntime::current().unwrap());
+    let url = format!("redis+cluster://127.0.0.1:{}", set.nodes[0].port());
+    let url = Url::parse(&url).unwrap();
+    let store = RedisStore::connect(&url, &Options::default(), runtime.clone()).await.unwrap();
+    let takes = |names: [&str; 2]| {
+        names.map(|name| {
+            let (mode, ttl, floor) = (Mode::Exclusive, Duration::from_secs(2), Token::default());
+            let info = "{}".into();
+            let take = Take { mode, limit: 1, ttl, wait: false, block: 1, floor, info };
+            let (lock, owner) = (LockKey::new(name), OwnerId::draw(&*runtime));
+            Step { lock, owner, kind: Kind::Mutex, action: Action::Take(take) }
+        })
+    };
+    for answer in store.step_all(&takes(["apart:1", "apart:2"])).await {
+        let failure = answer.unwrap_err();
+        assert_eq!((failure.applied, failure.error.code()), (Applied::No, Code::Unsupported));
+        assert!(failure.error.message().contains("give their names a {tag}"), "{}", failure.error);
+    }
+    for answer in store.step_all(&takes(["{shelf}:1", "{shelf}:2"])).await {
+        assert!(matches!(answer, Ok(Outcome::Granted { .. })), "{answer:?}");
+    }
+    let client = fencelock::connect(&set.url()).await.unwrap();
+    let both = client.all(["apart:1", "apart:2"]).acquire().await.unwrap();
+    assert!(client.lock("apart:2").try_acquire().await.unwrap().is_none());
+    both.release().await.check().unwrap();
 }
 
 #[tokio::test]

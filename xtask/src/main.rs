@@ -1,9 +1,9 @@
 //! The project's own commands. `cargo test-all`: everything, ending in one table.
 
 mod check;
+mod need;
 mod part;
 mod run;
-mod server;
 mod table;
 mod tail;
 

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::need::Need;
+
 /// One row of the final table.
 pub(crate) struct Part {
     /// What `--only` selects it by.
@@ -13,19 +15,12 @@ pub(crate) struct Part {
     pub shows: &'static str,
     /// What has to be on the machine, beside the Rust toolchain.
     pub needs: &'static [Need],
+    /// What it can do without, showing less: its tests say what they skipped.
+    pub wants: &'static [Need],
     /// One after the other; the first that fails ends the part.
     pub steps: &'static [Step],
     /// In place of `steps` under `--full`; empty: the same.
     pub full: &'static [Step],
-}
-
-/// Something a fresh machine may lack.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Need {
-    /// The program `redis-server`.
-    RedisServer,
-    /// The program `ab`, which visits a page many times at once.
-    ApacheBench,
 }
 
 /// One command or check.

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::part::{Need, Part, Report, Site, Step, Targets, Verdict};
-use crate::server;
+use crate::need::Machine;
+use crate::part::{Part, Report, Site, Step, Targets, Verdict};
 use crate::tail;
 
 /// A part that takes longer hangs.
@@ -20,8 +20,7 @@ const LACKING: i32 = 2;
 
 pub(crate) struct Runner {
     site: Site,
-    /// What was found or installed, once it was looked for.
-    redis_server: Option<Result<PathBuf, String>>,
+    machine: Machine,
 }
 
 enum End {
@@ -31,7 +30,7 @@ enum End {
 
 impl Runner {
     pub(crate) fn new(site: Site) -> Self {
-        Self { site, redis_server: None }
+        Self { site, machine: Machine::default() }
     }
 
     /// Runs a part to its end.
@@ -64,21 +63,23 @@ impl Runner {
         let file =
             create().ok_or_else(|| End::Failed(format!("cannot write {}", log.display())))?;
         for need in part.needs {
-            match need {
-                Need::RedisServer => self.redis_server().map_err(End::Lacking)?,
-                Need::ApacheBench => server::found("ab", "apache2-utils").map_err(End::Lacking)?,
-            };
+            self.machine.has(*need).map_err(End::Lacking)?;
+        }
+        for want in part.wants {
+            // Whose tests look for it themselves, and say so.
+            let _ = self.machine.has(*want);
         }
         let limit = begin + if self.site.full { LIMIT_IN_FULL } else { LIMIT };
         let mut words = String::new();
         for step in part.steps(self.site.full) {
             words = self.step(step, &file, &log, limit)?;
         }
-        Ok(tail::tests(&log).unwrap_or(words))
-    }
-
-    fn redis_server(&mut self) -> Result<PathBuf, String> {
-        self.redis_server.get_or_insert_with(server::redis).clone()
+        let words = tail::tests(&log).unwrap_or(words);
+        match tail::skipped(&log) {
+            // In part, which is not all it is to show.
+            Some(skipped) => Err(End::Lacking(format!("{words}, without {skipped}"))),
+            None => Ok(words),
+        }
     }
 
     fn step(&self, step: &Step, file: &File, log: &PathBuf, limit: Instant) -> Result<String, End> {
@@ -173,9 +174,6 @@ impl Runner {
         }
         if self.site.strict {
             command.env("FENCELOCK_STRICT", "1");
-        }
-        if let Some(Ok(path)) = &self.redis_server {
-            command.env(server::REDIS_SERVER, path);
         }
         let mut child = command.spawn().map_err(failed)?;
         loop {

@@ -3,7 +3,13 @@
 //! All of them build with the profile `quick`, and all tests over the whole workspace: one set of features, one build.
 
 use crate::check::{deny, readme, rooms, scenarios};
-use crate::part::{Need, Part, Step, Targets};
+use crate::need::Need;
+use crate::part::{Part, Step, Targets};
+
+/// The languages that have a package of ours.
+const OURS: &[Need] = &[Need::Python, Need::Node, Need::Java];
+/// Those of the other libraries too.
+const ALL: &[Need] = &[Need::Python, Need::Node, Need::Java, Need::Go];
 
 const QUICK: &str = "--profile=quick";
 
@@ -32,6 +38,7 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &["lint"],
         shows: "rustfmt has nothing to change",
         needs: &[],
+        wants: &[],
         steps: &[cargo!("fmt", "--all", "--check")],
         full: &[],
     },
@@ -40,6 +47,7 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &["lint"],
         shows: "rooms depend on each other as drawn, files stay short, every test is in a part",
         needs: &[],
+        wants: &[],
         steps: &[Step::Check(rooms::check)],
         full: &[],
     },
@@ -48,6 +56,7 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &["lint"],
         shows: "every bug that other lock libraries had has a test that carries its number",
         needs: &[],
+        wants: &[],
         steps: &[Step::Check(scenarios::check)],
         full: &[],
     },
@@ -56,6 +65,7 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &["lint"],
         shows: "dependencies: licences, sources, bans",
         needs: &[],
+        wants: &[],
         steps: &[Step::Check(deny::check)],
         full: &[],
     },
@@ -64,6 +74,7 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &["lint"],
         shows: "no warning, in the workspace and in the core with each feature alone",
         needs: &[],
+        wants: &[],
         steps: &[
             cargo!("clippy", QUICK, "--workspace", "--all-targets", "--", "-D", "warnings"),
             clippy_feature!(),
@@ -81,6 +92,7 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &["rust", "memory"],
         shows: "unit tests of all crates, and the core over the memory store",
         needs: &[],
+        wants: &[],
         steps: &[Step::Tests(Targets::Unit), Step::Tests(Targets::Folder("core/tests"))],
         full: &[],
     },
@@ -89,6 +101,7 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &["rust", "docs"],
         shows: "the documentation builds without a warning; its examples and the README's run",
         needs: &[],
+        wants: &[],
         steps: &[
             Step::Cargo {
                 args: &["doc", QUICK, "--workspace", "--lib", "--no-deps"],
@@ -105,6 +118,7 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &["docs"],
         shows: "the README's shell blocks run as they stand",
         needs: &[],
+        wants: &[],
         steps: &[Step::Check(readme::check)],
         full: &[],
     },
@@ -113,6 +127,7 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &[],
         shows: "the core without tokio compiles for wasm32-unknown-unknown",
         needs: &[],
+        wants: &[],
         steps: &[Step::Script("scripts/wasm.sh")],
         full: &[],
     },
@@ -121,6 +136,7 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &["model"],
         shows: "the protocol of mutex and hand-over, every order of events up to a bound",
         needs: &[],
+        wants: &[],
         steps: &[Step::Tests(Targets::Named(&["stateright"]))],
         full: &[],
     },
@@ -129,6 +145,7 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &["model"],
         shows: "cohort and wheel under many orders of threads",
         needs: &[],
+        wants: &[],
         steps: &[cargo!(
             "test",
             QUICK,
@@ -144,6 +161,7 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &["model"],
         shows: "simulated worlds, without a violation",
         needs: &[],
+        wants: &[],
         steps: &[
             Step::Build("awaits"),
             Step::Program("sim", &["--seeds", "10000"]),
@@ -159,6 +177,7 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &["model"],
         shows: "every deliberate breakage is seen by the simulator; every await point is dropped at",
         needs: &[],
+        wants: &[],
         steps: &[Step::Tests(Targets::Named(&["mutants", "awaits"]))],
         full: &[],
     },
@@ -167,6 +186,7 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &["faults"],
         shows: "SQLite: bad input, faults on real files, killed processes",
         needs: &[],
+        wants: &[],
         steps: &[Step::Tests(Targets::Named(&["sqlite_faults"]))],
         full: &[],
     },
@@ -175,6 +195,7 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &["faults"],
         shows: "Redis: bad input, faults on a real server, cut connections",
         needs: &[Need::RedisServer],
+        wants: &[],
         steps: &[Step::Tests(Targets::Named(&[
             "redis_faults",
             "redis_gate",
@@ -183,6 +204,7 @@ pub(crate) const PARTS: &[Part] = &[
             "redis_rights",
             "redis_scenarios",
             "redis_neighbours",
+            "redis_redisson",
         ]))],
         full: &[],
     },
@@ -191,6 +213,7 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &["faults", "redis"],
         shows: "Redis over TLS, under sentinels, as a cluster; replicas that acknowledge; failovers under load",
         needs: &[Need::RedisServer],
+        wants: &[],
         steps: &[Step::Tests(Targets::Named(&[
             "redis_acks",
             "redis_cluster",
@@ -205,6 +228,7 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &["redis", "faults"],
         shows: "five Redis servers as one: killed in turn, stopped, flushed, missing",
         needs: &[Need::RedisServer],
+        wants: &[],
         steps: &[Step::Tests(Targets::Named(&["redlock"]))],
         full: &[],
     },
@@ -213,6 +237,7 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &["redis", "sqlite"],
         shows: "random steps, the model against SQLite and Redis, outcome by outcome",
         needs: &[Need::RedisServer],
+        wants: &[],
         steps: &[Step::Tests(Targets::Named(&["equivalence", "equivalence_cells"]))],
         full: &[],
     },
@@ -221,6 +246,7 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &["rust", "memory", "redis", "sqlite"],
         shows: "the cases on every store and actor, as a grid without a gap",
         needs: &[Need::RedisServer],
+        wants: &[],
         steps: &[Step::Tests(Targets::Named(&["conformance", "conformance_sees"]))],
         full: &[],
     },
@@ -229,6 +255,7 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &["redis"],
         shows: "the clients of other libraries and ours hold the same locks, as a grid without a gap",
         needs: &[Need::RedisServer],
+        wants: ALL,
         steps: &[Step::Tests(Targets::Named(&["interop"]))],
         full: &[],
     },
@@ -237,6 +264,7 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &["redis", "sqlite"],
         shows: "cancelled acquires and killed holders leave nothing behind; the blocking twin keeps every promise",
         needs: &[Need::RedisServer],
+        wants: &[],
         steps: &[Step::Tests(Targets::Named(&["cancels", "kills", "blocking"]))],
         full: &[],
     },
@@ -244,7 +272,8 @@ pub(crate) const PARTS: &[Part] = &[
         name: "python",
         tags: &["doors", "redis", "sqlite"],
         shows: "Python: the package's own tests, and the cases played through it as installed",
-        needs: &[Need::RedisServer],
+        needs: &[Need::RedisServer, Need::Python],
+        wants: &[],
         steps: &[
             Step::Script("bindings-python/test.sh"),
             cargo!("test", QUICK, "--workspace", "--test", "doors", "--", "python"),
@@ -255,7 +284,8 @@ pub(crate) const PARTS: &[Part] = &[
         name: "node",
         tags: &["doors", "redis", "sqlite"],
         shows: "Node.js: the package's own tests, and the cases played through it as installed",
-        needs: &[Need::RedisServer],
+        needs: &[Need::RedisServer, Need::Node],
+        wants: &[],
         steps: &[
             Step::Script("bindings-node/test.sh"),
             cargo!("test", QUICK, "--workspace", "--test", "doors", "--", "node"),
@@ -266,7 +296,8 @@ pub(crate) const PARTS: &[Part] = &[
         name: "jvm",
         tags: &["doors", "redis", "sqlite"],
         shows: "Java and Kotlin: the packages' own tests, and the cases played through them as installed",
-        needs: &[Need::RedisServer],
+        needs: &[Need::RedisServer, Need::Java, Need::Python],
+        wants: &[],
         steps: &[
             Step::Script("bindings-jvm/test.sh"),
             cargo!("test", QUICK, "--workspace", "--test", "doors", "--", "java"),
@@ -278,7 +309,8 @@ pub(crate) const PARTS: &[Part] = &[
         name: "web",
         tags: &["doors", "redis", "wasm"],
         shows: "WebAssembly: the package's own tests, in Node.js and in Chromium, and the cases played through it",
-        needs: &[Need::RedisServer],
+        needs: &[Need::RedisServer, Need::Node, Need::Chromium],
+        wants: &[],
         steps: &[
             Step::Script("bindings-wasm/test.sh"),
             cargo!("test", QUICK, "--workspace", "--test", "doors", "--", "wasm"),
@@ -288,9 +320,10 @@ pub(crate) const PARTS: &[Part] = &[
     Part {
         name: "fleet",
         tags: &["doors", "redis", "sqlite", "faults"],
-        shows: "all languages count under one lock while members are killed: exact",
+        shows: "all languages and the command line count under one lock while members are killed: exact",
         needs: &[Need::RedisServer],
-        steps: &[Step::Tests(Targets::Named(&["fleet"]))],
+        wants: OURS,
+        steps: &[Step::Build("run"), Step::Tests(Targets::Named(&["fleet"]))],
         full: &[],
     },
     Part {
@@ -298,6 +331,7 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &[],
         shows: "the command line: run, inspect, ls, exit codes, signals",
         needs: &[Need::RedisServer],
+        wants: &[],
         steps: &[Step::Tests(Targets::Folder("cli/tests"))],
         full: &[],
     },
@@ -306,6 +340,7 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &["rust", "redis"],
         shows: "the shop and the counter: exact with the lock, and visibly not without",
         needs: &[Need::RedisServer, Need::ApacheBench],
+        wants: &[],
         steps: &[Step::Build("run"), Step::Tests(Targets::Named(&["seeds"]))],
         full: &[],
     },
@@ -314,6 +349,7 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &[],
         shows: "the shop sells what it has, with the lock; the verdict holds",
         needs: &[],
+        wants: &[],
         steps: &[cargo!(
             "demo", "--", "--json" ;
             r#""sold":1000"#, r#""oversold":0"#, r#""counter":1000"#, r#""held":true"#
@@ -325,6 +361,7 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &[],
         shows: "the workloads run; figures are shown, no ratio is asserted",
         needs: &[Need::RedisServer],
+        wants: &[],
         steps: &[
             Step::Tests(Targets::Named(&["words"])),
             Step::Program("fencelock-bench", &["--quick"]),

@@ -1,5 +1,6 @@
 //! Reading logs: their ends, and what the test harness counted.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 fn read(log: &Path) -> String {
@@ -50,10 +51,15 @@ pub(crate) fn tests(log: &Path) -> Option<String> {
     let text = read(log);
     let (passed, failed, ignored) = count(&text);
     let ignored = if ignored > 0 { format!(", {ignored} ignored") } else { String::new() };
-    // What a test could not do here is said aloud.
-    let skipped = text.lines().find(|line| line.starts_with("skipped: "));
-    let skipped = skipped.map_or_else(String::new, |line| format!("; {}", brief(line)));
-    (passed + failed > 0).then(|| format!("{passed} tests{ignored}{skipped}"))
+    (passed + failed > 0).then(|| format!("{passed} tests{ignored}"))
+}
+
+/// What tests say they could not do here, and why; `None`: they did everything.
+pub(crate) fn skipped(log: &Path) -> Option<String> {
+    let text = read(log);
+    let reasons: BTreeSet<&str> =
+        text.lines().filter_map(|line| line.strip_prefix("skipped: ")).collect();
+    (!reasons.is_empty()).then(|| reasons.into_iter().collect::<Vec<_>>().join("; "))
 }
 
 fn count(text: &str) -> (u32, u32, u32) {

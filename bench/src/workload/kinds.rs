@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Bench, all, contending, evenness, number, turn_file};
 use crate::Result;
 use crate::contender::{Contender, race};
-use crate::report::Bound::AtMost;
+use crate::report::Bound::{AtLeast, AtMost};
 use crate::report::Sheet;
 
 /// The mutex first: the others are shown beside it.
@@ -15,6 +15,12 @@ const KINDS: [&str; 5] = [
     "fencelock mode=write",
     "fencelock mode=upgradeable",
     "fencelock mode=permit",
+];
+/// Redisson's, and how many times as often the same of ours should change hands.
+const THEIRS: [(&str, &str, f64); 3] = [
+    ("fencelock local=0", "kind=fair", 5.0),
+    ("fencelock mode=write local=0", "kind=write", 10.0),
+    ("fencelock mode=permit local=0", "kind=permit", 1.0),
 ];
 const PROCESSES: u64 = 4;
 const TASKS: u64 = 16;
@@ -58,10 +64,13 @@ async fn alone(bench: &mut Bench) -> Result<Sheet> {
 
 async fn wanted(bench: &mut Bench) -> Result<Sheet> {
     let title = "kinds: 4 processes of 16 tasks, one key, empty section";
-    let columns = ["acquisitions/s", "scripts/acquisition", "min/max"];
+    let columns = ["acquisitions/s", "scripts/acquisition", "min/max", "hand-overs/s"];
     let mut sheet = Sheet::new(title, "fencelock local=0", &columns);
     let names = KINDS.map(|name| format!("{name} local=0"));
-    let contenders = names.iter().map(|name| contender(name)).collect::<Result<Vec<_>>>()?;
+    let mut contenders = names.iter().map(|name| contender(name)).collect::<Result<Vec<_>>>()?;
+    for redisson in bench.peers(&["redisson"]) {
+        contenders.extend(THEIRS.map(|(_, kind, _)| redisson.clone().with(kind)));
+    }
     let length = Duration::from_millis(bench.of(3_000, 500));
     let measure = async |bench: &mut Bench, contender: &Contender| {
         let turn = turn_file(&bench.room)?;
@@ -74,12 +83,24 @@ async fn wanted(bench: &mut Bench) -> Result<Sheet> {
         let (figures, counts) = bench.counted(entries, length).await?;
         let acquired: f64 = all(&figures, "acquired").iter().sum();
         let scripts = counts.scripts() as f64 / acquired;
-        Ok(vec![acquired / length.as_secs_f64(), scripts, evenness(&figures)])
+        let mut handed = 0.0;
+        for figures in &figures {
+            handed += number(figures, "handed")?;
+        }
+        let seconds = length.as_secs_f64();
+        Ok(vec![acquired / seconds, scripts, evenness(&figures), handed / seconds])
     };
     bench.rounds(&mut sheet, contenders, measure).await?;
     for name in &names {
         let scripts = sheet.figure(name, 1);
         sheet.target(format!("{name}, scripts per acquisition"), scripts, AtMost(2.2));
+    }
+    for (ours, kind, least) in THEIRS {
+        let ratio = sheet.figure(ours, 3) / sheet.figure(&format!("redisson {kind}"), 3);
+        if ratio.is_finite() {
+            let title = format!("{ours}, hand-overs / those of redisson {kind}");
+            sheet.target(title, ratio, AtLeast(least));
+        }
     }
     Ok(sheet)
 }

@@ -26,6 +26,7 @@ from .errors import (
     Unavailable,
     Unsupported,
 )
+from .event import Event, EventKind, Observer
 from .guard import AsyncGuard, Guard, Released
 from .job import AsyncRun, Job, JobState, Run
 from .lock import All, Lock
@@ -46,6 +47,8 @@ __all__ = [
     "Closed",
     "Conflict",
     "Election",
+    "Event",
+    "EventKind",
     "Guard",
     "Holder",
     "InternalError",
@@ -59,6 +62,7 @@ __all__ = [
     "LockOptions",
     "LockTimeout",
     "NotHeld",
+    "Observer",
     "OptionRow",
     "Released",
     "Run",

@@ -1,40 +1,55 @@
 """One client of a store, for whoever asks: a thread that waits, or a coroutine."""
 
+import asyncio
 import atexit
 import json
 import os
 import sys
+import threading
 import time
 from typing import Any
 from weakref import WeakSet
 
-from . import _loop, _native, errors
+from . import _loop, _native, errors, event
 
 _PARTING = 1.0
 """How many seconds an interpreter that exits gives its clients to free what they hold."""
+_HEARING = 1.0
+"""How many seconds a client that closes gives its observer to hear the last events."""
 
 
 class Link:
     """A client, connected at its first use, and again in the child of a fork."""
 
-    def __init__(self, url: str, options: dict[str, Any]) -> None:
+    def __init__(
+        self, url: str, options: dict[str, Any], observer: event.Observer | None = None
+    ) -> None:
+        if observer is not None:
+            event.check(observer)
         app = os.path.basename(sys.argv[0]) if getattr(sys, "argv", None) else ""
         self._arguments = url, json.dumps(options), app or "python"
         _loop.settle(_native.check(*self._arguments[:2]))
-        self._connection = _native.Connection(*self._arguments)
+        self._observer = observer
+        self._telling: event.Telling | None = None
+        self._connection = self._new()
         _links.add(self)
+
+    def _new(self) -> _native.Connection:
+        return _native.Connection(*self._arguments, self._observer is not None)
 
     def here(self) -> _native.Connection:
         """The connection of this very process."""
         connection = self._connection
         if not connection.is_here():
-            connection = self._connection = _native.Connection(*self._arguments)
+            connection, self._telling = self._new(), None
+            self._connection = connection
         return connection
 
     def open(self) -> _native.Connection:
         """Connects, and waits for that."""
         connection = self.here()
         if not connection.is_open():
+            self._observe(connection)
             _loop.settle(connection.open())
         return connection
 
@@ -42,9 +57,15 @@ class Link:
         """The same, awaited."""
         connection = self.here()
         if not connection.is_open():
+            self._observe(connection)
             loop = _loop.current()
             await loop.call(connection, connection.submit_open(loop.pump))
         return connection
+
+    def _observe(self, connection: _native.Connection) -> None:
+        """Before anything can happen, by whoever comes first."""
+        if self._observer is not None and (feed := connection.feed()) is not None:
+            self._telling = event.Telling(feed, self._observer)
 
     def perform(self, operation: str) -> Any:
         """Does an operation and waits for its result."""
@@ -58,15 +79,24 @@ class Link:
 
     def close(self) -> None:
         """Frees what is held and disconnects."""
-        self._close_within(86_400.0)
+        try:
+            self._close_within(86_400.0)
+        finally:
+            if (thread := self._end_telling()) is not None:
+                thread.join(_HEARING)
 
     async def close_async(self) -> None:
         """The same, awaited."""
         if self.here().is_open():
             await self.perform_async('{"op":"close"}')
+        if (thread := self._end_telling()) is not None:
+            await asyncio.to_thread(thread.join, _HEARING)
 
     def _close_within(self, seconds: float) -> None:
         _loop.settle(self.here().close_within(seconds))
+
+    def _end_telling(self) -> threading.Thread | None:
+        return self._telling.end() if self._telling is not None else None
 
 
 _links: WeakSet[Link] = WeakSet()
@@ -82,6 +112,7 @@ def _part() -> None:
         except errors.LockError:
             # Nobody is there to hear it, and the lease ends by itself.
             continue
+    event.part(end)
 
 
 def _renew() -> None:

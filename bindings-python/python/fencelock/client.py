@@ -11,6 +11,7 @@ from ._link import Link
 from ._values import milliseconds
 from ._values import options as in_core_units
 from .election import Election
+from .event import Observer
 from .job import Job
 from .lock import All, Lock
 from .options import ClientOptions, LockOptions, Time
@@ -21,14 +22,39 @@ _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
 
 
-def connect(url: str, **options: Unpack[ClientOptions]) -> "Client":
+def connect(
+    url: str, *, on_event: Observer | None = None, **options: Unpack[ClientOptions]
+) -> "Client":
     """A client of the store a URL names: ``memory:`` (this process), ``sqlite:locks.db`` (this machine),
     ``redis://host:6379`` (also ``rediss://``, ``redis+sentinel://``, ``redis+cluster://``, ``redlock://a,b,c``).
 
     A wrong URL or option is refused at once; the connection is made at the first use, or by ``open``, ``with`` or
     ``async with``. It is made anew in the child of a fork. Options are defaults of the client's locks.
+
+    ``on_event`` is called with every ``Event`` of the client's locks, in their order, on a thread of the client's own, in
+    the child of a fork as well. It may wait; what it raises goes to ``sys.unraisablehook``, and no lock feels either. The
+    thread ends, and keeps the client no longer, when the client is closed, which gives it a second to hear the last.
+
+    >>> import fencelock
+    >>> with fencelock.connect("memory:events", on_event=lambda event: print(event.kind, event.name)) as client:
+    ...     with client.lock("orders:42"):
+    ...         pass
+    granted orders:42
+    released orders:42
+
+    Coroutines are handed events by their loop:
+
+    >>> import asyncio
+    >>> async def watch():
+    ...     loop, events = asyncio.get_running_loop(), asyncio.Queue()
+    ...     tell = lambda event: loop.call_soon_threadsafe(events.put_nowait, event)
+    ...     async with fencelock.connect("memory:events", on_event=tell) as client:
+    ...         async with client.lock("orders:42"):
+    ...             return str((await events.get()).kind)
+    >>> asyncio.run(watch())
+    'granted'
     """
-    return Client(url, **options)
+    return Client(url, on_event=on_event, **options)
 
 
 class Client:
@@ -42,8 +68,10 @@ class Client:
     >>> client.close()
     """
 
-    def __init__(self, url: str, **options: Unpack[ClientOptions]) -> None:
-        self._link = Link(url, in_core_units(options))
+    def __init__(
+        self, url: str, *, on_event: Observer | None = None, **options: Unpack[ClientOptions]
+    ) -> None:
+        self._link = Link(url, in_core_units(options), on_event)
 
     def lock(self, name: str, **options: Unpack[LockOptions]) -> Lock:
         """A lock by name: 1 to 512 bytes of UTF-8 without control characters. The same name is the same lock in every

@@ -47,7 +47,8 @@ class LockOptions(TypedDict, total=False):
     throughput; nobody is passed over more than twice or for longer than a second. Default: `true`."""
     dialect: str
     """How the lock is laid out on the store. `auto` is the store's own; `plain:<prefix>` on Redis is the string key
-    that redis-py, node-redlock, redsync and their like use. Default: `auto`."""
+    that redis-py, node-redlock, redsync and their like use, `redisson` on Redis is that of Redisson's locks. Default:
+    `auto`."""
     label: str
     """A word for people who inspect the lock. Default: ``."""
     metadata: dict[str, str]

@@ -1,4 +1,4 @@
-//! The shop: a real SQLite database with a stock, a counter and the orders.
+//! The shop: a real SQLite database with its items, how many are left, a counter and the orders.
 
 use std::path::Path;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub(super) enum Fenced<T> {
 pub(super) struct Books {
     /// Orders that were confirmed to a buyer.
     pub sold: u32,
-    /// Different pieces they were promised.
+    /// Items that have a buyer.
     pub pieces: u32,
     /// Orders written with an older token than an order before them.
     pub stale: u32,
@@ -43,6 +43,7 @@ pub(super) struct Shop {
 
 const TABLES: &str = "
     CREATE TABLE numbers (name TEXT PRIMARY KEY, value INTEGER NOT NULL, fence INTEGER NOT NULL DEFAULT 0) STRICT;
+    CREATE TABLE items (piece INTEGER PRIMARY KEY, buyer INTEGER) STRICT;
     CREATE TABLE orders (
         id INTEGER PRIMARY KEY, buyer INTEGER NOT NULL, piece INTEGER NOT NULL, token INTEGER NOT NULL DEFAULT 0
     ) STRICT;
@@ -78,11 +79,16 @@ impl Shop {
         Ok(Self { connection })
     }
 
-    /// Clears the orders and fills the shelf.
+    /// Clears the orders and fills the shelf with so many items, each a row.
     pub(super) fn restock(&mut self, pieces: u32) -> Result<()> {
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        transaction.execute("DELETE FROM orders", [])?;
+        transaction.execute_batch("DELETE FROM orders; DELETE FROM items")?;
+        transaction.execute(
+            "WITH RECURSIVE shelf (piece) AS (SELECT 1 UNION ALL SELECT piece + 1 FROM shelf WHERE piece < ?1)
+             INSERT INTO items (piece) SELECT piece FROM shelf",
+            [pieces],
+        )?;
         transaction.execute("UPDATE numbers SET value = ?1 WHERE name = 'stock'", [pieces])?;
         transaction.commit()
     }
@@ -101,9 +107,7 @@ impl Shop {
         transaction
             .prepare_cached("UPDATE numbers SET value = ?1 WHERE name = 'stock'")?
             .execute([seen - 1])?;
-        transaction
-            .prepare_cached("INSERT INTO orders (buyer, piece) VALUES (?1, ?2)")?
-            .execute(params![buyer, seen])?;
+        promise(&transaction, buyer, seen, 0)?;
         transaction.commit()
     }
 
@@ -141,9 +145,7 @@ impl Shop {
         self.connection.execute_batch("BEGIN IMMEDIATE")?;
         let sold = self.write_fenced(Number::Stock, seen - 1, token).and_then(|written| {
             if written == Fenced::Passed(()) {
-                self.connection
-                    .prepare_cached("INSERT INTO orders (buyer, piece, token) VALUES (?1, ?2, ?3)")?
-                    .execute(params![buyer, seen, token])?;
+                promise(&self.connection, buyer, seen, token)?;
             }
             Ok(written)
         });
@@ -164,12 +166,23 @@ impl Shop {
     pub(super) fn books(&self) -> Result<Books> {
         let stock = self.read(Number::Stock)?;
         self.connection.query_row(
-            "SELECT count(*), count(DISTINCT piece), count(*) FILTER (WHERE token < newest) FROM
-                (SELECT piece, token, max(token) OVER (ORDER BY id) AS newest FROM orders)",
+            "SELECT count(*), (SELECT count(buyer) FROM items), count(*) FILTER (WHERE token < newest) FROM
+                (SELECT token, max(token) OVER (ORDER BY id) AS newest FROM orders)",
             [],
             |row| Ok(Books { sold: row.get(0)?, pieces: row.get(1)?, stale: row.get(2)?, stock }),
         )
     }
+}
+
+/// Writes the order, and the buyer's number on the item: over another's, if that was promised before.
+fn promise(connection: &Connection, buyer: u32, piece: i64, token: u64) -> Result<()> {
+    connection
+        .prepare_cached("INSERT INTO orders (buyer, piece, token) VALUES (?1, ?2, ?3)")?
+        .execute(params![buyer, piece, token])?;
+    connection
+        .prepare_cached("UPDATE items SET buyer = ?1 WHERE piece = ?2")?
+        .execute(params![buyer, piece])?;
+    Ok(())
 }
 
 #[cfg(test)]
@@ -216,13 +229,8 @@ mod tests {
     fn the_books_see_an_order_out_of_turn() {
         let shop = shop(3);
         for (piece, token) in [(3, 5), (2, 9), (1, 8)] {
-            shop.connection
-                .execute(
-                    "INSERT INTO orders (buyer, piece, token) VALUES (1, ?1, ?2)",
-                    [piece, token],
-                )
-                .unwrap();
+            promise(&shop.connection, 1, piece, token).unwrap();
         }
-        assert_eq!(shop.books().unwrap().stale, 1);
+        assert_eq!(shop.books().unwrap(), Books { sold: 3, pieces: 3, stale: 1, stock: 3 });
     }
 }

@@ -4,13 +4,11 @@ use std::time::Duration;
 
 use super::core::Core;
 use crate::error::{Code, Error, Result};
+use crate::port::backoff::Backoff;
 use crate::port::{
     Applied, Cell, CellKey, Cells, Change, Failure, Instant, Look, OwnerId, Runtime, Swap, Version,
 };
 
-/// The first pause before a change that was not answered is sent once more; it doubles up to the last.
-const FIRST_REST: Duration = Duration::from_millis(10);
-const LAST_REST: Duration = Duration::from_secs(1);
 /// The pause between two tries of an update grows up to this many times.
 const LONGEST: u32 = 64;
 
@@ -52,7 +50,7 @@ impl Core {
         };
         let cells = self.cells().map_err(Failure::refused).map_err(named)?;
         let mut doubtful = false;
-        let mut rest = FIRST_REST;
+        let mut backoff = Backoff::new();
         loop {
             let failure = match cells.compare_and_set(change).await {
                 Ok(Swap::Other(look)) if !mutant!(BlindRetry) => {
@@ -73,8 +71,7 @@ impl Core {
             if now >= until || failure.error.code() == Code::Closed {
                 return Err(named(unknown(&failure.error)));
             }
-            self.runtime.sleep_until(until.min(now + rest)).await;
-            rest = LAST_REST.min(rest * 2);
+            self.runtime.sleep_until(until.min(now + backoff.next())).await;
         }
     }
 

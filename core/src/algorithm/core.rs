@@ -81,7 +81,8 @@ impl Core {
         Ok(core)
     }
 
-    /// One tick of the wheel: what is due goes out in one batch, beside the wheel, so that a stalled store stalls nothing.
+    /// One tick of the wheel: what is due goes out in one batch, unless that would be too large, and beside the wheel, so
+    /// that a stalled store stalls nothing.
     fn tick(self: &Arc<Self>) {
         let work = self.wheel.collect();
         for hold in work.lost {
@@ -99,6 +100,9 @@ impl Core {
             let Some(core) = core.upgrade() else { return };
             for (owner, answer) in owners.into_iter().zip(&answers) {
                 core.answered(owner, sent, answer);
+            }
+            if work.more {
+                core.wheel.go_on();
             }
         }));
     }

@@ -14,11 +14,9 @@ use super::target::Target;
 use super::undo::Batch;
 use crate::error::{Code, Error, Result};
 use crate::event::Event;
+use crate::port::backoff::Backoff;
 use crate::port::limits::TOMBSTONE_LIFE;
 use crate::port::{Action, Answer, Applied, BoxFuture, Instant, Kind, Outcome, OwnerId, Step};
-
-const FIRST_REST: Duration = Duration::from_millis(10);
-const LONGEST_REST: Duration = Duration::from_secs(1);
 
 /// An attempt to get the lock from the store. `run` may be dropped at any await and called again, also by somebody else.
 pub(crate) struct Attempt {
@@ -28,7 +26,7 @@ pub(crate) struct Attempt {
     /// Whether to queue.
     waits: bool,
     stage: Stage,
-    rest: Duration,
+    rest: Backoff,
     /// Whether somebody was told that it has to wait.
     pub announced: bool,
     /// Why it does not have the lock yet.
@@ -48,7 +46,7 @@ type Answers = Either<BoxFuture<'static, Vec<Answer>>, Batch>;
 
 impl Attempt {
     pub(crate) fn new(core: Arc<Core>, lock: Target, terms: Terms, waits: bool) -> Self {
-        let (stage, rest, reason) = (Stage::Ready, FIRST_REST, Reason::Unanswered);
+        let (stage, rest, reason) = (Stage::Ready, Backoff::new(), Reason::Unanswered);
         Self { core, lock, terms, waits, stage, rest, announced: false, reason }
     }
 
@@ -226,7 +224,7 @@ impl Attempt {
         if known != Some((error.code(), error.message())) {
             self.core.events.warn(self.lock.as_str(), &error);
         }
-        self.learn(Reason::Trouble(error));
+        self.learn(Reason::Trouble(error.into()));
     }
 
     /// For this one, and for those in line behind it.
@@ -237,11 +235,8 @@ impl Attempt {
 
     /// Rests before asking again, longer each time, never in step with others.
     fn pause(&mut self) {
-        let mut dice = [0; 2];
-        self.core.runtime.random(&mut dice);
-        let part = self.rest / 2 * u32::from(u16::from_le_bytes(dice)) / 0x1_0000;
-        self.stage = Stage::Resting { until: self.core.rests.rest(self.rest / 2 + part) };
-        self.rest = (self.rest * 2).min(LONGEST_REST);
+        let pause = Backoff::spread(self.rest.next(), &self.core.runtime);
+        self.stage = Stage::Resting { until: self.core.rests.rest(pause) };
     }
 
     /// Forgets the request or the ticket, and has it undone.

@@ -11,7 +11,7 @@ pub(crate) enum Reason {
     /// Somebody else has it: the store said so, or it is held in this client.
     Held,
     /// The store refuses, does not answer, or answers too late.
-    Trouble(Error),
+    Trouble(Box<Error>),
 }
 
 impl Reason {
@@ -25,7 +25,7 @@ impl Reason {
     /// What a wait fails with that ends now.
     pub(crate) fn into_error(self) -> Error {
         let message = match self {
-            Self::Trouble(error) => return error,
+            Self::Trouble(error) => return *error,
             Self::Unanswered => {
                 "the lock was not granted within the wait; the store has not answered yet: wait longer, or look at the store"
             }

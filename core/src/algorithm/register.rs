@@ -14,35 +14,59 @@ use crate::port::{Instant, Outcome, OwnerId, RuntimeHandle};
 const FIRST_POLL: Duration = Duration::from_millis(10);
 /// No ticket rests longer than this between two looks: a lost push costs no more.
 pub(super) const LONGEST_REST: Duration = Duration::from_secs(1);
+/// A lease at least this long may wait its turn to be renewed.
+const PATIENT: Duration = Duration::from_secs(10);
 pub(super) const SHORTEST_REST: Duration = Duration::from_millis(2);
 
 #[derive(Default)]
 pub(super) struct Register {
     pub(super) entries: BTreeMap<OwnerId, Entry>,
-    /// When each entry is next looked at.
-    pub(super) agenda: BTreeSet<(Instant, OwnerId)>,
-    /// Until when the wheel's task rests; it is woken if something is due earlier.
-    pub(super) rests_until: Instant,
-    pub(super) task: Option<Waker>,
+    pub(super) agenda: Agenda,
     pub(super) closed: bool,
 }
 
+/// When each entry is next looked at, and when the wheel's task looks.
+#[derive(Default)]
+pub(super) struct Agenda {
+    dues: BTreeSet<(Instant, OwnerId)>,
+    /// The long leases, of which not too many go out at once.
+    patient: BTreeSet<(Instant, OwnerId)>,
+    /// No more of them go out until then, unless those under way are answered before.
+    pub(super) paced_until: Instant,
+    /// Until when the wheel's task rests; it is woken if something is due earlier.
+    pub(super) rests_until: Instant,
+    pub(super) task: Option<Waker>,
+}
+
+/// A hundred thousand of these are looked through three times in a lease: what a hold does not need stands in the bid.
 pub(super) struct Entry {
+    due: Instant,
+    /// Whether it stands among the patient.
+    patient: bool,
+    pub(super) stage: Stage,
+}
+
+pub(super) enum Stage {
+    Bidding(Box<Bid>),
+    Held(Arc<Hold>),
+}
+
+/// An attempt to become a hold.
+pub(super) struct Bid {
     pub(super) lock: Target,
     pub(super) terms: Terms,
     /// Tokens asked for: the terms may change with the waiter, this does not.
     pub(super) block: u32,
-    pub(super) due: Instant,
-    pub(super) stage: Stage,
+    /// The furthest end that was ever asked for, answered or not.
+    pub(super) asked: Instant,
+    pub(super) progress: Progress,
     /// Whoever waits for the ticket to become something else.
     pub(super) waiter: Option<Waker>,
     /// Whether a grant came too late, and the waiter has not been told.
     pub(super) late: bool,
-    /// The furthest end that was ever asked for before it was known to be held, answered or not.
-    pub(super) asked: Instant,
 }
 
-pub(super) enum Stage {
+pub(super) enum Progress {
     /// The Take is under way. A push may overtake its answer.
     Asked {
         early: Option<(Token, Duration)>,
@@ -53,7 +77,6 @@ pub(super) enum Stage {
     Waiting(Queue),
     /// The store does not know the ticket any more.
     Gone,
-    Held(Arc<Hold>),
 }
 
 pub(super) struct Queue {
@@ -82,36 +105,99 @@ pub(super) fn next_look(hold: &Hold, left: Duration, now: Instant) -> Instant {
     due.min(hold.deadline())
 }
 
-impl Register {
-    /// Forgets an entry. Returns until when the store may keep what was asked for in its name.
-    pub(super) fn remove(&mut self, owner: OwnerId) -> Instant {
-        let Some(entry) = self.entries.remove(&owner) else { return Instant::default() };
-        self.agenda.remove(&(entry.due, owner));
-        match &entry.stage {
-            Stage::Held(hold) => hold.furthest().max(entry.asked),
-            Stage::Asked { .. } | Stage::Waiting(_) | Stage::Gone => entry.asked,
-        }
+impl Agenda {
+    /// When somebody is looked at next.
+    pub(super) fn first(&self) -> Instant {
+        let first = |dues: &BTreeSet<_>| dues.first().map_or(Instant::FAR, |(due, _)| *due);
+        first(&self.dues).min(first(&self.patient).max(self.paced_until))
     }
 
-    pub(super) fn set_due(&mut self, owner: OwnerId, due: Instant) {
-        let Some(entry) = self.entries.get_mut(&owner) else { return };
-        self.agenda.remove(&(entry.due, owner));
+    /// Whether patient ones are due.
+    pub(super) fn patience_is_due(&self, now: Instant) -> bool {
+        self.patient.first().is_some_and(|(due, _)| *due <= now)
+    }
+
+    /// Takes off one that is due, the patient last; it is to be set again.
+    pub(super) fn take(&mut self, now: Instant) -> Option<OwnerId> {
+        if self.dues.first().is_some_and(|(due, _)| *due <= now) {
+            return self.dues.pop_first().map(|(_, owner)| owner);
+        }
+        let goes = now >= self.paced_until && self.patience_is_due(now);
+        goes.then(|| self.patient.pop_first().map(|(_, owner)| owner)).flatten()
+    }
+
+    fn among(&mut self, patient: bool) -> &mut BTreeSet<(Instant, OwnerId)> {
+        if patient { &mut self.patient } else { &mut self.dues }
+    }
+
+    /// An entry that is not on the agenda is due then.
+    pub(super) fn set(&mut self, owner: OwnerId, entry: &mut Entry, due: Instant) {
         entry.due = due;
-        self.agenda.insert((due, owner));
+        entry.patient = match &entry.stage {
+            Stage::Held(hold) => hold.renew && hold.ttl() >= PATIENT,
+            Stage::Bidding(_) => false,
+        };
+        self.among(entry.patient).insert((due, owner));
         if due < self.rests_until {
             self.rests_until = due;
             self.wake_task();
         }
     }
 
-    pub(super) fn look_now(&mut self, owner: OwnerId, now: Instant) {
-        self.set_due(owner, now);
+    /// An entry is due then, and not when it was before.
+    pub(super) fn reset(&mut self, owner: OwnerId, entry: &mut Entry, due: Instant) {
+        self.forget(owner, entry);
+        self.set(owner, entry, due);
+    }
+
+    fn forget(&mut self, owner: OwnerId, entry: &Entry) {
+        self.among(entry.patient).remove(&(entry.due, owner));
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.dues.clear();
+        self.patient.clear();
     }
 
     pub(super) fn wake_task(&mut self) {
         if let Some(task) = self.task.take() {
             task.wake();
         }
+    }
+}
+
+impl Register {
+    /// An attempt of this owner begins.
+    pub(super) fn add(&mut self, owner: OwnerId, bid: Bid) {
+        let stage = Stage::Bidding(Box::new(bid));
+        self.entries.insert(owner, Entry { due: Instant::FAR, patient: false, stage });
+    }
+
+    /// Forgets an entry. Returns until when the store may keep what was asked for in its name.
+    pub(super) fn remove(&mut self, owner: OwnerId) -> Instant {
+        let Some(entry) = self.entries.remove(&owner) else { return Instant::default() };
+        self.agenda.forget(owner, &entry);
+        match &entry.stage {
+            Stage::Held(hold) => hold.furthest(),
+            Stage::Bidding(bid) => bid.asked,
+        }
+    }
+
+    /// The attempt of this owner, if it is one.
+    pub(super) fn bid(&mut self, owner: OwnerId) -> Option<&mut Bid> {
+        match &mut self.entries.get_mut(&owner)?.stage {
+            Stage::Bidding(bid) => Some(bid),
+            Stage::Held(_) => None,
+        }
+    }
+
+    pub(super) fn set_due(&mut self, owner: OwnerId, due: Instant) {
+        let Some(entry) = self.entries.get_mut(&owner) else { return };
+        self.agenda.reset(owner, entry, due);
+    }
+
+    pub(super) fn look_now(&mut self, owner: OwnerId, now: Instant) {
+        self.set_due(owner, now);
     }
 
     /// The entry becomes a hold, unless its time is over already.
@@ -128,12 +214,16 @@ impl Register {
             return None;
         }
         let entry = self.entries.get_mut(&owner)?;
-        let (lock, block) = (entry.lock.clone(), entry.block);
-        let hold = Hold::new(lock, owner, token, block, &entry.terms, deadline, runtime);
-        let hold = Arc::new(hold);
+        let bid = match &mut entry.stage {
+            Stage::Bidding(bid) => bid,
+            Stage::Held(hold) => return Some(hold.clone()),
+        };
+        let (lock, block) = (bid.lock.clone(), bid.block);
+        let hold = Arc::new(Hold::new(lock, owner, token, block, &bid.terms, deadline, runtime));
+        hold.asks(bid.asked);
+        bid.wake();
         entry.stage = Stage::Held(hold.clone());
-        entry.wake();
-        self.set_due(owner, next_look(&hold, left, now));
+        self.agenda.reset(owner, entry, next_look(&hold, left, now));
         Some(hold)
     }
 
@@ -146,17 +236,17 @@ impl Register {
         now: Instant,
     ) -> Option<(Token, Duration)> {
         let Outcome::Queued { last, left, ahead, foreign } = *outcome else { return None };
-        let entry = self.entries.get_mut(&owner)?;
+        let bid = self.bid(owner)?;
         let mut early = None;
         let mut poll = FIRST_POLL;
         let mut look = false;
-        match &mut entry.stage {
-            Stage::Asked { early: kept, opened } => (early, look) = (kept.take(), *opened),
-            Stage::Waiting(queue) if sent < queue.base => return None,
-            Stage::Waiting(queue) => poll = queue.poll,
-            Stage::Gone | Stage::Held(_) => return None,
+        match &mut bid.progress {
+            Progress::Asked { early: kept, opened } => (early, look) = (kept.take(), *opened),
+            Progress::Waiting(queue) if sent < queue.base => return None,
+            Progress::Waiting(queue) => poll = queue.poll,
+            Progress::Gone => return None,
         }
-        let mut rest = aligned(now, ticket_rest(&entry.terms));
+        let mut rest = aligned(now, ticket_rest(&bid.terms));
         if ahead == 0 {
             // The head looks again when the holder's lease ends; at a foreign holder, which tells nobody, sooner.
             if foreign && !mutant!(ForeignHolderNotPolled) {
@@ -167,7 +257,7 @@ impl Register {
             }
             rest = left.map_or(rest, |left| rest.min(now + left.max(SHORTEST_REST)));
         }
-        entry.stage = Stage::Waiting(Queue { base: sent, last, poll });
+        bid.progress = Progress::Waiting(Queue { base: sent, last, poll });
         if early.is_some() && mutant!(EarlyPushDropped) {
             return None;
         }
@@ -177,19 +267,25 @@ impl Register {
 
     /// The store said that the ticket has won, but too late: whoever waits for it is told.
     pub(super) fn late(&mut self, owner: OwnerId) {
-        if let Some(entry) = self.entries.get_mut(&owner) {
-            entry.late = true;
-            entry.wake();
+        if let Some(bid) = self.bid(owner) {
+            bid.late = true;
+            bid.wake();
         }
     }
 
     /// Somebody should ask now: an attempt, at once or when it is in the queue; or a hold whose mode is being changed.
     pub(super) fn opened(&mut self, owner: OwnerId, now: Instant) {
         match self.entries.get_mut(&owner).map(|entry| &mut entry.stage) {
-            Some(Stage::Asked { opened, .. }) => *opened = true,
-            Some(Stage::Held(hold)) => hold.tell(),
-            _ => self.look_now(owner, now),
+            Some(Stage::Held(hold)) => return hold.tell(),
+            Some(Stage::Bidding(bid)) => {
+                if let Progress::Asked { opened, .. } = &mut bid.progress {
+                    *opened = true;
+                    return;
+                }
+            }
+            None => return,
         }
+        self.look_now(owner, now);
     }
 
     /// A grant was pushed. It counts if it is for an attempt that waits and newer than its last "still waiting".
@@ -201,14 +297,14 @@ impl Register {
         now: Instant,
         runtime: &RuntimeHandle,
     ) {
-        let Some(entry) = self.entries.get_mut(&owner) else { return };
-        let queue = match &mut entry.stage {
-            Stage::Asked { early, .. } => {
+        let Some(bid) = self.bid(owner) else { return };
+        let queue = match &mut bid.progress {
+            Progress::Asked { early, .. } => {
                 *early = Some((token, ttl));
                 return;
             }
-            Stage::Waiting(queue) => queue,
-            Stage::Gone | Stage::Held(_) => return,
+            Progress::Waiting(queue) => queue,
+            Progress::Gone => return,
         };
         if token <= queue.last && !mutant!(LatePushBelieved) {
             return;
@@ -216,7 +312,7 @@ impl Register {
         let base = if mutant!(PushCountedFromArrival) { now } else { queue.base };
         let left = (base + ttl).since(now);
         // A fixed lease must begin whole, and a short rest is not worth beginning with: a Refresh renews first.
-        let fixed = !entry.terms.renew && !mutant!(FixedLeaseNotRenewedFirst);
+        let fixed = !bid.terms.renew && !mutant!(FixedLeaseNotRenewedFirst);
         let short = left < ttl / 2 && !mutant!(ShortRestBelieved);
         if fixed || short {
             self.look_now(owner, now);
@@ -226,7 +322,7 @@ impl Register {
     }
 }
 
-impl Entry {
+impl Bid {
     pub(super) fn wake(&mut self) {
         if let Some(waiter) = self.waiter.take() {
             waiter.wake();

@@ -7,12 +7,20 @@ use std::time::Duration;
 
 use super::hold::{Hold, Terms, deadline};
 use super::register::{
-    Entry, LONGEST_REST, Register, SHORTEST_REST, Stage, aligned, next_look, ticket_rest,
+    Bid, LONGEST_REST, Progress, Register, SHORTEST_REST, Stage, aligned, next_look, ticket_rest,
 };
 use super::target::Target;
 use crate::fence::Token;
 use crate::port::{Action, Answer, Instant, Notice, Outcome, OwnerId, RuntimeHandle, Step};
 use crate::runtime::sync::Mutex;
+
+/// The most steps that go out at once, as far as leases are long enough to wait: what a store answers in some 30 ms, so that
+/// whatever else this client asks for need not wait longer, and that a hundred thousand leases do not need room for as many
+/// requests and answers.
+const BATCH: usize = 3000;
+/// A batch that large is waited for before the next one goes out; but not longer than this, since it may be one of many
+/// stores that does not answer.
+const PACE: Duration = Duration::from_millis(100);
 
 /// See the module.
 pub(crate) struct Wheel {
@@ -27,6 +35,8 @@ pub(crate) struct Work {
     pub steps: Vec<Step>,
     /// Holds whose claim ended by the clock.
     pub lost: Vec<Arc<Hold>>,
+    /// Whether more may be due: [`Wheel::go_on`] once this is answered.
+    pub more: bool,
 }
 
 /// What an answer means for a hold.
@@ -64,11 +74,10 @@ impl Wheel {
 
     /// An attempt is about to ask: from now on a push for it is kept.
     pub(crate) fn ask(&self, owner: OwnerId, lock: Target, terms: Terms) {
-        let stage = Stage::Asked { early: None, opened: false };
+        let progress = Progress::Asked { early: None, opened: false };
         let (block, asked) = (terms.block(), self.runtime.now() + terms.ttl);
-        let due = Instant::FAR;
-        let entry = Entry { lock, terms, block, due, stage, waiter: None, late: false, asked };
-        self.state.lock().entries.insert(owner, entry);
+        let bid = Bid { lock, terms, block, asked, progress, waiter: None, late: false };
+        self.state.lock().add(owner, bid);
     }
 
     /// Forgets an attempt or a hold, whatever its stage. Returns until when the store may keep what was asked for.
@@ -80,20 +89,24 @@ impl Wheel {
     pub(crate) fn set_terms(&self, owner: OwnerId, terms: &Terms) -> bool {
         let mut state = self.state.lock();
         let Some(entry) = state.entries.get_mut(&owner) else { return true };
-        let fits = match &entry.stage {
-            // A fixed lease has to begin whole.
-            Stage::Asked { .. } => terms.renew || terms.ttl <= entry.terms.ttl,
-            Stage::Held(hold) => terms.renew && hold.renew && hold.open == terms.open,
-            Stage::Waiting(_) | Stage::Gone => true,
-        };
-        if !fits {
-            return false;
+        match &mut entry.stage {
+            Stage::Held(hold) => {
+                let fits = terms.renew && hold.renew && hold.open == terms.open;
+                if fits {
+                    hold.set_terms(terms, self.runtime.now());
+                }
+                fits
+            }
+            Stage::Bidding(bid) => {
+                // A fixed lease has to begin whole.
+                let asked = matches!(bid.progress, Progress::Asked { .. });
+                let fits = !asked || terms.renew || terms.ttl <= bid.terms.ttl;
+                if fits {
+                    bid.terms = terms.clone();
+                }
+                fits
+            }
         }
-        entry.terms = terms.clone();
-        if let Stage::Held(hold) = &entry.stage {
-            hold.set_terms(terms, self.runtime.now());
-        }
-        true
     }
 
     /// A Take sent at `sent` was granted with `left` left. `None`: the answer came after the deadline, it is no grant.
@@ -106,8 +119,10 @@ impl Wheel {
     ) -> Option<Arc<Hold>> {
         let now = self.runtime.now();
         let mut state = self.state.lock();
-        let terms = &state.entries.get(&owner)?.terms;
-        let left = if mutant!(GrantCountedWithOwnTtl) { terms.ttl } else { left };
+        let left = match state.bid(owner) {
+            Some(bid) if mutant!(GrantCountedWithOwnTtl) => bid.terms.ttl,
+            _ => left,
+        };
         let sent = if mutant!(DeadlineFromReply) { now } else { sent };
         let hold = state.hold(owner, token, deadline(sent, left), left, now, &self.runtime);
         if hold.is_none() {
@@ -129,15 +144,18 @@ impl Wheel {
     pub(crate) fn poll_turn(&self, owner: OwnerId, context: &mut Context<'_>) -> Poll<Turn> {
         let mut state = self.state.lock();
         let Some(entry) = state.entries.get_mut(&owner) else { return Poll::Ready(Turn::Lost) };
-        match &entry.stage {
-            Stage::Held(hold) => Poll::Ready(Turn::Won(hold.clone())),
-            Stage::Gone => {
+        let bid = match &mut entry.stage {
+            Stage::Held(hold) => return Poll::Ready(Turn::Won(hold.clone())),
+            Stage::Bidding(bid) => bid,
+        };
+        match &bid.progress {
+            Progress::Gone => {
                 state.remove(owner);
                 Poll::Ready(Turn::Gone)
             }
-            Stage::Waiting(_) if std::mem::take(&mut entry.late) => Poll::Ready(Turn::Late),
-            Stage::Asked { .. } | Stage::Waiting(_) => {
-                entry.waiter = Some(context.waker().clone());
+            Progress::Waiting(_) if std::mem::take(&mut bid.late) => Poll::Ready(Turn::Late),
+            Progress::Asked { .. } | Progress::Waiting(_) => {
+                bid.waiter = Some(context.waker().clone());
                 Poll::Pending
             }
         }
@@ -153,11 +171,12 @@ impl Wheel {
             }
             Notice::Open { owner } => state.opened(owner, now),
             Notice::Gap if mutant!(GapIgnored) => {}
-            Notice::Gap => {
-                let tickets = state
-                    .entries
-                    .iter()
-                    .filter(|(_, entry)| matches!(entry.stage, Stage::Waiting(_)));
+            Notice::Gap | Notice::Look => {
+                let waits = |stage: &Stage| match stage {
+                    Stage::Bidding(bid) => matches!(bid.progress, Progress::Waiting(_)),
+                    Stage::Held(_) => false,
+                };
+                let tickets = state.entries.iter().filter(|(_, entry)| waits(&entry.stage));
                 for owner in tickets.map(|(owner, _)| *owner).collect::<Vec<_>>() {
                     state.look_now(owner, now);
                 }
@@ -182,14 +201,20 @@ impl Wheel {
     pub(crate) fn collect(&self) -> Work {
         let now = self.runtime.now();
         let mut state = self.state.lock();
+        let Register { entries, agenda, .. } = &mut *state;
         let mut work = Work::default();
-        while let Some(&(due, owner)) = state.agenda.first().filter(|(due, _)| *due <= now) {
-            state.agenda.remove(&(due, owner));
-            let Some(entry) = state.entries.get_mut(&owner) else { continue };
-            let (next, action) = match &entry.stage {
+        loop {
+            let full = work.steps.len() >= BATCH && !work.more && !mutant!(AllAtOnce);
+            if full && agenda.patience_is_due(now) {
+                agenda.paced_until = now + PACE;
+                work.more = true;
+            }
+            let Some(owner) = agenda.take(now) else { break };
+            let Some(entry) = entries.get_mut(&owner) else { continue };
+            let (next, step) = match &mut entry.stage {
                 Stage::Held(hold) if now >= hold.deadline() => {
                     work.lost.push(hold.clone());
-                    state.remove(owner);
+                    entries.remove(&owner);
                     continue;
                 }
                 Stage::Held(hold) if hold.renew && now < hold.cap() => {
@@ -198,68 +223,81 @@ impl Wheel {
                     hold.asks(now + hold.ttl());
                     let again =
                         if mutant!(RenewalDiesOfOneError) { hold.deadline() } else { now + again };
-                    (again.min(hold.deadline()), Some(Action::Renew { ttl: hold.ttl() }))
+                    let step = hold.lock.step(owner, Action::Renew { ttl: hold.ttl() });
+                    (again.min(hold.deadline()), Some(step))
                 }
                 Stage::Held(hold) => (hold.deadline(), None),
-                Stage::Waiting(_) if mutant!(TicketsNotRefreshed) => (Instant::FAR, None),
-                Stage::Waiting(_) => {
-                    // If it finds the ticket served, the lease is this long from then on.
-                    let ttl = entry.terms.ttl;
-                    entry.asked = entry.asked.max(now + ttl);
-                    (aligned(now, ticket_rest(&entry.terms)), Some(Action::Refresh { ttl }))
-                }
-                Stage::Asked { .. } | Stage::Gone => continue,
+                Stage::Bidding(bid) => match bid.progress {
+                    Progress::Waiting(_) if mutant!(TicketsNotRefreshed) => (Instant::FAR, None),
+                    Progress::Waiting(_) => {
+                        // If it finds the ticket served, the lease is this long from then on.
+                        let ttl = bid.terms.ttl;
+                        bid.asked = bid.asked.max(now + ttl);
+                        let step = bid.lock.step(owner, Action::Refresh { ttl });
+                        (aligned(now, ticket_rest(&bid.terms)), Some(step))
+                    }
+                    Progress::Asked { .. } | Progress::Gone => continue,
+                },
             };
-            if let Some(action) = action {
-                work.steps.push(entry.lock.step(owner, action));
-            }
-            state.set_due(owner, next);
+            work.steps.extend(step);
+            agenda.set(owner, entry, next);
         }
         work
+    }
+
+    /// A full batch is answered: the next one may go out.
+    pub(crate) fn go_on(&self) {
+        let mut state = self.state.lock();
+        (state.agenda.paced_until, state.agenda.rests_until) = Default::default();
+        state.agenda.wake_task();
     }
 
     /// A step of a batch sent at `sent` was answered. Returns what that means for a hold.
     pub(crate) fn answered(&self, owner: OwnerId, sent: Instant, answer: &Answer) -> Option<News> {
         let now = self.runtime.now();
         let mut state = self.state.lock();
-        let entry = state.entries.get_mut(&owner)?;
-        match (&entry.stage, answer) {
-            (Stage::Held(hold), Ok(Outcome::Granted { left, .. })) => {
+        let Register { entries, agenda, .. } = &mut *state;
+        let entry = entries.get_mut(&owner)?;
+        let bid = match &mut entry.stage {
+            Stage::Held(hold) => {
                 let hold = hold.clone();
-                if !hold.prolong(sent, *left, now) {
-                    return None;
-                }
-                state.set_due(owner, next_look(&hold, *left, now));
-                Some(News::Renewed(hold))
+                return match answer {
+                    Ok(Outcome::Granted { left, .. }) => {
+                        if !hold.prolong(sent, *left, now) {
+                            return None;
+                        }
+                        agenda.reset(owner, entry, next_look(&hold, *left, now));
+                        Some(News::Renewed(hold))
+                    }
+                    Ok(Outcome::Gone) if !mutant!(GoneIsNotLost) => {
+                        state.remove(owner);
+                        Some(News::Lost(hold))
+                    }
+                    _ => None,
+                };
             }
-            (Stage::Held(_), Ok(Outcome::Gone)) if mutant!(GoneIsNotLost) => None,
-            (Stage::Held(hold), Ok(Outcome::Gone)) => {
-                let hold = hold.clone();
-                state.remove(owner);
-                Some(News::Lost(hold))
-            }
-            (Stage::Waiting(_), Ok(Outcome::Granted { token, left })) => {
+            Stage::Bidding(bid) => bid,
+        };
+        match (&bid.progress, answer) {
+            (Progress::Waiting(_), Ok(Outcome::Granted { token, left })) => {
                 // Late: the next Refresh renews it and counts from its own sending.
-                if state
-                    .hold(owner, *token, deadline(sent, *left), *left, now, &self.runtime)
-                    .is_none()
-                {
+                let deadline = deadline(sent, *left);
+                let hold = state.hold(owner, *token, deadline, *left, now, &self.runtime);
+                if hold.is_none() {
                     state.late(owner);
                     state.look_now(owner, now);
                 }
-                None
             }
-            (Stage::Waiting(_), Ok(queued @ Outcome::Queued { .. })) => {
+            (Progress::Waiting(_), Ok(queued @ Outcome::Queued { .. })) => {
                 state.queued(owner, sent, queued, now);
-                None
             }
-            (Stage::Waiting(_), Ok(Outcome::Gone)) if !mutant!(GoneTicketKeptWaiting) => {
-                entry.stage = Stage::Gone;
-                entry.wake();
-                None
+            (Progress::Waiting(_), Ok(Outcome::Gone)) if !mutant!(GoneTicketKeptWaiting) => {
+                bid.progress = Progress::Gone;
+                bid.wake();
             }
-            _ => None,
+            _ => {}
         }
+        None
     }
 
     /// Completes when something is due or the wheel was closed (then true).
@@ -270,8 +308,8 @@ impl Wheel {
                 if state.closed {
                     return true;
                 }
-                state.rests_until = state.agenda.first().map_or(Instant::FAR, |(due, _)| *due);
-                state.rests_until
+                state.agenda.rests_until = state.agenda.first();
+                state.agenda.rests_until
             };
             if until <= self.runtime.now() {
                 return false;
@@ -279,10 +317,10 @@ impl Wheel {
             let mut sleep = (until != Instant::FAR).then(|| self.runtime.sleep_until(until));
             std::future::poll_fn(|context| {
                 let mut state = self.state.lock();
-                if state.closed || state.rests_until < until {
+                if state.closed || state.agenda.rests_until < until {
                     return Poll::Ready(());
                 }
-                state.task = Some(context.waker().clone());
+                state.agenda.task = Some(context.waker().clone());
                 drop(state);
                 sleep.as_mut().map_or(Poll::Pending, |sleep| sleep.as_mut().poll(context))
             })
@@ -295,15 +333,16 @@ impl Wheel {
         let mut state = self.state.lock();
         state.agenda.clear();
         let (mut holds, mut tickets) = (Vec::new(), Vec::new());
-        for (owner, mut entry) in std::mem::take(&mut state.entries) {
-            entry.wake();
+        for (owner, entry) in std::mem::take(&mut state.entries) {
             match entry.stage {
                 Stage::Held(hold) => holds.push(hold),
-                Stage::Asked { .. } | Stage::Waiting(_) => {
-                    let Entry { lock, terms, asked: kept, .. } = entry;
-                    tickets.push(Abandoned { lock, owner, ttl: terms.ttl, kept });
+                Stage::Bidding(mut bid) => {
+                    bid.wake();
+                    if !matches!(bid.progress, Progress::Gone) {
+                        let Bid { lock, terms, asked: kept, .. } = *bid;
+                        tickets.push(Abandoned { lock, owner, ttl: terms.ttl, kept });
+                    }
                 }
-                Stage::Gone => {}
             }
         }
         (holds, tickets)
@@ -313,7 +352,7 @@ impl Wheel {
     pub(crate) fn close(&self) {
         let mut state = self.state.lock();
         state.closed = true;
-        state.wake_task();
+        state.agenda.wake_task();
     }
 
     /// Attempts, tickets and holds the wheel knows of.

@@ -63,7 +63,7 @@ impl Core {
                     return Err(error);
                 }
                 AsOne::Refused => *known.lock() = Reason::Held,
-                AsOne::Failed(error) => *known.lock() = Reason::Trouble(error),
+                AsOne::Failed(error) => *known.lock() = Reason::Trouble(error.into()),
                 AsOne::Unable | AsOne::Occupied => {}
             }
             let mut won = Won { core: self, locals: Vec::new() };

@@ -1,7 +1,5 @@
 //! Housekeeping: frees and leaves until the store confirms, so that nothing is left behind by whoever gave up.
 
-use std::time::Duration;
-
 use futures_channel::{mpsc, oneshot};
 use futures_util::future::{Either, Shared, select};
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -9,6 +7,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use super::rest::Rests;
 use super::target::Target;
 use crate::error::Code;
+use crate::port::backoff::Backoff;
 use crate::port::{
     Action, Answer, BoxFuture, Instant, LeaseHandle, Outcome, OwnerId, RuntimeHandle,
 };
@@ -71,9 +70,6 @@ impl UndoSender {
     }
 }
 
-const FIRST_REST: Duration = Duration::from_millis(10);
-const LONGEST_REST: Duration = Duration::from_secs(1);
-
 /// Carries undos out until the client is gone and all is settled.
 pub(crate) async fn housekeeping(
     mut inbox: UndoReceiver,
@@ -127,7 +123,7 @@ async fn settle(
     runtime: RuntimeHandle,
     rests: Rests,
 ) {
-    let mut rest = FIRST_REST;
+    let mut backoff = Backoff::new();
     loop {
         let step = |undo: &Undo| undo.lock.step(undo.owner, undo.action.clone());
         let answers = match begun.take() {
@@ -147,7 +143,6 @@ async fn settle(
         if batch.is_empty() {
             return;
         }
-        rests.rest(rest).await;
-        rest = (rest * 2).min(LONGEST_REST);
+        rests.rest(backoff.next()).await;
     }
 }

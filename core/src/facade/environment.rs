@@ -98,12 +98,9 @@ impl Environment {
 
     /// Sets an operation off, told as JSON, and answers its number.
     pub fn submit(&self, client: u64, operation: &str) -> u64 {
-        match serde_json::from_str(operation) {
+        match Operation::read(operation) {
             Ok(operation) => self.perform(client, operation),
-            Err(error) => {
-                let message = format!("this operation cannot be read: {error}");
-                self.fail(Error::new(Code::Invalid, message))
-            }
+            Err(error) => self.fail(error),
         }
     }
 
@@ -169,16 +166,12 @@ impl Environment {
     /// What is known of a client without asking the store, as JSON: `guarantees`, `options` by name, and what it carries
     /// (`load`).
     pub fn about(&self, client: u64) -> String {
-        let done = self.pump.lock().as_ref().map_or(0, |pump| pump.load().1);
+        let pump = self.pump.lock();
         let about = self.with(client, |facade| {
-            let ((running, guards), client) = (facade.load(), facade.client());
-            let (entries, locks) = client.load();
-            let load = json!({
-                "running": running, "done": done, "guards": guards, "entries": entries, "locks": locks
-            });
-            json!({
-                "guarantees": client.guarantees(), "options": client.options().to_map(), "load": load
-            })
+            let client = facade.client();
+            let (guarantees, options) = (client.guarantees(), client.options().to_map());
+            let load = facade.burden(pump.as_ref());
+            json!({ "guarantees": guarantees, "options": options, "load": load })
         });
         about.unwrap_or_default().to_string()
     }

@@ -7,9 +7,24 @@ use serde_json::{Value, json};
 use crate::event::Event;
 use crate::runtime::sync::Mutex;
 
-/// See the module. While nobody listens, nothing is kept.
-#[derive(Default)]
-pub(super) struct Feed {
+/// Events of one client for a host that asks for them when it has the time, because nobody may be called where they happen.
+/// While nobody listens, nothing is kept.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// use fencelock::{Client, facade::Feed};
+/// use std::sync::Arc;
+/// let feed = Arc::new(Feed::default());
+/// let heard = feed.clone();
+/// let client = Client::builder().on_event(move |event| heard.hear(event)).connect("memory:feed").await?;
+/// feed.listen(true);
+/// let guard = client.lock("orders:42").acquire().await?;
+/// assert_eq!(feed.news().await[0]["kind"], "granted");
+/// # guard.release().await.check()?;
+/// # Ok::<(), fencelock::Error>(()) }).unwrap();
+/// ```
+#[derive(Debug, Default)]
+pub struct Feed {
     listening: AtomicBool,
     heard: Mutex<Vec<Event>>,
     news: event_listener::Event,
@@ -17,7 +32,7 @@ pub(super) struct Feed {
 
 impl Feed {
     /// Something happened to a lock of the client.
-    pub(super) fn hear(&self, event: &Event) {
+    pub fn hear(&self, event: &Event) {
         if self.listening.load(Ordering::Acquire) {
             self.heard.lock().push(event.clone());
             self.news.notify(usize::MAX);
@@ -25,13 +40,13 @@ impl Feed {
     }
 
     /// Somebody listens from now on, or nobody does.
-    pub(super) fn listen(&self, listening: bool) {
+    pub fn listen(&self, listening: bool) {
         self.listening.store(listening, Ordering::Release);
         self.news.notify(usize::MAX);
     }
 
-    /// What happened since the last time, once there is something; nothing, when nobody listens any more.
-    pub(super) async fn news(&self) -> Value {
+    /// What happened since the last time, as a list, once there is something; an empty one when nobody listens any more.
+    pub async fn news(&self) -> Value {
         loop {
             let news = self.news.listen();
             let heard = std::mem::take(&mut *self.heard.lock());

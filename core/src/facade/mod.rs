@@ -20,9 +20,11 @@ use std::sync::{Arc, Weak};
 
 use futures_util::FutureExt;
 use futures_util::future::{AbortHandle, AbortRegistration};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 pub use self::environment::Environment;
+pub use self::feed::Feed;
 use self::held::Held;
 pub use self::operation::{Form, Granted, Operation};
 pub use self::pump::{Completion, Pump, Wake};
@@ -55,6 +57,21 @@ pub struct Facade {
     client: Client,
     runtime: RuntimeHandle,
     shared: Arc<Shared>,
+}
+
+/// What a client carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Burden {
+    /// Operations under way.
+    pub running: usize,
+    /// Completions that were not drained, of all clients of the pump.
+    pub done: usize,
+    /// Guards that were not given back.
+    pub guards: usize,
+    /// Attempts and holds that are looked after.
+    pub entries: usize,
+    /// Locks that somebody of this client uses or waits for.
+    pub locks: usize,
 }
 
 /// What operations under way know of their facade.
@@ -134,6 +151,13 @@ impl Facade {
     pub fn load(&self) -> (usize, usize) {
         let state = self.shared.state.lock();
         (state.running.len(), state.held.len())
+    }
+
+    /// What the client carries, and the pump that its operations go through: all 0 at rest.
+    pub fn burden(&self, pump: Option<&Pump>) -> Burden {
+        let ((running, guards), (entries, locks)) = (self.load(), self.client.load());
+        let done = pump.map_or(0, |pump| pump.load().1);
+        Burden { running, done, guards, entries, locks }
     }
 
     /// Opens a scope in which a mutex may be entered again; its number is for [`Form::scope`].

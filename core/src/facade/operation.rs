@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::elect::Seen;
+use crate::error::{Code, Error, Result};
 use crate::port::Mode;
 
 /// As what a lock is asked for: a mutex, unless more is said.
@@ -207,6 +208,23 @@ pub enum Operation {
         #[serde(default, deserialize_with = "given")]
         seen: Seen,
     },
+}
+
+impl Operation {
+    /// Reads an operation that a binding hands over as JSON text.
+    pub fn read(text: &str) -> Result<Self> {
+        serde_json::from_str(text).map_err(|error| Self::unreadable(&error))
+    }
+
+    /// The same for a binding whose values are not text.
+    pub fn of(value: Value) -> Result<Self> {
+        serde_json::from_value(value).map_err(|error| Self::unreadable(&error))
+    }
+
+    fn unreadable(error: &serde_json::Error) -> Error {
+        let message = format!("this operation cannot be read: {error}");
+        Error::new(Code::Invalid, message).with("argument", "operation")
+    }
 }
 
 /// Null is a value here: nobody leads.

@@ -1,11 +1,11 @@
 //! A store that is connected to when it can be: until then its steps are refused.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_channel::oneshot;
 
 use crate::error::{Code, Error, Result};
+use crate::port::backoff::Backoff;
 use crate::port::{
     Answer, BoxFuture, Capabilities, Failure, Fence, LeaseHandle, LeaseStore, LockKey, Notice,
     NoticeSink, RuntimeHandle, Step,
@@ -14,10 +14,6 @@ use crate::runtime::sync::Mutex;
 
 /// How a store is connected to, again and again.
 pub(crate) type Connect = Box<dyn Fn() -> BoxFuture<'static, Result<LeaseHandle>> + Send + Sync>;
-
-/// The first pause between two attempts to connect; it doubles up to the last.
-const FIRST_PAUSE: Duration = Duration::from_millis(10);
-const LAST_PAUSE: Duration = Duration::from_secs(1);
 
 /// See the module.
 pub(crate) struct Standby(Arc<Shared>);
@@ -58,7 +54,7 @@ impl Shared {
             // Nobody left to hear it is fine: then nobody waits for it.
             first.take().map(|first| first.send(result))
         };
-        let mut pause = FIRST_PAUSE;
+        let mut backoff = Backoff::new();
         loop {
             match connect().await {
                 Ok(store) => {
@@ -82,14 +78,13 @@ impl Shared {
                     }
                 }
             }
-            self.runtime.sleep_until(self.runtime.now() + pause).await;
-            pause = LAST_PAUSE.min(pause * 2);
+            self.runtime.sleep_until(self.runtime.now() + backoff.next()).await;
         }
     }
 
     /// Subscribes, once both the store and somebody who listens are there.
     async fn listen(&self) {
-        let mut pause = FIRST_PAUSE;
+        let mut backoff = Backoff::new();
         loop {
             let (store, sink) = {
                 let mut state = self.state.lock();
@@ -106,8 +101,7 @@ impl Shared {
                 _ => return sink(Notice::Gap),
             }
             self.state.lock().listening = false;
-            self.runtime.sleep_until(self.runtime.now() + pause).await;
-            pause = LAST_PAUSE.min(pause * 2);
+            self.runtime.sleep_until(self.runtime.now() + backoff.next()).await;
         }
     }
 

@@ -54,6 +54,7 @@ impl Written for Dialect {
         match self {
             Self::Auto => json!("auto"),
             Self::Plain { prefix } => json!(format!("plain:{prefix}")),
+            Self::Redisson => json!("redisson"),
         }
     }
 }

@@ -9,30 +9,52 @@ use serde::{Deserialize, Serialize};
 
 use super::runtime::Runtime;
 
-/// A lock as the store sees it: the dialect's prefix and the name, as one key. Cheap to clone. Two keys of the same text
-/// are the same, whichever dialect they come from.
+/// How what lies under a lock's key is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Layout {
+    /// The store's own way, which on Redis is that of the plain dialects.
+    #[default]
+    Own,
+    /// Redis: as Redisson writes its locks.
+    Redisson,
+}
+
+/// A lock as the store sees it: the dialect's prefix and the name, as one key, and its layout. Cheap to clone. Two keys of
+/// the same text and layout are the same, whichever prefix they come from.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub struct LockKey {
     text: Arc<str>,
     /// How many bytes of it are the dialect's.
     prefix: usize,
+    layout: Layout,
 }
 
 impl LockKey {
     /// The key under which the store keeps the lock.
     pub fn new(key: impl Into<Arc<str>>) -> Self {
-        Self { text: key.into(), prefix: 0 }
+        Self { text: key.into(), prefix: 0, layout: Layout::Own }
+    }
+
+    /// The key of this name where it is laid out like this.
+    pub fn laid_out(layout: Layout, name: impl Into<Arc<str>>) -> Self {
+        Self { layout, ..Self::new(name) }
     }
 
     /// The key of this name in a dialect that puts a prefix before it.
     pub fn prefixed(prefix: &str, name: &str) -> Self {
-        Self { text: [prefix, name].concat().into(), prefix: prefix.len() }
+        Self { prefix: prefix.len(), ..Self::new([prefix, name].concat()) }
     }
 
     /// The key as text.
     pub fn as_str(&self) -> &str {
         &self.text
+    }
+
+    /// How it is laid out.
+    pub fn layout(&self) -> Layout {
+        self.layout
     }
 
     /// The dialect's prefix and the name.
@@ -55,7 +77,7 @@ impl From<LockKey> for String {
 
 impl PartialEq for LockKey {
     fn eq(&self, other: &Self) -> bool {
-        self.text == other.text
+        self.text == other.text && self.layout == other.layout
     }
 }
 
@@ -69,13 +91,14 @@ impl PartialOrd for LockKey {
 
 impl Ord for LockKey {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.text.cmp(&other.text)
+        self.text.cmp(&other.text).then(self.layout.cmp(&other.layout))
     }
 }
 
 impl Hash for LockKey {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         self.text.hash(hasher);
+        self.layout.hash(hasher);
     }
 }
 

@@ -317,6 +317,8 @@ pub enum Notice {
     },
     /// Notices may have been lost up to now: look at every ticket.
     Gap,
+    /// The same where none is heard and the store asks for looks by the clock: nothing is known to have come back.
+    Look,
 }
 
 /// Where a store delivers its notices. It is called on the store's own task and must return at once.

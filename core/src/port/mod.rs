@@ -2,6 +2,7 @@
 //!
 //! A driver implements [`LeaseStore`], and [`CellStore`] beside it; a platform implements [`Runtime`]. Nothing here knows a product.
 
+pub(crate) mod backoff;
 mod batch;
 mod cell;
 mod key;
@@ -16,7 +17,7 @@ pub use batch::{BoxFuture, LeaseHandle};
 pub use cell::{
     Cell, CellKey, CellStore, Cells, Change, Family, Look, Mark, Swap, Untold, Version,
 };
-pub use key::{LockKey, OwnerId};
+pub use key::{Layout, LockKey, OwnerId};
 pub use lease::{
     Action, Answer, Applied, Capabilities, Failure, Fence, Guarantee, LeaseStore, Notice,
     NoticeSink, Outcome, Step, Take, Vote, limits,

@@ -20,6 +20,8 @@ struct Ways {
     deaf: bool,
     loses_refreshes: bool,
     estranges: bool,
+    /// How many steps each batch had.
+    batches: Vec<usize>,
 }
 
 impl Wire {
@@ -42,6 +44,16 @@ impl Wire {
         self.ways.lock().unwrap().estranges = estranges;
     }
 
+    /// How many steps each batch had since [`Wire::forget`].
+    pub(crate) fn batches(&self) -> Vec<usize> {
+        self.ways.lock().unwrap().batches.clone()
+    }
+
+    /// Begins to count batches anew.
+    pub(crate) fn forget(&self) {
+        self.ways.lock().unwrap().batches.clear();
+    }
+
     /// Says something in the store's name.
     pub(crate) fn tell(&self, notice: Notice) {
         let sink = self.ways.lock().unwrap().sink.clone();
@@ -55,6 +67,7 @@ impl LeaseStore for Wire {
     }
 
     async fn step(&self, batch: &[Step]) -> Vec<Answer> {
+        self.ways.lock().unwrap().batches.push(batch.len());
         let refreshes = batch.iter().any(|step| matches!(step.action, Action::Refresh { .. }));
         if refreshes && self.ways.lock().unwrap().loses_refreshes {
             let lost = || Failure::unknown(Error::new(Code::Unavailable, "lost on purpose"));

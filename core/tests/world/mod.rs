@@ -1,5 +1,7 @@
 //! A world in virtual time for one clause: a store, and clients that can be tampered with.
 
+pub(crate) mod many;
+
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::Poll;

@@ -5,11 +5,11 @@ use std::fmt::Debug;
 use std::process::ExitCode;
 
 use fencelock::mutation::{Mutant, activate};
-use fencelock_tests::sim::campaign::{Campaign, cells_plan};
+use fencelock_tests::sim::campaign::{Campaign, Outcome, cells_plan};
 use fencelock_tests::sim::cells;
-use fencelock_tests::sim::plan::{Family, Plan};
-use fencelock_tests::sim::shrink::shrink;
-use fencelock_tests::sim::world::{self, Ending};
+use fencelock_tests::sim::plan::Family;
+use fencelock_tests::sim::shrink::{Seedling, shrink};
+use fencelock_tests::sim::world::Ending;
 
 const USAGE: &str = "usage: cargo sim --seeds N [--from S] [--mutant NAME] [--family NAME] \
                      [--threads N] [--trace SEED] [--about locks|cells|Versions|Jobs|Elections]";
@@ -33,13 +33,15 @@ fn main() -> ExitCode {
             activate(campaign.mutant);
             match about {
                 About::Locks => show(&campaign.plan(seed)),
-                About::Cells(family) => show_cells(seed, family),
+                About::Cells(family) => show(&cells_plan(seed, family)),
             }
         }
-        Ok(Wish { campaign, trace: None, about: About::Locks }) => run(&campaign),
-        Ok(Wish { campaign, trace: None, about: About::Cells(family) }) => {
-            run_cells(&campaign, family)
-        }
+        Ok(Wish { campaign, trace: None, about }) => match about {
+            About::Locks => conclude(&campaign, &campaign.run(), |seed| campaign.plan(seed)),
+            About::Cells(family) => {
+                conclude(&campaign, &campaign.run_cells(family), |seed| cells_plan(seed, family))
+            }
+        },
         Err(complaint) => {
             eprintln!("{complaint}\n{USAGE}");
             ExitCode::from(64)
@@ -77,44 +79,28 @@ fn named<T: Copy + Debug>(what: &str, all: &[T], name: &str) -> Result<T, String
     found.ok_or_else(|| format!("there is no {what} `{name}`; there are {all:?}"))
 }
 
-fn run(campaign: &Campaign) -> ExitCode {
-    let outcome = campaign.run();
+/// Tells how the worlds went; `plan` draws one of them again.
+fn conclude<P: Seedling + Debug>(
+    campaign: &Campaign,
+    outcome: &Outcome,
+    plan: impl Fn(u64) -> P,
+) -> ExitCode {
     for seed in &outcome.unsteady {
         println!("seed {seed} did not give the same twice");
     }
     if let Some((seed, violation)) = &outcome.found {
         activate(campaign.mutant);
         println!("seed {seed}, mutant {:?}: {violation}", campaign.mutant);
-        show(&shrink(&campaign.plan(*seed), violation.rule));
+        show(&shrink(&plan(*seed), violation.rule));
     }
     println!("{outcome}");
     if outcome.failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
-}
-
-fn run_cells(campaign: &Campaign, family: Option<cells::Family>) -> ExitCode {
-    let outcome = campaign.run_cells(family);
-    for seed in &outcome.unsteady {
-        println!("seed {seed} did not give the same twice");
-    }
-    if let Some((seed, violation)) = &outcome.found {
-        activate(campaign.mutant);
-        show_cells(*seed, family);
-        println!("seed {seed}, mutant {:?}: {violation}", campaign.mutant);
-    }
-    println!("{outcome}");
-    if outcome.failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
-}
-
-fn show_cells(seed: u64, family: Option<cells::Family>) -> ExitCode {
-    let plan = cells_plan(seed, family);
-    println!("{plan:#?}");
-    tell(&cells::run(&plan, true))
 }
 
 /// Prints a world's plan and history.
-fn show(plan: &Plan) -> ExitCode {
+fn show<P: Seedling + Debug>(plan: &P) -> ExitCode {
     println!("{plan:#?}");
-    tell(&world::run(plan, true))
+    tell(&plan.run(true))
 }
 
 fn tell(ending: &Ending) -> ExitCode {

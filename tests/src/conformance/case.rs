@@ -90,6 +90,9 @@ pub enum Need {
     /// The other library says whether what it releases was still its own.
     #[serde(rename = "tells_loss")]
     TellsLoss,
+    /// The other library has fair and read-write locks and semaphores besides.
+    #[serde(rename = "kinds")]
+    Kinds,
 }
 
 impl Case {

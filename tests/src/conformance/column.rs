@@ -103,12 +103,6 @@ impl Column {
         if Backend::WAYS.contains(&self.backend) && !case.anywhere {
             return Some("it does not depend on how Redis is reached");
         }
-        if let Some((incumbent, _)) = &self.incumbent
-            && incumbent.dialect.is_none()
-            && !case.actors.is_empty()
-        {
-            return Some("fencelock does not speak the library's dialect");
-        }
         let door = DOORS.iter().find(|door| door.language == self.language);
         if self.backend == Backend::Sqlite && door.is_some_and(Door::is_hosted) {
             return Some("the language reaches no files");

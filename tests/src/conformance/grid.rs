@@ -222,7 +222,7 @@ fn run<'a>(
         case.incumbents.iter().map(move |name| (name, Stage::Program(program)))
     });
     let players = actors.chain(others.map(|(name, stage)| player(name, stage))).collect();
-    let dialect = incumbent.and_then(|(incumbent, _)| incumbent.dialect);
+    let dialect = incumbent.map(|(incumbent, _)| incumbent.dialect).or(column.backend.dialect());
     let (slack, notes) = (slack.as_millis() as u64, Notes::default());
     let prefix = format!("c{number}/");
     Run { case, ground, clock, slack, prefix, players, dialect, notes }

@@ -26,13 +26,16 @@ pub enum Backend {
     RedisResp2,
     /// A cluster of Redis servers.
     RedisCluster,
+    /// A Redis server on which all locks are laid out as Redisson's.
+    RedisAsRedisson,
 }
 
 impl Backend {
     /// Those every case is for.
     pub const ALL: [Self; 4] = [Self::Memory, Self::Sim, Self::Sqlite, Self::Redis];
     /// Other ways to Redis.
-    pub const WAYS: [Self; 3] = [Self::RedisTls, Self::RedisResp2, Self::RedisCluster];
+    pub const WAYS: [Self; 4] =
+        [Self::RedisTls, Self::RedisResp2, Self::RedisCluster, Self::RedisAsRedisson];
 
     /// Its name in the table.
     pub fn name(self) -> &'static str {
@@ -44,7 +47,13 @@ impl Backend {
             Self::RedisTls => "redis over TLS",
             Self::RedisResp2 => "redis by RESP2",
             Self::RedisCluster => "redis cluster",
+            Self::RedisAsRedisson => "redis as redisson",
         }
+    }
+
+    /// The dialect of all locks there.
+    pub(super) fn dialect(self) -> Option<&'static str> {
+        (self == Self::RedisAsRedisson).then_some("redisson")
     }
 
     /// Why this backend cannot play a case that needs this, whoever the actors are; `None` if it can.
@@ -57,9 +66,10 @@ impl Backend {
             | (Need::Kill | Need::SharedStore | Need::Abort | Need::Untyped | Need::Urls, _) => {
                 None
             }
-            (Need::Extends | Need::LooksAgain | Need::Renews | Need::TellsLoss, _) => {
-                Some("there is no other library in this column")
-            }
+            (
+                Need::Extends | Need::Kinds | Need::LooksAgain | Need::Renews | Need::TellsLoss,
+                _,
+            ) => Some("there is no other library in this column"),
             (Need::ForeignHolders, _) => Some("the store keeps no locks but fencelock's own"),
             (Need::DialectPlain, _) => Some("the store speaks no dialect"),
             (Need::NoDialects, _) => Some("the store speaks dialects"),
@@ -79,6 +89,7 @@ pub(super) struct Grounds {
     redis: OnceLock<Arc<Mutex<RedisServer>>>,
     tls: OnceLock<Encrypted>,
     resp2: OnceLock<Arc<Mutex<RedisServer>>>,
+    open: OnceLock<Arc<Mutex<RedisServer>>>,
     cluster: OnceLock<Arc<ClusterSet>>,
 }
 
@@ -132,6 +143,12 @@ impl Grounds {
                 let words = ["--rename-command", "HELLO", ""];
                 let start = || Arc::new(Mutex::new(RedisServer::start_with(&words)));
                 let server = self.resp2.get_or_init(start).clone();
+                let url = lock(&server).url().to_string();
+                Ground { url, redis: Some(server), cluster: None }
+            }
+            Backend::RedisAsRedisson => {
+                let start = || Arc::new(Mutex::new(RedisServer::start()));
+                let server = self.open.get_or_init(start).clone();
                 let url = lock(&server).url().to_string();
                 Ground { url, redis: Some(server), cluster: None }
             }
@@ -190,14 +207,17 @@ impl Ground {
             for server in guard.as_deref().into_iter().chain(nodes) {
                 let keys = run(server, &words(&["KEYS", &format!("*{prefix}*")]))?;
                 for key in keys.lines().filter(|key| !key.is_empty()) {
-                    if key.contains("}:version:") {
-                        // A user's value stays for as long as the user wants.
+                    let content = || run(server, &words(&["GET", key]));
+                    let permits = || content().is_ok_and(|text| text.parse::<u32>().is_ok());
+                    let endless = run(server, &words(&["PTTL", key]))? == "-1";
+                    if key.contains("}:version:") || endless && permits() {
+                        // A user's value stays for as long as the user wants, and so do the permits of Redisson's.
                         continue;
                     }
                     let record = key.starts_with("fencelock:");
                     if !record {
                         left.push(format!("the key {key}"));
-                    } else if run(server, &words(&["PTTL", key]))? == "-1" {
+                    } else if endless {
                         left.push(format!("the key {key}, which has no end"));
                     }
                 }

@@ -14,8 +14,8 @@ pub struct Incumbent {
     pub name: &'static str,
     /// What it is installed with.
     pub family: Family,
-    /// How fencelock lays out the same lock; `None`: it does not speak that yet.
-    pub dialect: Option<&'static str>,
+    /// How fencelock lays out the same lock.
+    pub dialect: &'static str,
     /// What its interface offers, beyond taking and releasing.
     can: &'static [Need],
 }
@@ -23,7 +23,7 @@ pub struct Incumbent {
 /// All of them.
 pub(super) const INCUMBENTS: &[Incumbent] = {
     use Family::{Go, Java, Node, Python, Rust};
-    use Need::{Extends, LooksAgain, Renews, TellsLoss};
+    use Need::{Extends, Kinds, LooksAgain, Renews, TellsLoss};
     &[
         row("redis-py", Python, "plain:", &[LooksAgain, Extends, TellsLoss]),
         row("redis-py-asyncio", Python, "plain:", &[LooksAgain, Extends, TellsLoss]),
@@ -34,12 +34,7 @@ pub(super) const INCUMBENTS: &[Incumbent] = {
         row("redislock", Go, "plain:", &[LooksAgain, Extends, TellsLoss]),
         row("rslock", Rust, "plain:", &[LooksAgain, Extends]),
         row("spring", Java, "plain:spring:", &[Renews, TellsLoss]),
-        Incumbent {
-            name: "redisson",
-            family: Java,
-            dialect: None,
-            can: &[LooksAgain, Renews, TellsLoss],
-        },
+        row("redisson", Java, "redisson", &[LooksAgain, Renews, TellsLoss, Kinds]),
     ]
 };
 
@@ -52,7 +47,7 @@ const fn row(
     dialect: &'static str,
     can: &'static [Need],
 ) -> Incumbent {
-    Incumbent { name, family, dialect: Some(dialect), can }
+    Incumbent { name, family, dialect, can }
 }
 
 impl Incumbent {
@@ -69,6 +64,7 @@ impl Incumbent {
             Need::TellsLoss if !self.can.contains(&need) => {
                 Some("the library does not tell what its release found")
             }
+            Need::Kinds if !self.can.contains(&need) => Some("the library has mutexes only"),
             _ => None,
         }
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fencelock::Token;
-use fencelock::port::{Action, Kind, LockKey, Mode, OwnerId, Step, Take};
+use fencelock::port::{Action, Kind, Layout, LockKey, Mode, OwnerId, Step, Take};
 use proptest::prelude::*;
 
 use super::world::World;
@@ -30,6 +30,8 @@ pub struct Scale {
     pub high_floors: bool,
     /// How long the moves between two passes may really take.
     pub patience: Duration,
+    /// How the locks are laid out.
+    pub layout: Layout,
 }
 
 impl Scale {
@@ -43,6 +45,7 @@ impl Scale {
             tombstone: Duration::from_secs(66),
             high_floors: true,
             patience: Duration::from_millis(400),
+            layout: Layout::Own,
         }
     }
 
@@ -55,7 +58,21 @@ impl Scale {
             tombstone: Duration::from_mins(1),
             high_floors: false,
             patience: Duration::from_millis(200),
+            layout: Layout::Own,
         }
+    }
+
+    /// The same where the locks are laid out as Redisson does.
+    #[must_use]
+    pub fn as_redisson(self) -> Self {
+        Self { layout: Layout::Redisson, ..self }
+    }
+
+    /// The lock's key. Redisson's semaphore stays under its key, where no lock of another kind can be then.
+    pub(super) fn lock(&self, number: u8, kind: Kind) -> LockKey {
+        let name = ["orders:42", "shelf {7}:}*"][usize::from(number)];
+        let apart = self.layout == Layout::Redisson && kind == Kind::Semaphore;
+        LockKey::laid_out(self.layout, if apart { format!("{name}/permits") } else { name.into() })
     }
 }
 
@@ -129,11 +146,6 @@ enum Floor {
 /// How a read-write lock may be held. Plain readers are the most.
 const SHARES: [Mode; 4] = [Mode::Read, Mode::Write, Mode::Upgradeable, Mode::Read];
 
-/// The lock's key.
-pub(super) fn lock(number: u8) -> LockKey {
-    LockKey::new(["orders:42", "shelf {7}:}*"][usize::from(number)])
-}
-
 /// Owner ids are alike on purpose: whoever looks for one within others must not mistake them.
 fn owner(number: u8) -> OwnerId {
     let text = format!("{:032x}", 0x1111_1110 + u32::from(number));
@@ -142,7 +154,10 @@ fn owner(number: u8) -> OwnerId {
 
 impl StepPlan {
     pub(super) fn step(&self, scale: &Scale, world: &World) -> Step {
-        let lock = lock(self.lock);
+        // Only read-write locks know a change of mode.
+        let change = matches!(self.action, ActionPlan::Change { .. });
+        let kind = if change { Kind::ReadWrite } else { self.kind };
+        let lock = scale.lock(self.lock, kind);
         let owner = match self.who {
             Who::Owner(number) => owner(number),
             Who::Holder(number) => world.holder(&lock, number).unwrap_or_else(|| owner(0)),
@@ -163,6 +178,8 @@ impl StepPlan {
                 let (mode, limit) = match self.kind {
                     Kind::Mutex => (Mode::Exclusive, 1),
                     Kind::ReadWrite => (SHARES[share], 1),
+                    // Redisson's semaphore has as many permits as the first has asked for.
+                    Kind::Semaphore if scale.layout == Layout::Redisson => (Mode::Permit, 2),
                     Kind::Semaphore => (Mode::Permit, share as u32 % 3 + 1),
                 };
                 let ttl = scale.ttls[ttl];
@@ -179,9 +196,6 @@ impl StepPlan {
             }
             ActionPlan::Read => Action::Read,
         };
-        // Only read-write locks know a change of mode.
-        let change = matches!(action, Action::Change { .. });
-        let kind = if change { Kind::ReadWrite } else { self.kind };
         Step { lock, owner, kind, action }
     }
 }

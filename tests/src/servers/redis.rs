@@ -16,8 +16,16 @@ const MANUAL: &str = include_str!("../../../REDIS.md");
 
 /// The words of `REDIS.md` for a user with all the rights fencelock needs, as they stand behind `ACL SETUSER`.
 pub fn rights() -> Vec<&'static str> {
-    let line = MANUAL.lines().find_map(|line| line.strip_prefix("ACL SETUSER "));
-    line.expect("REDIS.md has the line").split(' ').collect()
+    lines_of_rights().next().expect("REDIS.md has the line").split(' ').collect()
+}
+
+/// The words it needs besides in the dialect `redisson`.
+pub fn rights_as_redisson() -> Vec<&'static str> {
+    lines_of_rights().nth(1).expect("REDIS.md has the line").split(' ').collect()
+}
+
+fn lines_of_rights() -> impl Iterator<Item = &'static str> {
+    MANUAL.lines().filter_map(|line| line.strip_prefix("ACL SETUSER "))
 }
 
 /// A running `redis-server` on a free loopback port, without persistence; it ends when this is dropped.

@@ -11,6 +11,7 @@ use super::record::{Record, Status};
 use crate::algorithm::core::Core;
 use crate::algorithm::hold::Hold;
 use crate::event::Event;
+use crate::port::backoff::Backoff;
 use crate::port::{Change, Instant, Swap};
 use crate::released::Released;
 
@@ -23,8 +24,7 @@ pub(crate) enum Ending {
     TakenBack,
 }
 
-/// The pause after a change that failed, at first and at most.
-const FIRST_REST: Duration = Duration::from_millis(10);
+/// The longest pause after a change that failed.
 const LONGEST_REST: Duration = Duration::from_secs(1);
 /// How long a run that is taken back is tried to be.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -183,7 +183,7 @@ impl Tender {
             Ok(value) => value,
             Err(_) => return Released::Unconfirmed,
         };
-        let mut rest = FIRST_REST;
+        let mut backoff = Backoff::new();
         loop {
             match self.swap(until).await {
                 Some(Swap::Done { .. }) => return Released::Released,
@@ -198,8 +198,7 @@ impl Tender {
             if now >= until || self.core.tending.is_over() {
                 return Released::Unconfirmed;
             }
-            runtime.sleep_until((now + rest).min(until)).await;
-            rest = LONGEST_REST.min(rest * 2);
+            runtime.sleep_until((now + backoff.next()).min(until)).await;
         }
     }
 

@@ -281,6 +281,7 @@ impl LeaseStore for Quorum {
                         ring.settle_debts(number);
                         sink(notice);
                     }
+                    Notice::Look => sink(notice),
                 }
             };
             node.store.listen(Arc::new(heard))

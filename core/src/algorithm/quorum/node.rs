@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
 
 use crate::port::{Action, Instant, Kind, LeaseHandle, LockKey, OwnerId, Step};
 use crate::runtime::sync::Mutex;
@@ -100,7 +99,3 @@ impl Debts {
         self.served = false;
     }
 }
-
-/// The first pause between two attempts to pay; it doubles up to the last.
-pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(10);
-pub(super) const LAST_PAUSE: Duration = Duration::from_secs(1);

@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use super::super::hold::deadline;
 use super::no_permits;
-use super::node::{FIRST_PAUSE, LAST_PAUSE, Node};
+use super::node::Node;
 use super::proposal::Proposal;
 use super::waiting::Waiting;
 use crate::error::{Code, Error};
 use crate::fence::Token;
+use crate::port::backoff::Backoff;
 use crate::port::limits::TOMBSTONE_LIFE;
 use crate::port::{
     Action, Answer, Failure, Instant, LeaseHandle, Mode, Outcome, OwnerId, RuntimeHandle, Step,
@@ -196,7 +197,7 @@ impl Ring {
         let ring = Arc::clone(self);
         self.runtime.spawn(Box::pin(async move {
             let node = &ring.nodes[number];
-            let mut pause = FIRST_PAUSE;
+            let mut backoff = Backoff::new();
             loop {
                 let bill = node.debts.lock().bill(ring.runtime.now());
                 if bill.is_empty() {
@@ -218,8 +219,7 @@ impl Ring {
                 if answers.iter().all(Result::is_ok) {
                     continue;
                 }
-                ring.runtime.sleep_until(ring.runtime.now() + pause).await;
-                pause = LAST_PAUSE.min(pause * 2);
+                ring.runtime.sleep_until(ring.runtime.now() + backoff.next()).await;
             }
         }));
     }

@@ -7,11 +7,11 @@ use redis::Cmd;
 use super::link::Live;
 use super::place::BIRTH;
 use super::script::{Call, Script};
-use crate::port::{Action, Kind, Step};
+use crate::port::{Action, Kind, Layout, Step};
 use crate::runtime::sync::Mutex;
 
 /// What sees to the mark.
-pub(super) const SCRIPT: Script = Script(Call::Birth, Kind::Mutex);
+pub(super) const SCRIPT: Script = Script(Call::Birth, Kind::Mutex, Layout::Own);
 
 /// The request of it.
 pub(super) fn command(text: &str) -> Cmd {

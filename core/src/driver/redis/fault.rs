@@ -116,7 +116,7 @@ pub(super) fn refusal(address: &impl Named, text: &str, lock: Option<&LockKey>) 
             "what lies under the lock's key, or under that of its side record, is no lock; delete it or choose another name",
         )
         .with("key", lock.as_str())
-        .with("record", record_key(lock.as_str()));
+        .with("record", record_key(lock));
     }
     let word = REPLIES.iter().find(|(word, ..)| has_word(word));
     let phrase = || PHRASES.iter().find(|(phrase, ..)| text.contains(phrase));

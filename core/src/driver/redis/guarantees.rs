@@ -58,13 +58,17 @@ const VALUES: Guarantee = Guarantee::new(
     "the data is lost or falls back: jobs and versions",
     "the instant a job ran last may be run once more; tokens and versions still rise, as far as the clock does not step back",
 );
+const SHORTENED: Guarantee = Guarantee::new(
+    "a reader of Redisson's renews beside ours (dialect `redisson`)",
+    "it sets the end of the common lock to its own lease, also nearer: give it a `lockWatchdogTimeout` no shorter than `ttl`, or a writer may enter before ours renews next",
+);
 
 /// The rows of servers that fail over like this, and have slots that move.
 macro_rules! rows {
     ($failover:ident $(, $slot:ident)?) => {
         &[
             HOLDER_DIES, PAUSED, NETWORK, RESTART, AMNESIA, $failover, CUT_OFF, $($slot,)? FORWARD, STEPS_BACK,
-            BACKWARD, FIXED, VALUES,
+            BACKWARD, FIXED, VALUES, SHORTENED,
         ]
     };
 }

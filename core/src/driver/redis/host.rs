@@ -7,14 +7,15 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use redis::{Arg, Cmd, Value};
+use redis::{Cmd, Value};
 
 use super::cell::CellCall;
 use super::fault::{self, Named};
+use super::reply::{Reply, value, words};
 use super::request::{Request, fail, is_unknown_script};
 use super::scan::Scan;
 use super::script::{Form, Hashes, Texts};
-use super::{guarantees, notice};
+use super::{DIALECTS, guarantees, notice};
 use crate::error::{Code, Error, Result};
 use crate::options::Options;
 use crate::port::{
@@ -26,21 +27,6 @@ use crate::runtime::sync::Mutex;
 
 /// How often those who wait look for themselves, where the host hears nothing.
 const LOOK: Duration = Duration::from_millis(250);
-
-/// What a server answered to one command.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reply {
-    /// Nothing is there.
-    Nil,
-    /// A whole number.
-    Int(i64),
-    /// A text, whatever Redis calls it.
-    Text(String),
-    /// Several.
-    List(Vec<Reply>),
-    /// The server's own words for what it did not do, its code first: `WRONGTYPE Operation against a key`.
-    Error(String),
-}
 
 /// What a subscription hears.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -189,9 +175,14 @@ impl Shared {
         }
     }
 
-    async fn send(&self, commands: Vec<Cmd>) -> Result<Vec<Value>> {
-        let replies = self.exchange(commands, self.timeout).await;
-        replies.map_err(|reason| fault::unanswered(&self.server, &reason))
+    /// Nothing goes out any more once it is closed.
+    async fn send(&self, commands: Vec<Cmd>) -> Result<Vec<Value>, Failure> {
+        if self.looks.lock().closed {
+            return Err(Failure::refused(Error::closed()));
+        }
+        self.exchange(commands, self.timeout)
+            .await
+            .map_err(|reason| Failure::unknown(fault::unanswered(&self.server, &reason)))
     }
 
     /// Calls by hash, and by text what the server does not know.
@@ -200,7 +191,7 @@ impl Shared {
         count: usize,
         hashed: impl Fn(usize, &Hashes) -> Cmd,
         whole: impl Fn(usize, &Texts) -> Cmd,
-    ) -> Result<Vec<Value>> {
+    ) -> Result<Vec<Value>, Failure> {
         #[cfg(feature = "sim")]
         let stopped = self.stopped.lock().clone();
         #[cfg(feature = "sim")]
@@ -233,7 +224,7 @@ impl Shared {
         };
         let values = match self.call(plan.len(), hashed, whole).await {
             Ok(values) => values,
-            Err(error) => return fail(batch, &Failure::unknown(error)),
+            Err(failure) => return fail(batch, &failure),
         };
         let mut answers = Vec::with_capacity(batch.len());
         for (request, value) in plan.iter().zip(values) {
@@ -248,7 +239,7 @@ impl Shared {
     async fn cell(&self, cell: &CellCall<'_>) -> Result<Value, Failure> {
         let hashed = |_, hashes: &Hashes| cell.command("EVALSHA", hashes.of(cell.script));
         let whole = |_, texts: &Texts| cell.command("EVAL", texts.of(cell.script));
-        let mut values = self.call(1, hashed, whole).await.map_err(Failure::unknown)?;
+        let mut values = self.call(1, hashed, whole).await?;
         cell.accepted(values.pop().unwrap_or_default(), &self.server)
     }
 
@@ -275,7 +266,7 @@ impl Shared {
                     }
                 }
                 if let Some(sink) = shared.sink.get() {
-                    sink(Notice::Gap);
+                    sink(Notice::Look);
                 }
             }
         };
@@ -297,7 +288,7 @@ impl LeaseStore for HostStore {
     fn capabilities(&self) -> Capabilities {
         Capabilities::new("redis", Fence::ClockBounded)
             .with_guarantees(guarantees::guarantees(false, 0))
-            .with_dialects(&["plain"])
+            .with_dialects(DIALECTS)
     }
 
     async fn step(&self, batch: &[Step]) -> Vec<Answer> {
@@ -332,10 +323,9 @@ impl LeaseStore for HostStore {
         let mut names = std::collections::BTreeSet::new();
         let mut scan = Scan::of(prefix);
         while let Some(command) = scan.next() {
-            let reply = self.0.send(vec![command]).await?.pop().unwrap_or_default();
-            let reply =
-                reply.extract_error().map_err(|error| fault::unreachable(server, &error))?;
-            let found = scan.take_in(reply);
+            let reply = self.0.send(vec![command]).await.map_err(|failure| failure.error)?.pop();
+            let reply = reply.unwrap_or_default().extract_error();
+            let found = scan.take_in(reply.map_err(|error| fault::unreachable(server, &error))?);
             names.extend(found.map_err(|error| fault::unanswered(server, &error.to_string()))?);
         }
         Ok(names.into_iter().collect())
@@ -372,28 +362,5 @@ impl Shared {
 impl Drop for HostStore {
     fn drop(&mut self) {
         self.0.close();
-    }
-}
-
-/// A command as the host sends it.
-fn words(command: &Cmd) -> Vec<String> {
-    let word = |word| match word {
-        Arg::Simple(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        _ => String::new(),
-    };
-    command.args_iter().map(word).collect()
-}
-
-/// A reply as if it had come over a connection of ours.
-fn value(reply: Reply) -> Value {
-    match reply {
-        Reply::Nil => Value::Nil,
-        Reply::Int(number) => Value::Int(number),
-        Reply::Text(text) => Value::BulkString(text.into_bytes()),
-        Reply::List(replies) => Value::Array(replies.into_iter().map(value).collect()),
-        Reply::Error(text) => {
-            let line = format!("-{}\r\n", text.replace(['\r', '\n'], " "));
-            redis::parse_redis_value(line.as_bytes()).unwrap_or_default()
-        }
     }
 }

@@ -49,11 +49,13 @@
 
 // What is said.
 mod cell;
+mod code;
 mod fault;
 mod guarantees;
 mod neighbour;
 mod notice;
 mod place;
+mod redisson;
 mod request;
 mod scan;
 mod script;
@@ -90,10 +92,17 @@ mod wire;
 // Over a client of the host's.
 #[cfg(feature = "host")]
 mod host;
+#[cfg(feature = "host")]
+mod reply;
 
 #[cfg(feature = "redis")]
 pub use self::gate::RedisGate;
 #[cfg(feature = "host")]
-pub use self::host::{Ear, Heard, HostStore, Reply, Transport};
+pub use self::host::{Ear, Heard, HostStore, Transport};
+#[cfg(feature = "host")]
+pub use self::reply::Reply;
 #[cfg(feature = "redis")]
 pub use self::store::RedisStore;
+
+/// The dialects spoken beside the own layout, by their words.
+const DIALECTS: &[&str] = &["plain", "redisson"];

@@ -3,19 +3,25 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use crate::port::CellKey;
+use crate::port::{CellKey, Layout, LockKey};
 
 /// How many slots a cluster has.
 pub(super) const SLOTS: usize = 16384;
 /// Where the birth mark of a node of a quorum lies.
 pub(super) const BIRTH: &str = "fencelock:born";
 const OPENING: &str = "fencelock:{";
-const MIDDLE: &str = "}:lock:";
+const MIDDLE: &str = "}:lock";
+/// What stands between that and the lock's key.
+const OWN: &str = ":";
+const REDISSON: &str = "/redisson:";
 
 /// The key of a lock's side record.
-pub(super) fn record_key(key: &str) -> String {
-    let tag = tag(key);
-    [OPENING, &tag, MIDDLE, key].concat()
+pub(super) fn record_key(lock: &LockKey) -> String {
+    let layout = match lock.layout() {
+        Layout::Own => OWN,
+        Layout::Redisson => REDISSON,
+    };
+    [OPENING, &tag(lock.as_str()), MIDDLE, layout, lock.as_str()].concat()
 }
 
 /// The key of a cell.
@@ -42,15 +48,19 @@ pub(super) fn slot_of(key: &str) -> u16 {
 }
 
 /// The lock whose side record lies under this key, if it is one.
-pub(super) fn lock_of_record(record: &str) -> Option<&str> {
+pub(super) fn lock_of_record(record: &str) -> Option<LockKey> {
     // A tag never contains a closing brace, so the first `MIDDLE` is the one that was written.
-    let (_, key) = record.strip_prefix(OPENING)?.split_once(MIDDLE)?;
-    (record_key(key) == record).then_some(key)
+    let (_, rest) = record.strip_prefix(OPENING)?.split_once(MIDDLE)?;
+    let lock = match rest.strip_prefix(REDISSON) {
+        Some(key) => LockKey::laid_out(Layout::Redisson, key),
+        None => LockKey::new(rest.strip_prefix(OWN)?),
+    };
+    (record_key(&lock) == record).then_some(lock)
 }
 
 /// A glob that matches the side records of all locks whose key begins with `prefix`, and perhaps a few more.
 pub(super) fn pattern(prefix: &str) -> String {
-    let mut pattern = [OPENING, "*", MIDDLE].concat();
+    let mut pattern = [OPENING, "*", MIDDLE, "*:"].concat();
     for c in prefix.chars() {
         if matches!(c, '*' | '?' | '[' | ']' | '\\') {
             pattern.push('\\');
@@ -119,10 +129,12 @@ mod tests {
         for key in
             ["orders:42", "{user}:1", "a{b}c", "{}", "}{", "{", "}", "{}{a}", "{{a}}", "ä{ö}"]
         {
-            let record = record_key(key);
-            assert_eq!(slot_of(&record), slot_of(key), "{key} and {record}");
             assert_eq!(slot_of(&mark_key(key)), slot_of(key), "{key}");
-            assert_eq!(lock_of_record(&record), Some(key));
+            for lock in [LockKey::new(key), LockKey::laid_out(Layout::Redisson, key)] {
+                let record = record_key(&lock);
+                assert_eq!(slot_of(&record), slot_of(key), "{key} and {record}");
+                assert_eq!(lock_of_record(&record), Some(lock));
+            }
         }
     }
 

@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use redis::{Cmd, Value};
 
+use super::code;
 use super::fault::{self, Named};
 use super::neighbour;
 use super::place::{BIRTH, record_key};
-use super::script::{Call, Form, Script, code, word};
+use super::script::{Call, Form, Script, word};
 use crate::error::{Code, Error};
 use crate::fence::Token;
 use crate::port::{
-    Action, Answer, Failure, HolderView, Kind, LockKey, Outcome, State, Step, Take, Vote,
+    Action, Answer, Failure, HolderView, Kind, Layout, LockKey, Outcome, State, Step, Take, Vote,
     WaiterView,
 };
 
@@ -38,14 +39,14 @@ impl<'a> Request<'a> {
         while let Some(step) = batch.first() {
             let script = script_of(step);
             let (script, count) = match (script, batch.get(1)) {
-                (Script(Call::Tend, _), _) => {
+                (Script(Call::Tend, ..), _) => {
                     let same = |step: &&Step| script_of(step) == script;
                     (script, batch.iter().take(GROUP).take_while(same).count())
                 }
                 (
-                    Script(Call::Free, Kind::Mutex),
+                    Script(Call::Free, Kind::Mutex, layout),
                     Some(Step { lock, kind: Kind::Mutex, action: Action::Take(_), .. }),
-                ) if *lock == step.lock => (Script(Call::Pass, Kind::Mutex), 2),
+                ) if *lock == step.lock => (Script(Call::Pass, Kind::Mutex, layout), 2),
                 _ => (script, 1),
             };
             let (steps, rest) = batch.split_at(count);
@@ -57,17 +58,19 @@ impl<'a> Request<'a> {
 
     /// One call for Takes of different mutexes, as one.
     pub(super) fn all(steps: &'a [Step]) -> Self {
-        Self { script: Script(Call::All, Kind::Mutex), steps }
+        let layout = steps.first().map_or(Layout::Own, |step| step.lock.layout());
+        Self { script: Script(Call::All, Kind::Mutex, layout), steps }
     }
 
     /// Why these steps are not one call, if they are none.
     pub(super) fn apart(steps: &[Step]) -> Option<Vec<Answer>> {
         let mutex =
             |step: &Step| step.kind == Kind::Mutex && matches!(step.action, Action::Take(_));
-        if steps.iter().all(mutex) {
+        let alike = |step: &Step| step.lock.layout() == steps[0].lock.layout();
+        if steps.iter().all(|step| mutex(step) && alike(step)) {
             return None;
         }
-        let message = "only mutexes are taken as one; others one after another";
+        let message = "only mutexes of one dialect are taken as one; others one after another";
         Some(fail(steps, &Failure::refused(Error::new(Code::Unsupported, message))))
     }
 
@@ -79,7 +82,7 @@ impl<'a> Request<'a> {
         let votes = self.script.0 == Call::Vote;
         command.arg(verb).arg(script).arg(2 * locks.len() + usize::from(votes));
         for Step { lock, .. } in locks {
-            command.arg(lock.as_str()).arg(record_key(lock.as_str()));
+            command.arg(lock.as_str()).arg(record_key(lock));
         }
         if votes {
             command.arg(BIRTH);
@@ -161,17 +164,19 @@ pub(super) fn is_unknown_script(reply: &Value) -> bool {
 }
 
 fn script_of(step: &Step) -> Script {
+    let layout = step.lock.layout();
     let call = match step.action {
         Action::Take(_) => Call::Take,
-        Action::Vote(_) => Call::Vote,
-        Action::Watch { .. } => Call::Watch,
+        // A quorum speaks no dialect.
+        Action::Vote(_) => return Script(Call::Vote, step.kind, Layout::Own),
+        Action::Watch { .. } => return Script(Call::Watch, step.kind, Layout::Own),
         Action::Free { .. } => Call::Free,
         Action::Leave { .. } => Call::Leave,
         Action::Refresh { .. } | Action::Renew { .. } => Call::Tend,
-        Action::Change { .. } => return Script(Call::Change, Kind::ReadWrite),
-        Action::Read => return Script(Call::Look, Kind::Mutex),
+        Action::Change { .. } => return Script(Call::Change, Kind::ReadWrite, layout),
+        Action::Read => return Script(Call::Look, Kind::Mutex, layout),
     };
-    Script(call, step.kind)
+    Script(call, step.kind, layout)
 }
 
 fn write_arguments(command: &mut Cmd, step: &Step, channel: &str, form: Form) {

@@ -35,6 +35,6 @@ impl<'a> Scan<'a> {
         self.cursor = (next != "0").then_some(next);
         let records = keys.iter().filter_map(|key| std::str::from_utf8(key).ok());
         let locks = records.filter_map(place::lock_of_record);
-        Ok(locks.filter(|lock| lock.starts_with(self.prefix)).map(LockKey::new).collect())
+        Ok(locks.filter(|lock| lock.as_str().starts_with(self.prefix)).collect())
     }
 }

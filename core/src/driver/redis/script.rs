@@ -6,7 +6,8 @@ use std::time::Duration;
 use redis::{Cmd, RedisError, Value};
 
 use super::cell::MARK;
-use super::neighbour;
+use super::{code, neighbour, redisson};
+use crate::port::Layout::{self, Own, Redisson};
 use crate::port::{Kind, Mode, limits};
 
 /// What a script does.
@@ -40,45 +41,63 @@ pub(super) enum Call {
     Swap,
 }
 
-/// One script: what it does, for one kind of lock.
+/// One script: what it does, for one kind of lock in one layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Script(pub(super) Call, pub(super) Kind);
+pub(super) struct Script(pub(super) Call, pub(super) Kind, pub(super) Layout);
 
 /// Those of cells are of no kind; the first stands for that.
-pub(super) const LOOK_CELL: Script = Script(Call::LookCell, Kind::Mutex);
-pub(super) const SWAP: Script = Script(Call::Swap, Kind::Mutex);
+pub(super) const LOOK_CELL: Script = Script(Call::LookCell, Kind::Mutex, Own);
+pub(super) const SWAP: Script = Script(Call::Swap, Kind::Mutex, Own);
 
-const ALL: [Script; 23] = [
-    Script(Call::Take, Kind::Mutex),
-    Script(Call::Free, Kind::Mutex),
-    Script(Call::Pass, Kind::Mutex),
-    Script(Call::All, Kind::Mutex),
-    Script(Call::Leave, Kind::Mutex),
-    Script(Call::Tend, Kind::Mutex),
-    Script(Call::Look, Kind::Mutex),
-    Script(Call::Vote, Kind::Mutex),
-    Script(Call::Watch, Kind::Mutex),
-    Script(Call::Birth, Kind::Mutex),
-    Script(Call::Vote, Kind::ReadWrite),
-    Script(Call::Watch, Kind::ReadWrite),
-    Script(Call::Take, Kind::ReadWrite),
-    Script(Call::Free, Kind::ReadWrite),
-    Script(Call::Leave, Kind::ReadWrite),
-    Script(Call::Tend, Kind::ReadWrite),
-    Script(Call::Change, Kind::ReadWrite),
-    Script(Call::Take, Kind::Semaphore),
-    Script(Call::Free, Kind::Semaphore),
-    Script(Call::Leave, Kind::Semaphore),
-    Script(Call::Tend, Kind::Semaphore),
+const ALL: [Script; 39] = [
+    Script(Call::Take, Kind::Mutex, Own),
+    Script(Call::Free, Kind::Mutex, Own),
+    Script(Call::Pass, Kind::Mutex, Own),
+    Script(Call::All, Kind::Mutex, Own),
+    Script(Call::Leave, Kind::Mutex, Own),
+    Script(Call::Tend, Kind::Mutex, Own),
+    Script(Call::Look, Kind::Mutex, Own),
+    Script(Call::Vote, Kind::Mutex, Own),
+    Script(Call::Watch, Kind::Mutex, Own),
+    Script(Call::Birth, Kind::Mutex, Own),
+    Script(Call::Vote, Kind::ReadWrite, Own),
+    Script(Call::Watch, Kind::ReadWrite, Own),
+    Script(Call::Take, Kind::ReadWrite, Own),
+    Script(Call::Free, Kind::ReadWrite, Own),
+    Script(Call::Leave, Kind::ReadWrite, Own),
+    Script(Call::Tend, Kind::ReadWrite, Own),
+    Script(Call::Change, Kind::ReadWrite, Own),
+    Script(Call::Take, Kind::Semaphore, Own),
+    Script(Call::Free, Kind::Semaphore, Own),
+    Script(Call::Leave, Kind::Semaphore, Own),
+    Script(Call::Tend, Kind::Semaphore, Own),
     LOOK_CELL,
     SWAP,
+    Script(Call::Take, Kind::Mutex, Redisson),
+    Script(Call::Free, Kind::Mutex, Redisson),
+    Script(Call::Pass, Kind::Mutex, Redisson),
+    Script(Call::All, Kind::Mutex, Redisson),
+    Script(Call::Leave, Kind::Mutex, Redisson),
+    Script(Call::Tend, Kind::Mutex, Redisson),
+    Script(Call::Look, Kind::Mutex, Redisson),
+    Script(Call::Take, Kind::ReadWrite, Redisson),
+    Script(Call::Free, Kind::ReadWrite, Redisson),
+    Script(Call::Leave, Kind::ReadWrite, Redisson),
+    Script(Call::Tend, Kind::ReadWrite, Redisson),
+    Script(Call::Change, Kind::ReadWrite, Redisson),
+    Script(Call::Take, Kind::Semaphore, Redisson),
+    Script(Call::Free, Kind::Semaphore, Redisson),
+    Script(Call::Leave, Kind::Semaphore, Redisson),
+    Script(Call::Tend, Kind::Semaphore, Redisson),
 ];
 
 /// How the scripts that read the lock themselves begin and end.
 const CALL: &str = "local call = redis.call";
-const TAKE: &str = "return take(read(KEYS[1], KEYS[2], call('GET', KEYS[1]), me))";
-const VOTE: &str = "return vote(read(KEYS[1], KEYS[2], call('GET', KEYS[1]), me))";
-const FREEING: &str = "local me, holder = ARGV[1], call('GET', KEYS[1])";
+const TAKE: &str = "return take(read(KEYS[1], KEYS[2], UNDER(KEYS[1]), me))";
+const VOTE: &str = "return vote(read(KEYS[1], KEYS[2], UNDER(KEYS[1]), me))";
+const FREEING: &str = "local me = ARGV[1]";
+/// What lies under the lock, for what has not seen that yet.
+const HOLDER: &str = "local holder = UNDER(KEYS[1])";
 const FREE: &str = "
 local lock = read(KEYS[1], KEYS[2], holder, me)
 local word = free(lock, me, ARGV[2] == '1')
@@ -115,48 +134,57 @@ impl Script {
 
 /// What a script is put together from. Those that everybody waits for decide the plain case before most else is even
 /// defined.
-fn parts(Script(call, kind): Script, clock: &str) -> Vec<&str> {
+fn parts(Script(call, kind, layout): Script, clock: &str) -> Vec<&str> {
     let record = include_str!("lua/record.lua");
-    let own = match kind {
-        Kind::Mutex => include_str!("lua/mutex.lua"),
-        Kind::ReadWrite | Kind::Semaphore => include_str!("lua/shared.lua"),
+    let (mutex, shared) = (include_str!("lua/mutex.lua"), include_str!("lua/shared.lua"));
+    let own = match (layout, kind) {
+        (Redisson, kind) => redisson::parts(call, kind),
+        (Own, Kind::Mutex) => vec![],
+        (Own, Kind::ReadWrite | Kind::Semaphore) => vec![include_str!("lua/marked.lua")],
     };
     let (enter, settle) = (include_str!("lua/enter.lua"), include_str!("lua/settle.lua"));
-    let lock = [record, own, enter, settle];
+    let lock =
+        [&[record], &own[..], &[if kind == Kind::Mutex { mutex } else { shared }, enter, settle]];
+    let lock = lock.concat();
     let (counter, plain) = (include_str!("lua/counter.lua"), include_str!("lua/plain.lua"));
     let (freeing, taking) = (include_str!("lua/freeing.lua"), include_str!("lua/taking.lua"));
     let free = include_str!("lua/free.lua");
     let (vote, voting) = (include_str!("lua/vote.lua"), include_str!("lua/voting.lua"));
     let watching = include_str!("lua/watching.lua");
-    let (first, last): (&[&str], &[&str]) = match (call, kind) {
-        (Call::Take, Kind::Mutex) => {
+    // Only the own layout has plain cases.
+    let plain_too = kind == Kind::Mutex && layout == Own;
+    let (first, last): (&[&str], &[&str]) = match call {
+        Call::Take if plain_too => {
             (&[clock, counter, plain, include_str!("lua/take.lua")], &[taking, TAKE])
         }
-        (Call::Take, _) => (&[clock, counter], &[taking, TAKE]),
-        (Call::Vote, Kind::Mutex) => {
+        Call::Take => (&[clock, counter], &[taking, TAKE]),
+        Call::Vote if plain_too => {
             let take = include_str!("lua/take.lua");
             (&[clock, vote, counter, plain, take], &[watching, taking, voting, VOTE])
         }
-        (Call::Vote, _) => (&[clock, vote, counter], &[watching, taking, voting, VOTE]),
-        (Call::Watch, _) => (&[clock], &[watching, include_str!("lua/watch.lua")]),
-        (Call::Birth, _) => return vec![CALL, clock, include_str!("lua/birth.lua")],
-        (Call::Free, Kind::Mutex) => (&[free, clock], &[watching, freeing, FREE]),
-        (Call::Free, _) => (&[FREEING, clock], &[watching, freeing, FREE]),
-        (Call::Pass, _) => {
+        Call::Vote => (&[clock, vote, counter], &[watching, taking, voting, VOTE]),
+        Call::Watch => (&[clock], &[watching, include_str!("lua/watch.lua")]),
+        Call::Birth => return vec![CALL, clock, include_str!("lua/birth.lua")],
+        Call::Free if plain_too => (&[free, clock], &[watching, freeing, FREE]),
+        Call::Free => (&[FREEING, clock], &[watching, freeing, HOLDER, FREE]),
+        Call::Pass if plain_too => {
             let pass = include_str!("lua/pass.lua");
             (&[clock, counter, plain, pass], &[watching, freeing, taking, PASS])
         }
-        (Call::All, _) => {
+        Call::Pass => (&[clock, counter], &[watching, freeing, taking, HOLDER, PASS]),
+        Call::All => {
             (&[clock, include_str!("lua/several.lua")], &[taking, include_str!("lua/all.lua")])
         }
-        (Call::Leave, _) => (&[clock], &[watching, include_str!("lua/leave.lua")]),
-        (Call::Tend, _) => (&[clock], &[include_str!("lua/tend.lua")]),
-        (Call::Change, _) => (&[clock], &[include_str!("lua/change.lua")]),
-        (Call::LookCell, _) => return vec![CALL, clock, include_str!("lua/look_cell.lua")],
-        (Call::Swap, _) => return vec![CALL, clock, include_str!("lua/swap.lua")],
-        (Call::Look, _) => return vec![CALL, clock, record, include_str!("lua/look.lua")],
+        Call::Leave => (&[clock], &[watching, include_str!("lua/leave.lua")]),
+        Call::Tend => (&[clock], &[include_str!("lua/tend.lua")]),
+        Call::Change => (&[clock], &[include_str!("lua/change.lua")]),
+        Call::LookCell => return vec![CALL, clock, include_str!("lua/look_cell.lua")],
+        Call::Swap => return vec![CALL, clock, include_str!("lua/swap.lua")],
+        Call::Look => {
+            return [&[CALL, clock, record], &own[..], &[include_str!("lua/look.lua")]].concat();
+        }
     };
-    [&[CALL], first, &lock, last].concat()
+    [&[CALL], first, &lock[..], last].concat()
 }
 
 /// How a script is told numbers that belong together.
@@ -238,8 +266,14 @@ impl Texts {
 }
 
 /// The hashes of the scripts, as the server told them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Hashes([String; ALL.len()]);
+
+impl Default for Hashes {
+    fn default() -> Self {
+        Self([const { String::new() }; ALL.len()])
+    }
+}
 
 impl Hashes {
     /// What the server has answered to [`Texts::load`].
@@ -263,7 +297,8 @@ impl Hashes {
 
 /// The constants of the scripts: numbers of the port, the words of a reply, the forms of what is packed, and what differs
 /// between kinds.
-fn constants(Script(call, kind): Script, form: Form) -> Vec<(&'static str, String)> {
+fn constants(script: Script, form: Form) -> Vec<(&'static str, String)> {
+    let Script(call, kind, layout) = script;
     let micros = |time: Duration| time.as_micros().to_string();
     let shared = kind != Kind::Mutex;
     let where_shared = |text: &str| if shared { text.to_owned() } else { String::new() };
@@ -271,13 +306,14 @@ fn constants(Script(call, kind): Script, form: Form) -> Vec<(&'static str, Strin
     let mark = |kind| {
         format!("'fencelock:{}'", if kind == Kind::Semaphore { "semaphore" } else { "read-write" })
     };
-    // Only these two are told whom.
-    let wakes = matches!(call, Call::Free | Call::Leave);
-    let wake = if wakes { include_str!("lua/wake.lua") } else { "" };
     let terms = if form == Form::Packed { "struct.unpack('<Bdd', " } else { "TERMS(" };
-    vec![
+    let of_layout = match layout {
+        Own => own(call),
+        Redisson => redisson::constants(),
+    };
+    let of_layout = of_layout.into_iter().map(|(name, text)| (name, text.to_owned()));
+    let all = vec![
         ("TERMS(", terms.to_owned()),
-        ("WAKE_NEIGHBOURS", wake.to_owned()),
         ("SIGNAL_LIFE", neighbour::SIGNAL_LIFE.as_millis().to_string()),
         ("EXPIRE\n", where_shared("expire(lock)\n")),
         ("FINISH_UPGRADE", where_shared("finish_upgrade(lock)")),
@@ -293,6 +329,7 @@ fn constants(Script(call, kind): Script, form: Form) -> Vec<(&'static str, Strin
         ("MARK_SEMAPHORE", mark(Kind::Semaphore)),
         ("KIND_MUTEX", code::of_kind(Kind::Mutex).to_string()),
         ("KIND_READ_WRITE", code::of_kind(Kind::ReadWrite).to_string()),
+        ("KIND_SEMAPHORE", code::of_kind(Kind::Semaphore).to_string()),
         ("MODE_EXCLUSIVE", mode(Mode::Exclusive)),
         ("MODE_READ", mode(Mode::Read)),
         ("MODE_WRITE", mode(Mode::Write)),
@@ -322,41 +359,24 @@ fn constants(Script(call, kind): Script, form: Form) -> Vec<(&'static str, Strin
         ("TRAIL_REST", ((limits::TRAIL - 1) * MARK).to_string()),
         ("UNBORN", word::UNBORN.to_string()),
         ("RECOVERING", word::RECOVERING.to_string()),
-    ]
+    ];
+    of_layout.chain(all).collect()
 }
 
-/// Kinds and modes as the scripts write them.
-pub(super) mod code {
-    use crate::port::{Kind, Mode};
-
-    /// An upgradeable reader that waits to become the writer.
-    pub(crate) const UPGRADING: i64 = 6;
-    const MODES: [Mode; 5] =
-        [Mode::Exclusive, Mode::Read, Mode::Write, Mode::Upgradeable, Mode::Permit];
-    const KINDS: [Kind; 3] = [Kind::Mutex, Kind::ReadWrite, Kind::Semaphore];
-
-    fn place<T: PartialEq>(all: &[T], one: &T) -> i64 {
-        let place = all.iter().position(|known| known == one).expect("all are listed");
-        i64::try_from(place + 1).unwrap_or(0)
-    }
-
-    fn at<T: Copy>(all: &[T], code: i64) -> Option<T> {
-        all.get(usize::try_from(code).ok()?.checked_sub(1)?).copied()
-    }
-
-    pub(crate) fn of_mode(mode: Mode) -> i64 {
-        place(&MODES, &mode)
-    }
-
-    pub(crate) fn mode(code: i64) -> Option<Mode> {
-        if code == UPGRADING { Some(Mode::Upgradeable) } else { at(&MODES, code) }
-    }
-
-    pub(crate) fn of_kind(kind: Kind) -> i64 {
-        place(&KINDS, &kind)
-    }
-
-    pub(crate) fn kind(code: i64) -> Option<Kind> {
-        at(&KINDS, code)
-    }
+/// What the scripts of the own layout do where the layouts differ: under a lock lies a text, all or nothing of a hold.
+fn own(call: Call) -> Vec<(&'static str, &'static str)> {
+    // Only these two are told whom.
+    let wakes = matches!(call, Call::Free | Call::Leave);
+    vec![
+        ("UNDER(", "call('GET', "),
+        ("WRITE_HOLDER", "call('SET', lock.key, lock.holder, 'PX', lock.granted)"),
+        ("WAKE_NEIGHBOURS", if wakes { include_str!("lua/wake.lua") } else { "" }),
+        ("SOME_VOID", "lock.holder ~= THIS_MARK"),
+        ("THIS_VOID", "void"),
+        ("KEEPS_OUT(", "foreign("),
+        ("NONE_TOUCHED", ""),
+        ("TOUCHED", ""),
+        ("ONLY_OURS", ""),
+        ("ADD_OTHERS", ""),
+    ]
 }

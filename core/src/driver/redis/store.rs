@@ -12,7 +12,7 @@ use super::cluster::Cluster;
 use super::link::Link;
 use super::node::Node;
 use super::request::Request;
-use super::{fault, guarantees};
+use super::{DIALECTS, fault, guarantees};
 use crate::error::{Error, Result};
 use crate::options::Options;
 use crate::port::{
@@ -76,7 +76,7 @@ impl RedisStore {
 
     /// The key of the record that lies beside a lock, for people who look with their own tools.
     pub fn record_key(lock: &LockKey) -> String {
-        super::place::record_key(lock.as_str())
+        super::place::record_key(lock)
     }
 
     /// Stops the clock of this client's scripts at this many microseconds since 1970, for tests of what takes seconds.
@@ -110,7 +110,7 @@ impl LeaseStore for RedisStore {
                 matches!(self.servers, Servers::Cluster(_)),
                 self.acks,
             ))
-            .with_dialects(&["plain"])
+            .with_dialects(DIALECTS)
     }
 
     async fn step(&self, batch: &[Step]) -> Vec<Answer> {

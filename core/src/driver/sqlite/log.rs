@@ -11,7 +11,7 @@ use rusqlite::hooks::Wal;
 use rusqlite::{Connection, OpenFlags};
 
 use super::fault::Fault;
-use super::gate::{Gate, Manners};
+use super::turnstile::{Manners, Turnstile};
 
 /// A log of so many pages (4 MB) is written back, once in some thousand steps. A step adds one page, nearly always the
 /// same, and takes longer the more copies of it the log already holds: so it is kept short.
@@ -94,7 +94,7 @@ impl WriteBack {
         }
         // Somebody writes without a pause: the log would never be found complete, and grow for ever. What was added
         // meanwhile is written back with the writers shut out.
-        Gate::of(&self.path).pass(Manners::Patient, || write_back(&connection, "RESTART"))
+        Turnstile::of(&self.path).pass(Manners::Patient, || write_back(&connection, "RESTART"))
     }
 }
 

@@ -17,7 +17,6 @@ mod database;
 mod datagram;
 mod fault;
 mod fence;
-mod gate;
 mod guarantees;
 mod log;
 mod mailbox;
@@ -25,6 +24,7 @@ mod post;
 mod row;
 #[cfg(test)]
 mod tests;
+mod turnstile;
 
 use std::fmt;
 use std::path::Path;
@@ -36,9 +36,9 @@ use self::busy::{Patience, let_others_run};
 use self::database::{Database, Done, Surroundings};
 use self::fault::Fault;
 pub use self::fence::gate_trigger;
-use self::gate::{Gate, Manners};
 use self::mailbox::Mailbox;
 use self::post::Post;
+use self::turnstile::{Manners, Turnstile};
 use crate::error::{Code, Error, Result};
 use crate::options::Options;
 use crate::port::{
@@ -67,7 +67,7 @@ pub struct SqliteStore {
 
 struct Open {
     database: Database,
-    gate: Gate,
+    turnstile: Turnstile,
     /// Where this client hears, once it listens.
     mailbox: Option<Arc<Mailbox>>,
 }
@@ -81,10 +81,10 @@ impl SqliteStore {
             .keep(&runtime, |_| Database::open(path))
             .await
             .map_err(|fault| fault.with("path", &shown).into_error())?;
-        let gate = Gate::of(database.path());
+        let turnstile = Turnstile::of(database.path());
         let addresses = Addresses::of(database.path(), runtime.clone());
         Ok(Self {
-            open: Mutex::new(Some(Open { database, gate, mailbox: None })),
+            open: Mutex::new(Some(Open { database, turnstile, mailbox: None })),
             post: Arc::new(Post::new(addresses, runtime.clone())),
             nowhere: "".into(),
             path: shown,
@@ -119,7 +119,7 @@ impl SqliteStore {
         all: bool,
         manners: Manners,
     ) -> Result<(Done, Option<Arc<Mailbox>>), Fault> {
-        self.with(|Open { database, gate, mailbox }| {
+        self.with(|Open { database, turnstile, mailbox }| {
             let around = Surroundings {
                 clock: &|| self.runtime.wall(),
                 channel: mailbox.as_ref().map_or(&self.nowhere, |mailbox| mailbox.channel()),
@@ -128,7 +128,7 @@ impl SqliteStore {
             let done = if part.iter().all(|step| step.action == Action::Read) {
                 database.look(part, &around)?
             } else {
-                gate.pass(manners, || database.carry_out(part, all, &around))?
+                turnstile.pass(manners, || database.carry_out(part, all, &around))?
             };
             // Most batches tell nobody anything.
             let mailbox = mailbox.as_ref().filter(|_| !done.notices.is_empty()).cloned();
@@ -222,8 +222,8 @@ impl CellStore for SqliteStore {
     async fn compare_and_set(&self, change: &Change) -> Result<Swap, Failure> {
         let clock = || self.runtime.wall();
         let swap = |manners| {
-            self.with(|Open { database, gate, .. }| {
-                gate.pass(manners, || database.swap(change, &clock))
+            self.with(|Open { database, turnstile, .. }| {
+                turnstile.pass(manners, || database.swap(change, &clock))
             })
         };
         let swapped = Patience::of(self.timeout).keep(&self.runtime, swap).await;

@@ -5,6 +5,7 @@ mod checker;
 mod history;
 mod plan;
 mod shelf;
+mod shrink;
 mod world;
 
 use fencelock::mutation::Mutant;

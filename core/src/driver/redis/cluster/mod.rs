@@ -23,14 +23,13 @@ use super::node::Node;
 use super::wire;
 use crate::error::{Code, Error, Result};
 use crate::options::Options;
+use crate::port::backoff::Backoff;
 use crate::port::{LockKey, Notice, NoticeSink, RuntimeHandle};
 use crate::runtime::sync::Mutex;
 
-/// Pauses between two looks at a map that does not fit: so many short ones, then long ones.
+/// Between two looks at a map that does not fit are so many short pauses, then long ones.
 const SHORT_LOOKS: u32 = 100;
-const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const SHORT_PAUSE: Duration = Duration::from_millis(200);
-const LONG_PAUSE: Duration = Duration::from_secs(1);
 
 /// The nodes, and who has what.
 pub(super) struct Cluster {
@@ -153,7 +152,7 @@ impl Cluster {
 
     async fn look(self: Arc<Self>) {
         let mut looks = 0;
-        let mut pause = FIRST_PAUSE;
+        let mut backoff = Backoff::new();
         loop {
             self.state.lock().doubted = false;
             if let Ok(map) = self.survey().await {
@@ -168,9 +167,9 @@ impl Cluster {
                 }
             }
             looks += 1;
-            let longest = if looks < SHORT_LOOKS { SHORT_PAUSE } else { LONG_PAUSE };
+            let pause =
+                if looks < SHORT_LOOKS { backoff.next_up_to(SHORT_PAUSE) } else { backoff.next() };
             self.runtime.sleep_until(self.runtime.now() + pause).await;
-            pause = longest.min(pause * 2);
         }
     }
 

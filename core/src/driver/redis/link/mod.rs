@@ -25,13 +25,11 @@ use super::wire;
 use super::wire::Leash;
 use crate::error::{Error, Result};
 use crate::options::Options;
+use crate::port::backoff::Backoff;
 use crate::port::{Notice, NoticeSink, RuntimeHandle};
 use crate::runtime::sync::Mutex;
 
-/// The first pause between two attempts to connect; it doubles up to the last.
-const FIRST_PAUSE: Duration = Duration::from_millis(10);
-const LAST_PAUSE: Duration = Duration::from_secs(1);
-/// The last where another server takes over.
+/// The longest pause between two attempts to connect where another server takes over.
 const FAILOVER_PAUSE: Duration = Duration::from_millis(200);
 
 /// A connection that is kept up for as long as the store is open.
@@ -241,37 +239,32 @@ impl Link {
 
     /// Tries until it is connected or the store is closed.
     async fn reconnect(self: Arc<Self>) {
-        let mut pause = FIRST_PAUSE;
+        let mut backoff = Backoff::new();
         loop {
-            let earliest = self.runtime.now() + FIRST_PAUSE;
+            let earliest = self.runtime.now() + Backoff::FIRST;
             let attempt = self.attempt().await;
             let wanted = self.wanted.listen();
             match self.settle(attempt) {
                 None => {}
                 Some(()) => return,
             }
-            let end = self.runtime.sleep_until(self.runtime.now() + self.spread(pause));
+            let pause = self.pause(&mut backoff);
+            let end = self
+                .runtime
+                .sleep_until(self.runtime.now() + Backoff::spread(pause, &self.runtime));
             // A step that wants the connection shortens the pause, but never to a busy loop.
             if let Either::Right(_) = select(end, wanted).await {
                 self.runtime.sleep_until(earliest).await;
             }
-            pause = self.longest_pause().min(pause * 2);
         }
     }
 
     /// A failover ends when it ends, and nobody tells: whoever waits for one looks more often.
-    fn longest_pause(&self) -> Duration {
+    fn pause(&self, backoff: &mut Backoff) -> Duration {
         match self.address.topology {
-            Topology::Sentinel { .. } => FAILOVER_PAUSE,
-            _ => LAST_PAUSE,
+            Topology::Sentinel { .. } => backoff.next_up_to(FAILOVER_PAUSE),
+            _ => backoff.next(),
         }
-    }
-
-    /// A pause of at least half that length, never in step with other clients.
-    fn spread(&self, pause: Duration) -> Duration {
-        let mut dice = [0; 2];
-        self.runtime.random(&mut dice);
-        pause / 2 + pause / 2 * u32::from(u16::from_le_bytes(dice)) / 0x1_0000
     }
 
     /// Takes note of an attempt's end; `None` if another one is due.

@@ -2,7 +2,7 @@
 local locks, replies, free = {}, {}, true
 for at = 1, #KEYS / 2 do
   me = ARGV[5 * at - 4]
-  local lock = read(KEYS[2 * at - 1], KEYS[2 * at], call('GET', KEYS[2 * at - 1]), me)
+  local lock = read(KEYS[2 * at - 1], KEYS[2 * at], UNDER(KEYS[2 * at - 1]), me)
   locks[at] = lock
   local buried = lock.buried and lock.buried > now
   local other = not buried and enter(lock)

@@ -1,6 +1,6 @@
 -- Another mode for a hold. KEYS: lock, record. ARGV: owner, mode, ttl in ms, number of the change, channel.
 local me, mode, turn = ARGV[1], ARGV[2] + 0, ARGV[4] + 0
-local lock = read(KEYS[1], KEYS[2], call('GET', KEYS[1]), me)
+local lock = read(KEYS[1], KEYS[2], UNDER(KEYS[1]), me)
 if enter(lock) then return GONE end
 
 local function change()
@@ -12,7 +12,7 @@ local function change()
   if turn < newest then return { HELD, left(lock) } end
   local upgradeable = from == MODE_UPGRADEABLE or from == MODE_UPGRADING
   if upgradeable and mode == MODE_WRITE then
-    if #lock.holds > HOLD_SIZE then
+    if #lock.holds > HOLD_SIZE or KEEPS_OUT(lock, MODE_WRITE) then
       write_hold(lock, at, HOLD_SIZE, me, MODE_UPGRADING, ends)
       put(lock, 'g', ARGV[5])
       describe(lock, me, token, since, turn, info)

@@ -11,7 +11,7 @@ local function enter(lock)
     for at = 1, #lock.holds, HOLD_SIZE do
       used = used or marked and struct.unpack('<d', lock.holds, at + 33) > now
     end
-    if marked and not used then lock.holder, lock.released = false, true end
+    if marked and not used ONLY_OURS then lock.holder, lock.released = false, true end
   end
   if used or head(lock) then
     lock.other = true

@@ -1,6 +1,6 @@
 -- KEYS: lock, record. ARGV: owner, life of the tombstone in µs or 0; in a dialect with a prefix whom to wake.
 local me, life = ARGV[1], ARGV[2] + 0
-local lock = read(KEYS[1], KEYS[2], call('GET', KEYS[1]), me)
+local lock = read(KEYS[1], KEYS[2], UNDER(KEYS[1]), me)
 local other = enter(lock)
 local mine = not other and unseat(lock, me)
 -- Tickets that have ended are not found, whether the record has been forgotten with them or not.

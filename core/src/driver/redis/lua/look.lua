@@ -1,6 +1,6 @@
 -- KEYS: lock, record. Answers kind, counter, clock and how many hold; of each mode, token, ms left, since, info (of one
 -- that is not ours: token -1); of every waiter mode, since, info.
-local lock = read(KEYS[1], KEYS[2], call('GET', KEYS[1]), '')
+local lock = read(KEYS[1], KEYS[2], UNDER(KEYS[1]), '')
 local reply, count = { lock.kind, lock.last, now, 0 }, 0
 
 local function add(mode, token, rest, since, info)
@@ -27,6 +27,7 @@ for at = 1, shared and #lock.holds or 0, HOLD_SIZE do
     add(string.byte(lock.holds, at + 32), token, math.floor((ends - now) / 1000), since, sub(packed, rest))
   end
 end
+ADD_OTHERS
 reply[4] = count
 for at = 1, #lock.queue, 33 do
   local ticket = ticket_of(lock, sub(lock.queue, at, at + 31))

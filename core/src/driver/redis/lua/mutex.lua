@@ -54,7 +54,7 @@ end
 -- Writes the lock itself.
 local function commit(lock)
   if lock.granted then
-    call('SET', lock.key, lock.holder, 'PX', lock.granted)
+    WRITE_HOLDER
   elseif lock.released then
     call('DEL', lock.key)
     WAKE_NEIGHBOURS

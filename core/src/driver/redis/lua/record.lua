@@ -19,7 +19,7 @@ local function read(key, record, holder, me)
     -- What changes: pairs to set, fields to remove; whether the queue, the record's end, or the counter's field; whether
     -- the lock was opened; the lock.
     set = {}, gone = {}, moved = false, extended = false, turned = false,
-    opened = false, granted = false, released = false,
+    opened = false, granted = false, released = false, NONE_TOUCHED
   }
 end
 

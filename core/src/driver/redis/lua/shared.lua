@@ -1,5 +1,5 @@
--- A lock that several may hold. Under the lock lies a mark, so that others are kept out, until the last hold ends at the
--- latest. The record says who holds: in `H` the soonest end, then of each hold owner, mode and end (who is no plain
+-- A lock that several may hold. In the own layout a mark lies under the lock, so that others are kept out, until the last
+-- hold ends at the latest. The record says who holds: in `H` the soonest end, then of each hold owner, mode and end (who is no plain
 -- reader comes first); in `h<owner>` its token, since when, the number of its newest change, and info.
 local byte = string.byte
 
@@ -32,24 +32,22 @@ local function write_hold(lock, at, length, owner, mode, ends)
   splice(lock, at, length, owner .. string.char(mode) .. struct.pack('<d', ends))
   if not lock.soonest or ends < lock.soonest then lock.soonest = ends end
   if not lock.latest or ends > lock.latest then lock.latest = ends end
+  TOUCHED
 end
 
 local function remove_hold(lock, at)
-  erase(lock, 'h' .. sub(lock.holds, at, at + 31))
+  local owner = sub(lock.holds, at, at + 31)
+  erase(lock, 'h' .. owner)
+  TOUCHED
   splice(lock, at, HOLD_SIZE, '')
 end
 
--- Whether somebody holds it who is not ours.
-local function foreign(lock)
-  return lock.holder and lock.holder ~= THIS_MARK
-end
-
--- Removes what has ended; a mark that vanished has taken all holds with it.
+-- Removes what has ended, and what vanished from under the lock; a mark has taken all holds with it.
 local function expire(lock)
-  local void = lock.holder ~= THIS_MARK
+  local void = SOME_VOID
   if lock.holds == '' or not void and lock.soonest > now then return end
   for at = #lock.holds - HOLD_SIZE + 1, 1, -HOLD_SIZE do
-    if void or ends_at(lock, at) <= now then
+    if THIS_VOID or ends_at(lock, at) <= now then
       remove_hold(lock, at)
       close(lock)
     end
@@ -57,7 +55,7 @@ local function expire(lock)
 end
 
 local function admits(lock, mode, limit)
-  if foreign(lock) then return false end
+  if KEEPS_OUT(lock, mode, limit) then return false end
   if lock.holds == '' then return true end
   if mode == MODE_PERMIT then return #lock.holds / HOLD_SIZE < limit end
   local first = byte(lock.holds, 33)
@@ -133,7 +131,7 @@ end
 
 -- The last of the others is gone: whoever waits to become the writer is, and may ask.
 local function finish_upgrade(lock)
-  if #lock.holds == HOLD_SIZE and byte(lock.holds, 33) == MODE_UPGRADING then
+  if #lock.holds == HOLD_SIZE and byte(lock.holds, 33) == MODE_UPGRADING and not KEEPS_OUT(lock, MODE_WRITE) then
     local channel = call('HGET', lock.record, 'g')
     -- A server that takes no writes says so here, before anybody is told.
     call('HDEL', lock.record, 'g')
@@ -159,19 +157,5 @@ local function note(lock)
   if lock.changed or lock.moved then
     lock.turned = true
     if lock.holds == '' and lock.queue == '' then erase(lock, 'k') else put(lock, 'k', THIS_KIND) end
-  end
-end
-
-local function commit(lock)
-  if lock.holds ~= '' then
-    local rest = lock.latest and math.ceil((lock.latest - now) / 1000)
-    if lock.holder ~= THIS_MARK then
-      call('SET', lock.key, THIS_MARK, 'PX', rest)
-    elseif rest and call('PTTL', lock.key) < rest then
-      call('PEXPIRE', lock.key, rest)
-    end
-  elseif lock.released or lock.changed and lock.holder == THIS_MARK then
-    call('DEL', lock.key)
-    WAKE_NEIGHBOURS
   end
 end

@@ -1,6 +1,6 @@
 -- Renew and Refresh of many locks. KEYS: lock, record, and so on. ARGV: owner, ttl in ms, 1 for a Refresh, and so on.
 local function tend(key, record, me, ttl, refresh)
-  local lock = read(key, record, call('GET', key), me)
+  local lock = read(key, record, UNDER(key), me)
   if enter(lock) then return { GONE, 0, 0, 0, 0 } end
   settle(lock, me)
   local first, rest = prolong(lock, me, ttl)

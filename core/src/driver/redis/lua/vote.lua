@@ -6,4 +6,4 @@ born = born and tonumber(string.match(born, ' (%d+)$'))
 if not born then return { UNBORN, 0 } end
 born = born + ARGV[#ARGV - 1]
 if now < born then return { RECOVERING, math.ceil((born - now) / 1000) } end
-if again and not call('GET', KEYS[1]) then return GONE end
+if again and not UNDER(KEYS[1]) then return GONE end

@@ -1,6 +1,6 @@
 -- KEYS: lock, record. ARGV: owner, mode, channel, info.
 local me, mode = ARGV[1], ARGV[2] + 0
-local lock = read(KEYS[1], KEYS[2], call('GET', KEYS[1]), me)
+local lock = read(KEYS[1], KEYS[2], UNDER(KEYS[1]), me)
 if enter(lock) then return GONE end
 local all, place = watchers(lock), nil
 if lock.queue == '' and admits(lock, mode, 1) and not gives_way(lock, all, mode) then return GONE end

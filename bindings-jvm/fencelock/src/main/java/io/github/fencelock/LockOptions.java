@@ -59,7 +59,8 @@ public interface LockOptions<T> {
 
     /**
      * How the lock is laid out on the store. {@code auto} is the store's own; {@code plain:<prefix>} on Redis is
-     * the string key that redis-py, node-redlock, redsync and their like use. By default {@code auto}.
+     * the string key that redis-py, node-redlock, redsync and their like use, {@code redisson} on Redis is that of
+     * Redisson's locks. By default {@code auto}.
      */
     default T dialect(String dialect) {
         return option("dialect", dialect);

@@ -45,7 +45,8 @@ public interface LockOptions<T> {
 
     /**
      * How the lock is laid out on the store. `auto` is the store's own; `plain:<prefix>` on Redis is the string key
-     * that redis-py, node-redlock, redsync and their like use. By default `auto`.
+     * that redis-py, node-redlock, redsync and their like use, `redisson` on Redis is that of Redisson's locks. By
+     * default `auto`.
      */
     public fun dialect(dialect: String): T = option("dialect", dialect)
 

@@ -28,7 +28,7 @@ pub(super) enum Manners {
 }
 
 /// The turnstile of one database, as one client sees it.
-pub(super) struct Gate {
+pub(super) struct Turnstile {
     file: Option<File>,
     run: u32,
 }
@@ -36,7 +36,7 @@ pub(super) struct Gate {
 /// A turn, over when dropped.
 struct Turn<'a>(Option<&'a File>);
 
-impl Gate {
+impl Turnstile {
     /// That of the database whose connection is open. Where the log cannot be opened there are no turns.
     pub(super) fn of(database: &Path) -> Self {
         let mut log = database.as_os_str().to_owned();

@@ -1,0 +1,25 @@
+import io.github.fencelock.kotlin.Client
+import io.github.fencelock.kotlin.Fencelock
+import io.github.fencelock.kotlin.Guard
+import java.util.concurrent.CompletionStage
+import kotlinx.coroutines.CoroutineScope
+import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.future.future
+import kotlinx.coroutines.runBlocking
+
+/** The Kotlin package, for the courses in Java. */
+public class KotlinPairs(url: String) {
+    private val scope = CoroutineScope(Dispatchers.Default)
+    private val client: Client = runBlocking { Fencelock.connect(url) }
+
+    /** Waits for the lock in this thread. */
+    public fun acquire(key: String): Guard = runBlocking { client.lock(key).acquire() }
+
+    /** Gives it back in this thread. */
+    public fun release(guard: Guard) {
+        runBlocking { guard.release() }
+    }
+
+    /** Acquire and release in a coroutine. */
+    public fun pair(key: String): CompletionStage<*> = scope.future { client.lock(key).acquire().release() }
+}

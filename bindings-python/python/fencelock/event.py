@@ -1,0 +1,119 @@
+"""What happens to locks, for logs, metrics and whoever observes them."""
+
+import enum
+import inspect
+import json
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
+
+from . import _native, errors
+
+
+class EventKind(enum.StrEnum):
+    """What may happen to a lock of a client. The members are strings, too."""
+
+    WAITING = "waiting"
+    """An acquire has to wait: in the line of this client or in the queue on the store. Told once."""
+    TROUBLE = "trouble"
+    """The store refuses an acquire that waits, or does not answer it; it goes on asking. Told when that begins, and when
+    the reason has changed."""
+    GRANTED = "granted"
+    """A guard was given out."""
+    RENEWED = "renewed"
+    """The lease was pushed on."""
+    RELEASED = "released"
+    """A guard was given back."""
+    LOST = "lost"
+    """A hold was lost before it was given back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened to a lock of a client; see ``on_event`` of ``connect``."""
+
+    kind: EventKind
+    """What happened."""
+    name: str
+    """The lock."""
+    token: int | None
+    """The token of the hold it happened to; ``None`` while there is none."""
+    trouble: str | None
+    """What the trouble is, for ``EventKind.TROUBLE``."""
+
+    @classmethod
+    def from_json(cls, told: dict[str, Any]) -> Self:
+        """From the core's answer."""
+        return cls(EventKind(told["kind"]), told["name"], told["token"], told["trouble"])
+
+
+Observer = Callable[[Event], object]
+"""Whoever is called with every event of a client."""
+
+
+def check(observer: Any) -> None:
+    """Refuses what cannot be called with an event."""
+    awaited = map(inspect.iscoroutinefunction, (observer, getattr(observer, "__call__", None)))
+    if not callable(observer) or any(awaited):
+        message = "`on_event` is a function that takes an event; for coroutines, let it hand the event to their loop"
+        raise errors.InvalidArgument(message, fields={"argument": "on_event"})
+
+
+class Telling:
+    """The thread that tells an observer what happens to the locks of one client, one after the other.
+
+    It belongs to Python: no thread of the core takes the interpreter's lock, and nothing that an observer does, raises or
+    waits for is felt by a lock.
+    """
+
+    def __init__(self, feed: _native.Feed, observer: Observer) -> None:
+        self._feed, self._observer = feed, observer
+        self._thread = threading.Thread(target=self._tell, name="fencelock-events", daemon=True)
+        _tellings.add(self)
+        try:
+            self._thread.start()
+        except RuntimeError as error:
+            # The system or an interpreter that exits gives no thread. The locks work all the same.
+            self._leave()
+            _native.unraisable(error, observer)
+
+    def end(self) -> threading.Thread | None:
+        """Nothing more is told than what has happened until now. Answers the thread that still tells that, if it is
+        another than this one."""
+        self._feed.end()
+        mine = self._thread is threading.current_thread()
+        return None if mine or not self._thread.is_alive() else self._thread
+
+    def _leave(self) -> None:
+        self._feed.end()
+        _tellings.discard(self)
+
+    def _tell(self) -> None:
+        while events := self._news():
+            for event in events:
+                try:
+                    self._observer(event)
+                except BaseException as error:
+                    _native.unraisable(error, self._observer)
+        self._leave()
+
+    def _news(self) -> list[Event]:
+        well, text = self._feed.news()
+        return [Event.from_json(event) for event in json.loads(text)] if well else []
+
+
+_tellings: set[Telling] = set()
+
+
+def part(end: float) -> None:
+    """Before the interpreter ends, until then at most: no thread may wait in native code when it does."""
+    threads = [telling.end() for telling in list(_tellings)]
+    for thread in filter(None, threads):
+        thread.join(max(0.0, end - time.monotonic()))
+
+
+# Threads do not follow into the child of a fork.
+os.register_at_fork(after_in_child=_tellings.clear)

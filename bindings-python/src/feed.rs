@@ -1,0 +1,72 @@
+//! The events of one client, on their way to the thread that tells its observer.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use fencelock::{Event, facade};
+use pyo3::exceptions::PyBaseException;
+use pyo3::prelude::*;
+
+use crate::process::{self, Own, block};
+use crate::{Ended, ended};
+
+/// The end where events happen. When neither the connection nor its client is left, nothing can happen any more.
+pub(crate) struct Teller {
+    feed: Arc<facade::Feed>,
+    given: AtomicBool,
+}
+
+impl Default for Teller {
+    fn default() -> Self {
+        let feed = Arc::new(facade::Feed::default());
+        feed.listen(true);
+        Self { feed, given: AtomicBool::new(false) }
+    }
+}
+
+impl Teller {
+    pub(crate) fn tell(&self, event: &Event) {
+        self.feed.hear(event);
+    }
+
+    /// The other end, once.
+    pub(crate) fn feed(&self) -> Option<Feed> {
+        let first = !self.given.swap(true, Ordering::AcqRel);
+        first.then(|| Feed(Own::new(self.feed.clone())))
+    }
+}
+
+impl Drop for Teller {
+    fn drop(&mut self) {
+        self.feed.listen(false);
+    }
+}
+
+/// The end where a thread of Python's waits. In the child of a fork nothing comes out of it.
+#[pyclass(frozen, module = "fencelock._native")]
+pub(crate) struct Feed(Own<Arc<facade::Feed>>);
+
+#[pymethods]
+impl Feed {
+    /// Waits for events and answers a list of them; an empty one when there will never be any more.
+    fn news(&self, py: Python<'_>) -> PyResult<Ended> {
+        match self.0.get().and_then(|feed| Ok((feed, process::runtime()?))) {
+            Ok((feed, runtime)) => Ok(ended(Ok(block(py, &runtime, feed.news())?))),
+            Err(error) => Ok(ended(Err(error))),
+        }
+    }
+
+    /// Nothing more is kept; what has happened until now can still be asked for.
+    fn end(&self) {
+        if let Ok(feed) = self.0.get() {
+            feed.listen(false);
+        }
+    }
+}
+
+/// Hands an exception that nobody can catch to `sys.unraisablehook`, with the object that raised it.
+#[pyfunction]
+pub(crate) fn unraisable(error: Bound<'_, PyBaseException>, by: &Bound<'_, PyAny>) {
+    let py = by.py();
+    PyErr::from_value(error.into_any()).write_unraisable(py, Some(by));
+}

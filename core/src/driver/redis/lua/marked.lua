@@ -1,0 +1,18 @@
+-- Whether somebody holds it who is not ours.
+local function foreign(lock)
+  return lock.holder and lock.holder ~= THIS_MARK
+end
+
+local function commit(lock)
+  if lock.holds ~= '' then
+    local rest = lock.latest and math.ceil((lock.latest - now) / 1000)
+    if lock.holder ~= THIS_MARK then
+      call('SET', lock.key, THIS_MARK, 'PX', rest)
+    elseif rest and call('PTTL', lock.key) < rest then
+      call('PEXPIRE', lock.key, rest)
+    end
+  elseif lock.released or lock.changed and lock.holder == THIS_MARK then
+    call('DEL', lock.key)
+    WAKE_NEIGHBOURS
+  end
+end

@@ -1,0 +1,94 @@
+//! Runs of jobs that last, that nobody hears of and that are given up, in virtual time.
+#![cfg(feature = "sim")]
+#![allow(missing_docs)]
+
+mod machine;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use fencelock::driver::memory::Memory;
+use fencelock::layer::{Chaos, Fault};
+use fencelock::{Client, Code, Released};
+
+use self::machine::{Machine, live};
+
+const MS: Duration = Duration::from_millis(1);
+const HOUR: Duration = Duration::from_hours(1);
+
+#[test]
+fn a_start_that_is_given_up_leaves_the_run_to_others() {
+    live(async |machine: Machine| {
+        let memory = Memory::new();
+        let b = machine.client(&memory).await;
+        let runtime = machine.runtime();
+        let store = memory.store(runtime.clone());
+        let slow = Chaos::new(store, runtime.clone(), || Fault::Late(20 * MS));
+        let a = Client::builder().runtime(runtime).store(slow).await.unwrap();
+        let (ours, theirs) = (a.job("x", HOUR), b.job("x", HOUR));
+        // The look is answered by then, the start is not.
+        assert!(machine.within(30 * MS, ours.start()).await.is_none());
+        while theirs.inspect().await.unwrap().is_none() {
+            machine.sleep(MS).await;
+        }
+        while theirs.inspect().await.unwrap().is_some() {
+            machine.sleep(MS).await;
+        }
+        assert!(theirs.start().await.unwrap().is_some());
+    });
+}
+
+#[test]
+fn a_run_that_is_not_heard_of_is_dead_and_not_run_again_unless_asked() {
+    live(async |machine: Machine| {
+        let memory = Memory::new();
+        let b = machine.client(&memory).await;
+        // From the third request on nothing arrives: the look and the start do.
+        let runtime = machine.runtime();
+        let asked = AtomicU64::new(0);
+        let choose = move || match asked.fetch_add(1, Ordering::Relaxed) {
+            0 | 1 => Fault::None,
+            _ => Fault::RequestLost,
+        };
+        let store = Chaos::new(memory.store(runtime.clone()), runtime.clone(), choose);
+        let a = Client::builder().runtime(runtime).store(store).await.unwrap();
+        let ttl = 200 * MS;
+        let run = a.job("x", HOUR).ttl(ttl).start().await.unwrap().unwrap();
+        run.lost().await;
+        assert!(!run.is_held());
+        assert_eq!(run.check().unwrap_err().code(), Code::Lost);
+        let job = b.job("x", HOUR).ttl(ttl);
+        // Lost before the store says so.
+        while !job.inspect().await.unwrap().unwrap().dead {
+            machine.sleep(MS).await;
+        }
+        assert!(job.start().await.unwrap().is_none(), "it may have done its work");
+        let again = job.retry_dead(true).start().await.unwrap().expect("asked for");
+        assert!(again.token() > run.token());
+        assert_eq!(again.instant(), run.instant());
+        assert_eq!(run.succeed().await, Released::AlreadyLost);
+        assert!(again.is_held());
+        assert_eq!(again.succeed().await, Released::Released);
+    });
+}
+
+#[test]
+fn a_run_lives_as_long_as_it_takes_and_no_longer_than_it_may() {
+    live(async |machine: Machine| {
+        let memory = Memory::new();
+        let (a, b) = (machine.client(&memory).await, machine.client(&memory).await);
+        let run = a.job("x", 10 * MS).ttl(60 * MS).start().await.unwrap().unwrap();
+        machine.sleep(200 * MS).await;
+        assert!(run.is_held(), "its end is pushed");
+        assert!(b.job("x", 10 * MS).start().await.unwrap().is_none(), "the last one still lasts");
+        assert_eq!(run.succeed().await, Released::Released);
+        let capped = a.job("y", HOUR).ttl(60 * MS).at_most_for(150 * MS);
+        let ended = capped.with(|_| std::future::pending::<Result<(), ()>>()).await;
+        assert_eq!(ended.unwrap_err().code(), Code::Lost);
+        // Rests at least so long, however soon it was over.
+        let short = a.job("z", 10 * MS).at_least_for(HOUR);
+        assert_eq!(short.start().await.unwrap().unwrap().succeed().await, Released::Released);
+        machine.sleep(30 * MS).await;
+        assert!(short.start().await.unwrap().is_none());
+    });
+}
