@@ -10,7 +10,7 @@ use fencelock_tests::servers::SentinelSet;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn failovers_under_load_lower_no_token_and_are_over_at_once() {
-    let set = tokio::task::block_in_place(SentinelSet::default);
+    let set = tokio::task::block_in_place(SentinelSet::with_one_leader);
     let url = set.url();
     let fail_over = |set: &mut SentinelSet, _| {
         let old = set.master();

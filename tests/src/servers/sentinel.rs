@@ -1,5 +1,6 @@
 //! A master with replicas under sentinels.
 
+use std::collections::HashMap;
 use std::fs;
 use std::process::Child;
 use std::time::{Duration, Instant};
@@ -26,11 +27,14 @@ pub struct SentinelSet {
     sentinels: Vec<Sentinel>,
 }
 
+/// What a sentinel knows of somebody.
+type Facts = HashMap<String, String>;
+
 struct Sentinel {
     process: Child,
     port: u16,
-    // Its configuration, which it writes itself.
-    _folder: TempDir,
+    /// Its configuration, which it writes itself, and its log.
+    folder: TempDir,
 }
 
 impl Drop for Sentinel {
@@ -66,16 +70,7 @@ impl SentinelSet {
             master.matches("state=online").count() == 2
         });
         set.sentinels = quorums.map(|quorum| sentinel(port, quorum)).into();
-        set.until("the sentinels know each other", |set| {
-            set.sentinels.iter().all(|sentinel| {
-                let facts = sentinel.ask::<Vec<String>>(&["MASTER", MASTER]);
-                let number = |name: &str| {
-                    let at = facts.iter().position(|fact| fact == name);
-                    at.and_then(|at| facts[at + 1].parse::<u32>().ok())
-                };
-                number("num-slaves") == Some(2) && number("num-other-sentinels") == Some(2)
-            })
-        });
+        set.until("the sentinels know each other", Self::is_known);
         set
     }
 
@@ -106,7 +101,7 @@ impl SentinelSet {
     pub fn taken_over(&self, old: usize) -> (Instant, usize) {
         let give_up = Instant::now() + PATIENCE;
         loop {
-            assert!(Instant::now() < give_up, "nobody took over");
+            assert!(Instant::now() < give_up, "nobody took over{}", self.logs());
             let (now, new) = (Instant::now(), self.master());
             if new != old && self.nodes[new].info("replication").contains("role:master") {
                 return (now, new);
@@ -115,20 +110,49 @@ impl SentinelSet {
         }
     }
 
-    /// Starts a dead node again, as a replica of the master, and waits until all are in step.
+    /// Starts a dead node again, as a replica of the master, and waits until all are in step. Before that every sentinel has
+    /// to have ended the failover: to one that has not, this node would be the master come back.
     pub fn rejoin(&mut self, dead: usize) {
-        let master = format!("127.0.0.1 {}", self.nodes[self.master()].port());
-        self.nodes[dead].restart_with(&words(Some(&master)));
+        let port = self.nodes[self.master()].port();
+        self.until("the sentinels agree on a master", |set| {
+            set.sentinels.iter().all(|sentinel| sentinel.master() == port)
+        });
+        self.nodes[dead].restart_with(&words(Some(&format!("127.0.0.1 {port}"))));
         self.until("all nodes are in step", |set| {
             let master = set.nodes[set.master()].info("replication");
             master.matches("state=online").count() == 2
         });
+        self.until("the sentinels know all nodes again", Self::is_known);
+    }
+
+    /// Whether every sentinel knows the others and both replicas, and misses nobody.
+    fn is_known(&self) -> bool {
+        self.sentinels.iter().all(|sentinel| {
+            let others = sentinel.ask::<Vec<Facts>>(&["SENTINELS", MASTER]);
+            let replicas = sentinel.ask::<Vec<Facts>>(&["REPLICAS", MASTER]);
+            let all = |facts: &[Facts], flags: &str| {
+                facts.len() == 2 && facts.iter().all(|fact| fact["flags"] == flags)
+            };
+            let master = sentinel.ask::<Facts>(&["MASTER", MASTER]);
+            master["flags"] == "master" && all(&others, "sentinel") && all(&replicas, "slave")
+        })
+    }
+
+    /// What the sentinels wrote down last.
+    fn logs(&self) -> String {
+        let logs = self.sentinels.iter().map(|sentinel| {
+            let log = fs::read_to_string(sentinel.folder.path().join("redis.log"));
+            let log = log.unwrap_or_default();
+            let lines: Vec<_> = log.lines().collect();
+            lines[lines.len().saturating_sub(40)..].join("\n")
+        });
+        logs.fold(String::new(), |all, log| format!("{all}\n--- a sentinel:\n{log}"))
     }
 
     fn until(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
         let give_up = Instant::now() + PATIENCE;
         while !is_so(self) {
-            assert!(Instant::now() < give_up, "{what}");
+            assert!(Instant::now() < give_up, "{what}: not so{}", self.logs());
             std::thread::sleep(Duration::from_millis(10));
         }
     }
@@ -166,7 +190,7 @@ fn sentinel(master: u16, quorum: u32) -> Sentinel {
         let mut command = program(&folder);
         command.args(["sentinel.conf", "--sentinel"]);
         if let Some(process) = start(&mut command, port, &folder) {
-            return Sentinel { process, port, _folder: folder };
+            return Sentinel { process, port, folder };
         }
     }
     panic!("a sentinel ended five times right after its start; see its log in the test's output")
