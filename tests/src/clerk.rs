@@ -15,6 +15,8 @@ use crate::conformance::player::Player;
 use crate::protocol::{Call, Grant};
 use crate::shop::{LOCK, TTL, acquire, ask, start};
 
+/// How there comes to be a command line beside the tests' own programs.
+pub const HOW: &str = "build it with `cargo test --profile quick --workspace --no-run --test run`";
 /// The exit code of `fencelock run` for a lock that was lost.
 const LOST: i32 = 79;
 /// What is run under the lock: tells the token, and ends when it is told to.
@@ -188,7 +190,6 @@ impl CommandLine {
 /// The command line, which lies beside the workspace's other programs.
 pub fn command_line(beside: &Path) -> Post {
     let program = beside.with_file_name("fencelock");
-    let how = "build it with `cargo test --profile quick --workspace --no-run --test run`";
-    assert!(program.exists(), "{} is not there: {how}", program.display());
+    assert!(program.exists(), "{} is not there: {HOW}", program.display());
     Post::CommandLine(program)
 }

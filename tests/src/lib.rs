@@ -3,9 +3,11 @@
 pub mod actor;
 pub mod bare;
 pub mod clerk;
+pub mod command_line;
 pub mod conformance;
 pub mod equivalence;
 pub mod failover;
+pub mod lines;
 pub mod model;
 pub mod peer;
 pub mod place;

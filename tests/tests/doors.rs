@@ -1,5 +1,5 @@
-//! Plays `tests/cases` through the packages of other languages, installed as a user would, and prints the grid. The first
-//! argument is how a language begins (`python`), a second one a part of a case's name.
+//! Plays `tests/cases` through the packages of other languages, installed as a user would, and through the command line,
+//! and prints the grid. The first argument is how a language begins (`python`), a second one a part of a case's name.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -19,9 +19,8 @@ async fn main() -> ExitCode {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut cases = case::read(&tests.join("cases"));
     cases.retain(|case| case.name.contains(part));
-    let columns = doors(Path::new(env!("CARGO_BIN_EXE_actor")), language);
-    // Those that no door can play are played in the grid of Rust.
-    cases.retain(|case| columns.iter().any(|column| column.plays(case)));
+    let rust = Path::new(env!("CARGO_BIN_EXE_actor"));
+    let columns = doors(rust, Path::new(env!("CARGO_BIN_EXE_command_line_actor")), language);
     assert!(!columns.is_empty(), "there is no door whose language begins with `{language}`");
     let strict = std::env::var_os("FENCELOCK_STRICT").is_some();
     let lacking = columns.iter().any(|column| column.lacks_wrongly(strict));

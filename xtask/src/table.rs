@@ -329,10 +329,13 @@ pub(crate) const PARTS: &[Part] = &[
     Part {
         name: "cli",
         tags: &[],
-        shows: "the command line: run, inspect, ls, exit codes, signals",
+        shows: "the command line: run, inspect, ls, exit codes, signals, and the cases played through it",
         needs: &[Need::RedisServer],
         wants: &[],
-        steps: &[Step::Tests(Targets::Folder("cli/tests"))],
+        steps: &[
+            Step::Tests(Targets::Folder("cli/tests")),
+            cargo!("test", QUICK, "--workspace", "--test", "doors", "--", "command line"),
+        ],
         full: &[],
     },
     Part {

@@ -78,6 +78,12 @@ pub enum Need {
     /// The package itself connects to what a URL names.
     #[serde(rename = "urls")]
     Urls,
+    /// What one actor holds and asks for goes through one client.
+    #[serde(rename = "one_client")]
+    OneClient,
+    /// What holds the lock goes on until its lease has ended.
+    #[serde(rename = "whole_lease")]
+    WholeLease,
     /// The other library can make a lease longer.
     #[serde(rename = "extends")]
     Extends,

@@ -6,8 +6,15 @@ use std::path::Path;
 use fencelock_peers::{DOORS, Door, Lack, Program, Role};
 
 use super::case::{Case, Need};
+use super::command_line;
 use super::ground::Backend;
 use super::incumbent::{ELSEWHERE, INCUMBENTS, Incumbent, install};
+use crate::clerk;
+
+/// What the table calls `fencelock run`.
+const COMMAND_LINE: &str = "command line";
+/// The stores that every door is played on.
+const STORES: [Backend; 3] = [Backend::Memory, Backend::Sqlite, Backend::Redis];
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -34,10 +41,18 @@ pub fn columns(rust: &Path) -> Vec<Column> {
     Backend::ALL.into_iter().flat_map(with).chain(ways).collect()
 }
 
-/// The doors whose language begins like this, over every store they can be played on.
-pub fn doors(rust: &Path, language: &str) -> Vec<Column> {
+/// The doors whose language begins like this, over every store they can be played on; the command line is one of them.
+pub fn doors(rust: &Path, command_line: &Path, language: &str) -> Vec<Column> {
     let wanted = DOORS.iter().filter(|door| door.language.starts_with(language));
-    wanted.flat_map(|door| behind(door, &fencelock_peers::target(rust))).collect()
+    let packages = wanted.flat_map(|door| behind(door, &fencelock_peers::target(rust)));
+    let program = rust.with_file_name("fencelock");
+    let missing = (!program.exists()).then(|| Lack::Language(clerk::HOW.to_owned()));
+    let runs = STORES.map(|backend| {
+        let actor = Program::new(command_line).with(&program);
+        Column { missing: missing.clone(), ..Column::of(backend, COMMAND_LINE, Some(actor)) }
+    });
+    let runs = runs.into_iter().filter(|_| COMMAND_LINE.starts_with(language));
+    packages.chain(runs).collect()
 }
 
 /// A language's columns: its package over every store it can be played on.
@@ -47,11 +62,7 @@ fn behind(door: &Door, target: &Path) -> impl Iterator<Item = Column> + use<> {
         Ok(program) => (program, None),
         Err(lack) => (Program::new(""), Some(lack)),
     };
-    let stores: &[Backend] = if door.is_another_way() {
-        &[Backend::Redis]
-    } else {
-        &[Backend::Memory, Backend::Sqlite, Backend::Redis]
-    };
+    let stores: &[Backend] = if door.is_another_way() { &[Backend::Redis] } else { &STORES };
     stores.iter().map(move |&backend| Column {
         missing: missing.clone(),
         ..Column::of(backend, language, Some(program.clone()))
@@ -89,6 +100,11 @@ impl Column {
         Self::of(Backend::Sim, "rust", None)
     }
 
+    /// Whether another language than Rust plays here.
+    pub(super) fn is_door(&self) -> bool {
+        self.language == COMMAND_LINE || DOORS.iter().any(|door| door.language == self.language)
+    }
+
     /// Whether a case can be played here.
     pub fn plays(&self, case: &Case) -> bool {
         self.lacks(case).is_none()
@@ -102,6 +118,14 @@ impl Column {
         }
         if Backend::WAYS.contains(&self.backend) && !case.anywhere {
             return Some("it does not depend on how Redis is reached");
+        }
+        if self.language == COMMAND_LINE {
+            if self.backend == Backend::Memory {
+                return Some("a run and whoever looks at it have no memory in common");
+            }
+            if let Some(why) = command_line::lacks(case) {
+                return Some(why);
+            }
         }
         let door = DOORS.iter().find(|door| door.language == self.language);
         if self.backend == Backend::Sqlite && door.is_some_and(Door::is_hosted) {

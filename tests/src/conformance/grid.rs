@@ -120,7 +120,8 @@ impl Grid {
                 };
                 let _ = write!(text, " {shown:>6}");
             }
-            if !played {
+            // What no other door can play is played in the grid of Rust.
+            if !played && !self.columns.iter().all(Column::is_door) {
                 failed += 1;
                 let _ = writeln!(failures, "FAILED: {name} is played nowhere");
             }

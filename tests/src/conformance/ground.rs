@@ -63,9 +63,16 @@ impl Backend {
             | (Need::NoDialects, Self::Memory | Self::Sim | Self::Sqlite)
             | (Need::Files, Self::Sqlite)
             | (Need::VirtualTime, Self::Sim)
-            | (Need::Kill | Need::SharedStore | Need::Abort | Need::Untyped | Need::Urls, _) => {
-                None
-            }
+            | (
+                Need::Kill
+                | Need::SharedStore
+                | Need::Abort
+                | Need::Untyped
+                | Need::Urls
+                | Need::OneClient
+                | Need::WholeLease,
+                _,
+            ) => None,
             (
                 Need::Extends | Need::Kinds | Need::LooksAgain | Need::Renews | Need::TellsLoss,
                 _,

@@ -8,6 +8,7 @@ mod cells;
 mod check;
 mod claim;
 mod column;
+mod command_line;
 mod engine;
 mod grid;
 mod ground;
