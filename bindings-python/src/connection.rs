@@ -6,10 +6,12 @@ use std::time::Duration;
 use fencelock::facade::{Burden, Facade, Operation};
 use fencelock::runtime::TokioRuntime;
 use fencelock::{Client, ClientBuilder, Code, Error, Result};
+use futures_util::future::join_all;
 use pyo3::prelude::*;
 use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
+use tokio::time::timeout;
 
 use crate::feed::{Feed, Teller};
 use crate::process::{self, Own, block};
@@ -57,6 +59,23 @@ fn builder(options: Map<String, Value>) -> ClientBuilder {
 pub(crate) fn check(url: &str, options: &str) -> Ended {
     let options = serde_json::from_str(options).unwrap_or_default();
     ended(builder(options).check(url).map(|()| Value::Null))
+}
+
+/// Closes all clients there are at once, and waits so many seconds at most.
+#[pyfunction]
+pub(crate) fn close_all(
+    py: Python<'_>,
+    connections: Vec<PyRef<'_, Connection>>,
+    seconds: f64,
+) -> PyResult<Vec<Ended>> {
+    let Ok(runtime) = process::runtime() else { return Ok(Vec::new()) };
+    let most = Duration::try_from_secs_f64(seconds).unwrap_or_default();
+    let facades = connections.iter().filter_map(|connection| connection.facade().ok());
+    let closes = facades.map(|facade| async move {
+        timeout(most, facade.perform(Operation::Close)).await.unwrap_or(Ok(Value::Null))
+    });
+    let closed = block(py, &runtime, join_all(closes.collect::<Vec<_>>()))?;
+    Ok(closed.into_iter().map(ended).collect())
 }
 
 impl Connection {
@@ -129,17 +148,6 @@ impl Connection {
     /// Gives a guard back and waits for the answer.
     fn release(&self, py: Python<'_>, guard: u64) -> PyResult<Ended> {
         self.wait(py, Ok(Operation::Release { guard }))
-    }
-
-    /// Closes the client, if there is one, and waits so many seconds at most.
-    fn close_within(&self, py: Python<'_>, seconds: f64) -> PyResult<Ended> {
-        let (Ok(facade), Ok(runtime)) = (self.facade(), process::runtime()) else {
-            return Ok(ended(Ok(Value::Null)));
-        };
-        let most = Duration::try_from_secs_f64(seconds).unwrap_or_default();
-        let close = facade.perform(Operation::Close);
-        let work = async { tokio::time::timeout(most, close).await.unwrap_or(Ok(Value::Null)) };
-        Ok(ended(block(py, &runtime, work)?))
     }
 
     /// Sets an operation off in an event loop's pump, and answers its number; the error if it cannot be.

@@ -14,7 +14,7 @@ mod pump;
 #[pyo3::pymodule(gil_used = false)]
 mod _native {
     #[pymodule_export]
-    use super::connection::{Connection, check};
+    use super::connection::{Connection, check, close_all};
     #[pymodule_export]
     use super::feed::{Feed, unraisable};
     #[pymodule_export]

@@ -38,6 +38,8 @@ struct Shelf {
 struct Load {
     board: Arc<Board>,
     workers: Vec<JoinHandle<()>>,
+    /// Looks at locks, and holds none.
+    witness: Client,
 }
 
 impl Load {
@@ -54,33 +56,43 @@ impl Load {
             locks: names.iter().map(shelf).collect(),
             refused: AtomicU64::new(0),
         });
-        let mut workers = Vec::new();
-        for _ in 0..4 {
+        let connect = async || {
             let client = Client::builder()
                 .option("ttl", TTL)
                 .option("timeout", "1s")
                 .option("connect_timeout", "1s");
-            let client = client.connect(url).await.expect("the servers are there");
+            client.connect(url).await.expect("the servers are there")
+        };
+        let mut workers = Vec::new();
+        for _ in 0..4 {
+            let client = connect().await;
             for at in 0..names.len() {
                 workers.push(tokio::spawn(work(board.clone(), client.clone(), at)));
             }
         }
-        Self { board, workers }
+        Self { board, workers, witness: connect().await }
     }
 
-    /// Waits until every lock was granted after this moment; when the last of them was.
-    async fn all_granted_after(&self, moment: Instant) -> Instant {
-        let give_up = Instant::now() + WAIT;
+    /// Waits until every lock was granted after this moment; when the last of them was, and how those looked that were
+    /// late.
+    async fn all_granted_after(&self, moment: Instant) -> (Instant, String) {
+        let (give_up, mut late) = (Instant::now() + WAIT, String::new());
         loop {
             let first = |shelf: &Shelf| {
                 let times = shelf.times.lock().unwrap();
                 times.iter().find(|time| **time > moment).copied()
             };
-            let firsts: Option<Vec<_>> = self.board.locks.iter().map(first).collect();
-            if let Some(last) = firsts.and_then(|firsts| firsts.into_iter().max()) {
-                return last;
+            let firsts: Vec<_> = self.board.locks.iter().map(first).collect();
+            if let Some(last) = firsts.iter().copied().collect::<Option<Vec<_>>>() {
+                return (last.into_iter().max().expect("there are locks"), late);
             }
-            assert!(Instant::now() < give_up, "a lock is granted no more");
+            assert!(Instant::now() < give_up, "a lock is granted no more: {late}");
+            if moment.elapsed() > BACK && late.is_empty() {
+                for (shelf, _) in self.board.locks.iter().zip(firsts).filter(|at| at.1.is_none()) {
+                    let state = self.witness.lock(&shelf.name).inspect().await;
+                    late = format!("{late}{}: {state:?} ", shelf.name);
+                }
+            }
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     }
@@ -113,8 +125,12 @@ pub async fn under_load<S>(
         load.all_granted_after(Instant::now()).await;
         let killed = Instant::now();
         let (old, over) = tokio::task::block_in_place(|| fail_over(&mut set, round));
-        let back = load.all_granted_after(over).await.duration_since(over);
-        assert!(back <= BACK, "round {round}: a lock was granted {back:?} after the failover");
+        let (last, late) = load.all_granted_after(over).await;
+        let back = last.duration_since(over);
+        assert!(
+            back <= BACK,
+            "round {round}: a lock was granted {back:?} after the failover: {late}"
+        );
         (longest, slowest) = (longest.max(back), slowest.max(over - killed));
         tokio::task::block_in_place(|| rejoin(&mut set, old));
     }

@@ -2,6 +2,7 @@
 
 import asyncio
 import atexit
+import contextlib
 import json
 import os
 import sys
@@ -80,7 +81,7 @@ class Link:
     def close(self) -> None:
         """Frees what is held and disconnects."""
         try:
-            self._close_within(86_400.0)
+            _close([self], 86_400.0)
         finally:
             if (thread := self._end_telling()) is not None:
                 thread.join(_HEARING)
@@ -92,9 +93,6 @@ class Link:
         if (thread := self._end_telling()) is not None:
             await asyncio.to_thread(thread.join, _HEARING)
 
-    def _close_within(self, seconds: float) -> None:
-        _loop.settle(self.here().close_within(seconds))
-
     def _end_telling(self) -> threading.Thread | None:
         return self._telling.end() if self._telling is not None else None
 
@@ -102,16 +100,19 @@ class Link:
 _links: WeakSet[Link] = WeakSet()
 
 
+def _close(links: list[Link], seconds: float) -> None:
+    """Closes them all at once: none waits for a store that keeps another one waiting."""
+    for ended in _native.close_all([link.here() for link in links], seconds):
+        _loop.settle(ended)
+
+
 @atexit.register
 def _part() -> None:
     """What is still held when the interpreter exits is freed, if the store answers soon; else its lease ends."""
     end = time.monotonic() + _PARTING
-    for link in list(_links):
-        try:
-            link._close_within(max(0.0, end - time.monotonic()))
-        except errors.LockError:
-            # Nobody is there to hear it, and the lease ends by itself.
-            continue
+    # Nobody is there to hear of a refusal, and a lease ends by itself.
+    with contextlib.suppress(errors.LockError):
+        _close(list(_links), _PARTING)
     event.part(end)
 
 
