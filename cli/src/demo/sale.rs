@@ -106,6 +106,7 @@ impl Sale {
             }
             Report::Refused { buyer, token, newest, knew } => {
                 show.verdict.stale_writes_refused += 1;
+                show.verdict.refused_while_held += u32::from(!knew);
                 self.buyers.push_front(buyer);
                 Event::Refused { worker, buyer, token, newest, knew }
             }

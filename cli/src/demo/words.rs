@@ -132,6 +132,12 @@ fn misfortune(event: &Event) -> Option<(Tone, String)> {
                 "Others have sold since. Worker {worker} wakes up (SIGCONT) and writes at once, with its old token {token}."
             ),
         ),
+        Event::Refused { worker, token, newest, knew: false, .. } => (
+            Tone::Bad,
+            format!(
+                "Two at once! Worker {worker} holds the lock with token {token}, and the shop has seen {newest}: it takes nothing from {token}."
+            ),
+        ),
         Event::Refused { worker, token, newest, .. } => (
             Tone::Good,
             format!(
@@ -172,8 +178,10 @@ pub(super) fn verdict(verdict: &Verdict) -> Vec<(Tone, String)> {
         (
             "stale writes",
             format!(
-                "{} refused, {} accepted",
-                verdict.stale_writes_refused, verdict.stale_writes_accepted
+                "{} refused, {} of them while the lock was held, {} accepted",
+                verdict.stale_writes_refused,
+                verdict.refused_while_held,
+                verdict.stale_writes_accepted
             ),
         ),
         ("next holder", next_holder(verdict)),
