@@ -125,9 +125,11 @@ fn settled(mut lock: Value) -> Value {
                 for (name, value) in fields {
                     match name.as_str() {
                         "held_ms" | "left_ms" | "waiting_ms" if value.is_u64() => {
-                            *value = json!("some")
+                            *value = json!("some");
                         }
-                        "since" if value.is_string() => *value = json!("then"),
+                        "since" if value.is_string() => {
+                            *value = json!("then");
+                        }
                         _ => settle(value),
                     }
                 }

@@ -50,6 +50,7 @@ const TTL: Duration = Duration::from_secs(2);
 
 /// See what a lock is for: a shop that oversells without one, and does not with one.
 #[derive(clap::Args)]
+#[allow(clippy::struct_excessive_bools)] // Each is a flag of the command line.
 pub(crate) struct Demo {
     /// The store of the locks, such as `redis://127.0.0.1`. By default a SQLite file that goes with the demo. The store is
     /// stalled where that can be done without harm to others: in a file, and in front of one server at a `redis://` address.
