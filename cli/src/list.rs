@@ -14,9 +14,12 @@ use crate::view::{JSON, LockView, Output};
 /// How many locks are read from the store at a time.
 const AT_A_TIME: usize = 64;
 
+const NOTES: &str = "\
+For people each lock is one line, with the first three of its waiters in their order; `inspect` and JSON have them all.";
+
 /// List the locks the store knows: those held or waited for, and free ones it still remembers the last token of.
 #[derive(Args)]
-#[command(after_long_help = JSON)]
+#[command(after_long_help = format!("{NOTES}\n\n{JSON}"))]
 pub(crate) struct List {
     /// Only locks whose name begins with this.
     prefix: Option<String>,
@@ -57,17 +60,17 @@ impl List {
 
 /// Columns as wide as their widest cell; the last one is not filled up.
 fn table(views: &[LockView]) -> String {
-    let rows: Vec<[String; 6]> = [LockView::COLUMNS.map(str::to_owned)]
+    let rows: Vec<[String; LockView::COLUMNS.len()]> = [LockView::COLUMNS.map(str::to_owned)]
         .into_iter()
         .chain(views.iter().map(LockView::row))
         .collect();
-    let mut widths = [0; 6];
+    let mut widths = LockView::COLUMNS.map(|_| 0);
     for row in &rows {
         for (width, cell) in widths.iter_mut().zip(row) {
             *width = (*width).max(cell.chars().count());
         }
     }
-    let line = |row: &[String; 6]| {
+    let line = |row: &[String; LockView::COLUMNS.len()]| {
         let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
     };

@@ -1,6 +1,7 @@
 //! A lock for people and programs that look: what `inspect` and `ls` show.
 
 use std::collections::BTreeMap;
+use std::iter;
 use std::time::{Duration, SystemTime};
 
 use clap::ValueEnum;
@@ -33,6 +34,9 @@ JSON of a lock (times are whole milliseconds; fields may be added, none is renam
     host, pid, app, language, label, metadata
                 who it is, as it says itself; null where it says nothing
   waiters     in their order, each with position (from 1), mode, waiting_ms and who it is";
+
+/// How many waiters `ls` shows of each lock.
+const SHOWN: usize = 3;
 
 /// Who a holder or waiter says it is. What is missing or of another type counts as not said.
 #[derive(Clone, Default, Deserialize, Serialize)]
@@ -133,7 +137,7 @@ impl LockView {
     }
 
     /// The cells of this lock in the table of `ls`, under [`LockView::COLUMNS`].
-    pub(crate) fn row(&self) -> [String; 6] {
+    pub(crate) fn row(&self) -> [String; LockView::COLUMNS.len()] {
         let holder = self.holder.as_ref();
         let token = holder.and_then(|holder| holder.token);
         [
@@ -144,13 +148,28 @@ impl LockView {
                 (None, Some(error)) => clean(error),
                 (None, None) => "-".to_owned(),
             },
+            holder.and_then(Holder::since).unwrap_or_else(|| "-".to_owned()),
             token.map_or_else(|| "-".to_owned(), |token| token.to_string()),
             holder.map_or_else(|| "-".to_owned(), Holder::lease),
-            self.waiters.len().to_string(),
+            self.queue(),
         ]
     }
 
-    pub(crate) const COLUMNS: [&str; 6] = ["NAME", "STATE", "HOLDER", "TOKEN", "LEASE", "WAITERS"];
+    pub(crate) const COLUMNS: [&str; 7] =
+        ["NAME", "STATE", "HOLDER", "SINCE", "TOKEN", "LEASE", "WAITERS"];
+
+    /// How many wait, and the first of them in their order: a lock stays one line of the list, however long its own line is.
+    fn queue(&self) -> String {
+        let first = self.waiters.iter().take(SHOWN).map(|waiter| waiter.who.describe());
+        let mut queue = self.waiters.len().to_string();
+        for (waiter, before) in first.zip([": "].into_iter().chain(iter::repeat("; "))) {
+            queue.extend([before, &waiter]);
+        }
+        if self.waiters.len() > SHOWN {
+            queue.push_str("; …");
+        }
+        queue
+    }
 }
 
 impl Holder {
@@ -183,6 +202,12 @@ impl Holder {
         fact("token", &self.token.map_or("none".to_owned(), |token| token.to_string()));
         fact("lease", &self.lease());
         lines
+    }
+
+    /// When it began, to the second.
+    fn since(&self) -> Option<String> {
+        let since = humantime::parse_rfc3339(self.since.as_deref()?).ok()?;
+        Some(humantime::format_rfc3339_seconds(since).to_string())
     }
 
     fn lease(&self) -> String {

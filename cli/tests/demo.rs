@@ -18,12 +18,17 @@ struct Show {
 
 impl Show {
     fn start(name: &str) -> Self {
+        Self::start_with(name, &[])
+    }
+
+    fn start_with(name: &str, more: &[&str]) -> Self {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("demo-{name}"));
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir(&folder).unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_fencelock"))
             // As `cargo demo -- --json --seed 7` hands it on.
             .args(["demo", "--", "--json", "--seed", "7"])
+            .args(more)
             .env("TMPDIR", &folder)
             .stdout(Stdio::piped())
             .spawn()
@@ -111,7 +116,10 @@ fn everything_holds() {
     assert_eq!((&last["sold"], &last["oversold"]), (&1000.into(), &0.into()), "{last}");
     assert!(last["stale_writes_refused"].as_u64().unwrap() >= 1, "{last}");
     assert_eq!(last["frozen_write_refused"], true, "{last}");
-    assert_eq!(last["stale_writes_accepted"], 0, "{last}");
+    assert_eq!(
+        (&last["refused_while_held"], &last["stale_writes_accepted"]),
+        (&0.into(), &0.into())
+    );
     assert!(last["hand_overs"].as_u64().unwrap() >= 100, "{last}");
     assert_eq!(last["counter"], 1000, "{last}");
     assert_eq!(last["store_stall"], "survived", "{last}");
@@ -122,6 +130,42 @@ fn everything_holds() {
     }
     assert_eq!((seen("sold"), seen("took_over")), (1000, 2));
     assert_eq!(show.temporary_files(), 0);
+}
+
+/// The shop's own condition makes the sums come out even where the lock lets two in: the verdict must not believe them.
+#[test]
+fn a_lock_that_lets_another_one_in_does_not_pass() {
+    let mut show = Show::start_with("sabotaged", &["--sabotage"]);
+    let last = show.wait_for("verdict");
+    assert_eq!(show.wait().code(), Some(1), "{last}");
+    assert_eq!((&last["sold"], &last["oversold"]), (&1000.into(), &0.into()), "{last}");
+    assert_eq!((&last["counter"], &last["stale_writes_accepted"]), (&1000.into(), &0.into()));
+    assert!(last["refused_while_held"].as_u64().unwrap() > 0, "{last}");
+    let complaints = last["complaints"].as_array().unwrap();
+    let told = complaints.iter().any(|told| told.as_str().unwrap().contains("at once"));
+    assert!(told && last["held"] == false, "{last}");
+}
+
+#[test]
+fn where_there_is_no_terminal_the_show_is_plain_lines() {
+    for options in [&["--seed", "7"][..], &["--seed", "7", "--plain"]] {
+        let show = Command::new(env!("CARGO_BIN_EXE_fencelock")).arg("demo").args(options).output();
+        let show = show.unwrap();
+        let said = String::from_utf8(show.stdout).unwrap();
+        assert!(show.status.success() && show.stderr.is_empty(), "{said}");
+        assert!(!said.contains(|c: char| c.is_control() && c != '\n'), "{said:?}");
+        assert!(said.starts_with("   A shop sells 1,000 pieces to 1,400 customers"), "{said}");
+        let wide = said.lines().find(|line| line.chars().count() > 100);
+        assert_eq!(wide, None);
+        for told in
+            ["\n1. Without", "\n2. With", "kill -9", "SIGSTOP", "Refused!", "\n3. A counter"]
+        {
+            assert!(said.contains(told), "no `{told}`: {said}");
+        }
+        let verdict: Vec<&str> = said.lines().rev().take(9).collect();
+        assert!(verdict[8].starts_with("Everything held ("), "{said}");
+        assert!(verdict[0].ends_with("1,000 of 1,000"), "{said}");
+    }
 }
 
 #[test]

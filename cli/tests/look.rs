@@ -2,6 +2,8 @@
 
 mod scene;
 
+use std::time::{Duration, SystemTime};
+
 use scene::Scene;
 use serde_json::{Value, json};
 
@@ -31,8 +33,11 @@ fn a_held_lock_with_waiters() {
     let scene = Scene::new();
     let options = ["--label", "nightly", "-o", "metadata=job=7,team=ops"];
     let (holder, token) = scene.hold(&options, "echo $FENCELOCK_TOKEN; cat");
-    let waiter = scene.start(&["run", "--lock", "it", "--", "true"]);
-    scene.until_waiters(1);
+    let waiters = [1, 2, 3].map(|count| {
+        let waiter = scene.start(&["run", "--lock", "it", "--", "true"]);
+        scene.until_waiters(count);
+        waiter
+    });
 
     let view = scene.inspect("it");
     let fields = ["holder", "holders", "kind", "last_token", "name", "state", "waiters"];
@@ -52,8 +57,11 @@ fn a_held_lock_with_waiters() {
     let mut expected = [&["mode", "position", "waiting_ms"][..], &who].concat();
     expected.sort_unstable();
     assert_eq!(keys(&view["waiters"][0]), expected);
-    assert_eq!(view["waiters"][0]["position"], 1);
-    assert_eq!(view["waiters"][0]["pid"], waiter.pid());
+    let places: Vec<_> = view["waiters"].as_array().unwrap().iter().collect();
+    let places: Vec<_> =
+        places.iter().map(|waiter| (&waiter["position"], &waiter["pid"])).collect();
+    let expected = [1, 2, 3].map(|place| (json!(place), json!(waiters[place - 1].pid())));
+    assert_eq!(places, expected.each_ref().map(|(place, pid)| (place, pid)));
 
     let human = scene.run(&["inspect", "it"]).out;
     let lines: Vec<&str> = human.lines().collect();
@@ -65,10 +73,88 @@ fn a_held_lock_with_waiters() {
     assert!(lines[5].starts_with("  since    20") && lines[5].ends_with(" ago)"), "{}", lines[5]);
     assert_eq!(lines[6], format!("  token    {token}"));
     assert!(lines[7].starts_with("  lease    ") && lines[7].ends_with("s left"), "{}", lines[7]);
-    assert_eq!(lines[8], "  waiters  1");
-    assert!(lines[9].starts_with("           1. "), "{}", lines[9]);
-    assert!(lines[9].ends_with(&format!("true on {host}, pid {} (shell)", waiter.pid())));
-    assert_eq!(lines.len(), 10);
+    assert_eq!(lines[8], "  waiters  3");
+    for (place, waiter) in (1..).zip(&waiters) {
+        let line = lines[8 + place];
+        assert!(line.starts_with(&format!("           {place}. ")), "{line}");
+        assert!(line.ends_with(&format!("true on {host}, pid {} (shell)", waiter.pid())), "{line}");
+    }
+    assert_eq!(lines.len(), 12);
+
+    // The list says the same.
+    let listed = scene.run(&["ls"]).out;
+    let who = |pid: u32| format!("true on {host}, pid {pid} (shell)");
+    let line = waiters.each_ref().map(|waiter| who(waiter.pid())).join("; ");
+    assert!(listed.ends_with(&format!("  3: {line}\n")), "{listed}");
+    let last = scene.start(&["run", "--lock", "it", "--", "true"]);
+    scene.until_waiters(4);
+    let listed = scene.run(&["ls"]).out;
+    assert!(listed.ends_with(&format!("  4: {line}; …\n")), "{listed}");
+    drop(last);
+}
+
+#[test]
+fn since_is_the_moment_of_the_grant() {
+    let scene = Scene::new();
+    let before = SystemTime::now();
+    let (_holder, _) = scene.hold(&[], "echo held; cat");
+    let after = SystemTime::now();
+    let view = scene.inspect("it");
+    let shown = view["holder"]["since"].as_str().unwrap();
+    let since = humantime::parse_rfc3339(shown).unwrap();
+    // It is rounded, and told from the time that went by until the store answered: late by what the answer took.
+    let (early, late) = (Duration::from_millis(1), Duration::from_millis(500));
+    assert!(since >= before - early && since <= after + late, "{shown}");
+    let human = scene.run(&["inspect", "it"]).out;
+    let line = human.lines().find(|line| line.starts_with("  since    ")).expect("it is told");
+    let told = humantime::parse_rfc3339(line.split_whitespace().nth(1).unwrap()).unwrap();
+    assert!(told >= before - early && told <= after + late, "{human}");
+    let listed = scene.run(&["ls"]).out;
+    let (head, row) = listed.split_once('\n').unwrap();
+    let listed = row[head.find("SINCE").unwrap()..].split(' ').next().unwrap();
+    let listed = humantime::parse_rfc3339(listed).unwrap();
+    assert!(listed >= before - Duration::from_secs(1) && listed <= after + late, "{row}");
+}
+
+/// What is shown of locks, without what changes from one look to the next.
+fn settled(mut lock: Value) -> Value {
+    fn settle(value: &mut Value) {
+        match value {
+            Value::Array(values) => values.iter_mut().for_each(settle),
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    match name.as_str() {
+                        "held_ms" | "left_ms" | "waiting_ms" if value.is_u64() => {
+                            *value = json!("some");
+                        }
+                        "since" if value.is_string() => {
+                            *value = json!("then");
+                        }
+                        _ => settle(value),
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    settle(&mut lock);
+    lock
+}
+
+#[test]
+fn the_list_shows_programs_what_inspect_shows() {
+    let scene = Scene::new();
+    scene.run(&["run", "--lock", "free", "--", "true"]);
+    let (_holder, _) =
+        scene.hold(&["--label", "nightly", "-o", "metadata=job=7"], "echo held; cat");
+    let _waiters = [1, 2].map(|count| {
+        let waiter = scene.start(&["run", "--lock", "it", "--", "true"]);
+        scene.until_waiters(count);
+        waiter
+    });
+    let listed: Value = serde_json::from_str(&scene.run(&["ls", "-o", "json"]).out).unwrap();
+    let inspected = ["free", "it"].map(|name| settled(scene.inspect(name)));
+    assert_eq!(settled(listed), json!(inspected));
 }
 
 #[test]

@@ -4,13 +4,14 @@
 
 mod scene;
 
+use std::thread;
 use std::time::{Duration, SystemTime};
 
 use rustix::process::Signal;
-use scene::{Scene, end_of, is_alive, lease_end};
+use scene::{Scene, end_of, is_alive, lease_end, lease_end_of};
 
-/// Says when it is told to end, and does not.
-const STUBBORN: &str = "trap 'echo told' TERM; echo $$; while :; do sleep 0.02; done";
+/// Says at once when it is told to end, and does not.
+const STUBBORN: &str = "trap 'echo told' TERM; echo $$; while :; do sleep 1000 & wait; done";
 
 #[test]
 fn a_stubborn_command_is_dead_before_its_lease_ends() {
@@ -23,10 +24,7 @@ fn a_stubborn_command_is_dead_before_its_lease_ends() {
     assert_eq!(run.line(), "told");
     let told = SystemTime::now();
     let dead = end_of(pid);
-    let spare = end.duration_since(dead).expect("dead before the end of the lease");
-    // KILL is due 200 ms before the deadline, which itself is 22 ms before the end of the lease.
-    assert!(spare < Duration::from_millis(400), "{spare:?}");
-    assert!(end.duration_since(told).unwrap() < Duration::from_millis(900));
+    assert!(told < dead && dead < end, "told {told:?}, dead {dead:?}, end {end:?}");
 
     // The store is still stalled: the end does not wait for it for ever.
     let run = run.finish();
@@ -35,6 +33,51 @@ fn a_stubborn_command_is_dead_before_its_lease_ends() {
     assert_eq!(messages.len(), 2, "{}", run.err);
     assert!(messages[0].starts_with("fencelock: lost: the lease ends and is not renewed"));
     assert!(messages[1].starts_with("fencelock: lost: the command did not end in time"));
+}
+
+/// Of five commands, for a machine that stands still may be late for one or two, and a renewal before that may have taken
+/// its time: each has to be dead in time, and most of them were told and killed when they should be.
+#[test]
+fn a_command_is_told_and_killed_when_it_is_due_and_not_before() {
+    let scene = Scene::new();
+    let holding = (0..5).map(|number| {
+        let name = format!("it {number}");
+        let script = ["--", "sh", "-c", STUBBORN];
+        let run = scene.start(&[&["run", "--ttl", "2s", "--lock", &name][..], &script].concat());
+        let pid: u32 = run.line().parse().unwrap();
+        // Their ends are apart.
+        thread::sleep(Duration::from_millis(80));
+        (name, run, pid)
+    });
+    let holding: Vec<_> = holding.collect();
+    let database = scene.database();
+    database.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let watching = holding.into_iter().map(|(name, run, pid)| {
+        let end = lease_end_of(&database, &name);
+        thread::spawn(move || {
+            assert_eq!(run.line(), "told");
+            let told = SystemTime::now();
+            let dead = end_of(pid);
+            let err = run.finish().err;
+            assert!(
+                err.contains("the command did not end in time"),
+                "not by its supervisor: {err}"
+            );
+            [told, dead].map(|at| end.duration_since(at).expect("before the end of the lease"))
+        })
+    });
+    let watching: Vec<_> = watching.collect();
+    let spares = watching.into_iter().map(|watched| watched.join().unwrap()).collect::<Vec<_>>();
+    let median = |which: usize| {
+        let mut spares: Vec<_> = spares.iter().map(|spare| spare[which]).collect();
+        spares.sort_unstable();
+        spares[2]
+    };
+    // The deadline is 22 ms before the end. TERM is due a quarter of the lease before it, KILL 200 ms; the guardian would
+    // kill 100 ms before it.
+    let millis = Duration::from_millis;
+    assert!((millis(450)..millis(570)).contains(&median(0)), "told: {spares:?}");
+    assert!((millis(150)..millis(270)).contains(&median(1)), "killed: {spares:?}");
 }
 
 #[test]
@@ -74,7 +117,7 @@ fn a_store_that_recovers_in_time_costs_nothing() {
     let before = lease_end(&database);
     // Beyond the first renewal, which is due after a third of the lease.
     let stalled = before - Duration::from_secs(2);
-    std::thread::sleep(stalled.duration_since(SystemTime::now()).unwrap_or_default());
+    thread::sleep(stalled.duration_since(SystemTime::now()).unwrap_or_default());
     database.execute_batch("COMMIT").unwrap();
     scene::until(|| lease_end(&database) > before);
     drop(run.input());
@@ -90,10 +133,24 @@ fn a_lock_gone_from_the_store_ends_the_command_at_once() {
     assert_eq!(run.line(), "told");
     let told = SystemTime::now();
     let grace = end_of(pid.parse().unwrap()).duration_since(told).unwrap();
-    assert!(grace > Duration::from_millis(500) && grace < Duration::from_secs(3), "{grace:?}");
+    // A second; what was told is read a little later than it was said.
+    assert!(grace > Duration::from_millis(800) && grace < Duration::from_secs(2), "{grace:?}");
     let run = run.finish();
     assert_eq!(run.code, Some(79));
     assert!(run.err.starts_with("fencelock: lost: the lock is gone from the store"), "{}", run.err);
+}
+
+#[test]
+fn whatever_the_command_started_is_told_to_end() {
+    let scene = Scene::new();
+    // The command itself says nothing, and does not end before what it started has said that it heard.
+    let script =
+        "trap : TERM; (trap 'echo grandchild told; exit' TERM; echo ready; while :; do sleep 0.02; done) &
+        while :; do wait; sleep 0.02; done";
+    let (run, _) = scene.hold(&["--ttl", "6s"], script);
+    scene.database().execute("DELETE FROM fencelock_lock", []).unwrap();
+    assert_eq!(run.line(), "grandchild told");
+    assert_eq!(run.finish().code, Some(79));
 }
 
 #[test]

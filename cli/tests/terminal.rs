@@ -4,75 +4,8 @@
 
 mod scene;
 
-use std::fs::File;
-use std::io::{Read as _, Write as _};
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
-use std::thread;
-use std::time::Duration;
-
 use scene::Scene;
-
-/// An interactive shell on a terminal of its own.
-struct Shell {
-    process: Child,
-    keys: File,
-    screen: Receiver<Vec<u8>>,
-    seen: String,
-}
-
-impl Shell {
-    fn new(scene: &Scene) -> Self {
-        let terminal = nix::pty::openpty(None, None).unwrap();
-        let side = || Stdio::from(terminal.slave.try_clone().unwrap());
-        let mut command = Command::new("setsid");
-        // Whoever runs these tests in the background has them ignore what a terminal's keys send.
-        command.args(["--ctty", "--wait", "env", "--default-signal=INT,QUIT,HUP"]);
-        command.args(["bash", "--norc", "--noprofile", "--noediting", "-i"]);
-        command.env("FENCELOCK_URL", scene.url()).env("FENCELOCK", env!("CARGO_BIN_EXE_fencelock"));
-        command.env("PS1", "").stdin(side()).stdout(side()).stderr(side());
-        let process = command.spawn().unwrap();
-        let keys = File::from(terminal.master);
-        let mut screen_side = keys.try_clone().unwrap();
-        let (sender, screen) = channel();
-        thread::spawn(move || {
-            let mut buffer = [0; 4096];
-            while let Ok(length @ 1..) = screen_side.read(&mut buffer) {
-                if sender.send(buffer[..length].to_vec()).is_err() {
-                    return;
-                }
-            }
-        });
-        let mut shell = Self { process, keys, screen, seen: String::new() };
-        shell.press("stty -echo; echo shell is' 'ready\n");
-        shell.see("shell is ready");
-        shell
-    }
-
-    fn press(&mut self, keys: &str) {
-        self.keys.write_all(keys.as_bytes()).unwrap();
-    }
-
-    /// Waits until this text was written, after what was waited for before.
-    fn see(&mut self, text: &str) {
-        loop {
-            if let Some(at) = self.seen.find(text) {
-                self.seen.drain(..at + text.len());
-                return;
-            }
-            let more = self.screen.recv_timeout(Duration::from_secs(30));
-            let more = more.unwrap_or_else(|_| panic!("no `{text}` in {:?}", self.seen));
-            self.seen += &String::from_utf8_lossy(&more);
-        }
-    }
-}
-
-impl Drop for Shell {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
+use scene::shell::Shell;
 
 #[test]
 fn the_command_reads_and_the_shell_has_its_job_control() {

@@ -159,15 +159,16 @@ pub(crate) const PARTS: &[Part] = &[
     Part {
         name: "sim",
         tags: &["model"],
-        shows: "simulated worlds, without a violation",
+        shows: "simulated worlds, without a violation; one that is found is told with its history",
         needs: &[],
         wants: &[],
         steps: &[
-            Step::Build("awaits"),
+            Step::Tests(Targets::Named(&["sim"])),
             Step::Program("sim", &["--seeds", "10000"]),
             Step::Program("sim", &["--about", "cells", "--seeds", "10000"]),
         ],
         full: &[
+            Step::Tests(Targets::Named(&["sim"])),
             cargo!("sim", "--seeds", "100000"),
             cargo!("sim", "--about", "cells", "--seeds", "100000"),
         ],
@@ -294,7 +295,7 @@ pub(crate) const PARTS: &[Part] = &[
     },
     Part {
         name: "jvm",
-        tags: &["doors", "redis", "sqlite"],
+        tags: &["doors", "redis", "sqlite", "java", "kotlin"],
         shows: "Java and Kotlin: the packages' own tests, and the cases played through them as installed",
         needs: &[Need::RedisServer, Need::Java, Need::Python],
         wants: &[],

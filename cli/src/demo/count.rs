@@ -20,8 +20,9 @@ pub(super) async fn count(show: &mut Conductor) -> Result<(), End> {
     let mut counting = workers;
     while counting > 0 {
         match show.hear().await? {
-            Heard::Report(_, Report::Counted { repeated }) => {
-                show.verdict.stale_writes_refused += repeated;
+            Heard::Report(_, Report::Counted { refused, refused_while_held }) => {
+                show.verdict.stale_writes_refused += refused;
+                show.verdict.refused_while_held += refused_while_held;
                 counting -= 1;
             }
             Heard::Gone(worker) => return Err(gone(worker)),

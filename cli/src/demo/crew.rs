@@ -19,6 +19,7 @@ const FAREWELL: Duration = Duration::from_millis(1500);
 
 pub(super) struct Crew {
     setup: Setup,
+    sabotaged: bool,
     workers: Vec<Worker>,
     sender: mpsc::UnboundedSender<Message>,
     inbox: mpsc::UnboundedReceiver<Message>,
@@ -44,10 +45,10 @@ pub(super) enum Said {
 }
 
 impl Crew {
-    /// Starts `size` processes of this program.
-    pub(super) async fn start(setup: Setup, size: usize) -> Result<Self> {
+    /// Starts `size` processes of this program; the lock of a sabotaged crew does not keep out the first of them.
+    pub(super) async fn start(setup: Setup, size: usize, sabotaged: bool) -> Result<Self> {
         let (sender, inbox) = mpsc::unbounded_channel();
-        let mut crew = Self { setup, workers: Vec::with_capacity(size), sender, inbox };
+        let mut crew = Self { setup, sabotaged, workers: Vec::with_capacity(size), sender, inbox };
         for number in 0..size {
             let worker = crew.engage(number).await?;
             crew.workers.push(worker);
@@ -80,7 +81,11 @@ impl Crew {
             }
             let _ = sender.send(Message { worker: number, pid, said: Said::Gone });
         });
-        send(&mut input, &self.setup).await?;
+        let mut setup = self.setup.clone();
+        if self.sabotaged && number == 0 {
+            setup.lock.push_str(":another");
+        }
+        send(&mut input, &setup).await?;
         Ok(Worker { child, input, pid })
     }
 

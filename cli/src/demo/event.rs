@@ -29,8 +29,8 @@ pub(super) enum Event {
     Sold { worker: usize, buyer: u32, piece: i64, token: u64, sold: u32 },
     /// The shelf was empty.
     TurnedAway { worker: usize, buyer: u32 },
-    /// The shop refused its write.
-    Refused { worker: usize, buyer: u32, token: u64, newest: u64, knew: bool },
+    /// The shop refused its write, the so many-th of all. `knew`: its guard, asked afterwards, said that the lock is lost.
+    Refused { worker: usize, buyer: u32, token: u64, newest: u64, knew: bool, refused: u32 },
     /// It saw in time that its lock is lost, and did not write.
     GaveUp { worker: usize, buyer: u32, token: u64 },
     /// It is between two buyers.

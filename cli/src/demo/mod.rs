@@ -50,8 +50,10 @@ const TTL: Duration = Duration::from_secs(2);
 
 /// See what a lock is for: a shop that oversells without one, and does not with one.
 #[derive(clap::Args)]
+#[allow(clippy::struct_excessive_bools)] // Each is a flag of the command line.
 pub(crate) struct Demo {
-    /// The store of the locks, such as `redis://127.0.0.1`. By default a SQLite file that goes with the demo.
+    /// The store of the locks, such as `redis://127.0.0.1`. By default a SQLite file that goes with the demo. The store is
+    /// stalled where that can be done without harm to others: in a file, and in front of one server at a `redis://` address.
     #[arg(long)]
     url: Option<String>,
     /// Print one JSON object per event, the verdict last.
@@ -63,6 +65,9 @@ pub(crate) struct Demo {
     /// Repeat a show: the order of the customers, how long they think, and which worker is struck.
     #[arg(long)]
     seed: Option<u64>,
+    /// Break the lock: the first worker takes another one than the rest. The verdict has to see it, and the demo ends with 1.
+    #[arg(long)]
+    sabotage: bool,
     /// Be one of the workers.
     #[arg(long, hide = true)]
     worker: bool,
@@ -102,7 +107,8 @@ impl Demo {
         let ttl_ms = TTL.as_millis() as u64;
         // A name that no other demo on the same store has.
         let lock = format!("fencelock-demo:{}:{}", std::process::id(), any_seed());
-        let crew = Crew::start(Setup { url, shop: path, lock, ttl_ms }, WORKERS).await?;
+        let setup = Setup { url, shop: path, lock, ttl_ms };
+        let crew = Crew::start(setup, WORKERS, self.sabotage).await?;
         let stage = if self.json {
             Stage::Json { began: Instant::now() }
         } else if self.plain {

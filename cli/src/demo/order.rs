@@ -68,8 +68,8 @@ pub(super) enum Report {
     GaveUp { buyer: u32, token: u64 },
     /// Has given the lock back, or had none.
     Done,
-    /// Has counted; so many writes were refused and repeated.
-    Counted { repeated: u32 },
+    /// Has counted; so many writes were refused and done again, and at so many of them the guard still said "held".
+    Counted { refused: u32, refused_while_held: u32 },
     /// Cannot go on.
     Failed { code: Code, message: String },
 }

@@ -106,8 +106,10 @@ impl Sale {
             }
             Report::Refused { buyer, token, newest, knew } => {
                 show.verdict.stale_writes_refused += 1;
+                show.verdict.refused_while_held += u32::from(!knew);
                 self.buyers.push_front(buyer);
-                Event::Refused { worker, buyer, token, newest, knew }
+                let refused = show.verdict.stale_writes_refused;
+                Event::Refused { worker, buyer, token, newest, knew, refused }
             }
             Report::GaveUp { buyer, token } => {
                 self.buyers.push_front(buyer);

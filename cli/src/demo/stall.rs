@@ -12,6 +12,26 @@ use super::wire::Wire;
 /// How long the file may be busy before it can be kept busy.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// Why no wire can be laid between the workers and a store of this kind. Pausing the servers themselves is no way: everybody
+/// who uses them would feel it.
+fn out_of_reach(url: &str) -> Option<&'static str> {
+    let (scheme, _) = url.split_once(':')?;
+    match scheme {
+        "rediss" => Some("the server's certificate is not one for a wire of the demo's"),
+        "redis+unix" => {
+            Some("the server is reached by a socket in a file, where no wire can be laid")
+        }
+        "redis+sentinel" | "rediss+sentinel" => {
+            Some("the sentinels name the server, past any wire of the demo's")
+        }
+        "redis+cluster" | "rediss+cluster" => {
+            Some("the cluster's nodes name each other, past any wire of the demo's")
+        }
+        "redlock" => Some("it is several servers, and one that is silent would not stall them"),
+        _ => None,
+    }
+}
+
 /// A way to stall the store.
 pub(super) enum Stall {
     /// A write transaction on the file keeps everybody else out.
@@ -26,13 +46,17 @@ impl Stall {
     /// Finds the way for a store, and the URL its workers have to use.
     pub(super) fn of(text: &str) -> std::io::Result<(Self, String)> {
         let none = |why: &str| Ok((Self::None(why.to_owned()), text.to_owned()));
+        // First of all: what names several hosts is no URL to the parser.
+        if let Some(why) = out_of_reach(text) {
+            return none(why);
+        }
         let Ok(mut url) = Url::parse(text) else { return none("its URL is not understood") };
         match (url.scheme(), url.host_str()) {
             ("sqlite", _) => {
                 let path = percent_decode_str(url.path()).decode_utf8_lossy().into_owned();
                 Ok((Self::File { path: path.into(), held: None }, text.to_owned()))
             }
-            ("redis", Some(host)) if !host.contains(',') => {
+            ("redis", Some(host)) => {
                 let wire = Wire::to(host.to_owned(), url.port().unwrap_or(6379))?;
                 let near = wire.near();
                 let moved = url.set_host(Some(&near.ip().to_string())).is_ok()
@@ -42,7 +66,7 @@ impl Stall {
                 }
                 Ok((Self::Wire(wire), url.into()))
             }
-            _ => none("pausing that server would be felt by everybody who uses it"),
+            _ => none("the demo knows no way to stall it"),
         }
     }
 
@@ -77,5 +101,40 @@ impl Stall {
             Self::Wire(wire) => wire.carry(true),
             Self::None(_) => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_stalled_has_a_reason_of_its_own() {
+        let reasons = [
+            ("rediss://h", "certificate"),
+            ("redis+unix:///run/redis.sock", "file"),
+            ("redis+sentinel://a:1,b:2/master", "sentinels"),
+            ("rediss+sentinel://a/master", "sentinels"),
+            ("redis+cluster://a:1,b:2", "cluster"),
+            ("rediss+cluster://a", "cluster"),
+            ("redlock://a:1,b:2,c:3", "several"),
+        ];
+        for (url, reason) in reasons {
+            let (stall, near) = Stall::of(url).unwrap();
+            let why = stall.impossible().unwrap_or_else(|| panic!("{url} can be stalled"));
+            assert!(why.contains(reason), "{url}: {why}");
+            assert_eq!(near, url);
+        }
+    }
+
+    #[test]
+    fn a_file_and_one_plain_server_can_be_stalled() {
+        for url in ["sqlite:/tmp/locks.db", "redis://h:1234/2"] {
+            assert_eq!(Stall::of(url).unwrap().0.impossible(), None, "{url}");
+        }
+        let (_stall, near) = Stall::of("redis://me:secret@h:1234/2?ttl=1s").unwrap();
+        let near = Url::parse(&near).unwrap();
+        assert_eq!((near.host_str(), near.username()), (Some("127.0.0.1"), "me"));
+        assert_eq!((near.path(), near.query()), ("/2", Some("ttl=1s")));
     }
 }

@@ -38,6 +38,8 @@ pub(super) struct Verdict {
     pub oversold: u32,
     pub turned_away: u32,
     pub stale_writes_refused: u32,
+    /// Those of them whose holder's guard still said "held": two held the lock at once.
+    pub refused_while_held: u32,
     pub stale_writes_accepted: u32,
     /// Whether the write of the holder that was frozen was among those refused.
     pub frozen_write_refused: bool,
@@ -91,6 +93,10 @@ impl Verdict {
         });
         expect(self.oversold == 0, &|| format!("with the lock {} were oversold", self.oversold));
         expect(self.stale_writes_refused > 0, &|| "no stale write was refused".to_owned());
+        // The shop's condition repairs what a lock that excludes nobody would spoil, so the sums alone prove no lock.
+        expect(self.refused_while_held == 0, &|| {
+            format!("{} times two workers held the lock at once", self.refused_while_held)
+        });
         expect(self.frozen_write_refused, &|| {
             "the write of the frozen holder was not refused".to_owned()
         });
@@ -159,6 +165,7 @@ mod tests {
             Verdict { sold: 999, ..good() },
             Verdict { oversold: 1, ..good() },
             Verdict { stale_writes_refused: 0, ..good() },
+            Verdict { refused_while_held: 1, ..good() },
             Verdict { frozen_write_refused: false, ..good() },
             Verdict { stale_writes_accepted: 1, ..good() },
             Verdict { hand_overs: 0, ..good() },

@@ -13,7 +13,7 @@ pub(super) enum Tone {
     Bad,
 }
 
-/// How often the plain show tells how far the sale has come.
+/// How often the show tells what happens over and over again: how far the sale has come, or how often two held a broken lock.
 const MILESTONE: u32 = 250;
 
 /// What an event says to people. Most sales say nothing.
@@ -132,6 +132,17 @@ fn misfortune(event: &Event) -> Option<(Tone, String)> {
                 "Others have sold since. Worker {worker} wakes up (SIGCONT) and writes at once, with its old token {token}."
             ),
         ),
+        Event::Refused { knew: false, refused, .. }
+            if *refused > 1 && !refused.is_multiple_of(MILESTONE) =>
+        {
+            return None;
+        }
+        Event::Refused { worker, token, newest, knew: false, .. } => (
+            Tone::Bad,
+            format!(
+                "Two at once! Worker {worker} holds the lock with token {token}, and the shop has seen {newest}: it takes nothing from {token}."
+            ),
+        ),
         Event::Refused { worker, token, newest, .. } => (
             Tone::Good,
             format!(
@@ -172,8 +183,10 @@ pub(super) fn verdict(verdict: &Verdict) -> Vec<(Tone, String)> {
         (
             "stale writes",
             format!(
-                "{} refused, {} accepted",
-                verdict.stale_writes_refused, verdict.stale_writes_accepted
+                "{} refused, {} of them while the lock was held, {} accepted",
+                verdict.stale_writes_refused,
+                verdict.refused_while_held,
+                verdict.stale_writes_accepted
             ),
         ),
         ("next holder", next_holder(verdict)),
@@ -245,6 +258,18 @@ fn millis(millis: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_broken_lock_is_told_but_not_every_time() {
+        let refused = |refused, knew| {
+            let (worker, buyer, token, newest) = (3, 9, 1, 2);
+            let event = Event::Refused { worker, buyer, token, newest, knew, refused };
+            line(&event).map(|(tone, _)| tone)
+        };
+        let told = [1, 2, 249, 250].map(|times| refused(times, false));
+        assert_eq!(told, [Some(Tone::Bad), None, None, Some(Tone::Bad)]);
+        assert_eq!(refused(2, true), Some(Tone::Good));
+    }
 
     #[test]
     fn numbers_read_as_people_write_them() {

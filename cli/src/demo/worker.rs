@@ -107,8 +107,8 @@ impl Worker {
                     report(&Report::Done);
                 }
                 Order::Count { tasks, times } => {
-                    let repeated = self.count(tasks, times).await?;
-                    report(&Report::Counted { repeated });
+                    let Refusals { all, while_held } = self.count(tasks, times).await?;
+                    report(&Report::Counted { refused: all, refused_while_held: while_held });
                 }
                 Order::Proceed => return Err(Fault::order("nothing was waiting to proceed")),
             }
@@ -181,22 +181,32 @@ impl Worker {
         }
     }
 
-    async fn count(&self, tasks: u32, times: u32) -> Result<u32, Fault> {
+    async fn count(&self, tasks: u32, times: u32) -> Result<Refusals, Fault> {
         let mut running = JoinSet::new();
         for _ in 0..tasks {
             running.spawn(count(self.lock.clone(), self.shop.clone(), times));
         }
-        let mut repeated = 0;
+        let mut refusals = Refusals::default();
         while let Some(task) = running.join_next().await {
-            repeated += task.map_err(|error| Fault::order(&error.to_string()))??;
+            let own = task.map_err(|error| Fault::order(&error.to_string()))??;
+            refusals.all += own.all;
+            refusals.while_held += own.while_held;
         }
-        Ok(repeated)
+        Ok(refusals)
     }
 }
 
-/// Adds one, `times` times; tells how often it had to be done again because the write was refused.
-async fn count(lock: Lock, shop: Arc<Mutex<Shop>>, times: u32) -> Result<u32, Fault> {
-    let (mut counted, mut repeated) = (0, 0);
+/// What the shop turned away.
+#[derive(Default)]
+struct Refusals {
+    all: u32,
+    /// Though the guard, asked afterwards, said that the lock is held: somebody else held it, too.
+    while_held: u32,
+}
+
+/// Adds one, `times` times; what is refused is done again.
+async fn count(lock: Lock, shop: Arc<Mutex<Shop>>, times: u32) -> Result<Refusals, Fault> {
+    let (mut counted, mut refusals) = (0, Refusals::default());
     while counted < times {
         let guard = lock.acquire().await?;
         let token = guard.token().get();
@@ -211,11 +221,14 @@ async fn count(lock: Lock, shop: Arc<Mutex<Shop>>, times: u32) -> Result<u32, Fa
         };
         match written {
             Fenced::Passed(()) => counted += 1,
-            Fenced::Refused { .. } => repeated += 1,
+            Fenced::Refused { .. } => {
+                refusals.all += 1;
+                refusals.while_held += u32::from(guard.is_held());
+            }
         }
         let _ = guard.release().await;
     }
-    Ok(repeated)
+    Ok(refusals)
 }
 
 fn enter(shop: &Mutex<Shop>) -> std::sync::MutexGuard<'_, Shop> {

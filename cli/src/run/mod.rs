@@ -37,8 +37,9 @@ writes to. It runs in a process group of its own and hears TERM, INT, HUP, QUIT,
 fencelock; on a terminal it has the foreground, so that Ctrl-C and Ctrl-Z are its own. Processes it leaves in the background
 go on without the lock. FENCELOCK_URL reaches it as it was; a --url does not, and its password is shown to nobody.
 
-If the lease cannot be renewed, the group gets TERM 5 s (or a quarter of the lease) and KILL 200 ms before it ends; if the
-lock is gone all at once, TERM now and KILL a second later. If fencelock is killed with -9, the group is killed at once.";
+If the lease cannot be renewed, the group gets TERM 5 s (a quarter of a lease under 20 s) and KILL 200 ms (a fifth of a lease
+under 1 s) before it ends; if the lock is gone all at once, TERM now and KILL a second later. If fencelock is killed with -9,
+the group is killed at once; if it is frozen, half of those 200 ms before the lease ends.";
 
 /// Run a command while holding a lock.
 #[derive(Args)]

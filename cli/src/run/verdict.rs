@@ -136,6 +136,18 @@ mod tests {
     }
 
     #[test]
+    fn a_short_lease_has_shorter_margins() {
+        let mut verdict = Verdict::new(Margins::of(at(500)), at(0), at(500));
+        let look = |verdict: &mut Verdict, now| verdict.look(at(now), Some(at(500 - now)));
+        assert_eq!(look(&mut verdict, 374), None);
+        assert_eq!(look(&mut verdict, 375), Some(Signal::TERM));
+        assert_eq!(look(&mut verdict, 399), None);
+        assert_eq!(look(&mut verdict, 400), Some(Signal::KILL));
+        // When the guardian would.
+        assert_eq!(verdict.last_moment(), at(450));
+    }
+
+    #[test]
     fn renewals_keep_it_running() {
         let mut verdict = eight_seconds();
         for now in (100_000..200_000).step_by(2500) {

@@ -2,6 +2,9 @@
 
 #![allow(dead_code)] // Each test program uses a part of it.
 
+#[cfg(target_os = "linux")]
+pub(crate) mod shell;
+
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
@@ -84,8 +87,13 @@ impl Scene {
 
 /// When the store may give the lock `it` to another, by the machine's clock.
 pub(crate) fn lease_end(database: &Connection) -> SystemTime {
-    let sql = "SELECT expires_at FROM fencelock_lock WHERE name = 'it'";
-    let micros: i64 = database.query_row(sql, [], |row| row.get(0)).unwrap();
+    lease_end_of(database, "it")
+}
+
+/// The same of any lock.
+pub(crate) fn lease_end_of(database: &Connection, name: &str) -> SystemTime {
+    let sql = "SELECT expires_at FROM fencelock_lock WHERE name = ?1";
+    let micros: i64 = database.query_row(sql, [name], |row| row.get(0)).unwrap();
     UNIX_EPOCH + Duration::from_micros(micros.unsigned_abs())
 }
 
