@@ -23,16 +23,26 @@ mod table {
 
     macro_rules! mutants {
         (
-            $($(#[doc = $doc:literal])+ $name:ident,)+
+            in clients: $($(#[doc = $doc:literal])+ $name:ident,)+
+            in records: $($(#[doc = $kept:literal])+ $record:ident,)+
+            in quorums and cells: $($(#[doc = $other:literal])+ $further:ident,)+
             on servers: $($(#[doc = $place:literal])+ $there:ident,)+
         ) => {
             /// A clause that can be broken.
             #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-            pub enum Mutant { $($(#[doc = $doc])+ $name,)+ $($(#[doc = $place])+ $there,)+ }
+            pub enum Mutant {
+                $($(#[doc = $doc])+ $name,)+
+                $($(#[doc = $kept])+ $record,)+
+                $($(#[doc = $other])+ $further,)+
+                $($(#[doc = $place])+ $there,)+
+            }
 
             impl Mutant {
-                /// All of the protocol, which the simulator sees.
-                pub const ALL: &'static [Self] = &[$(Self::$name,)+];
+                /// All of the protocol.
+                pub const ALL: &'static [Self] =
+                    &[$(Self::$name,)+ $(Self::$record,)+ $(Self::$further,)+];
+                /// Those in what a store keeps of a lock: every store has to say the same.
+                pub const RECORD: &'static [Self] = &[$(Self::$record,)+];
                 /// Those in drivers, which only real servers show.
                 pub const SERVERS: &'static [Self] = &[$(Self::$there,)+];
 
@@ -40,6 +50,8 @@ mod table {
                 pub fn describe(self) -> &'static str {
                     match self {
                         $(Self::$name => concat!($($doc),+).trim_ascii(),)+
+                        $(Self::$record => concat!($($kept),+).trim_ascii(),)+
+                        $(Self::$further => concat!($($other),+).trim_ascii(),)+
                         $(Self::$there => concat!($($place),+).trim_ascii(),)+
                     }
                 }
@@ -48,6 +60,7 @@ mod table {
     }
 
     mutants! {
+        in clients:
         /// A look at a guard does not compare its deadline with the clock.
         ClockNotCompared,
         /// An answer that another one overtook moves the deadline back.
@@ -72,10 +85,10 @@ mod table {
         CancelForgets,
         /// The Leave of a ticket that was served and renewed is repeated only as long as a ticket would have lived.
         ServedTicketKept,
+        /// A Take whose answer was lost is taken for granted.
+        UnknownTakeBelieved,
         /// A request whose outcome is unknown is not undone.
         UnknownNotUndone,
-        /// The undo of an unknown outcome lays no tombstone.
-        NoTombstone,
         /// An unconfirmed undo is not repeated.
         UndoNotRepeated,
         /// A retry after an unknown outcome keeps its owner id.
@@ -84,10 +97,18 @@ mod table {
         RenewAfterRelease,
         /// However many leases are due, they are renewed in one batch.
         AllAtOnce,
+        /// A lease is renewed when nine tenths of it are over.
+        RenewedLate,
         /// Renewal stops at the first error.
         RenewalDiesOfOneError,
         /// A renewal that finds nothing is not told as lost.
         GoneIsNotLost,
+        /// An answer that a newer one overtook moves the base of a push back.
+        BaseMovesBack,
+        /// A push counts from a Refresh that nobody has answered.
+        BaseFromUnanswered,
+        /// A push that overtakes the answer of its Take counts from that answer.
+        EarlyPushCountedFromAnswer,
         /// A push is believed whatever its token.
         LatePushBelieved,
         /// After a push the deadline counts from the push's arrival.
@@ -106,6 +127,10 @@ mod table {
         ForeignHolderNotPolled,
         /// A hold goes round inside for as long as somebody waits there.
         LocalBudgetIgnored,
+        /// A foreign holder is looked at often by everybody in the queue, not only by the head.
+        AllPollForeign,
+        /// Tickets rest twice as long between two looks.
+        TicketsRestLong,
         /// Tickets are not refreshed.
         TicketsNotRefreshed,
         /// A ticket that is gone is waited for all the same.
@@ -114,6 +139,18 @@ mod table {
         PlaceNotInherited,
         /// A hold passes on inside whatever the next one asks for: a fixed lease, another order.
         PassesToOtherKinds,
+        /// The last in the line of a client is served first.
+        LineServedFromTheBack,
+        /// A try stands in the line of its client.
+        TryQueuesLocally,
+        /// Readers and permits stand in the line of their client, and their holds pass on inside.
+        ReadersPassInside,
+        /// A hold that was passed on inside in time counts though nobody looked before its end.
+        LatePassAccepted,
+        /// A release that finds nothing is told to have freed the lock.
+        GoneToldAsReleased,
+        /// A release whose answer was lost is told to have freed the lock.
+        UnknownToldAsReleased,
         /// A late drop of one local guard frees the hold of the next one.
         LateLocalDropFreesNext,
         /// A hold is passed on inside though little or nothing is left of it.
@@ -126,6 +163,9 @@ mod table {
         MaxHoldIgnored,
         /// A hold that `max_hold` has ended keeps its lease on the store.
         MaxHoldKeepsLease,
+        in records:
+        /// The undo of an unknown outcome lays no tombstone.
+        NoTombstone,
         /// The store frees without comparing the owner.
         FreeWithoutOwnerCheck,
         /// The store renews without comparing the owner.
@@ -144,6 +184,14 @@ mod table {
         UnreachableWaiterServed,
         /// An open lock (`fair: false`) stays open for ever.
         OpenWithoutEnd,
+        /// An open lock stays open though a hold beside it has vanished.
+        OpenSurvivesVanishing,
+        /// The head of the queue cannot enter while the lock is open.
+        HeadMayNotEnter,
+        /// The head of the queue is not told that the lock is open.
+        OpenNotTold,
+        /// Whoever is granted the lock in its turn is not told.
+        HandOverNotTold,
         /// The head of the queue is passed over as often as somebody comes.
         HeadPassedWithoutEnd,
         /// A waiter nobody can push to is passed over though it is asking itself.
@@ -164,6 +212,14 @@ mod table {
         TakePassesWaiters,
         /// A Free leaves the next waiter unserved and untold.
         FreeDoesNotSettle,
+        /// A Take serves nobody before it looks for itself.
+        TakeDoesNotSettle,
+        /// A Refresh serves nobody.
+        RefreshDoesNotSettle,
+        /// A Renew serves nobody.
+        RenewDoesNotSettle,
+        /// A Leave serves nobody.
+        LeaveDoesNotSettle,
         /// Only Free serves the queue: a lock that vanished is served by nobody.
         OnlyFreeSettles,
         /// A Leave leaves the ticket in the queue.
@@ -202,6 +258,7 @@ mod table {
         KindIgnored,
         /// Several locks as one: those that are free are kept though others are not.
         AllTakesSome,
+        in quorums and cells:
         /// Half of the nodes of a quorum, rounded down, are enough.
         QuorumTooSmall,
         /// A node that has lost its data votes at once.
@@ -230,6 +287,8 @@ mod table {
         HealAfterFree,
         /// The first guard of a scope that is given back frees the hold of all.
         ReentrantFreesEarly,
+        /// Whoever enters a scope once more for longer gets what is left of the lease.
+        LongerInnerNotRenewed,
         /// Whoever enters a scope once more and gives up on the way leaves its share behind.
         ScopeForgets,
         /// A downgrade that nobody stays for is not repeated.
@@ -297,10 +356,14 @@ mod table {
             Self::ServedTicketKept,
             Self::ClockNotCompared,
             Self::DeadlineMovesBack,
-            Self::LateTurnAccepted,
             Self::PlaceNotInherited,
             Self::PassesToOtherKinds,
             Self::CallerCountsAsDeaf,
+            Self::OpenSurvivesVanishing,
+            Self::BaseMovesBack,
+            Self::AllPollForeign,
+            Self::LongerInnerNotRenewed,
+            Self::LatePassAccepted,
             Self::HandOverGrantsWholeLease,
             Self::FloorUnclamped,
         ];

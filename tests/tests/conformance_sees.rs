@@ -1,7 +1,7 @@
 //! The cases themselves put to the test: a deliberate breakage has to fail one of them.
 //!
 //! Cases are played in a calm world. Breakages that show only where messages are late or lost, or where waiting a little
-//! longer is within the promise, are the simulator's to catch: it has a test of this kind for all of them.
+//! longer is within the promise, are for others to catch: `mutants` has a test of this kind.
 
 use std::path::Path;
 
@@ -16,6 +16,9 @@ const SEEN: &[Mutant] = &[
     Mutant::TicketsNotRefreshed,
     Mutant::LateLocalDropFreesNext,
     Mutant::LocalTokenRepeats,
+    Mutant::LineServedFromTheBack,
+    Mutant::TryQueuesLocally,
+    Mutant::ReadersPassInside,
     Mutant::LeaderForgetsFollowers,
     Mutant::MaxHoldIgnored,
     Mutant::FreeWithoutOwnerCheck,

@@ -4,6 +4,7 @@
 use fencelock::mutation::Mutant;
 use fencelock_tests::sim::campaign::{Campaign, Outcome};
 use fencelock_tests::sim::cells;
+use fencelock_tests::sim::checker::Rule;
 use fencelock_tests::sim::plan::{Family, Plan};
 use fencelock_tests::sim::world;
 
@@ -75,6 +76,18 @@ fn all_caught<'a>(mutants: impl IntoIterator<Item = &'a Mutant>, run: impl Fn(Mu
         }
     }
     assert!(missed.is_empty(), "not caught in {PATIENCE} worlds each: {missed:?}");
+}
+
+/// A loss that only the store knows of is told with the next renewal, whatever it was that the store lost.
+#[test]
+fn a_loss_that_is_not_told_is_caught_wherever_there_is_one() {
+    for family in [Family::Wiped, Family::Restored, Family::Jumped, Family::Deleted] {
+        let untold =
+            Campaign { family: Some(family), ..campaign(PATIENCE, Some(Mutant::GoneIsNotLost)) };
+        let found = untold.run().found;
+        let rule = found.map(|(_, violation)| violation.rule);
+        assert_eq!(rule, Some(Rule::LossUntold), "in {family:?}");
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! All of them build with the profile `quick`, and all tests over the whole workspace: one set of features, one build.
 
-use crate::check::{deny, readme, rooms, scenarios};
+use crate::check::{deny, mutants, readme, rooms, scenarios};
 use crate::need::Need;
 use crate::part::{Part, Step, Targets};
 
@@ -176,10 +176,10 @@ pub(crate) const PARTS: &[Part] = &[
     Part {
         name: "mutants",
         tags: &["model"],
-        shows: "every deliberate breakage is seen by the simulator; every await point is dropped at",
+        shows: "every deliberate breakage is seen, by the simulator or by a test that names it; every await point is dropped at",
         needs: &[],
         wants: &[],
-        steps: &[Step::Tests(Targets::Named(&["mutants", "awaits"]))],
+        steps: &[Step::Check(mutants::check), Step::Tests(Targets::Named(&["mutants", "awaits"]))],
         full: &[],
     },
     Part {

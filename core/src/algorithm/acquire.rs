@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_channel::oneshot;
 use futures_util::future::{Either, select};
 
-use super::cohort::{Entry, Local, Turn};
+use super::cohort::{Entry, Local, Turn, lines_up};
 use super::core::Core;
 use super::hold::{Hold, Terms};
 use super::lease::Attempt;
@@ -73,22 +73,27 @@ impl Core {
         waits: bool,
         reason: &Mutex<Option<Reason>>,
     ) -> Result<Option<Local>> {
-        let leads = terms.mode.is_exclusive();
-        let entry = self.cohorts.lock().enter(lock, &terms, waits);
-        let in_line = matches!(entry, Entry::Line { .. });
-        let attempt = match entry {
-            Entry::Refused => return Ok(None),
-            Entry::Lead => None,
-            Entry::Line { number, turn } => {
+        let leads = lines_up(terms.mode);
+        let mut in_line = false;
+        let attempt = loop {
+            let entry = self.cohorts.lock().enter(lock, &terms, waits);
+            let (number, turn) = match entry {
+                Entry::Refused => return Ok(None),
+                Entry::Lead => break None,
+                Entry::Line { number, turn } => (number, turn),
+            };
+            if !std::mem::replace(&mut in_line, true) {
                 self.events.emit(|| Event::waiting(lock.as_str()));
-                let mut place = Place { core: self, lock, number, turn: Some(turn) };
-                match place.turn().await? {
-                    Turn::Passed(local) => {
-                        self.events.emit(|| Event::granted(lock.as_str(), local.token));
-                        return Ok(Some(local));
-                    }
-                    Turn::Lead(attempt) => attempt,
+            }
+            let mut place = Place { core: self, lock, number, turn: Some(turn) };
+            match place.turn().await? {
+                Turn::Lead(attempt) => break attempt,
+                Turn::Passed(local) if local.hold.is_held() || mutant!(LatePassAccepted) => {
+                    self.events.emit(|| Event::granted(lock.as_str(), local.token));
+                    return Ok(Some(local));
                 }
+                // Passed on in time, but looked at only after its end: that is no grant.
+                Turn::Passed(local) => self.abandon(&local),
             }
         };
         let mut attempt = match attempt {

@@ -12,7 +12,7 @@ use super::reason::Reason;
 use super::target::Target;
 use crate::fence::Token;
 use crate::port::limits::GRANT_TTL;
-use crate::port::{Instant, OwnerId};
+use crate::port::{Instant, Mode, OwnerId};
 
 /// How long a hold may go round inside before others are served.
 const PASSING_TIME: Duration = Duration::from_millis(10);
@@ -109,6 +109,11 @@ impl Tenure {
     }
 }
 
+/// Whether those who want this stand in a line, and pass their hold on: whoever shares a lock asks for itself.
+pub(super) fn lines_up(mode: Mode) -> bool {
+    mode.is_exclusive() || mutant!(ReadersPassInside)
+}
+
 /// All cohorts of a client.
 #[derive(Default)]
 pub(crate) struct Cohorts {
@@ -124,7 +129,7 @@ impl Cohorts {
 
     /// Somebody wants the lock. Who shares it with others asks the store for itself.
     pub(crate) fn enter(&mut self, lock: &Target, terms: &Terms, waits: bool) -> Entry {
-        if !terms.mode.is_exclusive() {
+        if !lines_up(terms.mode) {
             return Entry::Lead;
         }
         let number = self.number();
@@ -133,7 +138,7 @@ impl Cohorts {
             self.by_lock.insert(lock.clone(), cohort);
             return Entry::Lead;
         };
-        if !waits {
+        if !waits && !mutant!(TryQueuesLocally) {
             return Entry::Refused;
         }
         let (sender, turn) = oneshot::channel();
@@ -145,7 +150,7 @@ impl Cohorts {
     pub(crate) fn seat(&mut self, hold: Arc<Hold>, now: Instant) -> Local {
         let number = self.number();
         hold.serve(number);
-        if !hold.mode().is_exclusive() {
+        if !lines_up(hold.mode()) {
             return Local { token: hold.token, hold, number };
         }
         let cohort = self.by_lock.entry(hold.lock.clone()).or_default();
@@ -215,7 +220,10 @@ impl Cohorts {
         if tenure.number != local.number && !mutant!(LateLocalDropFreesNext) {
             return Next::NotMine;
         }
-        while let Some(waiting) = cohort.line.pop_front() {
+        let next = |line: &mut VecDeque<Waiting>| {
+            if mutant!(LineServedFromTheBack) { line.pop_back() } else { line.pop_front() }
+        };
+        while let Some(waiting) = next(&mut cohort.line) {
             if !tenure.may_pass(&waiting.terms, now) {
                 let hold = tenure.hold.clone();
                 hold.serve(0);

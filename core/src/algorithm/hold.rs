@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use event_listener::{Event, EventListener};
 
+use super::cohort::lines_up;
 use super::target::Target;
 use crate::fence::Token;
 use crate::port::{Instant, Mode, OwnerId, RuntimeHandle, Take};
@@ -124,11 +125,7 @@ impl Hold {
             present: AtomicU64::new(0),
             gone: AtomicBool::new(false),
             signal: Event::new(),
-            state: Mutex::new(Standing {
-                mode: terms.mode,
-                alone: !terms.mode.is_exclusive(),
-                turn: 0,
-            }),
+            state: Mutex::new(Standing { mode: terms.mode, alone: !lines_up(terms.mode), turn: 0 }),
         };
         hold.set_terms(terms, runtime.now());
         hold.deadline.store(deadline.as_nanos(), Ordering::Release);

@@ -198,6 +198,14 @@ impl Attempt {
                 self.end(owner);
                 Some(Err(Error::internal("the store answered a Take with something else")))
             }
+            Some(Err(failure))
+                if failure.applied == Applied::Unknown && mutant!(UnknownTakeBelieved) =>
+            {
+                let token = self.core.floors.of(&self.lock.key);
+                let hold = self.core.wheel.granted(owner, token, sent, self.terms.ttl);
+                self.stage = if hold.is_some() { Stage::Done } else { Stage::Ready };
+                hold.map(|hold| Ok(Some(hold)))
+            }
             Some(Err(failure)) => {
                 let kept = self.end(owner);
                 if failure.applied == Applied::Unknown && !mutant!(UnknownNotUndone) {

@@ -79,7 +79,7 @@ impl Core {
             match entered {
                 Entered::Again(local) => {
                     let mut again = Again { core: self, local: &local, share: Some(share()) };
-                    if terms.ttl > local.hold.ttl() {
+                    if terms.ttl > local.hold.ttl() && !mutant!(LongerInnerNotRenewed) {
                         self.extend_within(&local, terms.ttl, wait).await?;
                     }
                     let share = again.share.take();

@@ -96,12 +96,14 @@ pub(super) fn aligned(now: Instant, period: Duration) -> Instant {
 }
 
 pub(super) fn ticket_rest(terms: &Terms) -> Duration {
-    (terms.ttl / 4).clamp(SHORTEST_REST, LONGEST_REST)
+    let rest = (terms.ttl / 4).clamp(SHORTEST_REST, LONGEST_REST);
+    if mutant!(TicketsRestLong) { rest * 2 } else { rest }
 }
 
 /// A hold is looked at after a third of the lease it has now, or when it ends.
 pub(super) fn next_look(hold: &Hold, left: Duration, now: Instant) -> Instant {
-    let due = if hold.renew { aligned(now, left / 3) } else { Instant::FAR };
+    let period = if mutant!(RenewedLate) { left * 9 / 10 } else { left / 3 };
+    let due = if hold.renew { aligned(now, period) } else { Instant::FAR };
     due.min(hold.deadline())
 }
 
@@ -242,12 +244,14 @@ impl Register {
         let mut look = false;
         match &mut bid.progress {
             Progress::Asked { early: kept, opened } => (early, look) = (kept.take(), *opened),
-            Progress::Waiting(queue) if sent < queue.base => return None,
+            Progress::Waiting(queue) if sent < queue.base && !mutant!(BaseMovesBack) => {
+                return None;
+            }
             Progress::Waiting(queue) => poll = queue.poll,
             Progress::Gone => return None,
         }
         let mut rest = aligned(now, ticket_rest(&bid.terms));
-        if ahead == 0 {
+        if ahead == 0 || foreign && mutant!(AllPollForeign) {
             // The head looks again when the holder's lease ends; at a foreign holder, which tells nobody, sooner.
             if foreign && !mutant!(ForeignHolderNotPolled) {
                 let most =
@@ -257,7 +261,9 @@ impl Register {
             }
             rest = left.map_or(rest, |left| rest.min(now + left.max(SHORTEST_REST)));
         }
-        bid.progress = Progress::Waiting(Queue { base: sent, last, poll });
+        let late = early.is_some() && mutant!(EarlyPushCountedFromAnswer);
+        let base = if late { now } else { sent };
+        bid.progress = Progress::Waiting(Queue { base, last, poll });
         if early.is_some() && mutant!(EarlyPushDropped) {
             return None;
         }

@@ -227,9 +227,12 @@ impl Wheel {
                     (again.min(hold.deadline()), Some(step))
                 }
                 Stage::Held(hold) => (hold.deadline(), None),
-                Stage::Bidding(bid) => match bid.progress {
+                Stage::Bidding(bid) => match &mut bid.progress {
                     Progress::Waiting(_) if mutant!(TicketsNotRefreshed) => (Instant::FAR, None),
-                    Progress::Waiting(_) => {
+                    Progress::Waiting(queue) => {
+                        if mutant!(BaseFromUnanswered) {
+                            queue.base = now;
+                        }
                         // If it finds the ticket served, the lease is this long from then on.
                         let ttl = bid.terms.ttl;
                         bid.asked = bid.asked.max(now + ttl);

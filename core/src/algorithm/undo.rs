@@ -47,7 +47,8 @@ pub(crate) fn channel() -> (UndoSender, UndoReceiver) {
 
 /// How an answered Free or Leave reads to the one who released.
 pub(crate) fn released(outcome: &Outcome) -> Released {
-    if matches!(outcome, Outcome::Freed) { Released::Released } else { Released::AlreadyLost }
+    let freed = matches!(outcome, Outcome::Freed) || mutant!(GoneToldAsReleased);
+    if freed { Released::Released } else { Released::AlreadyLost }
 }
 
 impl UndoSender {

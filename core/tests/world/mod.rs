@@ -1,6 +1,8 @@
 //! A world in virtual time for one clause: a store, and clients that can be tampered with.
 
+pub(crate) mod line;
 pub(crate) mod many;
+pub(crate) mod queue;
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -116,7 +118,7 @@ impl Bare {
 }
 
 /// An ordinary Take.
-pub(crate) fn take(ttl: Duration, floor: Token, wait: bool) -> Action {
+fn take(ttl: Duration, floor: Token, wait: bool) -> Action {
     let (mode, limit, block) = (Mode::Exclusive, 1, 1);
     Action::Take(Take { mode, limit, ttl, wait, block, floor, info: "{}".into() })
 }

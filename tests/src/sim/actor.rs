@@ -80,9 +80,12 @@ impl Place {
             }
         };
         let asked = Cancelled::new(&self.node, act.cancel, asked).await;
-        let was_paused = asking.end(&Ended::of(asked.as_ref()));
+        if let Some(Ok(Some(_))) = asked {
+            self.checker.served(&asking.note);
+        }
+        asking.end(&Ended::of(asked.as_ref()));
         let Some(Ok(Some(guard))) = asked else { return };
-        let note = self.checker.holds(self.number, act.lock, act, &guard, was_paused);
+        let note = self.checker.holds(self.number, act.lock, act, &guard);
         let mut held = Held { note, guard };
         for doing in &act.section {
             let claim = held.guard.claim();
@@ -123,7 +126,7 @@ impl Place {
         let all = all.ttl(act.ttl).renew(act.renew);
         let all = if act.fair { all } else { all.option("fair", false) };
         let asking = Asking::begin(self, act);
-        let also = self.checker.asks(self.number, other, false);
+        let also = self.checker.asks(self.number, other, Mode::Exclusive, false);
         let asked = async {
             match act.how {
                 How::Try => all.try_acquire().await,
@@ -132,12 +135,12 @@ impl Place {
             }
         };
         let asked = Cancelled::new(&self.node, act.cancel, asked).await;
-        let was_paused = asking.end(&Ended::of(asked.as_ref()));
+        asking.end(&Ended::of(asked.as_ref()));
         drop(also);
         let Some(Ok(Some(guard))) = asked else { return };
         let notes = [act.lock, other].map(|lock| {
             let claim = guard.claim(lock_key(lock).as_str()).expect("it is one of them");
-            (lock, self.checker.holds(self.number, lock, act, &claim, was_paused), claim)
+            (lock, self.checker.holds(self.number, lock, act, &claim), claim)
         });
         for doing in &act.section {
             for (lock, note, claim) in &notes {
@@ -156,8 +159,11 @@ impl Place {
         let mut asking = Some(Asking::begin(self, act));
         let result = {
             let body = |claim: Claim| {
-                let was_paused = asking.take().is_some_and(|asking| asking.end(&Ended::Well));
-                let note = self.checker.holds(self.number, act.lock, act, &claim, was_paused);
+                if let Some(asking) = asking.take() {
+                    self.checker.served(&asking.note);
+                    asking.end(&Ended::Well);
+                }
+                let note = self.checker.holds(self.number, act.lock, act, &claim);
                 async move {
                     for doing in &act.section {
                         self.section(&claim, None, &note, act, *doing).await;
@@ -247,9 +253,10 @@ impl Place {
         let End::Release(cancel) = act.end else { return drop(guard) };
         let held = claim.is_held();
         drop(claim);
+        let asked = self.checker.now();
         match Cancelled::new(&self.node, cancel, guard.release()).await {
             None => self.checker.count(|figures| figures.cancels += 1),
-            Some(Released::Released) => {}
+            Some(Released::Released) => self.checker.told_freed(self.number, act, asked),
             Some(other) if self.checker.calm() => {
                 let detail = format!("a release ended with {other:?}, held: {held}");
                 self.checker.violated(Rule::FalselyLost, detail);
@@ -324,12 +331,12 @@ impl<'a> Asking<'a> {
         let Place { checker, node, number, .. } = place;
         // Of two it is not known from outside which one is waited for.
         let waits = act.how != How::Try && act.also.is_none();
-        let note = checker.asks(*number, act.lock, waits);
+        let note = checker.asks(*number, act.lock, act.mode, waits);
         Self { place, act, note, since: node.now(), pauses: checker.pauses(*number) }
     }
 
-    /// Judges how it ended. Returns whether the machine stood still meanwhile.
-    fn end(self, ended: &Ended<'_>) -> bool {
+    /// Judges how it ended.
+    fn end(self, ended: &Ended<'_>) {
         let Self { place, act, note, since, pauses } = self;
         drop(note);
         let checker = &place.checker;
@@ -337,8 +344,7 @@ impl<'a> Asking<'a> {
         let took = place.node.now().since(since);
         let code = match ended {
             Ended::Cancelled => {
-                checker.count(|figures| figures.cancels += 1);
-                return paused;
+                return checker.count(|figures| figures.cancels += 1);
             }
             Ended::Well => None,
             Ended::Badly(error) => {
@@ -365,6 +371,5 @@ impl<'a> Asking<'a> {
             let detail = format!("a try took {took:?} and ended with {code:?}");
             checker.violated(Rule::WrongWait, detail);
         }
-        paused
     }
 }

@@ -19,8 +19,14 @@ pub(super) fn after(sim: &Sim, time: Duration, act: impl FnOnce() + Send + 'stat
     }));
 }
 
-/// A store goes, and is back after a while with what it has kept.
-pub(super) fn restart(sim: &Sim, network: &Network, away: Duration, loss: Loss) {
+/// A store goes, and is back after a while with what it has kept; then `back` is called.
+pub(super) fn restart(
+    sim: &Sim,
+    network: &Network,
+    away: Duration,
+    loss: Loss,
+    back: impl FnOnce() + Send + 'static,
+) {
     network.take_down();
     let network = network.clone();
     after(sim, away, move || {
@@ -31,5 +37,6 @@ pub(super) fn restart(sim: &Sim, network: &Network, away: Duration, loss: Loss) 
         }
         network.store(Server::start_anew);
         network.bring_up();
+        back();
     });
 }

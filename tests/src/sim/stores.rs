@@ -109,7 +109,7 @@ impl Stores {
 
 impl Network {
     /// Who holds the lock now by the store's clock.
-    fn holders(&self, key: &LockKey) -> Vec<Holder> {
+    pub(super) fn holders(&self, key: &LockKey) -> Vec<Holder> {
         self.store(|store| {
             let live = |holder: &&Holder| holder.ends > store.now();
             let held = |record: &Record| record.holders.iter().filter(live).cloned().collect();

@@ -14,7 +14,7 @@ use super::actor::{Place, freeze};
 use super::checker::{Checker, Figures, Rule, Violation, lock_key};
 use super::later::{after, restart};
 use super::network::Network;
-use super::plan::{Fault, Plan};
+use super::plan::{Fault, Loss, Plan};
 use super::server::{Change, Server};
 use super::stores::Stores;
 
@@ -225,8 +225,13 @@ impl World {
                 self.all(|network| network.lose_one(&self.nodes[client].1));
             }
             Fault::Restart(time, loss) => {
-                checker.disturb_all(now + time + self.aftermath(fault));
-                restart(&self.sim, self.stores.first(), time, loss);
+                if loss == Loss::Nothing {
+                    checker.disturb_all(now + time);
+                } else {
+                    checker.unsettle_all(now + time + self.aftermath());
+                }
+                let checker = Arc::clone(checker);
+                restart(&self.sim, self.stores.first(), time, loss, move || checker.forsaken());
             }
             Fault::Stall(time) => {
                 checker.disturb_all(now + time);
@@ -237,12 +242,13 @@ impl World {
             Fault::Snapshot => self.stores.first().store(Server::snapshot),
             Fault::Jump(by) => {
                 let back = Duration::from_micros(by.min(0).unsigned_abs());
-                checker.disturb_all(now + back + self.aftermath(fault));
+                checker.unsettle_all(now + back + self.aftermath());
                 self.stores.first().server().set_wall(by);
+                checker.forsaken();
             }
             Fault::Delete(lock) => {
-                checker.deleted(lock);
                 self.stores.first().store(|store| store.delete_hold(&lock_key(lock)));
+                checker.forsaken();
             }
             Fault::NodeRestart(..) | Fault::NodeStall(..) | Fault::NodeCut(..) => {
                 self.inflict_on_node(fault);
@@ -251,9 +257,8 @@ impl World {
     }
 
     /// How long a store that broke its word keeps clients from what they could rely on otherwise.
-    fn aftermath(&self, fault: Fault) -> Duration {
-        let lasts = self.plan.longest_lease() + Duration::from_secs(6);
-        if fault.breaks_faith() { lasts } else { Duration::ZERO }
+    fn aftermath(&self) -> Duration {
+        self.plan.longest_lease() + Duration::from_secs(6)
     }
 
     /// From now on nothing new goes wrong. What was cut off or stands still comes back by itself.

@@ -1,6 +1,7 @@
 //! Checks that need no other program.
 
 pub(crate) mod deny;
+pub(crate) mod mutants;
 pub(crate) mod readme;
 pub(crate) mod rooms;
 pub(crate) mod scenarios;

@@ -98,7 +98,9 @@ impl Record {
             Action::Watch { mode, info } => self.watch(owner, *mode, info, scene),
             Action::Refresh { ttl } => self.refresh(owner, micros(*ttl), scene),
             Action::Renew { ttl } => {
-                self.settle_unless_mutant(owner, scene);
+                if !mutant!(RenewDoesNotSettle) {
+                    self.settle_unless_mutant(owner, scene);
+                }
                 self.renew(owner, micros(*ttl), scene.now).unwrap_or(Outcome::Gone)
             }
             Action::Change { .. } if step.kind != Kind::ReadWrite => Outcome::Gone,
@@ -174,7 +176,7 @@ impl Record {
                 holder.ends > now || holder.mode == Mode::Permit && mutant!(PermitNeverExpires)
             });
         }
-        if self.holders.len() < before {
+        if self.holders.len() < before && !mutant!(OpenSurvivesVanishing) {
             // A lock that vanished without a Free is never open.
             self.open_since = None;
         }
@@ -212,7 +214,9 @@ impl Record {
             let ttl = if whole { ttl } else { ttl.min(micros(GRANT_TTL)) };
             let token = self.grant(Grant { owner, mode, ttl, block, info }, now);
             let ttl = Duration::from_micros(ttl);
-            scene.notices.push((channel, Notice::Granted { owner, token, ttl }));
+            if !mutant!(HandOverNotTold) {
+                scene.notices.push((channel, Notice::Granted { owner, token, ttl }));
+            }
         }
     }
 

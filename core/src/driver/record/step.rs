@@ -20,7 +20,7 @@ impl Record {
             let floor = take.floor.get().min(most);
             self.raise(floor, micros(take.ttl), now);
         }
-        if !mutant!(TakePassesWaiters) {
+        if !mutant!(TakePassesWaiters) && !mutant!(TakeDoesNotSettle) {
             self.settle_unless_mutant(owner, scene);
         }
         if let Some(holder) = self.holders.iter().find(|holder| holder.owner == owner) {
@@ -68,7 +68,9 @@ impl Record {
 
     pub(super) fn refresh(&mut self, owner: OwnerId, ttl: u64, scene: &mut Scene<'_>) -> Outcome {
         let now = scene.now;
-        self.settle_unless_mutant(owner, scene);
+        if !mutant!(RefreshDoesNotSettle) {
+            self.settle_unless_mutant(owner, scene);
+        }
         let longer = if mutant!(RefreshDoesNotRenew) { 0 } else { ttl };
         if let Some(granted) = self.renew(owner, longer, now) {
             return granted;
@@ -92,7 +94,8 @@ impl Record {
         ticket.refreshed = now;
         ticket.ttl = ttl;
         let (mode, limit) = (ticket.mode, ticket.limit);
-        if place == 0 && self.is_open(now) && admits(&self.holders, mode, limit) {
+        let enters = self.is_open(now) && !mutant!(HeadMayNotEnter);
+        if place == 0 && enters && admits(&self.holders, mode, limit) {
             let ticket = self.tickets.pop_front().expect("the head was just seen");
             let Ticket { block, info, .. } = ticket;
             let token = self.grant(Grant { owner, mode, ttl, block, info }, now);
@@ -121,7 +124,9 @@ impl Record {
             let head = self.tickets.front().filter(|head| open && patient(head));
             if let Some(head) = head.filter(|head| admits(&self.holders, head.mode, head.limit)) {
                 self.open_since = Some(scene.now);
-                scene.notices.push((head.channel.clone(), Notice::Open { owner: head.owner }));
+                if !mutant!(OpenNotTold) {
+                    scene.notices.push((head.channel.clone(), Notice::Open { owner: head.owner }));
+                }
             }
         }
         if !mutant!(FreeDoesNotSettle) {
@@ -161,7 +166,9 @@ impl Record {
             let life = if mutant!(TombstoneTooShort) { Duration::from_millis(1) } else { life };
             self.tombstones.insert(owner, scene.now + micros(life));
         }
-        self.settle_unless_mutant(owner, scene);
+        if !mutant!(LeaveDoesNotSettle) {
+            self.settle_unless_mutant(owner, scene);
+        }
         self.watchers.retain(|watcher| watcher.owner != owner);
         if found {
             self.call(scene);

@@ -194,7 +194,7 @@ impl World {
                 after(&self.sim, time, move || network.heal(&channel));
             }
             Fault::Restart(time, loss) => {
-                restart(&self.sim, &self.network, time, loss);
+                restart(&self.sim, &self.network, time, loss, || {});
             }
             Fault::Stall(time) => {
                 let server = self.network.server();

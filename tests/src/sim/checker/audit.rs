@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fencelock::Claim;
 use fencelock::driver::record::Holder;
-use fencelock::port::limits::GRANT_TTL;
+use fencelock::port::limits::{GRANT_TTL, OPEN_FOR};
 use fencelock::port::{Kind, Mode, Runtime};
 
 use super::book::{Book, Live, Watched};
@@ -12,9 +12,9 @@ use super::{Checker, Rule};
 use crate::sim::server::{Server, lives};
 
 /// Room for the time that steps at one instant take in no time at all.
-const SLACK: Duration = Duration::from_millis(50);
+pub(super) const SLACK: Duration = Duration::from_millis(50);
 /// No ticket rests longer between two looks, and no attempt between two tries.
-const LONGEST_REST: Duration = Duration::from_millis(1020);
+pub(super) const LONGEST_REST: Duration = Duration::from_millis(1020);
 
 /// How long a close may take.
 const CLOSING: Duration = Duration::from_millis(2100);
@@ -27,6 +27,7 @@ impl Checker {
         self.read_facts(&mut book);
         self.look_at_guards(&mut book, now);
         self.look_at_waiters(&mut book, now);
+        self.look_for_untold(&mut book, now);
         book.look_at_closed(now);
         self.look_for_ghosts(&mut book, now);
     }
@@ -65,8 +66,8 @@ impl Checker {
             if live.unheld.is_some() {
                 found.push((Rule::Revived, name.clone()));
             }
-            if live.doomed.is_some_and(|by| now > by) && client.disturbed < now {
-                found.push((Rule::LossUntold, format!("{name} was deleted by a stranger")));
+            if live.doomed.is_some_and(|by| now > by) && client.kept < now {
+                found.push((Rule::LossUntold, format!("{name} is gone from the store")));
                 live.doomed = None;
             }
             let held_for = client.node.now().since(live.since);
@@ -109,7 +110,9 @@ impl Checker {
 
     /// A lock that is free may not stay so for long while somebody waits who can be reached.
     fn look_at_waiters(&self, book: &mut Book, now: Duration) {
-        let bound = LONGEST_REST * 2 + book.round_trip * 2 + SLACK;
+        // A lock that was left open to a head that is gone stands open for a while.
+        let open = if self.rules.fair || book.pushes { Duration::ZERO } else { OPEN_FOR };
+        let bound = book.longest_sleep() + open;
         let mut found = Vec::new();
         for (number, lock) in book.locks.iter_mut().enumerate() {
             let key = lock.key.as_ref().expect("every lock has a key");
@@ -208,7 +211,7 @@ impl Book {
 }
 
 impl Watched {
-    fn works(&self) -> bool {
+    pub(super) fn works(&self) -> bool {
         !self.crashed && self.closed.is_none()
     }
 }

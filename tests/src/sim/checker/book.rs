@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fencelock::port::{Instant, LockKey, Mode};
+use fencelock::port::{Instant, LockKey, Mode, OwnerId};
 use fencelock::runtime::sim::SimNode;
 use fencelock::{Claim, Token};
 
@@ -25,6 +25,10 @@ pub(super) struct Book {
     pub(super) facts_read: usize,
     /// Whether no message is lost or late, so that progress has bounds, and the longest way there and back.
     pub(super) prompt: bool,
+    /// Whether nothing fails and every push arrives, so that nobody waits longer than messages take.
+    pub(super) pushes: bool,
+    /// Holds on the store that no guard of the client shows, by client and lock, and since when.
+    pub(super) unclaimed: BTreeMap<(usize, usize), (OwnerId, Duration)>,
     pub(super) round_trip: Duration,
     pub(super) figures: Figures,
     pub(super) violations: Vec<Violation>,
@@ -40,6 +44,8 @@ pub(super) struct Watched {
     pub(super) crashed: bool,
     pub(super) closed: Option<Duration>,
     /// Until when it is, or suffers from having been, kept from its work.
+    pub(super) kept: Duration,
+    /// The same, or from a store that broke its word.
     pub(super) disturbed: Duration,
     /// The same, but for single lost messages.
     pub(super) unhealthy: Duration,
@@ -47,6 +53,8 @@ pub(super) struct Watched {
     pub(super) pauses: u64,
     /// For each lock: how many of its tasks hold it or ask for it, and since when none.
     pub(super) idle: Vec<(u32, Duration)>,
+    /// For each lock: when the store last ended a hold of this client.
+    pub(super) ended: Vec<Duration>,
 }
 
 /// A lock, seen from outside.
@@ -91,6 +99,7 @@ pub(super) struct Live {
 pub(super) struct Pending {
     pub(super) client: usize,
     pub(super) lock: usize,
+    pub(super) mode: Mode,
     pub(super) waits: bool,
     pub(super) since: Duration,
 }

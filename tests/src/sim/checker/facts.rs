@@ -51,7 +51,14 @@ impl Checker {
             Change::Unserved if self.rules.fair => {
                 book.violated(fact.at, Rule::Unserved, format!("{:?} of lock {lock}", fact.owner));
             }
-            Change::Queued { .. } | Change::Ended | Change::Dropped | Change::Unserved => {}
+            Change::Ended => {
+                let of = self.stores.first().store(|store| store.client_of(fact.owner).cloned());
+                let client = book.clients.iter_mut().find(|one| of.as_ref() == Some(&one.channel));
+                if let Some(client) = client {
+                    client.ended[lock] = fact.at;
+                }
+            }
+            Change::Queued { .. } | Change::Dropped | Change::Unserved => {}
         }
     }
 }

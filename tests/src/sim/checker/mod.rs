@@ -4,14 +4,17 @@
 mod audit;
 mod book;
 mod facts;
+mod loss;
 mod note;
+mod order;
 mod resource;
 mod violation;
+mod wake;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use fencelock::port::limits::TICKET_LIFE;
+use fencelock::port::limits::{GRANT_TTL, TICKET_LIFE};
 use fencelock::port::{Instant, LockKey, Mode, Runtime};
 use fencelock::runtime::sim::SimNode;
 use fencelock::{Claim, Event, EventKind, Token};
@@ -39,6 +42,8 @@ struct Rules {
     /// Whether everybody asks to be served in order.
     fair: bool,
     forgets_tokens: bool,
+    /// Whether leases are long beside the way to the store, so that no grant is over when it arrives.
+    swift: bool,
 }
 
 /// How far a world can be relied on.
@@ -78,6 +83,7 @@ impl Checker {
         let patience = plan.clients.iter().map(|machine| machine.timeout).min();
         let patience = patience.unwrap_or_default().min(TICKET_LIFE / 2);
         let prompt = faults == [0; 5] && weather.round_trip() < patience;
+        let shortest = acts().map(|act| act.ttl).min().unwrap_or_default().min(GRANT_TTL);
         let rules = Rules {
             trust: match (plan.faithful(), plan.calm()) {
                 (false, _) => Trust::Broken,
@@ -86,6 +92,7 @@ impl Checker {
             },
             fair: acts().all(|act| act.fair),
             forgets_tokens: plan.forgets_tokens(),
+            swift: weather.round_trip() * 4 < shortest,
         };
         let clients = nodes.iter().zip(&plan.clients).map(|((node, channel), machine)| Watched {
             node: Arc::clone(node),
@@ -93,10 +100,12 @@ impl Checker {
             timeout: machine.timeout,
             crashed: false,
             closed: None,
+            kept: Duration::ZERO,
             disturbed: Duration::ZERO,
             unhealthy: Duration::ZERO,
             pauses: 0,
             idle: vec![(0, Duration::ZERO); plan.locks()],
+            ended: vec![Duration::ZERO; plan.locks()],
         });
         let shared = |number: usize| Shared {
             key: Some(lock_key(number)),
@@ -108,6 +117,7 @@ impl Checker {
             clients: clients.collect(),
             locks: (0..plan.locks()).map(shared).collect(),
             prompt,
+            pushes: plan.calm() && weather.notices_lost == 0 && !stores.vote(),
             round_trip: weather.round_trip(),
             history: traced.then(Vec::new),
             ..Book::default()
@@ -167,6 +177,7 @@ impl Checker {
         let watched = &mut book.clients[client];
         // A request that never gets an answer, the rest after it, and the next one.
         let until = until + watched.timeout * 2 + Duration::from_millis(1100) + round_trip;
+        watched.kept = watched.kept.max(until);
         watched.disturbed = watched.disturbed.max(until);
         if !healthy {
             watched.unhealthy = watched.unhealthy.max(until);
@@ -203,25 +214,18 @@ impl Checker {
     }
 
     /// A task asks for a lock; until the note is dropped it does.
-    pub fn asks(self: &Arc<Self>, client: usize, lock: usize, waits: bool) -> Note {
+    pub fn asks(self: &Arc<Self>, client: usize, lock: usize, mode: Mode, waits: bool) -> Note {
         let since = self.now();
         let mut book = self.book();
         book.numbers += 1;
         let number = book.numbers;
-        book.pending.insert(number, Pending { client, lock, waits, since });
+        book.pending.insert(number, Pending { client, lock, mode, waits, since });
         book.clients[client].idle[lock].0 += 1;
         Note { checker: Arc::clone(self), client, lock, number }
     }
 
     /// A guard was given out; until the note is dropped it counts.
-    pub fn holds(
-        self: &Arc<Self>,
-        client: usize,
-        lock: usize,
-        act: &Act,
-        claim: &Claim,
-        was_paused: bool,
-    ) -> Note {
+    pub fn holds(self: &Arc<Self>, client: usize, lock: usize, act: &Act, claim: &Claim) -> Note {
         let at = self.now();
         let (held, token, mode) = (claim.is_held(), claim.token(), claim.mode());
         let mut book = self.book();
@@ -229,7 +233,7 @@ impl Checker {
         if let Some(history) = &mut book.history {
             history.push((at, format!("client {client} holds lock {lock} with {token}: {held}")));
         }
-        if !held && !was_paused {
+        if !held {
             book.violated(at, Rule::BornLost, format!("client {client}, token {token}"));
         }
         let shared = &mut book.locks[lock];
@@ -320,27 +324,6 @@ impl Checker {
         if *told > guards {
             let detail = format!("client {client} was told twice that {token} is lost");
             book.violated(at, Rule::LossUntold, detail);
-        }
-    }
-
-    /// A stranger deletes the key of a lock: whoever renews it has to notice.
-    pub fn deleted(&self, lock: usize) {
-        let now = self.now();
-        let mut book = self.book();
-        let Book { live, clients, round_trip, prompt, .. } = &mut *book;
-        let of_lock = live.values_mut().filter(|live| {
-            live.lock == lock && live.act.renew
-                // What is capped says little of the lease behind it.
-                && live.act.max_hold.is_none()
-        });
-        for live in of_lock.filter(|live| *prompt && live.claim.is_held()) {
-            let client = &clients[live.client];
-            if !client.crashed && client.disturbed < now {
-                // A third of the lease, what may be under way already, the answer.
-                let lease = live.claim.remaining().max(live.act.longest_lease());
-                let by = now + lease / 2 + *round_trip * 2 + Duration::from_millis(20);
-                live.doomed.get_or_insert(by);
-            }
         }
     }
 

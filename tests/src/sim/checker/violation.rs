@@ -33,13 +33,17 @@ pub enum Rule {
     FalselyLost,
     /// H3: a loss was not told when it could have been, or told twice.
     LossUntold,
+    /// H2: a release was told to have freed a hold that it did not end.
+    FalselyFreed,
     /// A guard outlived its `max_hold`.
     HeldTooLong,
     /// L1: a free lock with a live waiter was not granted in time.
     Starved,
     /// L1: a step left a lock free beside a live waiter.
     Unserved,
-    /// L3: somebody was granted the lock past earlier waiters.
+    /// L1: a waiter that holds the lock on the store was not told in time.
+    Untold,
+    /// L3: somebody was granted the lock past earlier waiters, on the store or in its client.
     Unfair,
     /// A waiter whose ticket had ended was granted the lock.
     DeadGrantee,

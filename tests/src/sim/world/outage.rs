@@ -12,7 +12,7 @@ impl World {
         match fault {
             Fault::NodeRestart(node, time, loss) => {
                 self.fall_ill(node, time + self.plan.max_ttl);
-                restart(&self.sim, &self.stores.all()[node], time, loss);
+                restart(&self.sim, &self.stores.all()[node], time, loss, || {});
             }
             Fault::NodeStall(node, time) => {
                 self.fall_ill(node, time);

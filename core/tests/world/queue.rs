@@ -1,0 +1,119 @@
+//! Places in the queue, and what is told and looked at there.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use fencelock::Token;
+use fencelock::driver::record::{Record, Scene};
+use fencelock::layer::Fault;
+use fencelock::port::{Action, Kind, LockKey, Mode, Outcome, OwnerId, Runtime, Step, Take};
+
+use super::{World, check};
+
+const MS: Duration = Duration::from_millis(1);
+const S: Duration = Duration::from_secs(1);
+
+/// A push that is lost, without a gap that would tell of it, costs at most a second.
+pub(crate) async fn lost_push(world: &World) -> Result<(), String> {
+    let (one, (two, wire)) = (world.client().await, world.wired().await);
+    let guard = one.lock("x").acquire().await.expect("it is free");
+    let won = world.start(two.lock("x").acquire());
+    world.sleep(100 * MS).await;
+    wire.deafen(true);
+    guard.release().await.check().expect("it was held");
+    let asked = world.node.now();
+    drop(won.await.expect("the task ends"));
+    let took = world.node.now().since(asked);
+    check(took <= S, || format!("the grant was found after {took:?}"))
+}
+
+/// A grant counts from the newest request that was answered "still waiting", whichever answer comes last.
+pub(crate) async fn older_answer(world: &World) -> Result<(), String> {
+    let fault = Arc::new(Mutex::new(Fault::None));
+    let (one, two) = (world.client().await, world.struck(&fault).await);
+    let guard = one.lock("x").acquire().await.expect("it is free");
+    let won = world.start(two.lock("x").acquire());
+    world.sleep(500 * MS).await;
+    *fault.lock().unwrap() = Fault::Late(1700 * MS);
+    world.sleep(S).await;
+    *fault.lock().unwrap() = Fault::None;
+    world.sleep(1300 * MS).await;
+    guard.release().await.check().expect("it was held");
+    let left = won.await.expect("the task ends").remaining();
+    check(left > 3700 * MS, || format!("it begins with {left:?} of 4.2 s"))
+}
+
+/// Whoever is not the head has no reason to look for a foreign holder's end.
+pub(crate) async fn behind_the_head(world: &World) -> Result<(), String> {
+    let (one, two) = (world.client().await, world.client().await);
+    let (three, wire) = world.wired().await;
+    let _guard = one.lock("x").acquire().await.expect("it is free");
+    let _head = world.start(two.lock("x").acquire());
+    world.sleep(10 * MS).await;
+    wire.estrange(true);
+    let _second = world.start(three.lock("x").acquire());
+    world.sleep(3 * S).await;
+    let asked = wire.batches().len();
+    check(asked <= 5, || format!("it asked {asked} times in 3 s"))
+}
+
+/// One lock's record, asked by hand.
+struct Shelf<'a> {
+    world: &'a World,
+    record: Record,
+    kind: Kind,
+    reachable: bool,
+}
+
+impl Shelf<'_> {
+    fn ask(&mut self, after: Duration, owner: OwnerId, action: Action) -> Outcome {
+        let now = u64::try_from((60 * S + after).as_micros()).expect("a short time");
+        let (lock, channel, reachable) = (LockKey::new("x"), "deaf".into(), self.reachable);
+        let (born, channel, reachable) = (0, &channel, &move |_: &str| reachable);
+        let mut scene = Scene { now, born, channel, reachable, notices: Vec::new() };
+        self.record.apply(&Step { lock, owner, kind: self.kind, action }, &mut scene)
+    }
+
+    fn take(
+        &mut self,
+        after: Duration,
+        mode: Mode,
+        ttl: Duration,
+        wait: bool,
+    ) -> (OwnerId, Outcome) {
+        let owner = OwnerId::draw(&*self.world.node);
+        let (limit, block, floor) = (2, 1, Token::default());
+        let take = Take { mode, limit, ttl, wait, block, floor, info: "{}".into() };
+        (owner, self.ask(after, owner, Action::Take(take)))
+    }
+}
+
+/// Whoever cannot be pushed to is served when it asks.
+pub(crate) fn deaf_but_asking(world: &World) -> Result<(), String> {
+    let (kind, reachable) = (Kind::Mutex, false);
+    let mut shelf = Shelf { world, record: Record::default(), kind, reachable };
+    let (_, granted) = shelf.take(MS, Mode::Exclusive, 3 * S, false);
+    assert!(matches!(granted, Outcome::Granted { .. }), "{granted:?}");
+    let (waiter, queued) = shelf.take(MS, Mode::Exclusive, 3 * S, true);
+    assert!(matches!(queued, Outcome::Queued { .. }), "{queued:?}");
+    let served = shelf.ask(4 * S, waiter, Action::Refresh { ttl: S });
+    check(matches!(served, Outcome::Granted { .. }), || format!("{served:?}"))
+}
+
+/// A permit was left open for whoever comes first; when another one vanishes, its queue is served in order again.
+pub(crate) fn vanished_beside(world: &World) -> Result<(), String> {
+    let (kind, reachable) = (Kind::Semaphore, true);
+    let mut shelf = Shelf { world, record: Record::default(), kind, reachable };
+    let (first, granted) = shelf.take(MS, Mode::Permit, 20 * S, false);
+    assert!(matches!(granted, Outcome::Granted { .. }), "{granted:?}");
+    let (_, granted) = shelf.take(MS, Mode::Permit, S / 2, false);
+    assert!(matches!(granted, Outcome::Granted { .. }), "{granted:?}");
+    for _ in 0..2 {
+        let (_, queued) = shelf.take(MS, Mode::Permit, 20 * S, true);
+        assert!(matches!(queued, Outcome::Queued { .. }), "{queued:?}");
+    }
+    let freed = shelf.ask(100 * MS, first, Action::Free { open: true });
+    assert_eq!(freed, Outcome::Freed);
+    let (_, late) = shelf.take(700 * MS, Mode::Permit, 20 * S, false);
+    check(matches!(late, Outcome::Held { .. }), || format!("past those who wait: {late:?}"))
+}

@@ -1,0 +1,93 @@
+//! Every deliberate breakage that the simulator leaves to others is named by a test among those.
+
+use std::collections::BTreeSet;
+
+use super::{files, read};
+use crate::part::Site;
+
+/// Where the breakages stand, and in which list of which test those that other suites see.
+const TABLE: &str = "core/src/mutation.rs";
+const LIST: &str = "tests/tests/mutants.rs";
+/// Where tests are looked for.
+const FOLDERS: &[&str] = &["core/tests", "tests/tests"];
+
+pub(crate) fn check(site: &Site) -> Result<String, String> {
+    let table = read(&site.root.join(TABLE))?;
+    let (on_servers, in_records) = (section(&table, "on servers:"), section(&table, "in records:"));
+    let list = read(&site.root.join(LIST))?;
+    let Some((before, elsewhere, behind)) = list_of(&list, "const ELSEWHERE") else {
+        return Err(format!("{LIST} has no list ELSEWHERE"));
+    };
+    let mut named = named_in(before);
+    named.extend(named_in(behind));
+    for folder in FOLDERS {
+        for path in files(&site.root.join(folder), "rs") {
+            if !path.ends_with(LIST) {
+                named.extend(named_in(&read(&path)?));
+            }
+        }
+    }
+    let owed: BTreeSet<_> = on_servers.union(&named_in(elsewhere)).cloned().collect();
+    if on_servers.is_empty() || owed.len() == on_servers.len() {
+        return Err(format!("{TABLE} or {LIST} is not laid out as this check reads it"));
+    }
+    // A test that goes through all of the record names each of them.
+    let whole = named.contains("RECORD");
+    let is_named = |name: &&String| named.contains(*name) || whole && in_records.contains(*name);
+    let unnamed: Vec<_> = owed
+        .iter()
+        .filter(|name| !is_named(name))
+        .map(|name| format!("no test names {name}"))
+        .collect();
+    if unnamed.is_empty() {
+        Ok(format!("{} breakages that the simulator does not see are named by tests", owed.len()))
+    } else {
+        Err(unnamed.join("\n"))
+    }
+}
+
+/// The names below a heading of the table.
+fn section(table: &str, heading: &str) -> BTreeSet<String> {
+    let lines = table.lines().map(str::trim).skip_while(|line| *line != heading).skip(1);
+    let lines = lines.take_while(|line| line.starts_with("///") || line.ends_with(','));
+    lines
+        .filter_map(|line| line.strip_suffix(','))
+        .filter(|line| !line.starts_with('/'))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// What stands before, in and behind a constant.
+fn list_of<'a>(source: &'a str, head: &str) -> Option<(&'a str, &'a str, &'a str)> {
+    let (before, rest) = source.split_once(head)?;
+    let (list, behind) = rest.split_once("];")?;
+    Some((before, list, behind))
+}
+
+/// The breakages a source names.
+fn named_in(source: &str) -> BTreeSet<String> {
+    let names = source.split("Mutant::").skip(1);
+    let word = |rest: &str| rest.chars().take_while(|letter| letter.is_alphanumeric()).collect();
+    names.map(word).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{list_of, named_in, section};
+
+    #[test]
+    fn a_table_has_sections() {
+        let table = "  in records:\n  /// One, two,\n  One,\n  on servers:\n  /// Two.\n  Two,\n  Three,\n}\n";
+        assert_eq!(section(table, "in records:").into_iter().collect::<Vec<_>>(), ["One"]);
+        assert_eq!(section(table, "on servers:").len(), 2);
+    }
+
+    #[test]
+    fn a_list_does_not_name_for_itself() {
+        let source = "a\nconst ELSEWHERE: &[Mutant] = &[\nMutant::One,\n];\nactivate(Mutant::Two)";
+        let (before, list, behind) = list_of(source, "const ELSEWHERE").expect("it is there");
+        assert_eq!(named_in(list).into_iter().collect::<Vec<_>>(), ["One"]);
+        assert!(named_in(before).is_empty());
+        assert_eq!(named_in(behind).into_iter().collect::<Vec<_>>(), ["Two"]);
+    }
+}
