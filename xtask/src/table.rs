@@ -197,6 +197,7 @@ pub(crate) const PARTS: &[Part] = &[
         needs: &[Need::RedisServer],
         wants: &[],
         steps: &[Step::Tests(Targets::Named(&[
+            "redis_cuts",
             "redis_faults",
             "redis_gate",
             "redis_late",
@@ -205,6 +206,8 @@ pub(crate) const PARTS: &[Part] = &[
             "redis_scenarios",
             "redis_neighbours",
             "redis_redisson",
+            "redis_redisson_kinds",
+            "redis_votes",
         ]))],
         full: &[],
     },
@@ -217,6 +220,7 @@ pub(crate) const PARTS: &[Part] = &[
         steps: &[Step::Tests(Targets::Named(&[
             "redis_acks",
             "redis_cluster",
+            "redis_redisson_cluster",
             "redis_sentinel",
             "redis_tls",
             "redis_transients",
