@@ -127,7 +127,8 @@ impl Client {
     }
 
     /// A semaphore: at most `limit` holders at once. Every acquire takes one permit; the permit of a holder that died comes
-    /// back when its lease has ended. Clients may ask with different limits, each is served by its own.
+    /// back when its lease has ended. Clients may ask with different limits, each is served by its own; in the dialect
+    /// `redisson` the first one sets it for all.
     pub fn permits(&self, name: &str, limit: u32) -> Lock {
         self.lock(name).permits(limit)
     }

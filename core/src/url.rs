@@ -66,6 +66,23 @@ impl StoreUrl {
         }
     }
 
+    /// Who names certificates means to be encrypted; a scheme that speaks in the clear must not keep quiet about it.
+    fn check_tls(&self, options: &Options) -> Result<()> {
+        let scheme = nodes::scheme(&self.nodes).unwrap_or(self.url.scheme());
+        let files = [("cacert", &options.cacert), ("cert", &options.cert), ("key", &options.key)];
+        let named = files.into_iter().find(|(_, file)| !file.is_empty());
+        match named.filter(|_| scheme != "rediss" && !scheme.starts_with("rediss+")) {
+            Some((option, _)) => Err(Error::invalid(
+                option,
+                format!(
+                    "`{scheme}` has no TLS, so `{option}` would change nothing; leave it out, or write `rediss://`, \
+                     `rediss+sentinel://`, `rediss+cluster://` or `rediss+redlock://`"
+                ),
+            )),
+            None => Ok(()),
+        }
+    }
+
     /// A gate on the server.
     #[cfg(feature = "redis")]
     pub(crate) async fn open_gate(
@@ -77,6 +94,7 @@ impl StoreUrl {
             let message = "a gate stands on the one server that has the resource, not on a quorum; give that server's URL";
             return Err(Error::new(Code::Unsupported, message));
         }
+        self.check_tls(options)?;
         match self.url.scheme() {
             scheme if is_redis(scheme) => {
                 let (url, others) = (&self.url, &self.others);
@@ -98,6 +116,7 @@ impl StoreUrl {
         options: &Options,
         runtime: RuntimeHandle,
     ) -> Result<LeaseHandle> {
+        self.check_tls(options)?;
         #[cfg(feature = "redis")]
         if !self.nodes.is_empty() {
             return nodes::open(&self.nodes, options, runtime).await;

@@ -373,3 +373,28 @@ fn what_a_majority_refuses_for_good_is_the_answer() {
         }
     });
 }
+
+#[test]
+fn a_minority_that_is_cut_off_costs_nothing_and_forgets_nothing() {
+    live(async |machine| {
+        let (nodes, timeout) = (Nodes::new(&machine, 5), 50 * MS);
+        let client = async |nodes: &Nodes| {
+            let store = nodes.store(false, Duration::from_mins(1), timeout);
+            Client::builder().runtime(machine.runtime()).store(store).await.unwrap()
+        };
+        let one = client(&nodes).await;
+        let before = one.lock("x").acquire().await.unwrap();
+        nodes.meet(0..2, Fault::RequestLost);
+        let start = machine.now();
+        before.release().await.check().unwrap();
+        for _ in 0..20 {
+            one.lock("x").acquire().await.unwrap().release().await.check().unwrap();
+        }
+        assert!(machine.now().since(start) < timeout, "waited for nodes that are cut off");
+        nodes.meet(0..2, Fault::None);
+        // What those two missed is repeated to them.
+        let some = Nodes { machine: machine.clone(), all: nodes.all[..3].to_vec() };
+        let acquired = machine.within(1500 * MS, client(&some).await.lock("x").acquire()).await;
+        acquired.expect("freed").unwrap().release().await.check().unwrap();
+    });
+}

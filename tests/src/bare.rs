@@ -86,14 +86,11 @@ pub const TTL: Duration = Duration::from_secs(30);
 
 /// An ordinary Take.
 pub fn take(wait: bool) -> Action {
-    let (mode, limit) = (Mode::Exclusive, 1);
-    Action::Take(Take {
-        mode,
-        limit,
-        ttl: TTL,
-        wait,
-        block: 1,
-        floor: Token::default(),
-        info: "{}".into(),
-    })
+    Action::Take(taking(Mode::Exclusive, 1, wait))
+}
+
+/// A Take in this mode.
+pub fn taking(mode: Mode, limit: u32, wait: bool) -> Take {
+    let (floor, info) = (Token::default(), "{}".into());
+    Take { mode, limit, ttl: TTL, wait, block: 1, floor, info }
 }

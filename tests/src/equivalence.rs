@@ -4,6 +4,7 @@
 
 pub mod cells;
 mod moves;
+mod search;
 mod subject;
 mod way;
 mod world;
@@ -16,6 +17,7 @@ use fencelock::Token;
 use fencelock::port::{Answer, Kind, LeaseStore, LockKey, Notice, Outcome, State, Step};
 
 pub use self::moves::{CLIENTS, LOCKS, Move, Scale, moves};
+pub use self::search::search;
 pub use self::subject::{MemorySubject, RedisSubject, RunningRedis, SqliteSubject, Subject};
 pub use self::way::{Direct, Hosted, Way};
 use self::world::World;
@@ -93,6 +95,10 @@ impl<S: Subject> Run<'_, S> {
             Move::Batch { client, steps } | Move::All { client, takes: steps } => {
                 let all = matches!(one, Move::All { .. });
                 let Some(Some(asks)) = self.clients.get(*client) else { return Ok(()) };
+                // Nobody takes several as one from a quorum.
+                if all && self.scale.votes {
+                    return Ok(());
+                }
                 self.world.now = self.subject.now();
                 let expected = self.world.carry_out(*client, steps, all, self.scale);
                 let batch: Vec<Step> = expected.iter().map(|(step, _)| step.clone()).collect();

@@ -13,6 +13,7 @@ pub mod peer;
 pub mod place;
 pub mod protocol;
 pub mod proxy;
+pub mod redisson;
 pub mod servers;
 pub mod shop;
 pub mod sim;

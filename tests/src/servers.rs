@@ -6,6 +6,6 @@ mod redis;
 mod sentinel;
 
 pub use self::authority::Authority;
-pub use self::cluster::ClusterSet;
+pub use self::cluster::{ClusterSet, Move};
 pub use self::redis::{RedisServer, commands, rights, rights_as_redisson};
 pub use self::sentinel::SentinelSet;

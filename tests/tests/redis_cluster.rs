@@ -98,32 +98,41 @@ async fn a_slot_moves() -> fencelock::Result<()> {
     while held.inspect().await.unwrap().waiters.is_empty() {
         tokio::task::yield_now().await;
     }
-    let from = set.owner("{slot}", None);
-    let to = (from + 1) % 3;
-    let slot = set.nodes[0].ask::<u16>(&["CLUSTER", "KEYSLOT", "{slot}"]).to_string();
-    let (source, target) = (set.id(from), set.id(to));
-    set.nodes[to].ask::<()>(&["CLUSTER", "SETSLOT", &slot, "IMPORTING", &source]);
-    set.nodes[from].ask::<()>(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &target]);
+    let (end, ended) = tokio::sync::oneshot::channel();
+    let body = tokio::spawn({
+        let lock = client.lock("{slot}:body").ttl(Duration::from_secs(2));
+        async move { lock.with(async |_| ended.await).await }
+    });
+    while client.lock("{slot}:body").inspect().await.unwrap().holders.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let step = set.begin_move("{slot}");
     // Held: both its keys are still here. Free: one of its keys is nowhere, and no node takes it until the slot has moved.
     guard.extend(Duration::from_secs(21)).await.unwrap();
     let refused = free.try_acquire().await.unwrap_err();
     assert_eq!((refused.code(), refused.retryable()), (Code::Unavailable, true), "{refused}");
+    if !refused.to_string().contains("TRYAGAIN") {
+        return Err(refused);
+    }
     let soon = tokio::spawn({
         let free = free.clone();
         async move { free.acquire_within(Duration::from_secs(10)).await }
     });
-    let port = set.nodes[to].port().to_string();
-    for key in set.nodes[from].ask::<Vec<String>>(&["CLUSTER", "GETKEYSINSLOT", &slot, "100"]) {
-        set.nodes[from].ask::<()>(&["MIGRATE", "127.0.0.1", &port, &key, "0", "1000"]);
-    }
+    set.carry(&step);
     // All keys have gone: the step is asked for where they are.
     guard.extend(Duration::from_secs(22)).await?;
-    for node in [to, from] {
-        set.nodes[node].ask::<()>(&["CLUSTER", "SETSLOT", &slot, "NODE", &target]);
-    }
+    // Whoever works under a lock is renewed where the slot comes to, also for longer than its lease.
+    tokio::time::sleep(Duration::from_millis(2500)).await;
+    set.end_move(&step);
     soon.await.unwrap().unwrap().release().await.check().unwrap();
     guard.release().await.check().unwrap();
     waiting.await.unwrap().unwrap().release().await.check().unwrap();
+    end.send(()).unwrap();
+    body.await.unwrap()?.unwrap();
+    for word in ["ASK", "MOVED"] {
+        let met = format!("errorstat_{word}:");
+        assert!(set.nodes[step.from].info("errorstats").contains(&met), "nobody met {word}");
+    }
     Ok(())
 }
 
@@ -132,6 +141,14 @@ async fn a_cluster_that_is_down_is_waited_for() {
     let set = tokio::task::block_in_place(ClusterSet::default);
     let client = Client::builder().option("ttl", "3s").connect(&set.url()).await.unwrap();
     let guard = client.lock("held").acquire().await.unwrap();
+    let (end, ended) = tokio::sync::oneshot::channel();
+    let body = tokio::spawn({
+        let lock = client.lock("{orders}:body");
+        async move { lock.with(async |_| ended.await).await }
+    });
+    while client.lock("{orders}:body").inspect().await.unwrap().holders.is_empty() {
+        tokio::task::yield_now().await;
+    }
     let slot = set.nodes[0].ask::<u16>(&["CLUSTER", "KEYSLOT", "orders"]).to_string();
     for node in &set.nodes {
         node.ask::<()>(&["CLUSTER", "DELSLOTS", &slot]);
@@ -139,6 +156,7 @@ async fn a_cluster_that_is_down_is_waited_for() {
     let owner = set.owner("held", None);
     let refused = client.lock("orders").try_acquire().await.unwrap_err();
     assert_eq!((refused.code(), refused.retryable()), (Code::Unavailable, true), "{refused}");
+    assert!(refused.to_string().contains("CLUSTERDOWN"), "{refused}");
     let waiting = tokio::spawn({
         let lock = client.lock("orders");
         async move { lock.acquire_within(Duration::from_secs(10)).await }
@@ -148,6 +166,8 @@ async fn a_cluster_that_is_down_is_waited_for() {
     set.nodes[owner].ask::<()>(&["CLUSTER", "ADDSLOTS", &slot]);
     waiting.await.unwrap().unwrap().release().await.check().unwrap();
     guard.release().await.check().unwrap();
+    end.send(()).unwrap();
+    body.await.unwrap().expect("the body ran to its end under the lock").unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use fencelock::options::Options;
-use fencelock::port::{Action, Kind, LeaseStore, LockKey, Mode, Outcome, OwnerId, Step, Take};
-use fencelock_tests::bare::{Bare, TTL, take};
+use fencelock::port::{Action, Kind, LeaseStore, LockKey, Mode, Outcome, OwnerId, Step};
+use fencelock_tests::bare::{Bare, TTL, take, taking};
 use fencelock_tests::servers::RedisServer;
 use redis::Commands;
 use url::Url;
@@ -71,17 +71,12 @@ async fn the_long_ways_of_a_release_wake_too() {
     assert_eq!(ask(&client, &lock, owner, buried).await, Outcome::Freed);
     assert_eq!(signals(&mut admin, "orders").0, 1, "an attempt that is undone");
     let owner = client.owner();
-    let take = Take { mode: Mode::Write, ..plain() };
+    let take = taking(Mode::Write, 1, true);
     for action in [Action::Take(take), FREE] {
         let step = Step { lock: lock.clone(), owner, kind: Kind::ReadWrite, action };
         client.store.step(&[step]).await.remove(0).expect("the server answers");
     }
     assert_eq!(signals(&mut admin, "orders").0, 1, "another kind");
-}
-
-fn plain() -> Take {
-    let Action::Take(take) = take(true) else { unreachable!("it is a Take") };
-    take
 }
 
 #[tokio::test]

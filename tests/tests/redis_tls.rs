@@ -1,5 +1,7 @@
 //! Redis over TLS: who the server is has to be proved, by the system's authorities or by our own.
 
+use std::time::Duration;
+
 use fencelock::Code;
 use fencelock_tests::servers::Authority;
 
@@ -92,6 +94,52 @@ async fn a_server_may_ask_who_we_are() {
     let client = fencelock::connect(&format!("{url}&cert={cert}&key={key}")).await.unwrap();
     let guard = client.lock("orders").try_acquire().await.unwrap().expect("it is free");
     guard.release().await.check().unwrap();
+}
+
+/// Every node has to prove itself, and a majority that cannot gives no locks.
+#[tokio::test]
+async fn the_nodes_of_a_quorum_are_spoken_to_over_tls() {
+    let authority = Authority::default();
+    let servers: Vec<_> = (0..3).map(|_| authority.server(false)).collect();
+    let places: Vec<_> = servers.iter().map(|(_, port)| format!("localhost:{port}")).collect();
+    let options = format!("cacert={}&ttl=500ms&max_ttl=600ms", authority.path("ca.pem"));
+    let url = format!("rediss+redlock://{}?{options}", places.join(","));
+    let client = fencelock::connect(&url).await.unwrap();
+    let guard = client.lock("orders").acquire_within(Duration::from_secs(10)).await.unwrap();
+    for (server, _) in &servers {
+        // A connection says at which of the server's addresses it came in; the one that asks came in the clear.
+        let listed = server.ask::<String>(&["CLIENT", "LIST"]);
+        let mut ours = listed.lines().filter(|line| !line.contains("cmd=client|list")).peekable();
+        let clear = format!("laddr=127.0.0.1:{} ", server.port());
+        assert!(ours.peek().is_some() && ours.all(|line| !line.contains(&clear)), "{listed}");
+    }
+    guard.release().await.check().unwrap();
+    client.close().await;
+    let stranger = Authority::default();
+    let url = format!("rediss+redlock://{}?cacert={}", places.join(","), stranger.path("ca.pem"));
+    let (refused, text) = code(&url).await;
+    assert_eq!(refused, Code::Unavailable, "{text}");
+    assert!(text.contains("certificate"), "{text}");
+}
+
+/// Whoever names certificates means to be encrypted.
+#[tokio::test]
+async fn certificates_without_tls_are_refused() {
+    let authority = Authority::default();
+    let (server, _) = authority.server(false);
+    let here = format!("127.0.0.1:{}", server.port());
+    for (scheme, url) in [
+        ("redis", format!("redis://{here}?cacert=")),
+        ("redis+sentinel", format!("redis+sentinel://{here}/main?key=")),
+        ("redis+cluster", format!("redis+cluster://{here}?cert=")),
+        ("redlock", format!("redlock://{here},localhost:1,localhost:2?cacert=")),
+        ("memory", "memory:tls?cacert=".to_owned()),
+        ("sqlite", "sqlite:nowhere/tls.db?cacert=".to_owned()),
+    ] {
+        let (code, text) = code(&format!("{url}{}", authority.path("ca.pem"))).await;
+        assert_eq!(code, Code::Invalid, "{text}");
+        assert!(text.contains(&format!("`{scheme}` has no TLS")), "{text}");
+    }
 }
 
 /// The program's own choice of a provider stays its own.

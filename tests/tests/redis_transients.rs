@@ -7,10 +7,12 @@ use fencelock::{Client, Code};
 use fencelock_tests::servers::RedisServer;
 use redis::Connection;
 
-/// Longer than any of these troubles: what is lost meanwhile was not renewed, or believed to be gone.
-const TTL: &str = "3s";
-/// How long a trouble lasts at least: two renewals fall into it.
-const TROUBLE: Duration = Duration::from_millis(2200);
+/// Much longer than any of these troubles: what is lost meanwhile was believed to be gone.
+const TTL: &str = "6s";
+/// How long a trouble lasts at least: a renewal falls into it.
+const TROUBLE: Duration = Duration::from_millis(2500);
+/// How long somebody works under a lock: what is lost by then was not renewed once the trouble was over.
+const WORK: Duration = Duration::from_millis(7500);
 
 fn run(admin: &mut Connection, words: &str) {
     let mut words = words.split(' ');
@@ -36,7 +38,7 @@ async fn trouble(
     let body = tokio::spawn(async move {
         let lock = holder.lock("held");
         lock.with(async |claim| {
-            tokio::time::sleep(2 * TROUBLE).await;
+            tokio::time::sleep(WORK).await;
             claim.token()
         })
         .await
@@ -71,7 +73,7 @@ async fn readonly_is_waited_out() {
 async fn masterdown_is_waited_out() {
     let server = RedisServer::start_with(&["--replica-serve-stale-data", "no"]);
     let begin = |admin: &mut _| run(admin, "REPLICAOF 127.0.0.1 1");
-    trouble(&server, "replica", begin, |admin| run(admin, "REPLICAOF NO ONE")).await;
+    trouble(&server, "MASTERDOWN", begin, |admin| run(admin, "REPLICAOF NO ONE")).await;
 }
 
 #[tokio::test]
@@ -103,12 +105,20 @@ async fn busy_is_waited_out() {
     trouble(&server, "BUSY", begin, |admin| run(admin, "SCRIPT KILL")).await;
 }
 
-/// A restart with much to load. Here nobody holds: the data before the restart is what it loads.
+/// A restart with much to load; what is held is part of it.
 #[tokio::test]
 async fn loading_is_waited_out() {
     let mut server = RedisServer::start_with(&["--appendonly", "yes", "--appendfsync", "always"]);
     let asker = client(server.url().as_str()).await;
-    asker.lock("other").acquire().await.unwrap().release().await.check().unwrap();
+    let holder = client(server.url().as_str()).await;
+    let (end, ended) = tokio::sync::oneshot::channel();
+    let body = tokio::spawn(async move {
+        let lock = holder.lock("held").ttl(Duration::from_secs(20));
+        lock.with(async |_| ended.await).await
+    });
+    while asker.lock("held").inspect().await.unwrap().holders.is_empty() {
+        tokio::task::yield_now().await;
+    }
     let mut admin = server.admin();
     for number in 0..400 {
         run(&mut admin, &format!("SET filler:{number} {number}"));
@@ -130,4 +140,7 @@ async fn loading_is_waited_out() {
     assert!(refused.to_string().contains("LOADING"), "{refused}");
     let guard = asker.lock("orders").acquire_within(Duration::from_secs(20)).await.unwrap();
     guard.release().await.check().unwrap();
+    assert!(asker.lock("held").try_acquire().await.unwrap().is_none());
+    end.send(()).unwrap();
+    body.await.unwrap().expect("the body ran to its end under the lock").unwrap();
 }

@@ -198,6 +198,7 @@ pub(crate) const PARTS: &[Part] = &[
         needs: &[Need::RedisServer],
         wants: &[],
         steps: &[Step::Tests(Targets::Named(&[
+            "redis_cuts",
             "redis_faults",
             "redis_gate",
             "redis_late",
@@ -206,6 +207,8 @@ pub(crate) const PARTS: &[Part] = &[
             "redis_scenarios",
             "redis_neighbours",
             "redis_redisson",
+            "redis_redisson_kinds",
+            "redis_votes",
         ]))],
         full: &[],
     },
@@ -218,6 +221,7 @@ pub(crate) const PARTS: &[Part] = &[
         steps: &[Step::Tests(Targets::Named(&[
             "redis_acks",
             "redis_cluster",
+            "redis_redisson_cluster",
             "redis_sentinel",
             "redis_tls",
             "redis_transients",

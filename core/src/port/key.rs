@@ -22,8 +22,7 @@ pub enum Layout {
 
 /// A lock as the store sees it: the dialect's prefix and the name, as one key, and its layout. Cheap to clone. Two keys of
 /// the same text and layout are the same, whichever prefix they come from.
-#[derive(Clone, Serialize, Deserialize)]
-#[serde(from = "String", into = "String")]
+#[derive(Clone)]
 pub struct LockKey {
     text: Arc<str>,
     /// How many bytes of it are the dialect's.
@@ -63,18 +62,6 @@ impl LockKey {
     }
 }
 
-impl From<String> for LockKey {
-    fn from(key: String) -> Self {
-        Self::new(key)
-    }
-}
-
-impl From<LockKey> for String {
-    fn from(key: LockKey) -> Self {
-        key.as_str().to_owned()
-    }
-}
-
 impl PartialEq for LockKey {
     fn eq(&self, other: &Self) -> bool {
         self.text == other.text && self.layout == other.layout
@@ -104,7 +91,10 @@ impl Hash for LockKey {
 
 impl fmt::Debug for LockKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.text.fmt(f)
+        match self.layout {
+            Layout::Own => self.text.fmt(f),
+            layout => write!(f, "{:?} ({layout:?})", self.text),
+        }
     }
 }
 
@@ -131,6 +121,12 @@ impl OwnerId {
     pub fn encode(self, buffer: &mut [u8; 32]) -> &str {
         self.0.as_simple().encode_lower(buffer)
     }
+
+    /// The form with hyphens, in which Java writes it.
+    #[cfg(any(feature = "redis", feature = "host"))]
+    pub(crate) fn hyphenated(self) -> impl fmt::Display {
+        self.0.hyphenated()
+    }
 }
 
 impl fmt::Display for OwnerId {
@@ -143,5 +139,19 @@ impl fmt::Display for OwnerId {
 impl fmt::Debug for OwnerId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:08x}..", self.0.as_fields().0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_differ_look_different() {
+        let (own, other) = (LockKey::new("a"), LockKey::laid_out(Layout::Redisson, "a"));
+        assert_ne!(own, other);
+        assert_eq!(format!("{own:?}, {other:?}"), r#""a", "a" (Redisson)"#);
+        // Where the dialect's part ends makes no other lock of it.
+        assert_eq!(LockKey::prefixed("a:", "b"), LockKey::new("a:b"));
     }
 }

@@ -1,4 +1,5 @@
-//! `redlock://[user:password@]host[:port],host[:port],host[:port][/database][?options]`: the nodes of a quorum.
+//! `redlock://[user:password@]host[:port],host[:port],host[:port][/database][?options]`: the nodes of a quorum; with
+//! `rediss+redlock://` each of them over TLS.
 
 use std::collections::BTreeSet;
 
@@ -10,14 +11,25 @@ use crate::error::{Error, Result};
 /// What a Redis listens on if nothing else is said.
 const PORT: u16 = 6379;
 
+/// What a quorum's URL begins with, and one whose nodes are spoken to over TLS.
+const CLEAR: &str = "redlock";
+const SECURE: &str = "rediss+redlock";
+
+/// How the URL began whose nodes these are.
+pub(super) fn scheme(nodes: &[Url]) -> Option<&'static str> {
+    nodes.first().map(|node| if node.scheme() == "rediss" { SECURE } else { CLEAR })
+}
+
 /// The URLs of a quorum's nodes, each with what stands around the list; `None` for any other URL.
 pub(super) fn parse(text: &str) -> Option<Result<Vec<Url>>> {
     let Parts { scheme, user, hosts, tail } = parts(text)?;
-    if !scheme.eq_ignore_ascii_case("redlock") {
-        return None;
-    }
+    let node = match &*scheme.to_ascii_lowercase() {
+        CLEAR => "redis",
+        SECURE => "rediss",
+        _ => return None,
+    };
     let url = |place: &str| {
-        let url = Url::parse(&format!("redis://{user}{place}{tail}"));
+        let url = Url::parse(&format!("{node}://{user}{place}{tail}"));
         url.ok()
             .filter(|url| url.host_str().is_some_and(|host| !host.is_empty()))
             .ok_or_else(malformed)
@@ -28,7 +40,7 @@ pub(super) fn parse(text: &str) -> Option<Result<Vec<Url>>> {
 fn malformed() -> Error {
     Error::invalid(
         "url",
-        "the URL of a quorum must look like `redlock://[user:password@]host:port,host:port,host:port[/database][?options]`",
+        "the URL of a quorum must look like `redlock://[user:password@]host:port,host:port,host:port[/database][?options]` (`rediss+redlock://` with TLS)",
     )
 }
 
@@ -179,6 +191,8 @@ mod tests {
         ];
         assert_eq!(urls, expected);
         assert!(parse("redis://a,b,c").is_none());
+        let secure = nodes("rediss+Redlock://me:pw@a,b:7,c/2").unwrap();
+        assert_eq!(secure, ["rediss://me:pw@a/2", "rediss://me:pw@b:7/2", "rediss://me:pw@c/2"]);
         assert_eq!(nodes("REDLOCK://a,b,c").unwrap().len(), 3);
     }
 

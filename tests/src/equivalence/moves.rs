@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fencelock::Token;
-use fencelock::port::{Action, Kind, Layout, LockKey, Mode, OwnerId, Step, Take};
+use fencelock::port::{Action, Kind, Layout, LockKey, Mode, OwnerId, Step, Take, Vote};
 use proptest::prelude::*;
 
 use super::world::World;
@@ -12,6 +12,8 @@ use super::world::World;
 pub const CLIENTS: usize = 2;
 /// Locks in a run.
 pub const LOCKS: u8 = 2;
+/// How long a node must have kept its data to vote.
+const AGED: Duration = Duration::from_secs(5);
 /// Owner ids in a run.
 const OWNERS: u8 = 5;
 
@@ -32,6 +34,8 @@ pub struct Scale {
     pub patience: Duration,
     /// How the locks are laid out.
     pub layout: Layout,
+    /// Whether the store is a node of a quorum: it is voted on, and watched instead of queued at.
+    pub votes: bool,
 }
 
 impl Scale {
@@ -46,6 +50,7 @@ impl Scale {
             high_floors: true,
             patience: Duration::from_millis(400),
             layout: Layout::Own,
+            votes: false,
         }
     }
 
@@ -59,6 +64,7 @@ impl Scale {
             high_floors: false,
             patience: Duration::from_millis(200),
             layout: Layout::Own,
+            votes: false,
         }
     }
 
@@ -66,6 +72,12 @@ impl Scale {
     #[must_use]
     pub fn as_redisson(self) -> Self {
         Self { layout: Layout::Redisson, ..self }
+    }
+
+    /// The same on a node of a quorum.
+    #[must_use]
+    pub fn voting(self) -> Self {
+        Self { votes: true, ..self }
     }
 
     /// The lock's key. Redisson's semaphore stays under its key, where no lock of another kind can be then.
@@ -156,7 +168,12 @@ impl StepPlan {
     pub(super) fn step(&self, scale: &Scale, world: &World) -> Step {
         // Only read-write locks know a change of mode.
         let change = matches!(self.action, ActionPlan::Change { .. });
-        let kind = if change { Kind::ReadWrite } else { self.kind };
+        let kind = match self.kind {
+            // A quorum has no permits.
+            Kind::Semaphore if scale.votes => Kind::ReadWrite,
+            kind if !change => kind,
+            _ => Kind::ReadWrite,
+        };
         let lock = scale.lock(self.lock, kind);
         let owner = match self.who {
             Who::Owner(number) => owner(number),
@@ -175,7 +192,7 @@ impl StepPlan {
                 };
                 let info = format!("{{\"owner\":\"{owner}\"}}").into();
                 let floor = Token::new(floor);
-                let (mode, limit) = match self.kind {
+                let (mode, limit) = match kind {
                     Kind::Mutex => (Mode::Exclusive, 1),
                     Kind::ReadWrite => (SHARES[share], 1),
                     // Redisson's semaphore has as many permits as the first has asked for.
@@ -183,7 +200,16 @@ impl StepPlan {
                     Kind::Semaphore => (Mode::Permit, share as u32 % 3 + 1),
                 };
                 let ttl = scale.ttls[ttl];
-                Action::Take(Take { mode, limit, ttl, wait, block, floor, info })
+                let take = Take { mode, limit, ttl, wait, block, floor, info };
+                if scale.votes {
+                    Action::Vote(Vote { take, aged: AGED, again: !wait })
+                } else {
+                    Action::Take(take)
+                }
+            }
+            ActionPlan::Refresh { ttl } if scale.votes => {
+                let mode = if kind == Kind::Mutex { Mode::Exclusive } else { SHARES[ttl] };
+                Action::Watch { mode, info: format!("{{\"owner\":\"{owner}\"}}").into() }
             }
             ActionPlan::Refresh { ttl } => Action::Refresh { ttl: scale.ttls[ttl] },
             ActionPlan::Renew { ttl } => Action::Renew { ttl: scale.ttls[ttl] },

@@ -51,6 +51,8 @@ pub trait Subject {
     async fn await_notices(&self, _store: &Self::Store, _arrived: impl Fn() -> bool) {}
 }
 
+/// Since when a server keeps its data.
+const MARK: &str = "fencelock:born";
 /// Where a clock that the test moves begins.
 const BEGIN: u64 = 1_700_000_000_000_000;
 
@@ -186,7 +188,9 @@ impl RedisSubject {
 impl<W: Way> RedisSubject<W> {
     /// An empty server, over connections of this kind.
     pub fn over(url: Url) -> Self {
-        Self { rest: RunningRedis::over(url), clock: Stopped::new() }
+        let (rest, clock) = (RunningRedis::over(url), Stopped::new());
+        rest.mark(clock.wall());
+        Self { rest, clock }
     }
 }
 
@@ -252,13 +256,21 @@ impl<W: Way> RunningRedis<W> {
         command.query(&mut *admin).expect("the server answers")
     }
 
+    /// The run of the server that is under way has kept its data since this moment: it may vote on a quorum.
+    fn mark(&self, born: u64) {
+        let info: String = self.ask(redis::cmd("INFO").arg("server"));
+        let run = info.lines().find_map(|line| line.strip_prefix("run_id:"));
+        let mark = format!("{} {born}", run.expect("every run has an id").trim());
+        self.ask::<()>(redis::cmd("SET").arg(MARK).arg(mark));
+    }
+
     /// Brings the end of every key nearer.
     fn age(&self, time: Duration) {
         let time = time.as_millis() as i64;
         for key in self.ask::<Vec<String>>(redis::cmd("KEYS").arg("*")) {
             let left: i64 = self.ask(redis::cmd("PTTL").arg(&key));
             if left == -1 {
-                let endless = ["}:version:", "}:job:", "/permits"];
+                let endless = ["}:version:", "}:job:", "/permits", MARK];
                 assert!(endless.iter().any(|part| key.contains(part)), "{key} has no end");
                 continue;
             }

@@ -16,11 +16,14 @@ pub(super) struct World {
     /// What each client should have been told and has not been asked about.
     pub(super) told: [Vec<Notice>; CLIENTS],
     records: BTreeMap<LockKey, Record>,
+    /// Since when the store has kept its data.
+    born: u64,
 }
 
 impl World {
     pub(super) fn new(now: u64) -> Self {
-        Self { now, connected: [true; CLIENTS], told: Default::default(), records: BTreeMap::new() }
+        let (told, records) = Default::default();
+        Self { now, connected: [true; CLIENTS], told, records, born: now }
     }
 
     /// The highest token drawn so far.
@@ -53,7 +56,7 @@ impl World {
         let reachable = |channel: &str| connected[number(channel)];
         let mut scene = Scene {
             now: self.now,
-            born: 0,
+            born: self.born,
             channel: &channel,
             reachable: &reachable,
             notices: Vec::new(),

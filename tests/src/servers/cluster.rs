@@ -19,6 +19,15 @@ pub struct ClusterSet {
     pub nodes: Vec<RedisServer>,
 }
 
+/// A slot on its way from one master to another.
+pub struct Move {
+    /// Which node has it still.
+    pub from: usize,
+    /// Which node is going to have it.
+    pub to: usize,
+    slot: String,
+}
+
 impl Default for ClusterSet {
     fn default() -> Self {
         Self::start(&[])
@@ -125,6 +134,35 @@ impl ClusterSet {
                 return now;
             }
             std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Begins to move a key's slot. Keys that are not there are asked for where it goes.
+    pub fn begin_move(&self, key: &str) -> Move {
+        let from = self.owner(key, None);
+        let to = (from + 1) % MASTERS;
+        let slot = self.nodes[0].ask::<u16>(&["CLUSTER", "KEYSLOT", key]).to_string();
+        let (source, target) = (self.id(from), self.id(to));
+        self.nodes[to].ask::<()>(&["CLUSTER", "SETSLOT", &slot, "IMPORTING", &source]);
+        self.nodes[from].ask::<()>(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &target]);
+        Move { from, to, slot }
+    }
+
+    /// Takes all keys of the slot along.
+    pub fn carry(&self, step: &Move) {
+        let source = &self.nodes[step.from];
+        let port = self.nodes[step.to].port().to_string();
+        for key in source.ask::<Vec<String>>(&["CLUSTER", "GETKEYSINSLOT", &step.slot, "100"]) {
+            // One that has ended meanwhile is gone: `NOKEY`.
+            source.ask::<()>(&["MIGRATE", "127.0.0.1", &port, &key, "0", "1000"]);
+        }
+    }
+
+    /// The slot has moved.
+    pub fn end_move(&self, step: &Move) {
+        let target = self.id(step.to);
+        for node in [step.to, step.from] {
+            self.nodes[node].ask::<()>(&["CLUSTER", "SETSLOT", &step.slot, "NODE", &target]);
         }
     }
 

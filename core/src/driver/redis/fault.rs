@@ -16,6 +16,8 @@ pub(super) trait Named: fmt::Display {
 
 pub(super) const NO_CLUSTER: &str = "the server is no cluster; write `redis://`";
 const READONLY: &str = "the server is a read-only replica; connect to the master";
+const CROSSSLOT: &str =
+    "keys of one step lie in different slots of the cluster; give their names a {tag} in common";
 const MASTERDOWN: &str = "the replica has lost its master; connect to the master";
 
 /// The server's error replies: their first word, what they mean, and what to do.
@@ -55,16 +57,14 @@ const REPLIES: &[(&str, Code, &str)] = &[
     ("TRYAGAIN", Code::Unavailable, "the cluster is moving this key; try again"),
     ("MOVED", Code::Unavailable, "the cluster moved this key to another node; try again"),
     ("ASK", Code::Unavailable, "the cluster is moving this key to another node; try again"),
-    (
-        "CROSSSLOT",
-        Code::Unsupported,
-        "locks of one step lie in different slots of the cluster; give their names a {tag} in common",
-    ),
+    ("CROSSSLOT", Code::Unsupported, CROSSSLOT),
 ];
 
 /// The same for replies without a telling first word.
 const PHRASES: &[(&str, Code, &str)] = &[
     ("cluster support disabled", Code::Unsupported, NO_CLUSTER),
+    ("non local key", Code::Unavailable, "the cluster is moving a key beside this one; try again"),
+    ("same slot", Code::Unsupported, CROSSSLOT),
     (
         "max number of clients",
         Code::Unavailable,
@@ -184,4 +184,62 @@ pub(super) fn unanswered(address: &impl Named, reason: &str) -> Error {
     Error::new(Code::Unavailable, message)
         .with("server", address.to_string())
         .with("reason", address.scrub(reason))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Server;
+
+    impl fmt::Display for Server {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("here:6379")
+        }
+    }
+
+    impl Named for Server {
+        fn scrub(&self, text: &str) -> String {
+            text.replace("hunter2", "***")
+        }
+    }
+
+    /// As servers say it, word for word; what no test of ours brings a server to say most of all.
+    #[test]
+    fn replies_are_understood() {
+        for (reply, code, says) in [
+            (
+                "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.",
+                Code::Unavailable,
+                "cannot save its data",
+            ),
+            (
+                "DENIED Redis is running in protected mode because protected mode is enabled and no password is set",
+                Code::Auth,
+                "protected mode",
+            ),
+            (
+                "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?",
+                Code::Auth,
+                "leave it out of the URL",
+            ),
+            (
+                "ERR Script attempted to access a non local key in a cluster node script: 6b1bf486, on @user_script:1.",
+                Code::Unavailable,
+                "moving a key",
+            ),
+            (
+                "ERR Script attempted to access keys that do not hash to the same slot script: 6b1bf486, on @user_script:1.",
+                Code::Unsupported,
+                "{tag} in common",
+            ),
+            ("ERR what hunter2 says", Code::Internal, "does not know"),
+        ] {
+            let error = refusal(&Server, reply, None);
+            assert_eq!(error.code(), code, "{error}");
+            assert!(error.message().contains(says), "{error}");
+            assert_eq!(error.retryable(), code == Code::Unavailable, "{error}");
+            assert!(!error.to_string().contains("hunter2"), "{error}");
+        }
+    }
 }

@@ -36,7 +36,7 @@ const CUT_OFF: Guarantee = Guarantee::new(
 );
 const SLOT: Guarantee = Guarantee::new(
     "a slot of a cluster moves to another node",
-    "holds, queue and tokens go along; a lock that nobody holds cannot be taken until its slot has moved",
+    "holds, queue and tokens go along; a lock that nobody holds cannot be taken until its slot has moved, nor can it in the dialect `redisson` by one more reader",
 );
 const FORWARD: Guarantee = Guarantee::new(
     "the server's clock jumps forward",

@@ -1,17 +1,27 @@
 //! The scripts for locks that are laid out as Redisson does: what they do where the layouts differ.
 
-use super::script::Call;
-use crate::port::Kind;
+#[cfg(feature = "redis")]
+use super::place::slot_of;
+use super::script::{Call, FIND};
+#[cfg(feature = "redis")]
+use crate::port::LockKey;
+use crate::port::{Action, Kind, Layout, Mode, Step, Take};
 
 /// What comes between the record and the kind.
 pub(super) fn parts(call: Call, kind: Kind) -> Vec<&'static str> {
     let layout = include_str!("lua/redisson/layout.lua");
     let hash = include_str!("lua/redisson/hash.lua");
+    let (readers, counter) =
+        (include_str!("lua/redisson/readers.lua"), include_str!("lua/redisson/counter.lua"));
     match (call, kind) {
-        (Call::Look, _) => vec![layout, hash, include_str!("lua/redisson/any.lua")],
+        (Call::Look, _) => vec![FIND, layout, hash, readers, counter],
         (_, Kind::Mutex) => vec![layout, hash],
-        (_, Kind::ReadWrite) => vec![layout, hash, include_str!("lua/redisson/read_write.lua")],
-        (_, Kind::Semaphore) => vec![layout, hash, include_str!("lua/redisson/permits.lua")],
+        (_, Kind::ReadWrite) => {
+            vec![layout, hash, readers, include_str!("lua/redisson/read_write.lua")]
+        }
+        (_, Kind::Semaphore) => {
+            vec![layout, hash, counter, include_str!("lua/redisson/permits.lua")]
+        }
     }
 }
 
@@ -27,6 +37,39 @@ pub(super) fn constants() -> Vec<(&'static str, &'static str)> {
         ("NONE_TOUCHED", "touched = {},"),
         ("TOUCHED", "lock.touched[owner] = true"),
         ("ONLY_OURS", "and only_ours(lock.key)"),
+        (
+            "AND_ALONE",
+            "and not (beneath[lock.key] and (beneath[lock.key].mode or beneath[lock.key].ends))",
+        ),
         ("ADD_OTHERS", include_str!("lua/redisson/others.lua")),
     ]
+}
+
+/// A key that Redisson puts beside the lock, in its slot.
+fn beside(key: &str, suffix: &str) -> String {
+    if key.contains('{') { format!("{key}:{suffix}") } else { format!("{{{key}}}:{suffix}") }
+}
+
+/// What a step cannot do without beside the lock and its record. The server has to know, or it would find out in the
+/// middle of the script that a slot is on its way elsewhere.
+pub(super) fn side_key(step: &Step) -> Option<String> {
+    if step.lock.layout() != Layout::Redisson {
+        return None;
+    }
+    match &step.action {
+        Action::Read | Action::Change { .. } => None,
+        _ if step.kind == Kind::Semaphore => Some(beside(step.lock.as_str(), "timeout")),
+        Action::Take(Take { mode: Mode::Read | Mode::Upgradeable, .. }) => {
+            let suffix = format!("{}:0:rwlock_timeout:1", step.owner.hyphenated());
+            Some(beside(step.lock.as_str(), &suffix))
+        }
+        _ => None,
+    }
+}
+
+/// Whether Redisson's keys of this lock lie in different slots: a brace that stands alone changes what is hashed.
+#[cfg(feature = "redis")]
+pub(super) fn lies_apart(lock: &LockKey) -> bool {
+    let key = lock.as_str();
+    lock.layout() == Layout::Redisson && slot_of(&beside(key, "")) != slot_of(key)
 }

@@ -9,6 +9,7 @@ use super::code;
 use super::fault::{self, Named};
 use super::neighbour;
 use super::place::{BIRTH, record_key};
+use super::redisson;
 use super::script::{Call, Form, Script, word};
 use crate::error::{Code, Error};
 use crate::fence::Token;
@@ -79,14 +80,13 @@ impl<'a> Request<'a> {
         let count = self.steps.len();
         let mut command = Cmd::with_capacity(3 + 10 * count, script.len() + 512 * count);
         let locks = if self.script.0 == Call::Pass { &self.steps[1..] } else { self.steps };
-        let votes = self.script.0 == Call::Vote;
-        command.arg(verb).arg(script).arg(2 * locks.len() + usize::from(votes));
+        let birth = (self.script.0 == Call::Vote).then(|| BIRTH.to_owned());
+        let more: Vec<_> = locks.iter().filter_map(redisson::side_key).chain(birth).collect();
+        command.arg(verb).arg(script).arg(2 * locks.len() + more.len());
         for Step { lock, .. } in locks {
             command.arg(lock.as_str()).arg(record_key(lock));
         }
-        if votes {
-            command.arg(BIRTH);
-        }
+        command.arg(more);
         // Of a Pass the Take's come first: they are read where a Take reads them.
         for step in locks.iter().chain(&self.steps[..count - locks.len()]) {
             write_arguments(&mut command, step, channel, form);
@@ -167,9 +167,12 @@ fn script_of(step: &Step) -> Script {
     let layout = step.lock.layout();
     let call = match step.action {
         Action::Take(_) => Call::Take,
-        // A quorum speaks no dialect.
-        Action::Vote(_) => return Script(Call::Vote, step.kind, Layout::Own),
-        Action::Watch { .. } => return Script(Call::Watch, step.kind, Layout::Own),
+        Action::Vote(_) | Action::Watch { .. } => {
+            debug_assert!(layout == Layout::Own, "a quorum speaks no dialect");
+            let call =
+                if matches!(step.action, Action::Vote(_)) { Call::Vote } else { Call::Watch };
+            return Script(call, step.kind, Layout::Own);
+        }
         Action::Free { .. } => Call::Free,
         Action::Leave { .. } => Call::Leave,
         Action::Refresh { .. } | Action::Renew { .. } => Call::Tend,
@@ -323,4 +326,72 @@ fn state(words: &[Value]) -> Option<Outcome> {
 fn garbled(lock: &LockKey) -> Failure {
     let error = Error::internal("the server answered a script in a form fencelock does not know");
     Failure::unknown(error.with("key", lock.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::driver::redis::script::Texts;
+    use crate::port::{Mode, OwnerId};
+
+    fn take() -> Take {
+        Take {
+            mode: Mode::Exclusive,
+            limit: 1,
+            ttl: Duration::from_secs(1),
+            wait: false,
+            block: 1,
+            floor: Token::default(),
+            info: "{}".into(),
+        }
+    }
+
+    fn actions() -> Vec<Action> {
+        let (ttl, info) = (Duration::from_secs(1), Arc::from("{}"));
+        vec![
+            Action::Take(take()),
+            Action::Refresh { ttl },
+            Action::Renew { ttl },
+            Action::Change { turn: 1, mode: Mode::Write, ttl },
+            Action::Free { open: false },
+            Action::Leave { tombstone: None },
+            Action::Read,
+            Action::Vote(Vote { take: take(), aged: ttl, again: false }),
+            Action::Watch { mode: Mode::Exclusive, info },
+        ]
+    }
+
+    /// A script that was forgotten would be missed when somebody needs it.
+    #[test]
+    fn every_step_has_a_script_of_its_own() {
+        let texts = Texts::stopped(1, Form::Packed);
+        for layout in [Layout::Own, Layout::Redisson] {
+            let lock = LockKey::laid_out(layout, "orders");
+            for kind in [Kind::Mutex, Kind::ReadWrite, Kind::Semaphore] {
+                for action in actions() {
+                    let votes = matches!(action, Action::Vote(_) | Action::Watch { .. });
+                    // A quorum has no dialects and no permits.
+                    if votes && (layout != Layout::Own || kind == Kind::Semaphore) {
+                        continue;
+                    }
+                    let step = Step { kind, action, ..of(&lock) };
+                    let plan = Request::plan(std::slice::from_ref(&step));
+                    let text = texts.of(plan[0].script);
+                    assert!(!text.contains("\n--"), "comments travel along: {text}");
+                    assert!(text.contains("redis.call"), "{text}");
+                }
+            }
+            let steps = [
+                Step { action: Action::Free { open: false }, ..of(&lock) },
+                Step { action: Action::Take(take()), ..of(&lock) },
+            ];
+            assert!(!texts.of(Request::plan(&steps)[0].script).is_empty());
+            assert!(!texts.of(Request::all(&steps).script).is_empty());
+        }
+    }
+
+    fn of(lock: &LockKey) -> Step {
+        let owner = OwnerId::parse(&"1".repeat(32)).expect("32 digits");
+        Step { lock: lock.clone(), owner, kind: Kind::Mutex, action: Action::Read }
+    }
 }

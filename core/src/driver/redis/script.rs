@@ -91,6 +91,8 @@ const ALL: [Script; 39] = [
     Script(Call::Tend, Kind::Semaphore, Redisson),
 ];
 
+/// Where a hold stands among several.
+pub(super) const FIND: &str = include_str!("lua/find.lua");
 /// How the scripts that read the lock themselves begin and end.
 const CALL: &str = "local call = redis.call";
 const TAKE: &str = "return take(read(KEYS[1], KEYS[2], UNDER(KEYS[1]), me))";
@@ -142,9 +144,14 @@ fn parts(Script(call, kind, layout): Script, clock: &str) -> Vec<&str> {
         (Own, Kind::Mutex) => vec![],
         (Own, Kind::ReadWrite | Kind::Semaphore) => vec![include_str!("lua/marked.lua")],
     };
+    let find: &[&str] = if kind == Kind::Mutex { &[] } else { &[FIND] };
     let (enter, settle) = (include_str!("lua/enter.lua"), include_str!("lua/settle.lua"));
-    let lock =
-        [&[record], &own[..], &[if kind == Kind::Mutex { mutex } else { shared }, enter, settle]];
+    let lock = [
+        &[record],
+        find,
+        &own[..],
+        &[if kind == Kind::Mutex { mutex } else { shared }, enter, settle],
+    ];
     let lock = lock.concat();
     let (counter, plain) = (include_str!("lua/counter.lua"), include_str!("lua/plain.lua"));
     let (freeing, taking) = (include_str!("lua/freeing.lua"), include_str!("lua/taking.lua"));
@@ -232,21 +239,17 @@ impl Texts {
 
     fn with_clock(clock: &str, form: Form) -> Self {
         Self(ALL.map(|script| {
-            let mut text = String::new();
             let mut parts = parts(script, clock);
             match form {
                 Form::Packed => {}
                 Form::Text => parts.insert(0, TERMS),
             }
-            let lines = parts.iter().flat_map(|part| part.lines());
-            for line in lines.filter(|line| !line.trim_start().starts_with("--")) {
-                text.push_str(line.trim_start());
-                text.push('\n');
-            }
             // In their place, not as variables: every function that names a variable costs time at each run.
-            constants(script, form)
-                .iter()
-                .fold(text, |text, (name, value)| text.replace(name, value))
+            let constants = constants(script, form).into_iter();
+            let text = constants
+                .fold(spare(&parts.join("\n")), |text, (name, value)| text.replace(name, &value));
+            // Some of them are texts with comments of their own.
+            spare(&text)
         }))
     }
 
@@ -263,6 +266,12 @@ impl Texts {
             command
         })
     }
+}
+
+/// The text without what only people read.
+fn spare(text: &str) -> String {
+    let lines = text.lines().map(str::trim_start);
+    lines.filter(|line| !line.starts_with("--")).flat_map(|line| [line, "\n"]).collect()
 }
 
 /// The hashes of the scripts, as the server told them.
@@ -377,6 +386,7 @@ fn own(call: Call) -> Vec<(&'static str, &'static str)> {
         ("NONE_TOUCHED", ""),
         ("TOUCHED", ""),
         ("ONLY_OURS", ""),
+        ("AND_ALONE", ""),
         ("ADD_OTHERS", ""),
     ]
 }

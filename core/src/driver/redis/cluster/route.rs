@@ -18,6 +18,7 @@ use crate::driver::redis::fault;
 use crate::driver::redis::link::Live;
 use crate::driver::redis::node::{Node, Replies};
 use crate::driver::redis::place::slot_of;
+use crate::driver::redis::redisson;
 use crate::driver::redis::request::Request;
 use crate::error::{Code, Error, Result};
 use crate::port::{Answer, Failure, Step};
@@ -65,7 +66,11 @@ impl Cluster {
             let failure = Failure::refused(fault::refusal(&self.address, "CROSSSLOT", None));
             return batch.iter().map(|_| Err(failure.clone())).collect();
         }
-        let mut answers: Vec<Option<Answer>> = batch.iter().map(|_| None).collect();
+        let apart = |step: &Step| {
+            let refused = || fault::refusal(&self.address, "CROSSSLOT", Some(&step.lock));
+            redisson::lies_apart(&step.lock).then(|| Err(Failure::refused(refused())))
+        };
+        let mut answers: Vec<Option<Answer>> = batch.iter().map(apart).collect();
         for _ in 0..=REDIRECTIONS {
             if parts.is_empty() {
                 break;
@@ -271,7 +276,8 @@ fn is_down(reply: &Value) -> bool {
 
 fn cut(batch: &[Step], all: bool) -> Vec<Part> {
     let mut parts: BTreeMap<u16, Part> = BTreeMap::new();
-    for (place, step) in batch.iter().enumerate() {
+    let whole = |(_, step): &(usize, &Step)| !redisson::lies_apart(&step.lock);
+    for (place, step) in batch.iter().enumerate().filter(whole) {
         let slot = slot_of(step.lock.as_str());
         let new = || Part { slot, places: Vec::new(), steps: Vec::new(), all };
         let part = parts.entry(slot).or_insert_with(new);

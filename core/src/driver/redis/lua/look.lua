@@ -11,7 +11,7 @@ local function add(mode, token, rest, since, info)
 end
 
 local shared = lock.kind ~= KIND_MUTEX and lock.holder == mark_of(lock.kind)
-if lock.holder and not shared then
+if lock.holder and not shared AND_ALONE then
   if lock.kind == KIND_MUTEX and lock.holder == lock.owner then
     local packed = call('HGET', lock.record, 'h')
     add(MODE_EXCLUSIVE, lock.first, call('PTTL', lock.key), struct.unpack('<d', packed, 41), sub(packed, 49))

@@ -7,14 +7,6 @@ local function ends_at(lock, at)
   return (struct.unpack('<d', lock.holds, at + 33))
 end
 
-local function find(lock, owner)
-  local at = 0
-  repeat
-    at = string.find(lock.holds, owner, at + 1, true)
-  until not at or at % HOLD_SIZE == 1
-  return at
-end
-
 -- Puts `one` (a hold, or nothing) where `length` characters lie now.
 local function splice(lock, at, length, one)
   local ended = length > 0 and ends_at(lock, at)

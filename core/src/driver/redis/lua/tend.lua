@@ -1,4 +1,4 @@
--- Renew and Refresh of many locks. KEYS: lock, record, and so on. ARGV: owner, ttl in ms, 1 for a Refresh, and so on.
+-- Renew and Refresh of many locks. KEYS: lock, record, and so on, then what lies beside them. ARGV: owner, ttl in ms, 1 for a Refresh, and so on.
 local function tend(key, record, me, ttl, refresh)
   local lock = read(key, record, UNDER(key), me)
   if enter(lock) then return { GONE, 0, 0, 0, 0 } end
@@ -28,7 +28,7 @@ local function tend(key, record, me, ttl, refresh)
 end
 
 local replies = {}
-for at = 1, #KEYS / 2 do
+for at = 1, #ARGV / 3 do
   local argument = 3 * at - 2
   -- One lock that is none must not fail the others.
   local ok, reply = pcall(tend, KEYS[2 * at - 1], KEYS[2 * at], ARGV[argument], ARGV[argument + 1] + 0,

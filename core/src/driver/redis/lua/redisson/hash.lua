@@ -4,7 +4,7 @@
 local function no_hash(key)
   for at = 1, #KEYS, 2 do
     local ours = KEYS[at] == key and tonumber(call('HGET', KEYS[at + 1], 'k') or '') == KIND_SEMAPHORE
-    if ours and call('TYPE', key).ok == 'string' then
+    if ours and type(redis.pcall('GET', key)) == 'string' then
       beneath[key] = { permits = '1' }
       return MARK_SEMAPHORE
     end

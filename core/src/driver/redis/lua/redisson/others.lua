@@ -1,3 +1,19 @@
-for field in pairs(lock.kind == KIND_READ_WRITE and shared and beneath[lock.key] or {}) do
-  if field ~= 'mode' and not owner_of(field) then add(MODE_READ, -1, call('PTTL', lock.key), 0, '') end
+local theirs = beneath[lock.key] or {}
+if theirs.mode then
+  reply[1] = KIND_READ_WRITE
+  for field, count in pairs(theirs) do
+    local reads = theirs.mode == 'read'
+    -- A writer may read besides: it is one holder.
+    local shown = reads and field ~= 'mode' or string.find(field, ':write$')
+    local rest = shown and not is_ours(lock, field) and left_of(lock, field, count)
+    if rest and (rest > 0 or not reads) then add(reads and MODE_READ or MODE_WRITE, -1, rest, 0, '') end
+  end
+elseif theirs.ends then
+  reply[1] = KIND_SEMAPHORE
+  for member, ends in pairs(theirs.ends) do
+    local rest = math.floor(ends - now / 1000)
+    if rest > 0 and not find(lock, member) then add(MODE_PERMIT, -1, rest, 0, '') end
+  end
+  -- Permits without a lease show by their lack alone.
+  if theirs.free and theirs.free < 1 and count == 0 then add(MODE_PERMIT, -1, -1, 0, '') end
 end

@@ -1,29 +1,8 @@
--- Redisson's read-write lock: `mode`, a field `<holder>` for each reader, `<holder>:write` for the writer. Of every
--- reader there is a key besides, which lives as long as its lease; the lock itself lives as long as the longest.
+-- What Redisson's readers and writer let ours do, and how ours stand among them.
+
 local function field_at(lock, at)
   local field = field_of(sub(lock.holds, at, at + 31))
   return string.byte(lock.holds, at + 32) == MODE_WRITE and field .. ':write' or field
-end
-
-local function lease_of(key, field, number)
-  return beside(key, field .. ':rwlock_timeout:' .. number)
-end
-
--- Whether a field is a hold of ours, or was until now. Threads 0 that the record does not know are somebody else's.
-local function is_ours(lock, field)
-  local owner = owner_of(field)
-  return owner and (lock.touched[owner] or string.find(lock.holds, owner, 1, true))
-end
-
--- For how long one of theirs holds it: a writer as long as the lock lives, a reader as long as a key of its own does. The
--- field of a reader that died stays.
-local function left_of(lock, field, count)
-  if beneath[lock.key].mode ~= 'read' then return call('PTTL', lock.key) end
-  local rest = 0
-  for number = 1, tonumber(count) or 0 do
-    rest = math.max(rest, call('PTTL', lease_of(lock.key, field, number)))
-  end
-  return rest
 end
 
 local function foreign(lock)
@@ -54,14 +33,18 @@ local function vanished(lock, at)
 end
 
 local function some_vanished(lock)
+  -- Theirs are looked at before anything is written: in a slot that is on its way elsewhere this may be refused.
+  foreign(lock)
   for at = 1, #lock.holds, HOLD_SIZE do
     if vanished(lock, at) then return true end
   end
   return false
 end
 
+-- The first wakes all who wait already; the second is kept for one who is just about to.
 local function wake(lock)
   announce(named('redisson_rwlock', lock.key), '1')
+  announce(named('redisson_rwlock', lock.key), '0')
 end
 
 -- Removes what is ours and held no longer, and who died reading.
@@ -72,7 +55,8 @@ local function clear(lock, fields, wanted)
   end
   for field in pairs(fields) do
     if fields.mode and is_ours(lock, field) and not wanted[field] then
-      call('DEL', lease_of(lock.key, field, 1))
+      -- It may have ended, and a slot on its way elsewhere has nothing to say of what is not there.
+      redis.pcall('DEL', lease_of(lock.key, field, 1))
       call('HDEL', lock.key, field)
     end
   end
@@ -97,7 +81,9 @@ local function commit(lock)
   clear(lock, fields, wanted)
   if lock.holds ~= '' then
     if fields.mode ~= mode then call('HSET', key, 'mode', mode) end
-    if call('PTTL', key) < longest then call('PEXPIRE', key, longest) end
+    -- Also nearer: whoever stays may be dead, and others wait for the end of what is here.
+    longest = math.max(longest, lock.theirs)
+    if call('PTTL', key) ~= longest then call('PEXPIRE', key, longest) end
     if fields.mode == 'write' and mode == 'read' then wake(lock) end
   elseif foreign(lock) then
     if fields.mode == 'read' then call('PEXPIRE', key, lock.theirs) end

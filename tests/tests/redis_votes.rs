@@ -1,0 +1,39 @@
+//! A Redis server as a node of a quorum, against the model: votes and watchers, outcome by outcome.
+
+use fencelock::mutation::{Mutant, activate};
+use fencelock_tests::equivalence::{Hosted, MemorySubject, RedisSubject, Scale, Subject, search};
+use fencelock_tests::servers::RedisServer;
+
+fn check<S: Subject>(cases: u32, scale: &Scale, subject: impl Fn() -> S) {
+    if let Some((moves, difference)) = search(11, cases, 500, scale, subject) {
+        panic!("{difference}\nin {moves:#?}");
+    }
+}
+
+#[test]
+fn a_node_votes_as_the_model_does() {
+    let (scale, server) = (Scale::moved().voting(), RedisServer::start());
+    check(600, &scale, MemorySubject::new);
+    check(600, &scale, || RedisSubject::new(server.url()));
+    check(200, &scale, || RedisSubject::<Hosted>::over(server.url()));
+}
+
+/// The test is not blind.
+#[test]
+fn a_node_that_votes_otherwise_is_seen() {
+    let server = RedisServer::start();
+    for mutant in [Mutant::AmnesiacVotes, Mutant::RaiseTakesAnew] {
+        activate(Some(mutant));
+        let found =
+            search(11, 600, 0, &Scale::moved().voting(), || RedisSubject::new(server.url()));
+        activate(None);
+        assert!(found.is_some(), "600 cases do not see this: {}", mutant.describe());
+    }
+}
+
+/// Locks that Redisson's clients share, over a client of a host's.
+#[test]
+fn redissons_layout_is_the_same_over_a_host() {
+    let server = RedisServer::start();
+    check(200, &Scale::moved().as_redisson(), || RedisSubject::<Hosted>::over(server.url()));
+}
