@@ -347,6 +347,7 @@ fn run(clause: Mutant, broken: Option<Mutant>, seed: u64) -> Result<(), String> 
             Mutant::AllPollForeign => queue::behind_the_head(&world).await,
             Mutant::ReadersPassInside => line::readers_of_one_client(&world).await,
             Mutant::LongerInnerNotRenewed => line::longer_inside(&world).await,
+            Mutant::LostHoldPassedOn => line::little_left(&world).await,
             Mutant::LatePassAccepted => line::passed_unseen(&world).await,
             Mutant::HandOverGrantsWholeLease => served_dead(&world).await,
             Mutant::FloorUnclamped => floor_ahead(&world).await,
@@ -360,9 +361,13 @@ fn run(clause: Mutant, broken: Option<Mutant>, seed: u64) -> Result<(), String> 
     ended.unwrap_or_else(|stuck| Err(stuck.to_string()))
 }
 
-/// Clauses that random worlds meet as well.
-const ALSO: &[Mutant] =
-    &[Mutant::LateTurnAccepted, Mutant::TicketsRestLong, Mutant::ReadersPassInside];
+/// Clauses that random worlds meet as well, and one that the next one's own look at the hold hides from them.
+const ALSO: &[Mutant] = &[
+    Mutant::LateTurnAccepted,
+    Mutant::TicketsRestLong,
+    Mutant::ReadersPassInside,
+    Mutant::LostHoldPassedOn,
+];
 
 #[test]
 fn every_clause_holds() {

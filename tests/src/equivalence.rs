@@ -3,6 +3,7 @@
 //! This ties what the simulator proves of the model to the scripts and statements that real servers run.
 
 pub mod cells;
+mod draw;
 mod moves;
 mod search;
 mod subject;
@@ -16,6 +17,7 @@ use std::time::{Duration, Instant};
 use fencelock::Token;
 use fencelock::port::{Answer, Kind, LeaseStore, LockKey, Notice, Outcome, State, Step};
 
+pub use self::draw::draw;
 pub use self::moves::{CLIENTS, LOCKS, Move, Scale, moves};
 pub use self::search::search;
 pub use self::subject::{MemorySubject, RedisSubject, RunningRedis, SqliteSubject, Subject};

@@ -2,15 +2,17 @@
 
 use std::cell::Cell;
 
+use fencelock::mutation::{Mutant, activate};
 use fencelock_tests::equivalence::{
     Hosted, MemorySubject, Move, RedisSubject, RunningRedis, Scale, SqliteSubject, Subject,
-    Verdict, moves, run,
+    Verdict, draw, moves, run,
 };
 use fencelock_tests::servers::RedisServer;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
 /// Runs so many random cases; panics with the shortest one that differs.
 fn check<S: Subject>(seed: u8, cases: u32, scale: &Scale, subject: impl Fn() -> S) {
+    let (seed, cases) = draw(seed, cases);
     if let Some((moves, difference)) = search(seed, cases, 500, scale, subject) {
         panic!("{difference}\nin {moves:#?}");
     }
@@ -18,7 +20,7 @@ fn check<S: Subject>(seed: u8, cases: u32, scale: &Scale, subject: impl Fn() -> 
 
 /// A case that differs, if there is one among so many, shortened in at most so many tries.
 fn search<S: Subject>(
-    seed: u8,
+    seed: [u8; 32],
     cases: u32,
     shorten: u32,
     scale: &Scale,
@@ -27,9 +29,8 @@ fn search<S: Subject>(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let config =
         Config { cases, failure_persistence: None, max_shrink_iters: shorten, ..Config::default() };
-    // The same cases every time: a failure is found again.
     let mut runner =
-        TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]));
+        TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed));
     let (all, slow) = (Cell::new(0), Cell::new(0));
     let result = runner.run(&moves(scale), |moves| {
         all.set(all.get() + 1);
@@ -42,12 +43,15 @@ fn search<S: Subject>(
             Verdict::Different(difference) => Err(TestCaseError::fail(difference)),
         }
     });
-    assert!(
-        slow.get() * 4 <= all.get(),
-        "the machine is too slow: {slow:?} of {all:?} prove nothing"
-    );
+    if slow.get() > 0 {
+        println!("{} of {} cases were too slow to prove anything", slow.get(), all.get());
+    }
     match result {
-        Ok(()) => None,
+        Ok(()) => {
+            let proven = slow.get() * 4 <= all.get();
+            assert!(proven, "the machine is too slow: {slow:?} of {all:?} prove nothing");
+            None
+        }
         Err(TestError::Fail(difference, moves)) => Some((moves, difference.to_string())),
         Err(TestError::Abort(reason)) => panic!("{reason}"),
     }
@@ -96,47 +100,43 @@ fn redis_in_real_time() {
     });
 }
 
-/// The suite is not blind: a model that is broken in any clause differs from the scripts.
+/// Clauses for which random moves are not asked: the simulator and `clauses` see them in the model.
+const ELSEWHERE: &[Mutant] = &[
+    Mutant::CallerCountsAsDeaf,
+    Mutant::CounterForgottenEarly,
+    Mutant::FloorOnlyWhenGranted,
+    Mutant::FloorUnclamped,
+    Mutant::HandOverGrantsWholeLease,
+    Mutant::HandOverNotTold,
+    Mutant::HeadMayNotEnter,
+    Mutant::HeadPassedWithoutEnd,
+    Mutant::LeaveDoesNotSettle,
+    Mutant::LeaveForgetsTicket,
+    Mutant::OpenNotTold,
+    Mutant::OpenSurvivesVanishing,
+    Mutant::OpenWithoutEnd,
+    Mutant::RefreshDoesNotRenew,
+    Mutant::RefreshDoesNotSettle,
+    Mutant::RenewDoesNotSettle,
+    Mutant::TakeDoesNotSettle,
+    Mutant::TombstoneTooShort,
+    Mutant::UnreachableWaiterServed,
+];
+
+/// The suite is not blind: a model that is broken in any other clause of the record differs from the scripts.
 #[test]
 fn every_broken_clause_is_seen() {
-    use fencelock::mutation::{Mutant, activate};
     let server = RedisServer::start();
-    for mutant in [
-        Mutant::NoTombstone,
-        Mutant::FreeWithoutOwnerCheck,
-        Mutant::RenewWithoutOwnerCheck,
-        Mutant::RenewShortens,
-        Mutant::BareCounterToken,
-        Mutant::TokenRepeats,
-        Mutant::FloorIgnored,
-        Mutant::HandOverToDeadWaiter,
-        Mutant::RefreshCreatesTicket,
-        Mutant::TakePassesWaiters,
-        Mutant::FreeDoesNotSettle,
-        Mutant::OnlyFreeSettles,
-        Mutant::LeaveForgetsHold,
-        Mutant::TombstoneIgnored,
-        Mutant::QueueServedFromTheBack,
-        Mutant::ExpiryIgnored,
-        Mutant::ReaderBesideWriter,
-        Mutant::WriterBesideReaders,
-        Mutant::ReadersPassWriters,
-        Mutant::TwoUpgradeable,
-        Mutant::UpgradeLetsReadersIn,
-        Mutant::UpgradeBesideReaders,
-        Mutant::UpgradeKeepsToken,
-        Mutant::LateChangeBelieved,
-        Mutant::OnePermitTooMany,
-        Mutant::PermitNeverExpires,
-        Mutant::KindIgnored,
-        Mutant::AllTakesSome,
-    ] {
+    let mut unseen = Vec::new();
+    for &mutant in Mutant::RECORD.iter().filter(|mutant| !ELSEWHERE.contains(mutant)) {
         for scale in [Scale::moved(), Scale::moved().as_redisson()] {
             activate(Some(mutant));
-            let found = search(7, 600, 0, &scale, || RedisSubject::new(server.url()));
+            let found = search([7; 32], 600, 0, &scale, || RedisSubject::new(server.url()));
             activate(None);
-            let (layout, what) = (scale.layout, mutant.describe());
-            assert!(found.is_some(), "600 cases do not see this, laid out as {layout:?}: {what}");
+            if found.is_none() {
+                unseen.push((mutant, scale.layout));
+            }
         }
     }
+    assert!(unseen.is_empty(), "600 cases do not see {unseen:?}");
 }

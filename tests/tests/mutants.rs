@@ -12,11 +12,13 @@ use fencelock_tests::sim::world;
 const PATIENCE: u64 = 20_000;
 
 /// Clauses that other suites see: a client undoes what a store wrongly gave it of several locks, and upgrades are rarely
-/// disturbed here (`equivalence` sees these); no world has scopes, or drops a downgrade (`awaits` sees these, and below).
+/// disturbed here (`equivalence` sees these); whoever is passed a hold looks at it itself (`clauses` sees this); no world
+/// has scopes, or drops a downgrade (`awaits` sees these, and below).
 const ELSEWHERE: &[Mutant] = &[
     Mutant::AllTakesSome,
     Mutant::DowngradeForgotten,
     Mutant::LateChangeBelieved,
+    Mutant::LostHoldPassedOn,
     Mutant::ReentrantFreesEarly,
     Mutant::ScopeForgets,
     Mutant::UpgradeLetsReadersIn,
@@ -26,7 +28,6 @@ const ELSEWHERE: &[Mutant] = &[
 fn family_for(mutant: Mutant) -> Option<Family> {
     match mutant {
         Mutant::LatePushBelieved => Some(Family::Replay),
-        Mutant::LostHoldPassedOn => Some(Family::Tiny),
         Mutant::AmnesiacVotes => Some(Family::Amnesia),
         Mutant::QuorumTooSmall
         | Mutant::LostVoteKept

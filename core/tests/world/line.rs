@@ -1,7 +1,10 @@
 //! What happens between those who use one client.
 
+use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
+
+use fencelock::layer::Fault;
 
 use super::{World, check, look};
 
@@ -23,6 +26,21 @@ pub(crate) async fn longer_inside(world: &World) -> Result<(), String> {
     let inner = scope.lock("x").ttl(30 * S).acquire().await.expect("the scope holds it");
     let left = inner.remaining();
     check(left > 25 * S, || format!("it begins with {left:?} of 30 s"))
+}
+
+/// A hold of which little is left is not passed on inside: whoever is next begins with a lease of its own.
+pub(crate) async fn little_left(world: &World) -> Result<(), String> {
+    let fault = Arc::new(Mutex::new(Fault::None));
+    let client = world.struck(&fault).await;
+    let lock = || client.lock("x").ttl(12 * MS);
+    let guard = lock().acquire().await.expect("it is free");
+    let next = world.start(lock().acquire());
+    *fault.lock().unwrap() = Fault::RequestLost;
+    world.sleep(15 * MS / 2).await;
+    *fault.lock().unwrap() = Fault::None;
+    guard.release().await.check().expect("it was held");
+    let left = next.await.expect("the task ends").remaining();
+    check(left > 8 * MS, || format!("it begins with {left:?} of 12 ms"))
 }
 
 /// A machine that stood still between a pass inside and the look has no grant.
