@@ -1,7 +1,7 @@
 //! A Redis server as a node of a quorum, against the model: votes and watchers, outcome by outcome.
 
 use fencelock::mutation::{Mutant, activate};
-use fencelock_tests::equivalence::{Hosted, MemorySubject, RedisSubject, Scale, Subject, search};
+use fencelock_tests::equivalence::{Hosted, RedisSubject, Scale, Subject, search};
 use fencelock_tests::servers::RedisServer;
 
 fn check<S: Subject>(cases: u32, scale: &Scale, subject: impl Fn() -> S) {
@@ -13,7 +13,6 @@ fn check<S: Subject>(cases: u32, scale: &Scale, subject: impl Fn() -> S) {
 #[test]
 fn a_node_votes_as_the_model_does() {
     let (scale, server) = (Scale::moved().voting(), RedisServer::start());
-    check(600, &scale, MemorySubject::new);
     check(600, &scale, || RedisSubject::new(server.url()));
     check(200, &scale, || RedisSubject::<Hosted>::over(server.url()));
 }
