@@ -122,6 +122,8 @@ impl Link {
         runtime: RuntimeHandle,
         sink: Option<NoticeSink>,
     ) -> Arc<Self> {
+        // What is said if the first connection is made and breaks before anybody has used it.
+        let unmet = fault::absent(&address, "not yet connected");
         Arc::new(Self {
             address,
             channel,
@@ -130,7 +132,7 @@ impl Link {
             connect_timeout: options.connect_timeout,
             runtime,
             sink: sink.map_or_else(OnceLock::new, OnceLock::from),
-            state: Mutex::new(State::Down(0, Error::internal("not yet connected"))),
+            state: Mutex::new(State::Down(0, unmet)),
             changed: Event::new(),
             wanted: Event::new(),
             demoted: AtomicBool::new(false),

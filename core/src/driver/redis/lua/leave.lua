@@ -17,8 +17,8 @@ if life > 0 and not mine and not place then
 end
 if not other then
   settle(lock, me)
-  unwatch(lock, me)
-  if mine or place then notify(lock) end
+  -- One of the two: who watches is written once.
+  if (mine or place) and lock.queue == '' then notify(lock, me) else unwatch(lock, me) end
 end
 store(lock)
 return (mine or place) and FREED or GONE

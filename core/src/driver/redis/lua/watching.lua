@@ -28,19 +28,22 @@ local function gives_way(lock, all, mode)
   end
 end
 
-local function unwatch(lock, owner)
-  if not lock.watch then return end
+local function others_than(lock, owner)
   local others = {}
   for _, watcher in ipairs(watchers(lock)) do
     if watcher[1] ~= owner then others[#others + 1] = watcher end
   end
-  note_watchers(lock, others)
+  return others
 end
 
--- The lock was given back: tells the first who may hold now, and readers behind a reader.
-local function notify(lock)
+local function unwatch(lock, owner)
+  if lock.watch then note_watchers(lock, others_than(lock, owner)) end
+end
+
+-- The lock was given back: tells the first who may hold now, and readers behind a reader. `but` watches no longer.
+local function notify(lock, but)
   if not lock.watch or lock.queue ~= '' then return end
-  local all, rest, told = watchers(lock), {}, 0
+  local all, rest, told = others_than(lock, but), {}, 0
   -- A server that takes no writes says so here, before anybody is told.
   call('HDEL', lock.record, 'v')
   for at, watcher in ipairs(all) do
