@@ -1,59 +1,16 @@
 //! Every store against the model.
 
-use std::cell::Cell;
-
 use fencelock::mutation::{Mutant, activate};
 use fencelock_tests::equivalence::{
-    Hosted, MemorySubject, Move, RedisSubject, RunningRedis, Scale, SqliteSubject, Subject,
-    Verdict, draw, moves, run,
+    Hosted, MemorySubject, RedisSubject, RunningRedis, Scale, SqliteSubject, Subject, draw, search,
 };
 use fencelock_tests::servers::RedisServer;
-use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
 /// Runs so many random cases; panics with the shortest one that differs.
 fn check<S: Subject>(seed: u8, cases: u32, scale: &Scale, subject: impl Fn() -> S) {
     let (seed, cases) = draw(seed, cases);
     if let Some((moves, difference)) = search(seed, cases, 500, scale, subject) {
         panic!("{difference}\nin {moves:#?}");
-    }
-}
-
-/// A case that differs, if there is one among so many, shortened in at most so many tries.
-fn search<S: Subject>(
-    seed: [u8; 32],
-    cases: u32,
-    shorten: u32,
-    scale: &Scale,
-    subject: impl Fn() -> S,
-) -> Option<(Vec<Move>, String)> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let config =
-        Config { cases, failure_persistence: None, max_shrink_iters: shorten, ..Config::default() };
-    let mut runner =
-        TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed));
-    let (all, slow) = (Cell::new(0), Cell::new(0));
-    let result = runner.run(&moves(scale), |moves| {
-        all.set(all.get() + 1);
-        match runtime.block_on(async { run(&subject(), scale, &moves).await }) {
-            Verdict::Alike => Ok(()),
-            Verdict::TooSlow => {
-                slow.set(slow.get() + 1);
-                Ok(())
-            }
-            Verdict::Different(difference) => Err(TestCaseError::fail(difference)),
-        }
-    });
-    if slow.get() > 0 {
-        println!("{} of {} cases were too slow to prove anything", slow.get(), all.get());
-    }
-    match result {
-        Ok(()) => {
-            let proven = slow.get() * 4 <= all.get();
-            assert!(proven, "the machine is too slow: {slow:?} of {all:?} prove nothing");
-            None
-        }
-        Err(TestError::Fail(difference, moves)) => Some((moves, difference.to_string())),
-        Err(TestError::Abort(reason)) => panic!("{reason}"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Random cases, the same every time, and the shortest one that differs.
+//! Random cases, and the shortest one that differs.
 
 use std::cell::Cell;
 
@@ -11,7 +11,7 @@ use super::{Move, Scale, Subject, Verdict, moves, run};
 /// # Panics
 /// If the machine is so slow that most cases prove nothing.
 pub fn search<S: Subject>(
-    seed: u8,
+    seed: [u8; 32],
     cases: u32,
     shorten: u32,
     scale: &Scale,
@@ -21,9 +21,8 @@ pub fn search<S: Subject>(
     let runtime = runtime.expect("a runtime can be made");
     let config =
         Config { cases, failure_persistence: None, max_shrink_iters: shorten, ..Config::default() };
-    // The same cases every time: a failure is found again.
     let mut runner =
-        TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]));
+        TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed));
     let (all, slow) = (Cell::new(0), Cell::new(0));
     let result = runner.run(&moves(scale), |moves| {
         all.set(all.get() + 1);
@@ -36,6 +35,9 @@ pub fn search<S: Subject>(
             Verdict::Different(difference) => Err(TestCaseError::fail(difference)),
         }
     });
+    if slow.get() > 0 {
+        println!("{} of {} cases were too slow to prove anything", slow.get(), all.get());
+    }
     match result {
         Ok(()) => {
             let enough = slow.get() * 4 <= all.get();

@@ -46,7 +46,8 @@ impl Record {
         if vote.again && !holds && !mutant!(RaiseTakesAnew) {
             return Outcome::Gone;
         }
-        if !holds && self.gives_way(take.mode, now) {
+        let buried = self.tombstones.contains_key(&owner);
+        if !holds && !buried && self.gives_way(take.mode, now) {
             return Outcome::Held { left: Some(self.soonest(now)) };
         }
         let outcome = self.take(owner, take, scene);
