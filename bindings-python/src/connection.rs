@@ -63,6 +63,7 @@ pub(crate) fn check(url: &str, options: &str) -> Ended {
 
 /// Closes all clients there are at once, and waits so many seconds at most.
 #[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "a list crosses by value")]
 pub(crate) fn close_all(
     py: Python<'_>,
     connections: Vec<PyRef<'_, Connection>>,

@@ -126,7 +126,7 @@ impl Scene {
         let left = self.left(name);
         let () = self.admin.hset_multiple(name, &[("mode", "read"), (field, "1")]).unwrap();
         let () = self.admin.pset_ex(lease_of(name, field), 1, lease).unwrap();
-        let () = self.admin.pexpire(name, left.max(lease as i64)).unwrap();
+        let () = self.admin.pexpire(name, left.max(lease.cast_signed())).unwrap();
     }
 }
 
