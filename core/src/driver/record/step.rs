@@ -20,7 +20,8 @@ impl Record {
             let floor = take.floor.get().min(most);
             self.raise(floor, micros(take.ttl), now);
         }
-        if !mutant!(TakePassesWaiters) && !mutant!(TakeDoesNotSettle) {
+        let settles = !mutant!(TakeDoesNotSettle);
+        if settles && !mutant!(TakePassesWaiters) {
             self.settle_unless_mutant(owner, scene);
         }
         if let Some(holder) = self.holders.iter().find(|holder| holder.owner == owner) {
