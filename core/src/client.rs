@@ -42,7 +42,7 @@ pub async fn connect(url: &str) -> Result<Client> {
 }
 
 /// Connects a gate for resources on a Redis server, on the tokio runtime this is called in; see
-/// [`RedisGate`](crate::driver::redis::RedisGate). Of the URL's options `timeout` and `connect_timeout` count.
+/// [`RedisGate`](crate::driver::redis::RedisGate). Of the URL's options `timeout` and `connect_timeout` count, and those of TLS.
 #[cfg(feature = "redis")]
 pub async fn connect_gate(url: &str) -> Result<crate::driver::redis::RedisGate> {
     let url = StoreUrl::parse(url)?;

@@ -104,7 +104,8 @@ macro_rules! options {
 options! {
     /// Length of the lease. If the holder dies, the lock is free again after at most this time.
     ttl: Duration = "30s", Duration, Lock, bounded;
-    /// Whether the lease is renewed, at a third of its length, for as long as the guard lives. `false`: a fixed lease.
+    /// Whether the lease is renewed, at a third of its length, for as long as the guard lives. `false`: a fixed lease. (Runs
+    /// of jobs are always renewed.)
     renew: bool = "true", Boolean, Lock, boolean;
     /// How long `acquire` waits for the lock before it fails with `timeout`. `0s` asks once and does not queue.
     wait: Option<Duration> = "forever", OptionalDuration, Lock, optional;

@@ -155,7 +155,8 @@ impl StoreUrl {
             scheme if is_redis(scheme) => Err(Error::not_built("redis")),
             _ => Err(Error::invalid(
                 "url",
-                "no store goes by that scheme; there are `redis://`, `redlock://`, `sqlite:` and `memory:`",
+                "no store goes by that scheme; there are `redis://`, `rediss://`, `redis+sentinel://`, `redis+cluster://`, `redis+unix:`, \
+                 `redlock://`, `sqlite:` and `memory:`",
             )),
         }
     }

@@ -8,7 +8,6 @@ mod world;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::Poll;
 use std::time::Duration;
 
 use fencelock::Token;
@@ -17,8 +16,9 @@ use fencelock::mutation::{Mutant, activate};
 use fencelock::port::{Action, Notice, Outcome, Runtime};
 use futures_util::future::{Either, join, select};
 
+use self::wire::Loses;
 use self::world::many::many_leases;
-use self::world::{World, check, line, look, queue};
+use self::world::{World, check, ended, given_held, line, look, queue};
 
 const MS: Duration = Duration::from_millis(1);
 const S: Duration = Duration::from_secs(1);
@@ -45,10 +45,10 @@ async fn late_push(world: &World) -> Result<(), String> {
     let guard = one.lock("x").acquire().await.expect("it is free");
     let won = world.start(two.lock("x").ttl(400 * MS).acquire());
     world.sleep(10 * MS).await;
-    wire.lose_refreshes(true);
+    wire.lose(Loses::Refreshes);
     world.sleep(260 * MS).await;
     guard.release().await.check().expect("it was held");
-    wire.lose_refreshes(false);
+    wire.lose(Loses::Nothing);
     let left = won.await.expect("the task ends").remaining();
     check(left > 300 * MS, || format!("it begins with {left:?} of 400 ms"))
 }
@@ -252,10 +252,7 @@ async fn looked_too_late(world: &World) -> Result<(), String> {
     node.pause();
     guard.release().await.check().expect("it was held");
     world.sleep(S).await;
-    let held = match look(&mut waiting).await {
-        Poll::Ready(won) => won.expect("it is granted").is_held(),
-        Poll::Pending => true,
-    };
+    let held = given_held(&mut waiting).await;
     node.resume();
     check(held, || "a guard was given out that is not held".to_owned())
 }
@@ -325,6 +322,12 @@ fn run(clause: Mutant, broken: Option<Mutant>, seed: u64) -> Result<(), String> 
         match clause {
             Mutant::AllAtOnce => many_leases(&world).await,
             Mutant::GapIgnored => gap(&world).await,
+            Mutant::EndNotRepeated | Mutant::EndForgottenSoon => {
+                ended::hold_comes_back(&world).await
+            }
+            Mutant::EndsPileUp => ended::store_that_comes_and_goes(&world).await,
+            Mutant::EndedTicketKeepsGrant => ended::ticket_comes_back(&world, false).await,
+            Mutant::EndedTicketKeepsTurn => ended::ticket_comes_back(&world, true).await,
             Mutant::ShortRestBelieved => late_push(&world).await,
             Mutant::FixedLeaseNotRenewedFirst => fixed(&world).await,
             Mutant::RescheduledByWantedTtl => pushed_then_passed(&world).await,
@@ -341,6 +344,7 @@ fn run(clause: Mutant, broken: Option<Mutant>, seed: u64) -> Result<(), String> 
             Mutant::PlaceNotInherited => inherited(&world).await,
             Mutant::PassesToOtherKinds => fixed_after_renewed(&world).await,
             Mutant::CallerCountsAsDeaf => queue::deaf_but_asking(&world),
+            Mutant::DeafCountsAtOnce => queue::deaf_but_heard_of(&world),
             Mutant::OpenSurvivesVanishing => queue::vanished_beside(&world),
             Mutant::TicketsRestLong => queue::lost_push(&world).await,
             Mutant::BaseMovesBack => queue::older_answer(&world).await,

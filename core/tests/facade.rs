@@ -1,15 +1,16 @@
 //! The pump against hosts that change their minds: whatever the order of grant, abort and drain, nothing stays held.
 #![allow(missing_docs, clippy::disallowed_methods)] // A user of the core may use tokio as it likes.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use fencelock::driver::memory::Memory;
-use fencelock::facade::{Completion, Facade, Form, Granted, Operation, Pump};
+use fencelock::facade::{Completion, Facade, Form, Granted, Operation, Pump, Wake};
 use fencelock::port::RuntimeHandle;
 use fencelock::runtime::TokioRuntime;
 use fencelock::{Client, Code};
 use serde::Deserialize;
+use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 struct Host {
@@ -20,11 +21,15 @@ struct Host {
 
 impl Host {
     async fn over(memory: &Memory) -> Self {
+        Self::with(memory, Pump::new).await
+    }
+
+    async fn with(memory: &Memory, pump: fn(Wake) -> Pump) -> Self {
         let runtime = Arc::new(TokioRuntime::current().unwrap());
         let client =
             Client::builder().runtime(runtime.clone()).store(memory.store(runtime)).await.unwrap();
         let (wake, woken) = unbounded_channel();
-        let pump = Pump::new(Arc::new(move || {
+        let pump = pump(Arc::new(move || {
             let _ = wake.send(());
         }));
         Self { facade: Facade::new(client), pump, woken }
@@ -233,4 +238,60 @@ async fn a_panic_is_told_as_a_defect() {
     let error = done.result.unwrap_err();
     assert_eq!((done.operation, error.code()), (operation, Code::Internal));
     assert!(error.message().ends_with("out of paper"), "{error}");
+}
+
+#[tokio::test]
+async fn what_a_turn_asks_for_is_one_task_and_wakes_the_host_once() {
+    let runtime: RuntimeHandle = Arc::new(TokioRuntime::current().unwrap());
+    let (begun, rung) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(Vec::new())));
+    let pump = Arc::new(OnceLock::<Pump>::new());
+    let (bell, ends) = (Arc::downgrade(&pump), rung.clone());
+    let wake = move || {
+        let ended = bell.upgrade().and_then(|pump| Some(pump.get()?.load().1));
+        ends.lock().unwrap().push(ended);
+    };
+    let pump = pump.get_or_init(|| Pump::gathering(Arc::new(wake)));
+    for number in 0..10 {
+        let begun = begun.clone();
+        let work = async move {
+            begun.lock().unwrap().push((number, tokio::task::id()));
+            Ok(Value::Null)
+        };
+        pump.run(&runtime, Box::pin(work));
+    }
+    tokio::task::yield_now().await;
+    assert_eq!(begun.lock().unwrap().len(), 0, "nothing begins before the turn ends");
+    pump.set_off(&runtime);
+    let rings = async {
+        while rung.lock().unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), rings).await.expect("the host is woken");
+    let (begun, rung) = (begun.lock().unwrap(), rung.lock().unwrap());
+    assert!(begun.iter().map(|(number, _)| *number).eq(0..10), "{begun:?}");
+    assert!(begun.iter().all(|(_, task)| *task == begun[0].1), "{begun:?}");
+    assert_eq!(*rung, [Some(10)], "how many had ended whenever the bell rang");
+}
+
+#[tokio::test]
+async fn what_is_given_up_before_it_is_set_off_leaves_nothing() {
+    let memory = Memory::new();
+    let mut host = Host::with(&memory, Pump::gathering).await;
+    let runtime: RuntimeHandle = Arc::new(TokioRuntime::current().unwrap());
+    let [forgotten, aborted, kept] = [host.acquire(), host.acquire(), host.acquire()];
+    host.pump.forget(forgotten);
+    host.pump.abort(aborted);
+    host.pump.set_off(&runtime);
+    let done = host.completions(2).await;
+    assert_eq!(done.iter().map(|done| done.operation).collect::<Vec<_>>(), [aborted, kept]);
+    assert_eq!(done[0].result.as_ref().unwrap_err().code(), Code::Cancelled);
+    host.facade.decline(granted(&done[1]).unwrap().guard);
+    tokio::time::timeout(Duration::from_secs(10), host.is_at_rest()).await.expect("it is released");
+
+    host.acquire();
+    host.pump = Pump::gathering(Arc::new(|| {}));
+    tokio::time::timeout(Duration::from_secs(10), host.is_at_rest())
+        .await
+        .expect("what a pump had not set off ends with it");
 }

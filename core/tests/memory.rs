@@ -18,6 +18,21 @@ async fn client(memory: &Memory) -> Client {
 
 const MS: Duration = Duration::from_millis(1);
 
+/// A time beyond all bounds is refused as a lease, and for ever as a wait.
+#[tokio::test]
+async fn b28_the_longest_duration_is_no_overflow() {
+    let client = client(&Memory::new()).await;
+    let lock = || client.lock("x");
+    let error = lock().ttl(Duration::MAX).acquire().await.unwrap_err();
+    assert_eq!((error.code(), error.fields()["argument"].as_str()), (Code::Invalid, "ttl"));
+    let guard = lock().max_hold(Duration::MAX).acquire_within(Duration::MAX).await.unwrap();
+    let waiting = tokio::spawn(lock().acquire_within(Duration::MAX));
+    tokio::time::sleep(20 * MS).await;
+    assert!(guard.is_held() && !waiting.is_finished());
+    assert_eq!(guard.release().await, Released::Released);
+    assert_eq!(waiting.await.unwrap().unwrap().release().await, Released::Released);
+}
+
 /// What the client knows by itself is not asked for.
 #[tokio::test]
 async fn a_try_costs_no_request_while_somebody_of_this_client_holds_the_lock() {

@@ -62,6 +62,22 @@ async fn one_holder_at_a_time_and_tokens_rise() {
     assert!(a.lock("x").inspect().await.unwrap().holders.is_empty());
 }
 
+/// Whoever holds a majority in a scope enters again; the last guard that is given back frees all nodes.
+#[tokio::test]
+async fn a_scope_enters_again() {
+    let nodes = Nodes::new(3);
+    let (a, b) = (nodes.client().await, nodes.client().await);
+    let scope = a.scope();
+    let outer = scope.lock("x").acquire().await.unwrap();
+    let inner = scope.lock("x").acquire().await.unwrap();
+    assert_eq!(inner.token(), outer.token());
+    assert_eq!(outer.release().await, Released::Released);
+    assert!(inner.is_held() && b.lock("x").try_acquire().await.unwrap().is_none());
+    assert_eq!(inner.release().await, Released::Released);
+    let next = b.lock("x").try_acquire().await.unwrap().expect("it is free");
+    assert_eq!(next.release().await, Released::Released);
+}
+
 #[tokio::test]
 async fn whoever_waits_is_told() {
     let nodes = Nodes::new(3);

@@ -108,7 +108,7 @@ impl Core {
     /// Has the housekeeping repeat a change until the store confirms it.
     fn change_later(&self, hold: &Hold, action: Action) {
         let (lock, owner, until) = (hold.lock.clone(), hold.owner, hold.deadline());
-        self.undo.send(Undo { lock, owner, action, until });
+        self.undo.send(Undo { lock, owner, action, until, settled: None });
     }
 }
 

@@ -68,21 +68,48 @@ impl Waiting {
     }
 }
 
+/// There may be a hundred thousand of them, at most of which nobody waits.
 #[derive(Default)]
 struct Cohort {
-    line: VecDeque<Waiting>,
+    line: Line,
     seat: Seat,
-    /// Why those in line do not have it yet.
-    reason: Reason,
 }
 
-#[derive(Default)]
 enum Seat {
-    #[default]
-    Vacant,
-    /// A waiter asks the store.
-    Leading,
+    /// A waiter asks the store; why it does not have the lock yet.
+    Leading(Reason),
     Held(Tenure),
+}
+
+impl Default for Seat {
+    fn default() -> Self {
+        Self::Leading(Reason::default())
+    }
+}
+
+/// Those who wait behind.
+#[derive(Default)]
+#[expect(clippy::box_collection, reason = "a line nobody stands in is one word")]
+struct Line(Option<Box<VecDeque<Waiting>>>);
+
+impl Line {
+    fn join(&mut self, waiting: Waiting) {
+        self.0.get_or_insert_default().push_back(waiting);
+    }
+
+    fn next(&mut self) -> Option<Waiting> {
+        self.0.as_mut()?.pop_front()
+    }
+
+    fn last(&mut self) -> Option<Waiting> {
+        self.0.as_mut()?.pop_back()
+    }
+
+    fn leave(&mut self, number: u64) {
+        if let Some(line) = &mut self.0 {
+            line.retain(|waiting| waiting.number != number);
+        }
+    }
 }
 
 /// The time one hold spends in this client.
@@ -134,15 +161,14 @@ impl Cohorts {
         }
         let number = self.number();
         let Some(cohort) = self.by_lock.get_mut(lock) else {
-            let cohort = Cohort { seat: Seat::Leading, ..Cohort::default() };
-            self.by_lock.insert(lock.clone(), cohort);
+            self.by_lock.insert(lock.clone(), Cohort::default());
             return Entry::Lead;
         };
         if !waits && !mutant!(TryQueuesLocally) {
             return Entry::Refused;
         }
         let (sender, turn) = oneshot::channel();
-        cohort.line.push_back(Waiting { number, terms: terms.clone(), turn: sender });
+        cohort.line.join(Waiting { number, terms: terms.clone(), turn: sender });
         Entry::Line { number, turn }
     }
 
@@ -154,27 +180,29 @@ impl Cohorts {
             return Local { token: hold.token, hold, number };
         }
         let cohort = self.by_lock.entry(hold.lock.clone()).or_default();
-        cohort.reason = Reason::Held;
         cohort.seat = Seat::Held(Tenure { hold: hold.clone(), number, passes: 0, since: now });
         Local { token: hold.token, hold, number }
     }
 
     /// What the one who asks the store has learned.
     pub(crate) fn learn(&mut self, lock: &Target, reason: Reason) {
-        if let Some(cohort) = self.by_lock.get_mut(lock) {
-            cohort.reason = reason;
+        if let Some(Cohort { seat: Seat::Leading(known), .. }) = self.by_lock.get_mut(lock) {
+            *known = reason;
         }
     }
 
     /// Why those in line for this lock do not have it yet.
     pub(crate) fn reason_of(&self, lock: &Target) -> Option<Reason> {
-        Some(self.by_lock.get(lock)?.reason.clone())
+        match &self.by_lock.get(lock)?.seat {
+            Seat::Leading(reason) => Some(reason.clone()),
+            Seat::Held(_) => Some(Reason::Held),
+        }
     }
 
     /// A waiter left the line before its turn. What it was told meanwhile is its own affair.
     pub(crate) fn leave(&mut self, lock: &Target, number: u64) {
         if let Some(cohort) = self.by_lock.get_mut(lock) {
-            cohort.line.retain(|waiting| waiting.number != number);
+            cohort.line.leave(number);
         }
     }
 
@@ -182,14 +210,14 @@ impl Cohorts {
     pub(crate) fn next_leader(&mut self, lock: &Target) -> Option<Waiting> {
         let cohort = self.by_lock.get_mut(lock)?;
         if mutant!(LeaderForgetsFollowers) {
-            cohort.seat = Seat::Leading;
+            cohort.seat = Seat::default();
             return None;
         }
-        let next = cohort.line.pop_front();
-        if next.is_some() {
-            cohort.seat = Seat::Leading;
-        } else {
+        let next = cohort.line.next();
+        if next.is_none() {
             self.by_lock.remove(lock);
+        } else if let Seat::Held(_) = cohort.seat {
+            cohort.seat = Seat::Leading(Reason::Held);
         }
         next
     }
@@ -199,7 +227,7 @@ impl Cohorts {
         let Some(cohort) = self.by_lock.get_mut(lock) else { return false };
         let had = matches!(&cohort.seat, Seat::Held(tenure) if tenure.hold.owner == owner);
         if had {
-            (cohort.seat, cohort.reason) = (Seat::Leading, Reason::Unanswered);
+            cohort.seat = Seat::default();
         }
         had
     }
@@ -220,14 +248,14 @@ impl Cohorts {
         if tenure.number != local.number && !mutant!(LateLocalDropFreesNext) {
             return Next::NotMine;
         }
-        let next = |line: &mut VecDeque<Waiting>| {
-            if mutant!(LineServedFromTheBack) { line.pop_back() } else { line.pop_front() }
+        let next = |line: &mut Line| {
+            if mutant!(LineServedFromTheBack) { line.last() } else { line.next() }
         };
         while let Some(waiting) = next(&mut cohort.line) {
             if !tenure.may_pass(&waiting.terms, now) {
                 let hold = tenure.hold.clone();
                 hold.serve(0);
-                (cohort.seat, cohort.reason) = (Seat::Leading, Reason::Unanswered);
+                cohort.seat = Seat::default();
                 return Next::HandOver(hold, waiting);
             }
             *numbers += 1;

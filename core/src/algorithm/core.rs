@@ -7,16 +7,17 @@ use std::time::Duration;
 use futures_util::future::{join, select};
 
 use super::cohort::{Cohorts, Local};
+use super::ended::Ended;
 use super::floors::Floors;
 use super::hold::Hold;
 use super::job::Tending;
-use super::renew::{Abandoned, News, Wheel};
+use super::renew::{Abandoned, Asked, News, Wheel};
 use super::rest::Rests;
 use super::undo::{self, UndoSender};
 use crate::error::Result;
 use crate::event::{Event, Events};
 use crate::port::limits::TOMBSTONE_LIFE;
-use crate::port::{Answer, Instant, LeaseHandle, Notice, OwnerId, RuntimeHandle};
+use crate::port::{Answer, Instant, LeaseHandle, Notice, RuntimeHandle};
 use crate::runtime::sync::Mutex;
 
 /// Everything the holds, tickets and waiters of one client share.
@@ -27,6 +28,7 @@ pub(crate) struct Core {
     pub(super) wheel: Arc<Wheel>,
     pub(super) cohorts: Mutex<Cohorts>,
     pub(super) undo: UndoSender,
+    pub(super) ended: Arc<Ended>,
     pub(super) rests: Rests,
     pub(super) floors: Floors,
     pub(super) tending: Tending,
@@ -48,20 +50,29 @@ impl Core {
             events,
             wheel: wheel.clone(),
             cohorts: Mutex::default(),
+            ended: Arc::new(Ended::new(undo.clone())),
             undo,
             rests: Rests::new(runtime.clone()),
             floors: Floors::default(),
             tending: Tending::default(),
             closed: AtomicBool::new(false),
         });
-        let listener = Arc::downgrade(&wheel);
+        let (listener, ended) = (Arc::downgrade(&wheel), Arc::downgrade(&core.ended));
         let rests = core.rests.clone();
+        let clock = runtime.clone();
         let sink = move |notice| {
-            if let Some(wheel) = listener.upgrade() {
-                wheel.notice(&notice);
-            }
-            if notice == Notice::Gap {
-                rests.end();
+            let (Some(wheel), Some(ended)) = (listener.upgrade(), ended.upgrade()) else { return };
+            let known = wheel.notice(&notice);
+            match notice {
+                Notice::Gap => {
+                    ended.repeat(clock.now());
+                    rests.end();
+                }
+                Notice::Granted { owner, .. } if !known => ended.served(owner),
+                Notice::Open { owner } if !known && !mutant!(EndedTicketKeepsTurn) => {
+                    ended.served(owner);
+                }
+                _ => {}
             }
         };
         store.listen(Arc::new(sink)).await?;
@@ -92,14 +103,13 @@ impl Core {
             return;
         }
         let sent = self.runtime.now();
-        let owners: Vec<OwnerId> = work.steps.iter().map(|step| step.owner).collect();
         let answers = self.store.step(work.steps);
         let core = Arc::downgrade(self);
         self.runtime.spawn(Box::pin(async move {
             let answers = answers.await;
             let Some(core) = core.upgrade() else { return };
-            for (owner, answer) in owners.into_iter().zip(&answers) {
-                core.answered(owner, sent, answer);
+            for (asked, answer) in work.asked.into_iter().zip(&answers) {
+                core.answered(asked, sent, answer);
             }
             if work.more {
                 core.wheel.go_on();
@@ -107,8 +117,8 @@ impl Core {
         }));
     }
 
-    fn answered(self: &Arc<Self>, owner: OwnerId, sent: Instant, answer: &Answer) {
-        match self.wheel.answered(owner, sent, answer) {
+    fn answered(self: &Arc<Self>, asked: Asked, sent: Instant, answer: &Answer) {
+        match self.wheel.answered(asked, sent, answer) {
             Some(News::Lost(hold)) => self.lose(&hold, true),
             Some(News::Renewed(hold)) => {
                 self.events.emit(|| Event::renewed(hold.lock.as_str(), hold.token));
@@ -165,7 +175,8 @@ impl Core {
                 return true;
             }
             // Both, so that the signal needs neither the network nor the wheel.
-            select(signal, self.runtime.sleep_until(hold.deadline())).await;
+            let end = if mutant!(ExpiryUntold) { Instant::FAR } else { hold.deadline() };
+            select(signal, self.runtime.sleep_until(end)).await;
         }
     }
 

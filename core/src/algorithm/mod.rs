@@ -5,10 +5,13 @@
 //! Values with versions are changed through [`cell`]; [`job`] stands on that.
 
 mod acquire;
+mod agenda;
 mod cell;
 mod change;
 mod cohort;
 mod core;
+mod ended;
+mod entries;
 mod floors;
 mod hold;
 mod job;

@@ -1,10 +1,11 @@
 //! What the wheel knows: every attempt, ticket and hold of the client, and when each is next looked at.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
+use super::agenda::Agenda;
+use super::entries::{Entries, Stage};
 use super::hold::{Hold, Terms, deadline};
 use super::target::Target;
 use crate::fence::Token;
@@ -14,45 +15,18 @@ use crate::port::{Instant, Outcome, OwnerId, RuntimeHandle};
 const FIRST_POLL: Duration = Duration::from_millis(10);
 /// No ticket rests longer than this between two looks: a lost push costs no more.
 pub(super) const LONGEST_REST: Duration = Duration::from_secs(1);
-/// A lease at least this long may wait its turn to be renewed.
-const PATIENT: Duration = Duration::from_secs(10);
 pub(super) const SHORTEST_REST: Duration = Duration::from_millis(2);
 
 #[derive(Default)]
 pub(super) struct Register {
-    pub(super) entries: BTreeMap<OwnerId, Entry>,
+    pub(super) entries: Entries,
     pub(super) agenda: Agenda,
     pub(super) closed: bool,
 }
 
-/// When each entry is next looked at, and when the wheel's task looks.
-#[derive(Default)]
-pub(super) struct Agenda {
-    dues: BTreeSet<(Instant, OwnerId)>,
-    /// The long leases, of which not too many go out at once.
-    patient: BTreeSet<(Instant, OwnerId)>,
-    /// No more of them go out until then, unless those under way are answered before.
-    pub(super) paced_until: Instant,
-    /// Until when the wheel's task rests; it is woken if something is due earlier.
-    pub(super) rests_until: Instant,
-    pub(super) task: Option<Waker>,
-}
-
-/// A hundred thousand of these are looked through three times in a lease: what a hold does not need stands in the bid.
-pub(super) struct Entry {
-    due: Instant,
-    /// Whether it stands among the patient.
-    patient: bool,
-    pub(super) stage: Stage,
-}
-
-pub(super) enum Stage {
-    Bidding(Box<Bid>),
-    Held(Arc<Hold>),
-}
-
 /// An attempt to become a hold.
 pub(super) struct Bid {
+    pub(super) owner: OwnerId,
     pub(super) lock: Target,
     pub(super) terms: Terms,
     /// Tokens asked for: the terms may change with the waiter, this does not.
@@ -107,95 +81,38 @@ pub(super) fn next_look(hold: &Hold, left: Duration, now: Instant) -> Instant {
     due.min(hold.deadline())
 }
 
-impl Agenda {
-    /// When somebody is looked at next.
-    pub(super) fn first(&self) -> Instant {
-        let first = |dues: &BTreeSet<_>| dues.first().map_or(Instant::FAR, |(due, _)| *due);
-        first(&self.dues).min(first(&self.patient).max(self.paced_until))
-    }
-
-    /// Whether patient ones are due.
-    pub(super) fn patience_is_due(&self, now: Instant) -> bool {
-        self.patient.first().is_some_and(|(due, _)| *due <= now)
-    }
-
-    /// Takes off one that is due, the patient last; it is to be set again.
-    pub(super) fn take(&mut self, now: Instant) -> Option<OwnerId> {
-        if self.dues.first().is_some_and(|(due, _)| *due <= now) {
-            return self.dues.pop_first().map(|(_, owner)| owner);
-        }
-        let goes = now >= self.paced_until && self.patience_is_due(now);
-        goes.then(|| self.patient.pop_first().map(|(_, owner)| owner)).flatten()
-    }
-
-    fn among(&mut self, patient: bool) -> &mut BTreeSet<(Instant, OwnerId)> {
-        if patient { &mut self.patient } else { &mut self.dues }
-    }
-
-    /// An entry that is not on the agenda is due then.
-    pub(super) fn set(&mut self, owner: OwnerId, entry: &mut Entry, due: Instant) {
-        entry.due = due;
-        entry.patient = match &entry.stage {
-            Stage::Held(hold) => hold.renew && hold.ttl() >= PATIENT,
-            Stage::Bidding(_) => false,
-        };
-        self.among(entry.patient).insert((due, owner));
-        if due < self.rests_until {
-            self.rests_until = due;
-            self.wake_task();
-        }
-    }
-
-    /// An entry is due then, and not when it was before.
-    pub(super) fn reset(&mut self, owner: OwnerId, entry: &mut Entry, due: Instant) {
-        self.forget(owner, entry);
-        self.set(owner, entry, due);
-    }
-
-    fn forget(&mut self, owner: OwnerId, entry: &Entry) {
-        self.among(entry.patient).remove(&(entry.due, owner));
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.dues.clear();
-        self.patient.clear();
-    }
-
-    pub(super) fn wake_task(&mut self) {
-        if let Some(task) = self.task.take() {
-            task.wake();
-        }
-    }
-}
-
 impl Register {
     /// An attempt of this owner begins.
-    pub(super) fn add(&mut self, owner: OwnerId, bid: Bid) {
-        let stage = Stage::Bidding(Box::new(bid));
-        self.entries.insert(owner, Entry { due: Instant::FAR, patient: false, stage });
+    pub(super) fn add(&mut self, bid: Bid) {
+        let owner = bid.owner;
+        self.remove(owner);
+        self.entries.insert(owner, Stage::Bidding(Box::new(bid)));
     }
 
     /// Forgets an entry. Returns until when the store may keep what was asked for in its name.
     pub(super) fn remove(&mut self, owner: OwnerId) -> Instant {
-        let Some(entry) = self.entries.remove(&owner) else { return Instant::default() };
-        self.agenda.forget(owner, &entry);
-        match &entry.stage {
-            Stage::Held(hold) => hold.furthest(),
-            Stage::Bidding(bid) => bid.asked,
+        if let Some(place) = self.entries.find(owner) {
+            self.agenda.forget(&mut self.entries, place);
+        }
+        match self.entries.remove(owner) {
+            Some(Stage::Held(hold)) => hold.furthest(),
+            Some(Stage::Bidding(bid)) => bid.asked,
+            Some(Stage::Free(_)) | None => Instant::default(),
         }
     }
 
     /// The attempt of this owner, if it is one.
     pub(super) fn bid(&mut self, owner: OwnerId) -> Option<&mut Bid> {
-        match &mut self.entries.get_mut(&owner)?.stage {
+        match &mut self.entries.get_mut(owner)?.stage {
             Stage::Bidding(bid) => Some(bid),
-            Stage::Held(_) => None,
+            Stage::Held(_) | Stage::Free(_) => None,
         }
     }
 
     pub(super) fn set_due(&mut self, owner: OwnerId, due: Instant) {
-        let Some(entry) = self.entries.get_mut(&owner) else { return };
-        self.agenda.reset(owner, entry, due);
+        if let Some(place) = self.entries.find(owner) {
+            self.agenda.set(&mut self.entries, place, due);
+        }
     }
 
     pub(super) fn look_now(&mut self, owner: OwnerId, now: Instant) {
@@ -215,17 +132,19 @@ impl Register {
         if deadline <= now && !mutant!(LateGrantAccepted) {
             return None;
         }
-        let entry = self.entries.get_mut(&owner)?;
-        let bid = match &mut entry.stage {
+        let place = self.entries.find(owner)?;
+        let stage = &mut self.entries[place].stage;
+        let bid = match stage {
             Stage::Bidding(bid) => bid,
             Stage::Held(hold) => return Some(hold.clone()),
+            Stage::Free(_) => return None,
         };
         let (lock, block) = (bid.lock.clone(), bid.block);
         let hold = Arc::new(Hold::new(lock, owner, token, block, &bid.terms, deadline, runtime));
         hold.asks(bid.asked);
         bid.wake();
-        entry.stage = Stage::Held(hold.clone());
-        self.agenda.reset(owner, entry, next_look(&hold, left, now));
+        *stage = Stage::Held(hold.clone());
+        self.agenda.set(&mut self.entries, place, next_look(&hold, left, now));
         Some(hold)
     }
 
@@ -281,7 +200,7 @@ impl Register {
 
     /// Somebody should ask now: an attempt, at once or when it is in the queue; or a hold whose mode is being changed.
     pub(super) fn opened(&mut self, owner: OwnerId, now: Instant) {
-        match self.entries.get_mut(&owner).map(|entry| &mut entry.stage) {
+        match self.entries.get_mut(owner).map(|entry| &mut entry.stage) {
             Some(Stage::Held(hold)) => return hold.tell(),
             Some(Stage::Bidding(bid)) => {
                 if let Progress::Asked { opened, .. } = &mut bid.progress {
@@ -289,7 +208,7 @@ impl Register {
                     return;
                 }
             }
-            None => return,
+            Some(Stage::Free(_)) | None => return,
         }
         self.look_now(owner, now);
     }

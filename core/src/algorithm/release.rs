@@ -85,12 +85,20 @@ impl Core {
         self.undo.send(self.undo_of(hold));
     }
 
-    /// The end of a hold, to be repeated until the store has confirmed it or the lease has certainly ended.
+    /// The end of a hold, noted and to be repeated until the store has confirmed it or the lease has certainly ended.
     fn undo_of(&self, hold: &Hold) -> Undo {
+        let until = self.note_end(hold);
+        let action = Action::Free { open: hold.open };
+        Undo { lock: hold.lock.clone(), owner: hold.owner, action, until, settled: None }
+    }
+
+    /// Notes that a hold was given back. When nothing can be left of it.
+    fn note_end(&self, hold: &Hold) -> Instant {
         let now = self.runtime.now();
         let until = certainly_after(hold.furthest().max(now + hold.ttl()), now);
-        let action = Action::Free { open: hold.open };
-        Undo { lock: hold.lock.clone(), owner: hold.owner, action, until }
+        let kept = if mutant!(EndForgottenSoon) { now + TICKET_LIFE } else { until };
+        self.ended.note(&hold.lock, hold.owner, kept);
+        until
     }
 
     /// Takes an attempt back by the housekeeping, whatever became of it: a ticket, a grant, or a Take still under way.
@@ -107,8 +115,9 @@ impl Core {
         let least = now + tombstone.unwrap_or(TICKET_LIFE + GRANT_TTL);
         let kept = if mutant!(ServedTicketKept) { now } else { kept };
         let until = least.max(certainly_after(kept, now));
-        let action = Action::Leave { tombstone };
-        self.undo.send(Undo { lock: lock.clone(), owner, action, until });
+        self.ended.note(lock, owner, until);
+        let (lock, action) = (lock.clone(), Action::Leave { tombstone });
+        self.undo.send(Undo { lock, owner, action, until, settled: None });
     }
 
     /// Frees a hold now; if the caller does not stay for the answer, the housekeeping sees to it.
@@ -187,6 +196,7 @@ impl Freeing<'_> {
         match answer {
             Some(Ok(outcome)) => {
                 self.confirmed = true;
+                self.core.note_end(self.hold);
                 released(&outcome)
             }
             Some(Err(_)) | None if mutant!(UnknownToldAsReleased) => Released::Released,

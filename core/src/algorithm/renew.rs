@@ -5,19 +5,20 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use super::entries::{Place, Stage};
 use super::hold::{Hold, Terms, deadline};
 use super::register::{
-    Bid, LONGEST_REST, Progress, Register, SHORTEST_REST, Stage, aligned, next_look, ticket_rest,
+    Bid, LONGEST_REST, Progress, Register, SHORTEST_REST, aligned, next_look, ticket_rest,
 };
 use super::target::Target;
 use crate::fence::Token;
 use crate::port::{Action, Answer, Instant, Notice, Outcome, OwnerId, RuntimeHandle, Step};
 use crate::runtime::sync::Mutex;
 
-/// The most steps that go out at once, as far as leases are long enough to wait: what a store answers in some 30 ms, so that
+/// The most steps that go out at once, as far as leases are long enough to wait: what a store answers in some 10 ms, so that
 /// whatever else this client asks for need not wait longer, and that a hundred thousand leases do not need room for as many
 /// requests and answers.
-const BATCH: usize = 3000;
+const BATCH: usize = 1200;
 /// A batch that large is waited for before the next one goes out; but not longer than this, since it may be one of many
 /// stores that does not answer.
 const PACE: Duration = Duration::from_millis(100);
@@ -33,10 +34,19 @@ pub(crate) struct Wheel {
 pub(crate) struct Work {
     /// One batch.
     pub steps: Vec<Step>,
+    /// Whose steps they are.
+    pub asked: Vec<Asked>,
     /// Holds whose claim ended by the clock.
     pub lost: Vec<Arc<Hold>>,
     /// Whether more may be due: [`Wheel::go_on`] once this is answered.
     pub more: bool,
+}
+
+/// Whose a step of a batch is, and where it lies.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked {
+    owner: OwnerId,
+    place: Place,
 }
 
 /// What an answer means for a hold.
@@ -76,8 +86,8 @@ impl Wheel {
     pub(crate) fn ask(&self, owner: OwnerId, lock: Target, terms: Terms) {
         let progress = Progress::Asked { early: None, opened: false };
         let (block, asked) = (terms.block(), self.runtime.now() + terms.ttl);
-        let bid = Bid { lock, terms, block, asked, progress, waiter: None, late: false };
-        self.state.lock().add(owner, bid);
+        let bid = Bid { owner, lock, terms, block, asked, progress, waiter: None, late: false };
+        self.state.lock().add(bid);
     }
 
     /// Forgets an attempt or a hold, whatever its stage. Returns until when the store may keep what was asked for.
@@ -88,7 +98,7 @@ impl Wheel {
     /// The attempt passes to a waiter with other terms. False if what it has won or asked for does not fit them.
     pub(crate) fn set_terms(&self, owner: OwnerId, terms: &Terms) -> bool {
         let mut state = self.state.lock();
-        let Some(entry) = state.entries.get_mut(&owner) else { return true };
+        let Some(entry) = state.entries.get_mut(owner) else { return true };
         match &mut entry.stage {
             Stage::Held(hold) => {
                 let fits = terms.renew && hold.renew && hold.open == terms.open;
@@ -106,6 +116,7 @@ impl Wheel {
                 }
                 fits
             }
+            Stage::Free(_) => true,
         }
     }
 
@@ -143,10 +154,10 @@ impl Wheel {
     /// Completes when the ticket has become something else.
     pub(crate) fn poll_turn(&self, owner: OwnerId, context: &mut Context<'_>) -> Poll<Turn> {
         let mut state = self.state.lock();
-        let Some(entry) = state.entries.get_mut(&owner) else { return Poll::Ready(Turn::Lost) };
-        let bid = match &mut entry.stage {
-            Stage::Held(hold) => return Poll::Ready(Turn::Won(hold.clone())),
-            Stage::Bidding(bid) => bid,
+        let bid = match state.entries.get_mut(owner).map(|entry| &mut entry.stage) {
+            Some(Stage::Held(hold)) => return Poll::Ready(Turn::Won(hold.clone())),
+            Some(Stage::Bidding(bid)) => bid,
+            Some(Stage::Free(_)) | None => return Poll::Ready(Turn::Lost),
         };
         match &bid.progress {
             Progress::Gone => {
@@ -161,27 +172,32 @@ impl Wheel {
         }
     }
 
-    /// The store told something.
-    pub(crate) fn notice(&self, notice: &Notice) {
+    /// The store told something. False if that is of an owner the wheel does not know.
+    pub(crate) fn notice(&self, notice: &Notice) -> bool {
         let now = self.runtime.now();
         let mut state = self.state.lock();
         match *notice {
             Notice::Granted { owner, token, ttl } => {
                 state.pushed(owner, token, ttl, now, &self.runtime);
+                return state.entries.find(owner).is_some();
             }
-            Notice::Open { owner } => state.opened(owner, now),
+            Notice::Open { owner } => {
+                state.opened(owner, now);
+                return state.entries.find(owner).is_some();
+            }
             Notice::Gap if mutant!(GapIgnored) => {}
             Notice::Gap | Notice::Look => {
                 let waits = |stage: &Stage| match stage {
                     Stage::Bidding(bid) => matches!(bid.progress, Progress::Waiting(_)),
-                    Stage::Held(_) => false,
+                    Stage::Held(_) | Stage::Free(_) => false,
                 };
-                let tickets = state.entries.iter().filter(|(_, entry)| waits(&entry.stage));
-                for owner in tickets.map(|(owner, _)| *owner).collect::<Vec<_>>() {
+                let tickets = state.entries.owners().filter(|(_, stage)| waits(stage));
+                for owner in tickets.map(|(owner, _)| owner).collect::<Vec<_>>() {
                     state.look_now(owner, now);
                 }
             }
         }
+        true
     }
 
     /// A hold's terms or deadline changed by other hands: look at it in time.
@@ -209,12 +225,14 @@ impl Wheel {
                 agenda.paced_until = now + PACE;
                 work.more = true;
             }
-            let Some(owner) = agenda.take(now) else { break };
-            let Some(entry) = entries.get_mut(&owner) else { continue };
-            let (next, step) = match &mut entry.stage {
+            let Some(place) = agenda.take(entries, now) else { break };
+            let (next, step) = match &mut entries[place].stage {
                 Stage::Held(hold) if now >= hold.deadline() => {
-                    work.lost.push(hold.clone());
-                    entries.remove(&owner);
+                    let owner = hold.owner;
+                    if !mutant!(ExpiryUntold) {
+                        work.lost.push(hold.clone());
+                    }
+                    entries.remove(owner);
                     continue;
                 }
                 Stage::Held(hold) if hold.renew && now < hold.cap() => {
@@ -223,7 +241,7 @@ impl Wheel {
                     hold.asks(now + hold.ttl());
                     let again =
                         if mutant!(RenewalDiesOfOneError) { hold.deadline() } else { now + again };
-                    let step = hold.lock.step(owner, Action::Renew { ttl: hold.ttl() });
+                    let step = hold.lock.step(hold.owner, Action::Renew { ttl: hold.ttl() });
                     (again.min(hold.deadline()), Some(step))
                 }
                 Stage::Held(hold) => (hold.deadline(), None),
@@ -236,14 +254,18 @@ impl Wheel {
                         // If it finds the ticket served, the lease is this long from then on.
                         let ttl = bid.terms.ttl;
                         bid.asked = bid.asked.max(now + ttl);
-                        let step = bid.lock.step(owner, Action::Refresh { ttl });
+                        let step = bid.lock.step(bid.owner, Action::Refresh { ttl });
                         (aligned(now, ticket_rest(&bid.terms)), Some(step))
                     }
                     Progress::Asked { .. } | Progress::Gone => continue,
                 },
+                Stage::Free(_) => continue,
             };
-            work.steps.extend(step);
-            agenda.set(owner, entry, next);
+            if let Some(step) = step {
+                work.asked.push(Asked { owner: step.owner, place });
+                work.steps.push(step);
+            }
+            agenda.set(entries, place, next);
         }
         work
     }
@@ -256,12 +278,13 @@ impl Wheel {
     }
 
     /// A step of a batch sent at `sent` was answered. Returns what that means for a hold.
-    pub(crate) fn answered(&self, owner: OwnerId, sent: Instant, answer: &Answer) -> Option<News> {
+    pub(crate) fn answered(&self, asked: Asked, sent: Instant, answer: &Answer) -> Option<News> {
         let now = self.runtime.now();
         let mut state = self.state.lock();
         let Register { entries, agenda, .. } = &mut *state;
-        let entry = entries.get_mut(&owner)?;
-        let bid = match &mut entry.stage {
+        let Asked { owner, place } = asked;
+        let bid = match &mut entries.at(place, owner)?.stage {
+            Stage::Free(_) => return None,
             Stage::Held(hold) => {
                 let hold = hold.clone();
                 return match answer {
@@ -269,7 +292,7 @@ impl Wheel {
                         if !hold.prolong(sent, *left, now) {
                             return None;
                         }
-                        agenda.reset(owner, entry, next_look(&hold, *left, now));
+                        agenda.set(entries, place, next_look(&hold, *left, now));
                         Some(News::Renewed(hold))
                     }
                     Ok(Outcome::Gone) if !mutant!(GoneIsNotLost) => {
@@ -336,13 +359,14 @@ impl Wheel {
         let mut state = self.state.lock();
         state.agenda.clear();
         let (mut holds, mut tickets) = (Vec::new(), Vec::new());
-        for (owner, entry) in std::mem::take(&mut state.entries) {
-            match entry.stage {
+        for stage in std::mem::take(&mut state.entries).into_stages() {
+            match stage {
+                Stage::Free(_) => {}
                 Stage::Held(hold) => holds.push(hold),
                 Stage::Bidding(mut bid) => {
                     bid.wake();
                     if !matches!(bid.progress, Progress::Gone) {
-                        let Bid { lock, terms, asked: kept, .. } = *bid;
+                        let Bid { owner, lock, terms, asked: kept, .. } = *bid;
                         tickets.push(Abandoned { lock, owner, ttl: terms.ttl, kept });
                     }
                 }

@@ -18,8 +18,8 @@ use crate::driver::memory::Memory;
 use crate::event::Events;
 use crate::fence::Token;
 use crate::port::{
-    Action, BoxFuture, Instant, Kind, LeaseHandle, LockKey, Mode, Notice, Outcome, OwnerId,
-    Runtime, RuntimeHandle,
+    Action, BoxFuture, Instant, Kind, LeaseHandle, LockKey, Notice, Outcome, OwnerId, Runtime,
+    RuntimeHandle,
 };
 use crate::runtime::sync::Mutex;
 
@@ -49,19 +49,6 @@ impl Runtime for Still {
         let digits = count.to_le_bytes();
         let length = bytes.len().min(digits.len());
         bytes[..length].copy_from_slice(&digits[..length]);
-    }
-}
-
-fn terms(local: u32) -> Terms {
-    Terms {
-        mode: Mode::Exclusive,
-        limit: 1,
-        ttl: Duration::from_secs(30),
-        renew: true,
-        max_hold: None,
-        open: false,
-        local,
-        info: "".into(),
     }
 }
 
@@ -129,8 +116,11 @@ fn world(local: u32, gives_up: GivesUp) {
                     future::block_on(async {
                         if gives_up != GivesUp::Nobody && number == 0 {
                             // Polled once, dropped: whatever it had begun is taken back or inherited.
-                            let mut acquire =
-                                Box::pin(core.acquire(&key, terms(local), Wait::Forever));
+                            let mut acquire = Box::pin(core.acquire(
+                                &key,
+                                Terms::of_a_mutex(local),
+                                Wait::Forever,
+                            ));
                             let won = std::future::poll_fn(|context| {
                                 std::task::Poll::Ready(acquire.as_mut().poll(context))
                             })
@@ -140,8 +130,11 @@ fn world(local: u32, gives_up: GivesUp) {
                             }
                             return;
                         }
-                        let held =
-                            core.acquire(&key, terms(local), Wait::Forever).await.unwrap().unwrap();
+                        let held = core
+                            .acquire(&key, Terms::of_a_mutex(local), Wait::Forever)
+                            .await
+                            .unwrap()
+                            .unwrap();
                         assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "two holders");
                         assert!(
                             newest.swap(held.token.get(), Ordering::SeqCst) < held.token.get(),
@@ -167,13 +160,13 @@ fn world(local: u32, gives_up: GivesUp) {
 }
 
 #[test]
-fn threads_of_two_clients_take_turns() {
+fn b08_threads_of_two_clients_take_turns() {
     check_random(|| world(0, GivesUp::Nobody), 400);
     check_pct(|| world(0, GivesUp::Nobody), 400, 3);
 }
 
 #[test]
-fn a_hold_passes_on_inside() {
+fn b08_a_hold_passes_on_inside() {
     check_random(|| world(16, GivesUp::Nobody), 400);
     check_pct(|| world(16, GivesUp::Nobody), 400, 3);
 }
@@ -196,7 +189,7 @@ fn the_wheel_sleeps_through_nothing() {
             let wheel = Arc::new(Wheel::new(runtime.clone()));
             let owners = [OwnerId::draw(&*runtime), OwnerId::draw(&*runtime)];
             for owner in owners {
-                wheel.ask(owner, target(), terms(0));
+                wheel.ask(owner, target(), Terms::of_a_mutex(0));
                 let queued = Outcome::Queued {
                     last: Token::default(),
                     left: None,
@@ -206,14 +199,16 @@ fn the_wheel_sleeps_through_nothing() {
                 wheel.queued(owner, NOW, &queued);
             }
             let opener = wheel.clone();
-            let told = thread::spawn(move || opener.notice(&Notice::Open { owner: owners[0] }));
+            let told = thread::spawn(move || {
+                assert!(opener.notice(&Notice::Open { owner: owners[0] }));
+            });
             let pusher = wheel.clone();
             let granted = Notice::Granted {
                 owner: owners[1],
                 token: Token::new(7),
                 ttl: Duration::from_secs(5),
             };
-            let pushed = thread::spawn(move || pusher.notice(&granted));
+            let pushed = thread::spawn(move || assert!(pusher.notice(&granted)));
             let waiting = wheel.clone();
             let waiter = thread::spawn(move || {
                 future::block_on(async {

@@ -1,5 +1,7 @@
 //! Housekeeping: frees and leaves until the store confirms, so that nothing is left behind by whoever gave up.
 
+use std::sync::Arc;
+
 use futures_channel::{mpsc, oneshot};
 use futures_util::future::{Either, Shared, select};
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -24,6 +26,9 @@ pub(crate) struct Undo {
     pub action: Action,
     /// When it has settled itself and need not be repeated any more.
     pub until: Instant,
+    /// Dropped when it is settled.
+    #[expect(dead_code, reason = "whoever has the other end asks whether it is still there")]
+    pub settled: Option<Arc<()>>,
 }
 
 enum Message {

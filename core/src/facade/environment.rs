@@ -16,6 +16,9 @@ use crate::runtime::sync::Mutex;
 
 /// What a host that is woken by one event loop needs: one for each loop. All numbers are its own.
 ///
+/// What is asked for begins when it is [set off](Environment::set_off), at the end of the loop's turn, with all else that the
+/// turn has asked for.
+///
 /// An operation's number is 0 when the environment has ended; then nobody is left who could ask.
 ///
 /// ```
@@ -28,6 +31,7 @@ use crate::runtime::sync::Mutex;
 /// let connecting = environment.connect(Client::builder(), r#"{"ttl": "10s"}"#, |builder| {
 ///     Box::pin(async move { builder.connect("memory:").await })
 /// });
+/// environment.set_off();
 /// tokio.block_on(woken.recv());
 /// assert_eq!(environment.drain(), format!("[[{connecting},1]]"));
 /// ```
@@ -62,7 +66,7 @@ enum End {
 impl Environment {
     /// An environment whose host is woken like this when there is something to [drain](Environment::drain).
     pub fn new(wake: Wake, runtime: RuntimeHandle) -> Self {
-        Self { pump: Mutex::new(Some(Pump::new(wake))), clients: Arc::default(), runtime }
+        Self { pump: Mutex::new(Some(Pump::gathering(wake))), clients: Arc::default(), runtime }
     }
 
     /// Begins to connect, with options as JSON. Ends with the client's number.
@@ -96,7 +100,7 @@ impl Environment {
         }))
     }
 
-    /// Sets an operation off, told as JSON, and answers its number.
+    /// Asks for an operation, told as JSON, and answers its number.
     pub fn submit(&self, client: u64, operation: &str) -> u64 {
         match Operation::read(operation) {
             Ok(operation) => self.perform(client, operation),
@@ -114,6 +118,13 @@ impl Environment {
         submitted.unwrap_or_else(|| {
             self.fail(Error::new(Code::Closed, "this client was given up; connect again"))
         })
+    }
+
+    /// Sets off what was asked for since the last time.
+    pub fn set_off(&self) {
+        if let Some(pump) = &*self.pump.lock() {
+            pump.set_off(&self.runtime);
+        }
     }
 
     /// Begins to wait for events of the client. Ends with a list of them; with an empty one when nobody listens any more.

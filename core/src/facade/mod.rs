@@ -14,8 +14,10 @@ mod operation;
 mod pump;
 mod version;
 
+use std::any::Any;
 use std::collections::BTreeMap;
-use std::panic::AssertUnwindSafe;
+use std::future::ready;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 
 use futures_util::FutureExt;
@@ -103,8 +105,8 @@ impl Facade {
     /// Does an operation where it is awaited, without a pump: for threads that wait. Dropping it is giving it up:
     /// whatever it won is released.
     pub fn perform(&self, operation: Operation) -> BoxFuture<'static, Result<Value>> {
-        let (work, shared) = (self.work(operation), Arc::downgrade(&self.shared));
-        Box::pin(async move { unpanicking(work).await?.collect(&shared) })
+        let (work, shared) = (self.begun(operation), Arc::downgrade(&self.shared));
+        Box::pin(async move { work.await?.collect(&shared) })
     }
 
     /// An operation that ends when the facade does, at the latest.
@@ -199,6 +201,15 @@ impl Facade {
         })
     }
 
+    /// What an operation does, begun at once: whoever gives a guard back does not hold it from here on. Nowhere in it does
+    /// a panic get out.
+    fn begun(&self, operation: Operation) -> Work {
+        match catch_unwind(AssertUnwindSafe(|| self.work(operation))) {
+            Ok(work) => Box::pin(unpanicking(work)),
+            Err(panic) => Box::pin(ready(Err(defect(&*panic)))),
+        }
+    }
+
     fn work(&self, operation: Operation) -> Work {
         use Operation as Op;
         match operation {
@@ -270,12 +281,15 @@ impl From<Value> for Yield {
 }
 
 /// A panic is a defect of ours, and an error to the host: it must not take the host down, nor leave anybody waiting.
+pub fn defect(panic: &(dyn Any + Send)) -> Error {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    let text = text.unwrap_or_default();
+    Error::internal(format!("a defect of fencelock, please report it: {text}"))
+}
+
 async fn unpanicking<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
-    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<&str>().copied().map(str::to_owned);
-        let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-        Err(Error::internal(format!("a defect of fencelock, please report it: {text}")))
-    })
+    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| Err(defect(&*panic)))
 }
 
 /// What may not have been granted: null then.

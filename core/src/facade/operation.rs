@@ -221,6 +221,35 @@ impl Operation {
         serde_json::from_value(value).map_err(|error| Self::unreadable(&error))
     }
 
+    /// Whether it completes with a guard, or a run, that was nobody's before; or with null instead.
+    pub fn grants(&self) -> bool {
+        match self {
+            Self::Acquire { .. }
+            | Self::TryAcquire { .. }
+            | Self::AcquireAll { .. }
+            | Self::TryAcquireAll { .. }
+            | Self::StartJob { .. }
+            | Self::Campaign { .. }
+            | Self::TryCampaign { .. } => true,
+            Self::Upgrade { .. }
+            | Self::Downgrade { .. }
+            | Self::Release { .. }
+            | Self::Extend { .. }
+            | Self::Lost { .. }
+            | Self::Inspect { .. }
+            | Self::Names { .. }
+            | Self::Close
+            | Self::ReadVersion { .. }
+            | Self::CompareAndSet { .. }
+            | Self::DeleteVersion { .. }
+            | Self::BackOff { .. }
+            | Self::EndJob { .. }
+            | Self::InspectJob { .. }
+            | Self::Leader { .. }
+            | Self::Observe { .. } => false,
+        }
+    }
+
     fn unreadable(error: &serde_json::Error) -> Error {
         let message = format!("this operation cannot be read: {error}");
         Error::new(Code::Invalid, message).with("argument", "operation")

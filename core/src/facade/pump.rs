@@ -1,15 +1,21 @@
 //! Where operations complete: one for every way a host is woken.
 
 use std::collections::BTreeMap;
+use std::future::poll_fn;
 use std::sync::{Arc, Weak};
+use std::task::Poll;
 
 use futures_util::future::{AbortHandle, Abortable};
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use serde_json::Value;
 
 use super::{Facade, Operation, Shared as Client, Yield, unpanicking};
 use crate::error::{Code, Error, Result};
 use crate::port::{BoxFuture, RuntimeHandle};
 use crate::runtime::sync::Mutex;
+
+/// So many at most are gathered: the store works on them while the host prepares the next.
+const TOGETHER: usize = 16;
 
 /// An operation's end.
 #[derive(Clone, Debug)]
@@ -28,6 +34,9 @@ pub type Wake = Arc<dyn Fn() + Send + Sync>;
 pub type Wake = Arc<dyn Fn()>;
 
 /// Takes operations on any number of clients, and tells in batches how they ended. Dropped, it gives up what it still has.
+///
+/// Where a host submits many operations in one turn of its loop, a [gathering](Pump::gathering) pump keeps them until the turn
+/// ends, and [sets them off](Pump::set_off) together: the runtime is woken once, and their requests leave in one write.
 pub struct Pump {
     shared: Arc<Shared>,
 }
@@ -41,6 +50,8 @@ struct Shared {
 struct State {
     numbers: u64,
     running: BTreeMap<u64, AbortHandle>,
+    /// What waits to be set off; none where that is done at once.
+    gathered: Option<Vec<BoxFuture<'static, ()>>>,
     done: Vec<Done>,
 }
 
@@ -57,20 +68,25 @@ impl Pump {
         Self { shared: Arc::new(Shared { state: Mutex::default(), wake }) }
     }
 
+    /// The same for a host that says when what it has submitted is set off, at the latest.
+    pub fn gathering(wake: Wake) -> Self {
+        let pump = Self::new(wake);
+        pump.shared.state.lock().gathered = Some(Vec::new());
+        pump
+    }
+
     /// Sets an operation off and returns its number.
     pub fn submit(&self, facade: &Facade, operation: Operation) -> u64 {
         let (place, abort, registration) = facade.begin();
-        let work = Abortable::new(unpanicking(facade.work(operation)), registration);
+        let work = Abortable::new(facade.begun(operation), registration);
         let client = Arc::downgrade(&facade.shared);
-        let ended = client.clone();
+        let place = Place { number: place, client: client.clone() };
         let work = Box::pin(async move {
             let result = work.await.unwrap_or_else(|_| Err(aborted()));
-            if let Some(client) = ended.upgrade() {
-                client.end(place);
-            }
+            drop(place);
             result
         });
-        self.set_off(&facade.runtime, abort, client, work)
+        self.begin(&facade.runtime, abort, client, work)
     }
 
     /// Sets anything else off, such as connecting, and returns its number.
@@ -81,31 +97,55 @@ impl Pump {
             Box::pin(
                 async move { work.await.unwrap_or_else(|_| Err(aborted())).map(Yield::Value) },
             );
-        self.set_off(runtime, abort, Weak::new(), work)
+        self.begin(runtime, abort, Weak::new(), work)
     }
 
-    fn set_off(
+    fn begin(
         &self,
         runtime: &RuntimeHandle,
         abort: AbortHandle,
         client: Weak<Client>,
         work: BoxFuture<'static, Result<Yield>>,
     ) -> u64 {
-        let operation = {
-            let mut state = self.shared.state.lock();
-            state.numbers += 1;
-            let operation = state.numbers;
-            state.running.insert(operation, abort);
-            operation
-        };
+        let mut state = self.shared.state.lock();
+        state.numbers += 1;
+        let operation = state.numbers;
+        state.running.insert(operation, abort);
         let shared = Arc::downgrade(&self.shared);
-        runtime.spawn(Box::pin(async move {
+        let task = Box::pin(async move {
             let result = work.await;
-            if let Some(shared) = shared.upgrade() {
-                shared.complete(Done { operation, result, client });
+            let done = Done { operation, result, client };
+            if !shared.upgrade().is_some_and(|shared| shared.complete(done)) {
+                return;
             }
-        }));
+            // Whatever else has ended by now is drained with it.
+            give_way().await;
+            if let Some(shared) = shared.upgrade() {
+                (shared.wake)();
+            }
+        });
+        let Some(gathered) = &mut state.gathered else {
+            drop(state);
+            runtime.spawn(task);
+            return operation;
+        };
+        gathered.push(task);
+        let full = gathered.len() >= TOGETHER;
+        drop(state);
+        if full {
+            self.set_off(runtime);
+        }
         operation
+    }
+
+    /// Sets off what was gathered, in the order in which it was submitted. It is one task: all have asked before the first
+    /// request is written, and those that are answered together go on together.
+    pub fn set_off(&self, runtime: &RuntimeHandle) {
+        let gathered = self.shared.state.lock().gathered.as_mut().map(std::mem::take);
+        let mut turn: FuturesUnordered<_> = gathered.into_iter().flatten().collect();
+        if !turn.is_empty() {
+            runtime.spawn(Box::pin(async move { while turn.next().await.is_some() {} }));
+        }
     }
 
     /// Gives an operation up: it completes with `cancelled`, and whatever it won is released. One that is complete, drained
@@ -152,6 +192,33 @@ impl Pump {
     }
 }
 
+/// Lets go first what is ready to.
+async fn give_way() {
+    let mut given = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut given, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+/// An operation among those of its client, until it ends or nobody is left to set it off.
+struct Place {
+    number: u64,
+    client: Weak<Client>,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Some(client) = self.client.upgrade() {
+            client.end(self.number);
+        }
+    }
+}
+
 fn aborted() -> Error {
     Error::new(Code::Cancelled, "the operation was aborted")
 }
@@ -165,21 +232,20 @@ impl Done {
 }
 
 impl Shared {
-    fn complete(&self, mut done: Done) {
+    /// Whether the host has to be woken for it.
+    fn complete(&self, mut done: Done) -> bool {
         let mut state = self.state.lock();
         let Some(running) = state.running.remove(&done.operation) else {
             // It was forgotten.
             drop(state);
-            return;
+            return false;
         };
         let uncollected = if running.is_aborted() { done.take_grant() } else { None };
         state.done.push(done);
         let first = state.done.len() == 1;
         drop(state);
         drop(uncollected);
-        if first {
-            (self.wake)();
-        }
+        first
     }
 }
 
@@ -194,8 +260,8 @@ impl Drop for Pump {
     fn drop(&mut self) {
         let mut state = self.shared.state.lock();
         state.running.values().for_each(AbortHandle::abort);
-        let done = std::mem::take(&mut state.done);
+        let left = (std::mem::take(&mut state.done), state.gathered.take());
         drop(state);
-        drop(done);
+        drop(left);
     }
 }

@@ -26,7 +26,7 @@ pub enum Layout {
 pub struct LockKey {
     text: Arc<str>,
     /// How many bytes of it are the dialect's.
-    prefix: usize,
+    prefix: u32,
     layout: Layout,
 }
 
@@ -43,7 +43,8 @@ impl LockKey {
 
     /// The key of this name in a dialect that puts a prefix before it.
     pub fn prefixed(prefix: &str, name: &str) -> Self {
-        Self { prefix: prefix.len(), ..Self::new([prefix, name].concat()) }
+        let length = u32::try_from(prefix.len()).expect("a dialect's prefix is short");
+        Self { prefix: length, ..Self::new([prefix, name].concat()) }
     }
 
     /// The key as text.
@@ -58,7 +59,7 @@ impl LockKey {
 
     /// The dialect's prefix and the name.
     pub fn split(&self) -> (&str, &str) {
-        self.text.split_at(self.prefix)
+        self.text.split_at(self.prefix as usize)
     }
 }
 

@@ -19,10 +19,4 @@ impl<T> Mutex<T> {
     pub(crate) fn lock(&self) -> imp::MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
-
-    /// The state, for whoever is its only owner: no lock is waited for.
-    #[cfg(feature = "sqlite")]
-    pub(crate) fn get_mut(&mut self) -> &mut T {
-        self.0.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
 }

@@ -14,12 +14,24 @@ pub(crate) struct Wire {
     ways: Arc<Mutex<Ways>>,
 }
 
+/// What is lost on the way.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Loses {
+    #[default]
+    Nothing,
+    /// Batches with a Refresh, unanswered.
+    Refreshes,
+    /// What is given back: it is confirmed, and then lost with the server that confirmed it.
+    Ends,
+}
+
 #[derive(Default)]
 struct Ways {
     sink: Option<NoticeSink>,
     deaf: bool,
-    loses_refreshes: bool,
+    loses: Loses,
     estranges: bool,
+    calls: bool,
     /// How many steps each batch had.
     batches: Vec<usize>,
 }
@@ -34,14 +46,19 @@ impl Wire {
         self.ways.lock().unwrap().deaf = deaf;
     }
 
-    /// Whether batches with a Refresh are lost.
-    pub(crate) fn lose_refreshes(&self, loses: bool) {
-        self.ways.lock().unwrap().loses_refreshes = loses;
+    /// What is lost from now on.
+    pub(crate) fn lose(&self, loses: Loses) {
+        self.ways.lock().unwrap().loses = loses;
     }
 
     /// Whether every holder seems to be somebody else's, without an end.
     pub(crate) fn estrange(&self, estranges: bool) {
         self.ways.lock().unwrap().estranges = estranges;
+    }
+
+    /// Whether whoever is granted the lock is told to come and ask for it.
+    pub(crate) fn call(&self, calls: bool) {
+        self.ways.lock().unwrap().calls = calls;
     }
 
     /// How many steps each batch had since [`Wire::forget`].
@@ -69,9 +86,14 @@ impl LeaseStore for Wire {
     async fn step(&self, batch: &[Step]) -> Vec<Answer> {
         self.ways.lock().unwrap().batches.push(batch.len());
         let refreshes = batch.iter().any(|step| matches!(step.action, Action::Refresh { .. }));
-        if refreshes && self.ways.lock().unwrap().loses_refreshes {
+        let loses = self.ways.lock().unwrap().loses;
+        if refreshes && loses == Loses::Refreshes {
             let lost = || Failure::unknown(Error::new(Code::Unavailable, "lost on purpose"));
             return batch.iter().map(|_| Err(lost())).collect();
+        }
+        let ends = |step: &Step| matches!(step.action, Action::Free { .. } | Action::Leave { .. });
+        if batch.iter().all(ends) && loses == Loses::Ends {
+            return batch.iter().map(|_| Ok(Outcome::Freed)).collect();
         }
         let mut answers = self.store.step(batch).await;
         if self.ways.lock().unwrap().estranges {
@@ -88,8 +110,14 @@ impl LeaseStore for Wire {
         self.ways.lock().unwrap().sink = Some(sink.clone());
         let ways = self.ways.clone();
         let deliver = move |notice| {
-            if !ways.lock().unwrap().deaf {
-                sink(notice);
+            let (deaf, calls) = {
+                let ways = ways.lock().unwrap();
+                (ways.deaf, ways.calls)
+            };
+            match notice {
+                _ if deaf => {}
+                Notice::Granted { owner, .. } if calls => sink(Notice::Open { owner }),
+                notice => sink(notice),
             }
         };
         self.store.listen(Arc::new(deliver)).await

@@ -1,12 +1,11 @@
 //! What happens between those who use one client.
 
 use std::sync::{Arc, Mutex};
-use std::task::Poll;
 use std::time::Duration;
 
 use fencelock::layer::Fault;
 
-use super::{World, check, look};
+use super::{World, check, given_held, look};
 
 const MS: Duration = Duration::from_millis(1);
 const S: Duration = Duration::from_secs(1);
@@ -53,10 +52,7 @@ pub(crate) async fn passed_unseen(world: &World) -> Result<(), String> {
     guard.release().await.check().expect("it was held");
     node.pause();
     world.sleep(S).await;
-    let held = match look(&mut waiting).await {
-        Poll::Ready(won) => won.expect("it is granted").is_held(),
-        Poll::Pending => true,
-    };
+    let held = given_held(&mut waiting).await;
     node.resume();
     check(held, || "a guard was given out that is not held".to_owned())
 }

@@ -17,7 +17,7 @@ pub(crate) async fn many_leases(world: &World) -> Result<(), String> {
     wire.forget();
     world.sleep(TTL / 3 + Duration::from_millis(100)).await;
     let batches = wire.batches();
-    check(batches.iter().all(|steps| *steps <= 3000), || format!("batches of {batches:?}"))?;
+    check(batches.iter().all(|steps| *steps <= 1200), || format!("batches of {batches:?}"))?;
     check(batches.iter().sum::<usize>() == MANY, || format!("{MANY} in batches of {batches:?}"))?;
     check(guards.iter().all(|guard| guard.is_held()), || "one was lost".to_owned())
 }

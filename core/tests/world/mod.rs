@@ -1,5 +1,6 @@
 //! A world in virtual time for one clause: a store, and clients that can be tampered with.
 
+pub(crate) mod ended;
 pub(crate) mod line;
 pub(crate) mod many;
 pub(crate) mod queue;
@@ -131,4 +132,14 @@ pub(crate) fn check(holds: bool, why: impl FnOnce() -> String) -> Result<(), Str
 /// Polls once.
 pub(crate) async fn look<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
     std::future::poll_fn(|context| Poll::Ready(Pin::new(&mut *future).poll(context))).await
+}
+
+/// Polls a waiter once: what it is given, if anything, is held.
+pub(crate) async fn given_held(
+    waiting: &mut (impl Future<Output = fencelock::Result<Guard>> + Unpin),
+) -> bool {
+    match look(waiting).await {
+        Poll::Ready(won) => won.expect("it is granted").is_held(),
+        Poll::Pending => true,
+    }
 }

@@ -65,7 +65,18 @@ struct Shelf<'a> {
     reachable: bool,
 }
 
-impl Shelf<'_> {
+impl<'a> Shelf<'a> {
+    /// A mutex that is held and waited for by those who cannot be told.
+    fn deaf(world: &'a World) -> (Self, OwnerId, OwnerId) {
+        let (kind, reachable) = (Kind::Mutex, false);
+        let mut shelf = Self { world, record: Record::default(), kind, reachable };
+        let (holder, granted) = shelf.take(MS, Mode::Exclusive, 3 * S, false);
+        assert!(matches!(granted, Outcome::Granted { .. }), "{granted:?}");
+        let (waiter, queued) = shelf.take(MS, Mode::Exclusive, 3 * S, true);
+        assert!(matches!(queued, Outcome::Queued { .. }), "{queued:?}");
+        (shelf, holder, waiter)
+    }
+
     fn ask(&mut self, after: Duration, owner: OwnerId, action: Action) -> Outcome {
         let now = u64::try_from((60 * S + after).as_micros()).expect("a short time");
         let (lock, channel, reachable) = (LockKey::new("x"), "deaf".into(), self.reachable);
@@ -90,13 +101,16 @@ impl Shelf<'_> {
 
 /// Whoever cannot be pushed to is served when it asks.
 pub(crate) fn deaf_but_asking(world: &World) -> Result<(), String> {
-    let (kind, reachable) = (Kind::Mutex, false);
-    let mut shelf = Shelf { world, record: Record::default(), kind, reachable };
-    let (_, granted) = shelf.take(MS, Mode::Exclusive, 3 * S, false);
-    assert!(matches!(granted, Outcome::Granted { .. }), "{granted:?}");
-    let (waiter, queued) = shelf.take(MS, Mode::Exclusive, 3 * S, true);
-    assert!(matches!(queued, Outcome::Queued { .. }), "{queued:?}");
+    let (mut shelf, _, waiter) = Shelf::deaf(world);
     let served = shelf.ask(4 * S, waiter, Action::Refresh { ttl: S });
+    check(matches!(served, Outcome::Granted { .. }), || format!("{served:?}"))
+}
+
+/// Whoever was heard of lately is served, whether it can be told or not: it will ask.
+pub(crate) fn deaf_but_heard_of(world: &World) -> Result<(), String> {
+    let (mut shelf, first, waiter) = Shelf::deaf(world);
+    assert_eq!(shelf.ask(S, first, Action::Free { open: false }), Outcome::Freed);
+    let served = shelf.ask(S + MS, waiter, Action::Refresh { ttl: S });
     check(matches!(served, Outcome::Granted { .. }), || format!("{served:?}"))
 }
 

@@ -198,7 +198,8 @@ impl Record {
             if !admits(&self.holders, head.mode, head.limit) || self.is_open(now) {
                 return;
             }
-            let silent = now >= head.refreshed + micros(UNREACHABLE_AFTER);
+            let patience = micros(UNREACHABLE_AFTER);
+            let silent = now >= head.refreshed + patience || mutant!(DeafCountsAtOnce);
             let deaf = silent && !(scene.reachable)(&head.channel);
             let callers = head.owner == caller && !mutant!(CallerCountsAsDeaf);
             if deaf && !callers && !mutant!(UnreachableWaiterServed) {

@@ -15,6 +15,8 @@ pub(super) trait Named: fmt::Display {
 }
 
 pub(super) const NO_CLUSTER: &str = "the server is no cluster; write `redis://`";
+const NOPERM: &str =
+    "the user may not do this on the server; grant it the command, key or channel named below";
 const READONLY: &str = "the server is a read-only replica; connect to the master";
 const CROSSSLOT: &str =
     "keys of one step lie in different slots of the cluster; give their names a {tag} in common";
@@ -23,12 +25,12 @@ const MASTERDOWN: &str = "the replica has lost its master; connect to the master
 /// The server's error replies: their first word, what they mean, and what to do.
 const REPLIES: &[(&str, Code, &str)] = &[
     ("NOAUTH", Code::Auth, "the server wants a password; put it into the URL"),
-    ("WRONGPASS", Code::Auth, "the server refused the user name or password"),
     (
-        "NOPERM",
+        "WRONGPASS",
         Code::Auth,
-        "the user may not do this on the server; grant it the command, key or channel named below",
+        "the server refused the user name or password; correct them in the URL",
     ),
+    ("NOPERM", Code::Auth, NOPERM),
     (
         "DENIED",
         Code::Auth,
@@ -70,11 +72,8 @@ const PHRASES: &[(&str, Code, &str)] = &[
         Code::Unavailable,
         "the server has as many clients as it takes; raise its `maxclients`",
     ),
-    (
-        "The user executing the script can't",
-        Code::Auth,
-        "the user may not do this on the server; grant it the command, key or channel named below",
-    ),
+    ("The user executing the script can't", Code::Auth, NOPERM),
+    ("ACL failure in script", Code::Auth, NOPERM),
     (
         "without any password configured",
         Code::Auth,
@@ -232,6 +231,11 @@ mod tests {
                 "ERR Script attempted to access keys that do not hash to the same slot script: 6b1bf486, on @user_script:1.",
                 Code::Unsupported,
                 "{tag} in common",
+            ),
+            (
+                "ERR ACL failure in script: User clerk has no permissions to run the 'hset' command script: fd339f, on @user_script:1.",
+                Code::Auth,
+                "grant it the command",
             ),
             ("ERR what hunter2 says", Code::Internal, "does not know"),
         ] {

@@ -45,7 +45,7 @@ impl RedisGate {
     /// token, or an error to return. [`RedisGate::key`] tells the gate's key.
     pub const LUA: &str = include_str!("lua/gate.lua");
 
-    /// Connects as a client does; of the options `timeout` and `connect_timeout` count.
+    /// Connects as a client does; of the options `timeout` and `connect_timeout` count, and those of TLS.
     pub async fn connect(url: &Url, options: &Options, runtime: RuntimeHandle) -> Result<Self> {
         Self::connect_all(url, &[], options, runtime).await
     }

@@ -228,7 +228,7 @@ impl Shared {
         };
         let mut answers = Vec::with_capacity(batch.len());
         for (request, value) in plan.iter().zip(values) {
-            request.answers(value, &self.server, &mut answers);
+            request.answers(value, &self.server, Form::Text, &mut answers);
         }
         if answers.iter().any(|answer| matches!(answer, Ok(Outcome::Queued { .. }))) {
             self.look_for_them();

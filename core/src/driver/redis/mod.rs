@@ -54,11 +54,13 @@ mod fault;
 mod guarantees;
 mod neighbour;
 mod notice;
+mod outcome;
 mod place;
 mod redisson;
 mod request;
 mod scan;
 mod script;
+mod tend;
 
 // Over connections of our own.
 #[cfg(feature = "redis")]

@@ -9,8 +9,9 @@ use super::birth::{self, Birth};
 use super::cell::CellCall;
 use super::fault;
 use super::link::{Link, Live};
+use super::outcome::UNBORN;
 use super::place;
-use super::request::{self, Request, fail, is_unknown_script};
+use super::request::{Request, fail, is_unknown_script};
 use super::scan::Scan;
 use super::script::{Form, Script, Texts};
 use crate::error::{Error, Result};
@@ -201,7 +202,7 @@ impl Node {
             self.take_in(request, reply, &lack, &mut answers);
         }
         for (step, answer) in batch.iter().zip(&mut answers) {
-            if let (Action::Vote(vote), Ok(request::UNBORN)) = (&step.action, &*answer) {
+            if let (Action::Vote(vote), Ok(UNBORN)) = (&step.action, &*answer) {
                 self.birth.gone();
                 *answer = Ok(Outcome::Recovering { left: vote.aged });
             }
@@ -258,7 +259,7 @@ impl Node {
             return answers.extend(fail(request.steps, &Failure::unknown(error.clone())));
         }
         let before = answers.len();
-        request.answers(reply, &self.link.address, answers);
+        request.answers(reply, &self.link.address, Form::Packed, answers);
         let Some(error) = &lack.acks else { return };
         for answer in &mut answers[before..] {
             if matches!(answer, Ok(Outcome::Granted { .. })) {

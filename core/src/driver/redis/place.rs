@@ -17,11 +17,18 @@ const REDISSON: &str = "/redisson:";
 
 /// The key of a lock's side record.
 pub(super) fn record_key(lock: &LockKey) -> String {
+    let mut key = String::new();
+    write_record_key(lock, &mut key);
+    key
+}
+
+/// The same, behind what `key` is already.
+pub(super) fn write_record_key(lock: &LockKey, key: &mut String) {
     let layout = match lock.layout() {
         Layout::Own => OWN,
         Layout::Redisson => REDISSON,
     };
-    [OPENING, &tag(lock.as_str()), MIDDLE, layout, lock.as_str()].concat()
+    key.extend([OPENING, &tag(lock.as_str()), MIDDLE, layout, lock.as_str()]);
 }
 
 /// The key of a cell.

@@ -1,6 +1,5 @@
 //! Steps as commands, and the server's replies as answers.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use redis::{Cmd, Value};
@@ -8,23 +7,14 @@ use redis::{Cmd, Value};
 use super::code;
 use super::fault::{self, Named};
 use super::neighbour;
-use super::place::{BIRTH, record_key};
+use super::outcome::{outcome, state};
+use super::place::{BIRTH, write_record_key};
 use super::redisson;
 use super::script::{Call, Form, Script, word};
+use super::tend::{self, GROUP, Told, WORDS};
 use crate::error::{Code, Error};
 use crate::fence::Token;
-use crate::port::{
-    Action, Answer, Failure, HolderView, Kind, Layout, LockKey, Outcome, State, Step, Take, Vote,
-    WaiterView,
-};
-
-/// The most locks one script tends to, so that no script keeps the server for long.
-const GROUP: usize = 600;
-/// Words of a reply for each lock of a group.
-const WORDS: usize = 5;
-
-/// The answer of a node whose birth mark is gone: how long it will not vote is not known yet.
-pub(super) const UNBORN: Outcome = Outcome::Recovering { left: Duration::ZERO };
+use crate::port::{Action, Answer, Failure, Kind, Layout, LockKey, Outcome, Step, Take, Vote};
 
 /// One script call: a single step, or a run of renewals and refreshes.
 #[derive(Clone, Copy, Debug)]
@@ -78,15 +68,24 @@ impl<'a> Request<'a> {
     /// The call by the script's hash (`EVALSHA`) or its text (`EVAL`).
     pub(super) fn command(&self, verb: &str, script: &str, channel: &str, form: Form) -> Cmd {
         let count = self.steps.len();
-        let mut command = Cmd::with_capacity(3 + 10 * count, script.len() + 512 * count);
+        let tends = self.script.0 == Call::Tend;
+        let (words, bytes) = if tends { (2, 192) } else { (10, 512) };
+        let mut command = Cmd::with_capacity(4 + words * count, script.len() + bytes * count);
         let locks = if self.script.0 == Call::Pass { &self.steps[1..] } else { self.steps };
         let birth = (self.script.0 == Call::Vote).then(|| BIRTH.to_owned());
         let more: Vec<_> = locks.iter().filter_map(redisson::side_key).chain(birth).collect();
         command.arg(verb).arg(script).arg(2 * locks.len() + more.len());
+        let mut record = String::new();
         for Step { lock, .. } in locks {
-            command.arg(lock.as_str()).arg(record_key(lock));
+            record.clear();
+            write_record_key(lock, &mut record);
+            command.arg(lock.as_str()).arg(&record);
         }
         command.arg(more);
+        if tends {
+            tend::write_arguments(&mut command, locks);
+            return command;
+        }
         // Of a Pass the Take's come first: they are read where a Take reads them.
         for step in locks.iter().chain(&self.steps[..count - locks.len()]) {
             write_arguments(&mut command, step, channel, form);
@@ -95,7 +94,13 @@ impl<'a> Request<'a> {
     }
 
     /// What the reply says of each step.
-    pub(super) fn answers(&self, reply: Value, address: &impl Named, answers: &mut Vec<Answer>) {
+    pub(super) fn answers(
+        &self,
+        reply: Value,
+        address: &impl Named,
+        form: Form,
+        answers: &mut Vec<Answer>,
+    ) {
         let refused =
             |text: &str, lock| Err(Failure::refused(fault::refusal(address, text, Some(lock))));
         let words = match reply {
@@ -120,15 +125,17 @@ impl<'a> Request<'a> {
                 [Value::Int(number)] => self.brief(*number),
                 words => outcome(words).ok_or_else(|| garbled(&self.steps[1].lock)),
             });
-        } else if matches!(self.script.0, Call::Tend | Call::All) {
+        } else if self.script.0 == Call::Tend {
+            let told = tend::read(self.steps, &words, form).zip(self.steps);
+            answers.extend(told.map(|(told, step)| match told {
+                Told::Outcome(outcome) => Ok(outcome),
+                Told::Refused(text) => refused(&String::from_utf8_lossy(text), &step.lock),
+                Told::Garbled => Err(garbled(&step.lock)),
+            }));
+        } else if self.script.0 == Call::All {
             for (at, step) in self.steps.iter().enumerate() {
                 let words = words.get(at * WORDS..(at + 1) * WORDS).unwrap_or_default();
-                answers.push(match words {
-                    [Value::Int(word::FAILED), Value::BulkString(text), ..] => {
-                        refused(&String::from_utf8_lossy(text), &step.lock)
-                    }
-                    words => outcome(words).ok_or_else(|| garbled(&step.lock)),
-                });
+                answers.push(outcome(words).ok_or_else(|| garbled(&step.lock)));
             }
         } else {
             let outcome = if self.script.0 == Call::Look { state(&words) } else { outcome(&words) };
@@ -195,8 +202,6 @@ fn write_arguments(command: &mut Cmd, step: &Step, channel: &str, form: Form) {
             command.arg(aged).arg(u8::from(vote.again))
         }
         Action::Watch { mode, info } => command.arg(code::of_mode(*mode)).arg(channel).arg(&**info),
-        Action::Refresh { ttl } => command.arg(millis(*ttl)).arg(1),
-        Action::Renew { ttl } => command.arg(millis(*ttl)).arg(0),
         Action::Change { turn, mode, ttl } => {
             command.arg(code::of_mode(*mode)).arg(millis(*ttl)).arg(turn).arg(channel)
         }
@@ -205,7 +210,8 @@ fn write_arguments(command: &mut Cmd, step: &Step, channel: &str, form: Form) {
             let life = tombstone.unwrap_or_default().as_micros();
             command.arg(u64::try_from(life).unwrap_or(u64::MAX >> 11))
         }
-        Action::Read => command,
+        // Those of a Tend are written together.
+        Action::Refresh { .. } | Action::Renew { .. } | Action::Read => command,
     };
     if matches!(step.action, Action::Free { .. } | Action::Leave { .. })
         && let Some(wake) = neighbour::wake(&step.lock)
@@ -252,76 +258,6 @@ pub(super) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_micros().div_ceil(1000)).unwrap_or(u64::MAX >> 11).max(1)
 }
 
-fn number(word: &Value) -> Option<i64> {
-    if let Value::Int(number) = word { Some(*number) } else { None }
-}
-
-fn unsigned(word: &Value) -> Option<u64> {
-    number(word).and_then(|number| u64::try_from(number).ok())
-}
-
-/// A lease of so many milliseconds; a negative number is one without an end.
-fn lease(millis: i64) -> Option<Duration> {
-    u64::try_from(millis).ok().map(Duration::from_millis)
-}
-
-fn outcome(words: &[Value]) -> Option<Outcome> {
-    let outcome = match (number(words.first()?)?, &words[1..]) {
-        (word::GRANTED, [token, ttl, ..]) => Outcome::Granted {
-            token: Token::new(unsigned(token)?),
-            left: lease(number(ttl)?).unwrap_or_default(),
-        },
-        (word::QUEUED, [last, ttl, ahead, foreign]) => Outcome::Queued {
-            last: Token::new(unsigned(last)?),
-            left: lease(number(ttl)?),
-            ahead: u32::try_from(number(ahead)?).ok()?,
-            foreign: number(foreign)? == 1,
-        },
-        (word::CONFLICT, [kind, ..]) => Outcome::Conflict { kind: code::kind(number(kind)?)? },
-        (word::UNBORN, _) => UNBORN,
-        (word::RECOVERING, [left]) => Outcome::Recovering { left: lease(number(left)?)? },
-        (word::HELD, [ttl, ..]) => Outcome::Held { left: lease(number(ttl)?) },
-        (word::FREED, _) => Outcome::Freed,
-        (word::GONE, _) => Outcome::Gone,
-        _ => return None,
-    };
-    Some(outcome)
-}
-
-fn text(word: &Value) -> Option<Arc<str>> {
-    let Value::BulkString(bytes) = word else { return None };
-    Some(String::from_utf8_lossy(bytes).into())
-}
-
-fn state(words: &[Value]) -> Option<Outcome> {
-    let [kind, last, now, count, rest @ ..] = words else { return None };
-    let ago = |since| Duration::from_micros(unsigned(now).unwrap_or(0).saturating_sub(since));
-    let (holders, waiters) = rest.split_at_checked(5 * usize::try_from(number(count)?).ok()?)?;
-    let holder = |words: &[Value]| {
-        // Of a holder that is not ours only its end is known.
-        let token = unsigned(&words[1]).map(Token::new);
-        Some(HolderView {
-            mode: code::mode(number(&words[0])?)?,
-            token,
-            left: lease(number(&words[2])?),
-            held_for: token.and(Some(ago(unsigned(&words[3])?))),
-            info: text(&words[4])?,
-        })
-    };
-    let mut holders: Vec<_> = holders.chunks_exact(5).map(holder).collect::<Option<_>>()?;
-    holders.sort_by_key(|holder| holder.token);
-    let waiter = |words: &[Value]| {
-        Some(WaiterView {
-            mode: code::mode(number(&words[0])?)?,
-            waiting_for: ago(unsigned(&words[1])?),
-            info: text(&words[2])?,
-        })
-    };
-    let waiters = waiters.chunks_exact(3).map(waiter).collect::<Option<_>>()?;
-    let (kind, last) = (code::kind(number(kind)?)?, Token::new(unsigned(last)?));
-    Some(Outcome::State(State { kind, holders, last, waiters }))
-}
-
 /// A reply that no script of ours gives: what was done is not known.
 fn garbled(lock: &LockKey) -> Failure {
     let error = Error::internal("the server answered a script in a form fencelock does not know");
@@ -330,6 +266,8 @@ fn garbled(lock: &LockKey) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::driver::redis::script::Texts;
     use crate::port::{Mode, OwnerId};

@@ -6,6 +6,7 @@ use std::time::Duration;
 use redis::{Cmd, RedisError, Value};
 
 use super::cell::MARK;
+use super::tend::ERRAND;
 use super::{code, neighbour, redisson};
 use crate::port::Layout::{self, Own, Redisson};
 use crate::port::{Kind, Mode, limits};
@@ -316,6 +317,9 @@ fn constants(script: Script, form: Form) -> Vec<(&'static str, String)> {
         format!("'fencelock:{}'", if kind == Kind::Semaphore { "semaphore" } else { "read-write" })
     };
     let terms = if form == Form::Packed { "struct.unpack('<Bdd', " } else { "TERMS(" };
+    // How one of many numbers is told.
+    let number =
+        if form == Form::Packed { "struct.pack('<d', " } else { "string.format('%.0f ', " };
     let of_layout = match layout {
         Own => own(call),
         Redisson => redisson::constants(),
@@ -323,6 +327,8 @@ fn constants(script: Script, form: Form) -> Vec<(&'static str, String)> {
     let of_layout = of_layout.into_iter().map(|(name, text)| (name, text.to_owned()));
     let all = vec![
         ("TERMS(", terms.to_owned()),
+        ("WORD(", number.to_owned()),
+        ("ERRAND", ERRAND.to_string()),
         ("SIGNAL_LIFE", neighbour::SIGNAL_LIFE.as_millis().to_string()),
         ("EXPIRE\n", where_shared("expire(lock)\n")),
         ("FINISH_UPGRADE", where_shared("finish_upgrade(lock)")),

@@ -14,8 +14,9 @@ use super::fault;
 use super::wire::{self, Leash, Trouble};
 use crate::error::{Code, Error, Result};
 use crate::port::RuntimeHandle;
+use crate::port::backoff::Backoff;
 
-/// How long before another sentinel is listened to.
+/// How long before a sentinel that is silent is listened to again.
 const LISTEN_AGAIN: Duration = Duration::from_millis(500);
 
 /// The master as one sentinel knows it, and how new that knowledge is: the epoch rises with every failover.
@@ -56,7 +57,8 @@ pub(super) async fn master(
     newest.map(|newest| newest.master).ok_or_else(|| failure.unwrap_or_else(silent))
 }
 
-/// Completes when the sentinels have another master than the one at `place`.
+/// Completes when the sentinels have another master than the one at `place`. All are listened to: those that did not lead the
+/// failover learn of it up to two seconds later.
 pub(super) async fn switched(
     address: &Address,
     sentinels: &[Host],
@@ -64,11 +66,32 @@ pub(super) async fn switched(
     place: &Host,
     runtime: &RuntimeHandle,
 ) {
-    for sentinel in sentinels.iter().cycle() {
-        // It may have happened while nobody listened.
+    let mut backoff = Backoff::new();
+    loop {
+        let told = sentinels.iter().map(|sentinel| told(address, sentinel, name, place, runtime));
+        told.collect::<FuturesUnordered<_>>().next().await;
+        let now = master(address, sentinels, name, LISTEN_AGAIN, runtime).await;
+        if now.is_ok_and(|now| now != *place) {
+            return;
+        }
+        // It is the one that is behind, or the others are.
+        runtime.sleep_until(runtime.now() + backoff.next_up_to(LISTEN_AGAIN)).await;
+    }
+}
+
+/// Completes when one sentinel tells of another master than the one at `place`.
+async fn told(
+    address: &Address,
+    sentinel: &Host,
+    name: &str,
+    place: &Host,
+    runtime: &RuntimeHandle,
+) {
+    loop {
         if let Ok(mut news) = listen(address, sentinel).await {
-            let now = master(address, sentinels, name, LISTEN_AGAIN, runtime).await;
-            if now.is_ok_and(|now| now != *place) {
+            // It may have happened while nobody listened.
+            let word = ask(address, sentinel, name, runtime).await;
+            if word.is_ok_and(|word| word.master != *place) {
                 return;
             }
             while let Some(message) = news.next().await {
@@ -93,19 +116,28 @@ async fn listen(address: &Address, sentinel: &Host) -> Result<PubSubStream, Trou
         ear.subscribe("+switch-master").await?;
         Ok(ear.into_on_message())
     };
-    match hear(open()).await {
-        Err(_) if address.has_password() => hear(ours(address)).await,
-        heard => heard,
+    let mut heard = hear(open()).await;
+    for settings in greetings(address) {
+        if heard.is_ok() {
+            break;
+        }
+        heard = hear(settings).await;
     }
+    heard
 }
 
-/// The password is the master's. A sentinel hears it only if it asks for one.
 fn open() -> RedisConnectionInfo {
     RedisConnectionInfo::default().set_protocol(ProtocolVersion::RESP2).set_skip_set_lib_name()
 }
 
-fn ours(address: &Address) -> RedisConnectionInfo {
-    address.settings(ProtocolVersion::RESP2).set_db(0)
+/// Who we say we are to a sentinel that asks, one after the other: the user we are to the master, whose password it is, and
+/// nobody but one who knows it. With `requirepass` a sentinel knows no users.
+fn greetings(address: &Address) -> impl Iterator<Item = RedisConnectionInfo> {
+    let ours = address.settings(ProtocolVersion::RESP2).set_db(0);
+    let password = ours.password().map(str::to_owned);
+    let alone = password.filter(|_| ours.username().is_some());
+    let alone = alone.map(|password| open().set_password(password));
+    address.has_password().then_some(ours).into_iter().chain(alone)
 }
 
 async fn ask(
@@ -122,8 +154,11 @@ async fn ask(
         Ok(replies) => replies.iter().any(is_refused),
         Err(error) => error.code() == Code::Auth,
     };
-    if wants(&replies) && address.has_password() {
-        replies = answers(address, sentinel, ours(address), &questions, runtime).await;
+    for settings in greetings(address) {
+        if !wants(&replies) {
+            break;
+        }
+        replies = answers(address, sentinel, settings, &questions, runtime).await;
     }
     let unclear = || {
         let message = "a sentinel answered in a form fencelock does not know";

@@ -24,12 +24,24 @@ const SCHEMA_VERSION: i64 = 2;
 const SWEEP_EVERY: u64 = 128;
 const SWEEP_ROWS: i64 = 256;
 
+/// Which file it is: its device and number.
+pub(super) type Identity = (u64, u64);
+
+/// Whether a file has to be there already.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Found {
+    /// It was there before.
+    Before,
+    /// It is made if there is none.
+    OrMade,
+}
+
 /// An open database.
 pub(super) struct Database {
     connection: Connection,
     path: PathBuf,
     /// Which file it is, whatever lies under its path now.
-    identity: (u64, u64),
+    identity: Identity,
     steps: u64,
     swept_up_to: String,
     log: Log,
@@ -56,12 +68,15 @@ pub(super) struct Done {
 }
 
 impl Database {
-    /// Opens the file, making it and our tables if they are not there.
-    pub(super) fn open(path: &Path) -> Result<Self, Fault> {
+    /// Opens the file, making our tables if they are not there.
+    pub(super) fn open(path: &Path, found: Found) -> Result<Self, Fault> {
         check_path(path)?;
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-            | OpenFlags::SQLITE_OPEN_CREATE
-            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        match found {
+            Found::OrMade => flags |= OpenFlags::SQLITE_OPEN_CREATE,
+            Found::Before if !path.exists() => return Err(gone()),
+            Found::Before => {}
+        }
         let mut connection = Connection::open_with_flags(absolute(path)?, flags)?;
         connection.busy_timeout(Duration::ZERO)?;
         if connection.is_readonly("main")? {
@@ -92,6 +107,16 @@ impl Database {
     /// The file's absolute path, without links.
     pub(super) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Which file it is.
+    pub(super) fn identity(&self) -> Identity {
+        self.identity
+    }
+
+    /// Makes sure that this is still the file it was.
+    pub(super) fn check_is(&self, before: Identity) -> Result<(), Fault> {
+        if self.identity == before { Ok(()) } else { Err(gone()) }
     }
 
     /// Carries a batch out in one transaction; `all`: it consists of Takes of different locks, and all are granted or none.
@@ -339,8 +364,8 @@ fn prepare_tables(connection: &Connection) -> Result<(), Fault> {
     row::check(connection)
 }
 
-/// Device and number of the file under a path.
-fn identity(path: &Path) -> Result<(u64, u64), Fault> {
+/// Which file lies under a path.
+pub(super) fn identity(path: &Path) -> Result<Identity, Fault> {
     fs::metadata(path).map(|found| (found.dev(), found.ino())).map_err(|_| gone())
 }
 

@@ -107,7 +107,10 @@ fn meaning(said: ffi::Error) -> (Code, &'static str) {
             Code::Conflict,
             "the file's fencelock tables are not as fencelock made them; drop them while nobody holds a lock",
         ),
-        _ => (Code::Unavailable, "SQLite could not carry the step out"),
+        _ => (
+            Code::Unavailable,
+            "SQLite could not carry the step out; see `sqlite` for why, and try again",
+        ),
     }
 }
 

@@ -11,6 +11,7 @@ use rusqlite::hooks::Wal;
 use rusqlite::{Connection, OpenFlags};
 
 use super::fault::Fault;
+use super::fork::no_fork;
 use super::turnstile::{Manners, Turnstile};
 
 /// A log of so many pages (4 MB) is written back, once in some thousand steps. A step adds one page, nearly always the
@@ -83,18 +84,28 @@ impl WriteBack {
     }
 
     fn try_run(&self) -> Result<(), Fault> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(&self.path, flags)?;
-        // Whoever ends as the last one here also ends in good order.
-        connection.pragma_update(None, "synchronous", "NORMAL")?;
-        write_back(&connection, "PASSIVE")?;
+        {
+            let (_here, connection) = self.connect()?;
+            write_back(&connection, "PASSIVE")?;
+        }
         if self.pages.load(Relaxed) <= self.long {
             // The next one to write begins the log anew.
             return Ok(());
         }
         // Somebody writes without a pause: the log would never be found complete, and grow for ever. What was added
         // meanwhile is written back with the writers shut out.
+        let (_here, connection) = self.connect()?;
         Turnstile::of(&self.path).pass(Manners::Patient, || write_back(&connection, "RESTART"))
+    }
+
+    /// A connection of its own, and nobody forks before it is closed.
+    fn connect(&self) -> Result<(impl Sized, Connection), Fault> {
+        let here = no_fork()?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(&self.path, flags)?;
+        // Whoever ends as the last one here also ends in good order.
+        connection.pragma_update(None, "synchronous", "NORMAL")?;
+        Ok((here, connection))
     }
 }
 

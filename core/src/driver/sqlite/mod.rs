@@ -17,6 +17,7 @@ mod database;
 mod datagram;
 mod fault;
 mod fence;
+mod fork;
 mod guarantees;
 mod log;
 mod mailbox;
@@ -27,15 +28,16 @@ mod tests;
 mod turnstile;
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use self::address::Addresses;
 use self::busy::{Patience, let_others_run};
-use self::database::{Database, Done, Surroundings};
+use self::database::{Database, Done, Found, Identity, Surroundings};
 use self::fault::Fault;
 pub use self::fence::gate_trigger;
+pub use self::fork::{Stillness, still};
 use self::mailbox::Mailbox;
 use self::post::Post;
 use self::turnstile::{Manners, Turnstile};
@@ -55,8 +57,7 @@ const PART: usize = 64;
 ///
 /// It belongs to the process that opened it: in a forked child every call answers `closed`.
 pub struct SqliteStore {
-    /// `None` once it is closed.
-    open: Mutex<Option<Open>>,
+    open: Arc<Opened>,
     post: Arc<Post>,
     nowhere: Arc<str>,
     path: String,
@@ -65,11 +66,42 @@ pub struct SqliteStore {
     process: u32,
 }
 
+/// What a store has open; `None` once it is closed.
+type Opened = Mutex<Option<Open>>;
+
 struct Open {
-    database: Database,
-    turnstile: Turnstile,
+    /// `None` since the process has forked, until the next step.
+    file: Option<OpenFile>,
+    /// Where it lies, without links, and which one it was at first.
+    place: PathBuf,
+    identity: Identity,
     /// Where this client hears, once it listens.
     mailbox: Option<Arc<Mailbox>>,
+}
+
+/// The file and its turns.
+struct OpenFile {
+    database: Database,
+    turnstile: Turnstile,
+}
+
+impl OpenFile {
+    fn of(path: &Path, found: Found) -> Result<Self, Fault> {
+        let database = Database::open(path, found)?;
+        let turnstile = Turnstile::of(database.path());
+        Ok(Self { database, turnstile })
+    }
+}
+
+impl Open {
+    fn file(&mut self) -> Result<&mut OpenFile, Fault> {
+        if self.file.is_none() {
+            let file = OpenFile::of(&self.place, Found::Before)?;
+            file.database.check_is(self.identity)?;
+            self.file = Some(file);
+        }
+        self.file.as_mut().ok_or_else(|| Fault::Failed(Error::closed()))
+    }
 }
 
 impl SqliteStore {
@@ -77,14 +109,26 @@ impl SqliteStore {
     /// file busy it is tried again, for `connect_timeout`; a step later on for `timeout`.
     pub async fn open(path: &Path, options: &Options, runtime: RuntimeHandle) -> Result<Self> {
         let shown = path.display().to_string();
-        let database = Patience::of(options.connect_timeout)
-            .keep(&runtime, |_| Database::open(path))
+        let open = Arc::new(Mutex::new(None));
+        // Before it is open: a fork may come right after.
+        fork::register(&open);
+        let place = Patience::of(options.connect_timeout)
+            .keep(&runtime, |_| {
+                let _here = fork::no_fork()?;
+                fork::check_inherited(path)?;
+                let file = OpenFile::of(path, Found::OrMade)?;
+                let place = file.database.path().to_owned();
+                let identity = file.database.identity();
+                let opened =
+                    Open { file: Some(file), place: place.clone(), identity, mailbox: None };
+                *open.lock() = Some(opened);
+                Ok(place)
+            })
             .await
             .map_err(|fault| fault.with("path", &shown).into_error())?;
-        let turnstile = Turnstile::of(database.path());
-        let addresses = Addresses::of(database.path(), runtime.clone());
+        let addresses = Addresses::of(&place, runtime.clone());
         Ok(Self {
-            open: Mutex::new(Some(Open { database, turnstile, mailbox: None })),
+            open,
             post: Arc::new(Post::new(addresses, runtime.clone())),
             nowhere: "".into(),
             path: shown,
@@ -105,12 +149,23 @@ impl SqliteStore {
         )))
     }
 
-    /// Does something with the open database.
-    fn with<T>(&self, act: impl FnOnce(&mut Open) -> Result<T, Fault>) -> Result<T, Fault> {
+    /// Does something with what this client has open, but not with the file.
+    fn beside<T>(&self, act: impl FnOnce(&mut Open) -> Result<T, Fault>) -> Result<T, Fault> {
         // Before the lock, which a thread that does not exist here may have held when the process forked.
         self.check_process()?;
         let mut open = self.open.lock();
         act(open.as_mut().ok_or_else(|| Fault::Failed(Error::closed()))?)
+    }
+
+    /// Does something with the open file.
+    fn with<T>(&self, act: impl FnOnce(&mut Open) -> Result<T, Fault>) -> Result<T, Fault> {
+        let _here = fork::no_fork()?;
+        self.beside(act)
+    }
+
+    fn shut(&self) {
+        // Within the lock: a fork waits for that, and finds the file closed.
+        *self.open.lock() = None;
     }
 
     fn carry_out(
@@ -119,19 +174,21 @@ impl SqliteStore {
         all: bool,
         manners: Manners,
     ) -> Result<(Done, Option<Arc<Mailbox>>), Fault> {
-        self.with(|Open { database, turnstile, mailbox }| {
+        self.with(|open| {
+            let mailbox = open.mailbox.clone();
             let around = Surroundings {
                 clock: &|| self.runtime.wall(),
                 channel: mailbox.as_ref().map_or(&self.nowhere, |mailbox| mailbox.channel()),
                 reachable: &|channel| self.post.reachable(channel),
             };
+            let OpenFile { database, turnstile } = open.file()?;
             let done = if part.iter().all(|step| step.action == Action::Read) {
                 database.look(part, &around)?
             } else {
                 turnstile.pass(manners, || database.carry_out(part, all, &around))?
             };
             // Most batches tell nobody anything.
-            let mailbox = mailbox.as_ref().filter(|_| !done.notices.is_empty()).cloned();
+            let mailbox = mailbox.filter(|_| !done.notices.is_empty());
             Ok((done, mailbox))
         })
     }
@@ -178,7 +235,7 @@ impl LeaseStore for SqliteStore {
     }
 
     async fn listen(&self, sink: NoticeSink) -> Result<()> {
-        let listening = self.with(|open| {
+        let listening = self.beside(|open| {
             if let Some(mailbox) = &open.mailbox {
                 mailbox.redirect(sink);
             } else {
@@ -192,7 +249,7 @@ impl LeaseStore for SqliteStore {
 
     async fn names(&self, prefix: &str) -> Result<Vec<LockKey>> {
         Patience::of(self.timeout)
-            .keep(&self.runtime, |_| self.with(|open| open.database.names(prefix)))
+            .keep(&self.runtime, |_| self.with(|open| open.file()?.database.names(prefix)))
             .await
             .map_err(|fault| fault.with("path", &self.path).into_error())
     }
@@ -203,16 +260,14 @@ impl LeaseStore for SqliteStore {
 
     async fn close(&self) {
         if self.check_process().is_ok() {
-            // Out of the lock before it is dropped: closing the last connection writes the log back.
-            let open = self.open.lock().take();
-            drop(open);
+            self.shut();
         }
     }
 }
 
 impl CellStore for SqliteStore {
     async fn read(&self, key: &CellKey) -> Result<Look> {
-        let look = |_| self.with(|open| open.database.look_at(key, self.runtime.wall()));
+        let look = |_| self.with(|open| open.file()?.database.look_at(key, self.runtime.wall()));
         Patience::of(self.timeout)
             .keep(&self.runtime, look)
             .await
@@ -222,7 +277,8 @@ impl CellStore for SqliteStore {
     async fn compare_and_set(&self, change: &Change) -> Result<Swap, Failure> {
         let clock = || self.runtime.wall();
         let swap = |manners| {
-            self.with(|Open { database, turnstile, .. }| {
+            self.with(|open| {
+                let OpenFile { database, turnstile } = open.file()?;
                 turnstile.pass(manners, || database.swap(change, &clock))
             })
         };
@@ -239,9 +295,12 @@ impl CellStore for SqliteStore {
 impl Drop for SqliteStore {
     fn drop(&mut self) {
         if self.check_process().is_err() {
-            // The parent's connection, which must not even be closed here.
-            std::mem::forget(self.open.get_mut().take());
+            // The parent's socket is not to be removed here. (Of its file nothing is open, unless somebody forked without
+            // a word, and then it must not even be closed.)
+            std::mem::forget(self.open.clone());
+            return;
         }
+        self.shut();
     }
 }
 

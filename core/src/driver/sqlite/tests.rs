@@ -92,7 +92,9 @@ async fn a_forked_child_is_refused_and_leaves_the_parents_things_alone() {
 async fn a_full_disk_refuses_the_whole_transaction_and_the_next_one_works() {
     let directory = Directory::new("full");
     let store = directory.store(Duration::ZERO).await;
-    store.with(|open| open.database.limit_pages()).unwrap_or_else(|fault| panic!("{fault:?}"));
+    store
+        .with(|open| open.file()?.database.limit_pages())
+        .unwrap_or_else(|fault| panic!("{fault:?}"));
     let small = take(&store, "small", "");
     let large = take(&store, "large", &"x".repeat(1 << 20));
     for answer in store.step(&[small.clone(), large]).await {
@@ -117,7 +119,7 @@ async fn the_log_begins_anew_although_somebody_writes_without_a_pause() {
             let free = Step { action: Action::Free { open: false }, ..take.clone() };
             store.step(&[take, free]).await;
         }
-        let pages = store.with(|open| Ok(open.database.log_pages())).unwrap();
+        let pages = store.with(|open| Ok(open.file()?.database.log_pages())).unwrap();
         if pages < longest {
             (longest, anew) = (0, anew + 1);
         }

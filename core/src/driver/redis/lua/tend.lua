@@ -1,4 +1,5 @@
--- Renew and Refresh of many locks. KEYS: lock, record, and so on, then what lies beside them. ARGV: owner, ttl in ms, 1 for a Refresh, and so on.
+-- Renew and Refresh of many locks. KEYS: lock, record, and so on, then what lies beside them. ARGV: one word, of each lock
+-- the owner, 1 for a Refresh, the ttl in ms.
 local function tend(key, record, me, ttl, refresh)
   local lock = read(key, record, UNDER(key), me)
   if enter(lock) then return { GONE, 0, 0, 0, 0 } end
@@ -6,7 +7,7 @@ local function tend(key, record, me, ttl, refresh)
   local first, rest = prolong(lock, me, ttl)
   if first then
     store(lock)
-    return { GRANTED, first, rest, 0, 0 }
+    return first, rest
   end
   local place = refresh and string.find(lock.queue, me, 1, true)
   if not place then
@@ -19,7 +20,7 @@ local function tend(key, record, me, ttl, refresh)
     first = next_token(lock)
     seat(lock, me, ticket.mode, ttl, ticket.block, ticket.info, first)
     store(lock)
-    return { GRANTED, first, ttl, 0, 0 }
+    return first, ttl
   end
   ticket.refreshed, ticket.ttl = now, ttl
   write(lock, ticket)
@@ -27,15 +28,29 @@ local function tend(key, record, me, ttl, refresh)
   return queued(lock, (place - 1) / 33)
 end
 
-local replies = {}
-for at = 1, #ARGV / 3 do
-  local argument = 3 * at - 2
+-- In one word the tokens of those who hold for as long as they asked for. Of the others, whose token is 0, it is said how
+-- they stand.
+local tokens, replies = {}, { '' }
+local errands = ARGV[1]
+for at = 1, #errands / ERRAND do
+  local begin = ERRAND * (at - 1)
+  local ttl = sub(errands, begin + 34, begin + ERRAND) + 0
   -- One lock that is none must not fail the others.
-  local ok, reply = pcall(tend, KEYS[2 * at - 1], KEYS[2 * at], ARGV[argument], ARGV[argument + 1] + 0,
-    ARGV[argument + 2] == '1')
-  if not ok then reply = { FAILED, type(reply) == 'table' and reply.err or tostring(reply), 0, 0, 0 } end
-  for word = 1, 5 do
-    replies[5 * at - 5 + word] = reply[word]
+  local ok, reply, rest = pcall(tend, KEYS[2 * at - 1], KEYS[2 * at], sub(errands, begin + 1, begin + 32), ttl,
+    sub(errands, begin + 33, begin + 33) == '1')
+  if ok and rest == ttl then
+    tokens[at] = WORD(reply)
+  else
+    if not ok then
+      reply = { FAILED, type(reply) == 'table' and reply.err or tostring(reply), 0, 0, 0 }
+    elseif rest then
+      reply = { GRANTED, reply, rest, 0, 0 }
+    end
+    tokens[at] = WORD(0)
+    for word = 1, 5 do
+      replies[#replies + 1] = reply[word]
+    end
   end
 end
+replies[1] = table.concat(tokens)
 return replies

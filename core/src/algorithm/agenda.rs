@@ -1,0 +1,234 @@
+//! When each entry of the register is next looked at, and when the wheel's task looks.
+//!
+//! A hundred thousand leases are looked at three times in each of their lengths: there are few moments, with many entries
+//! each, and those of one moment are chained in the order in which they came, so that neither finding them, nor moving
+//! them on, searches anything.
+
+use std::collections::BTreeMap;
+use std::task::Waker;
+use std::time::Duration;
+
+use super::entries::{Entries, Place, Stage};
+use crate::port::Instant;
+
+/// A lease at least this long may wait its turn to be renewed.
+const PATIENT: Duration = Duration::from_secs(10);
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct Agenda {
+    dues: Dues,
+    /// The long leases, of which not too many go out at once.
+    patient: Dues,
+    /// No more of them go out until then, unless those under way are answered before.
+    pub(super) paced_until: Instant,
+    /// Until when the wheel's task rests; it is woken if something is due earlier.
+    pub(super) rests_until: Instant,
+    pub(super) task: Option<Waker>,
+}
+
+/// Where an entry stands on the agenda.
+#[derive(Clone, Copy)]
+pub(super) struct Date {
+    due: Instant,
+    among: Among,
+    /// Its neighbours of the same moment.
+    before: Option<Place>,
+    after: Option<Place>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Among {
+    Nobody,
+    Dues,
+    Patient,
+}
+
+impl Date {
+    /// Not on the agenda.
+    pub(super) const NONE: Self =
+        Self { due: Instant::FAR, among: Among::Nobody, before: None, after: None };
+}
+
+/// The first and the last of every moment.
+#[derive(Default)]
+struct Dues(BTreeMap<Instant, (Place, Place)>);
+
+impl Dues {
+    fn first(&self) -> Instant {
+        self.0.first_key_value().map_or(Instant::FAR, |(due, _)| *due)
+    }
+
+    fn add(&mut self, entries: &mut Entries, place: Place, due: Instant) {
+        let (_, last) = self.0.entry(due).or_insert((place, place));
+        let before = Some(std::mem::replace(last, place)).filter(|last| *last != place);
+        if let Some(before) = before {
+            entries[before].date.after = Some(place);
+        }
+        (entries[place].date.before, entries[place].date.after) = (before, None);
+    }
+
+    fn remove(&mut self, entries: &mut Entries, Date { due, before, after, .. }: Date) {
+        if before.is_none() && after.is_none() {
+            self.0.remove(&due);
+            return;
+        }
+        let Some((first, last)) = self.0.get_mut(&due) else { return };
+        match before {
+            Some(before) => entries[before].date.after = after,
+            None => *first = after.unwrap_or(*first),
+        }
+        match after {
+            Some(after) => entries[after].date.before = before,
+            None => *last = before.unwrap_or(*last),
+        }
+    }
+}
+
+impl Agenda {
+    /// When somebody is looked at next.
+    pub(super) fn first(&self) -> Instant {
+        self.dues.first().min(self.patient.first().max(self.paced_until))
+    }
+
+    /// Whether patient ones are due.
+    pub(super) fn patience_is_due(&self, now: Instant) -> bool {
+        self.patient.first() <= now
+    }
+
+    /// Takes off one that is due, the patient last; it is to be set again.
+    pub(super) fn take(&mut self, entries: &mut Entries, now: Instant) -> Option<Place> {
+        let dues = if self.dues.first() <= now {
+            &self.dues
+        } else if now >= self.paced_until && self.patience_is_due(now) {
+            &self.patient
+        } else {
+            return None;
+        };
+        let (_, (place, _)) = dues.0.first_key_value()?;
+        let place = *place;
+        self.forget(entries, place);
+        Some(place)
+    }
+
+    /// An entry is due then, and not when it was before.
+    pub(super) fn set(&mut self, entries: &mut Entries, place: Place, due: Instant) {
+        self.forget(entries, place);
+        let entry = &mut entries[place];
+        let patient = match &entry.stage {
+            Stage::Held(hold) => hold.renew && hold.ttl() >= PATIENT,
+            Stage::Bidding(_) | Stage::Free(_) => false,
+        };
+        let among = if patient { Among::Patient } else { Among::Dues };
+        entry.date = Date { due, among, ..Date::NONE };
+        if let Some(dues) = self.among(among) {
+            dues.add(entries, place, due);
+        }
+        if due < self.rests_until {
+            self.rests_until = due;
+            self.wake_task();
+        }
+    }
+
+    /// Takes an entry off.
+    pub(super) fn forget(&mut self, entries: &mut Entries, place: Place) {
+        let date = std::mem::replace(&mut entries[place].date, Date::NONE);
+        if let Some(dues) = self.among(date.among) {
+            dues.remove(entries, date);
+        }
+    }
+
+    fn among(&mut self, among: Among) -> Option<&mut Dues> {
+        match among {
+            Among::Nobody => None,
+            Among::Dues => Some(&mut self.dues),
+            Among::Patient => Some(&mut self.patient),
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        (self.dues, self.patient) = Default::default();
+    }
+
+    pub(super) fn wake_task(&mut self) {
+        if let Some(task) = self.task.take() {
+            task.wake();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::register::{Bid, Progress};
+    use super::*;
+    use crate::algorithm::{Target, Terms};
+    use crate::port::{Kind, LockKey, OwnerId};
+
+    fn bid(number: u32) -> (OwnerId, Stage) {
+        let owner = OwnerId::parse(&format!("{number:032x}")).expect("hexadecimal digits");
+        let lock = Target { key: LockKey::new("orders"), kind: Kind::Mutex };
+        let terms = Terms::of_a_mutex(0);
+        let progress = Progress::Asked { early: None, opened: false };
+        let (asked, waiter, late) = (Instant::default(), None, false);
+        let bid = Bid { owner, lock, terms, block: 1, asked, progress, waiter, late };
+        (owner, Stage::Bidding(Box::new(bid)))
+    }
+
+    /// Against a list that is searched, whatever is done in whatever order.
+    #[test]
+    fn those_due_come_by_their_moment_and_of_one_moment_as_they_came() {
+        let (mut agenda, mut entries) = (Agenda::default(), Entries::default());
+        let mut places = Vec::new();
+        for number in 0..20 {
+            let (owner, stage) = bid(number);
+            entries.insert(owner, stage);
+            places.push(entries.find(owner).expect("it was just put there"));
+        }
+        let mut expected: Vec<(Instant, Place)> = Vec::new();
+        let mut dice = 1u64;
+        let mut draw = |sides: u64| {
+            dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (dice >> 33) % sides
+        };
+        for _ in 0..5000 {
+            let place = places[draw(20) as usize];
+            let moment = Instant::from_nanos(draw(6));
+            match draw(4) {
+                0 => {
+                    expected.retain(|(_, other)| *other != place);
+                    agenda.forget(&mut entries, place);
+                }
+                1 => {
+                    expected.sort_by_key(|(due, _)| *due);
+                    let due = expected.first().is_some_and(|(due, _)| *due <= moment);
+                    let first = due.then(|| expected.remove(0).1);
+                    assert!(agenda.take(&mut entries, moment) == first);
+                }
+                _ => {
+                    expected.retain(|(_, other)| *other != place);
+                    expected.push((moment, place));
+                    agenda.set(&mut entries, place, moment);
+                }
+            }
+            let first = expected.iter().map(|(due, _)| *due).min();
+            assert_eq!(agenda.first(), first.unwrap_or(Instant::FAR));
+        }
+    }
+
+    #[test]
+    fn a_place_is_not_taken_for_that_of_its_next_owner() {
+        let mut entries = Entries::default();
+        let [(one, first), (two, second), (three, third)] = [1, 2, 3].map(bid);
+        entries.insert(one, first);
+        entries.insert(two, second);
+        let place = entries.find(one).expect("it was just put there");
+        assert!(entries.at(place, one).is_some());
+        entries.remove(one);
+        assert!(entries.at(place, one).is_none());
+        entries.insert(three, third);
+        assert!(entries.find(three) == Some(place), "the place stays empty");
+        assert!(entries.at(place, one).is_none());
+        assert!(entries.at(place, three).is_some());
+        assert_eq!(entries.len(), 2);
+    }
+}

@@ -1,0 +1,128 @@
+//! Every attempt, ticket and hold of a client, side by side: who knows an entry's place finds it without a search.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use std::ops::{Index, IndexMut};
+use std::sync::Arc;
+
+use super::agenda::Date;
+use super::hold::Hold;
+use super::register::Bid;
+use crate::port::OwnerId;
+
+/// Room for so many entries is kept when there are none.
+const KEPT: usize = 1024;
+
+/// Where an entry lies, for as long as it is there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place(NonZeroU32);
+
+impl Place {
+    fn at(index: usize) -> Self {
+        let next = u32::try_from(index + 1).ok().and_then(NonZeroU32::new);
+        Self(next.expect("that many entries do not fit into memory"))
+    }
+
+    fn index(self) -> usize {
+        self.0.get() as usize - 1
+    }
+}
+
+/// A hundred thousand of these are looked through three times in a lease: what a hold does not need stands in the bid.
+pub(super) struct Entry {
+    pub(super) date: Date,
+    pub(super) stage: Stage,
+}
+
+pub(super) enum Stage {
+    Bidding(Box<Bid>),
+    Held(Arc<Hold>),
+    /// Nobody lies here; nor there.
+    Free(Option<Place>),
+}
+
+impl Stage {
+    fn owner(&self) -> Option<OwnerId> {
+        match self {
+            Self::Bidding(bid) => Some(bid.owner),
+            Self::Held(hold) => Some(hold.owner),
+            Self::Free(_) => None,
+        }
+    }
+}
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct Entries {
+    all: Vec<Entry>,
+    /// One of those where nobody lies.
+    free: Option<Place>,
+    places: BTreeMap<OwnerId, Place>,
+}
+
+impl Entries {
+    /// An owner there is no entry of yet.
+    pub(super) fn insert(&mut self, owner: OwnerId, stage: Stage) {
+        let entry = Entry { date: Date::NONE, stage };
+        let place = self.free.unwrap_or_else(|| Place::at(self.all.len()));
+        match self.all.get_mut(place.index()) {
+            None => self.all.push(entry),
+            Some(before) => {
+                if let Stage::Free(next) = std::mem::replace(before, entry).stage {
+                    self.free = next;
+                }
+            }
+        }
+        self.places.insert(owner, place);
+    }
+
+    /// Nobody lies there any more.
+    pub(super) fn remove(&mut self, owner: OwnerId) -> Option<Stage> {
+        let place = self.places.remove(&owner)?;
+        let free = Stage::Free(self.free.replace(place));
+        let stage = std::mem::replace(&mut self[place].stage, free);
+        if self.places.is_empty() && self.all.len() > KEPT {
+            *self = Self::default();
+        }
+        Some(stage)
+    }
+
+    pub(super) fn find(&self, owner: OwnerId) -> Option<Place> {
+        self.places.get(&owner).copied()
+    }
+
+    pub(super) fn get_mut(&mut self, owner: OwnerId) -> Option<&mut Entry> {
+        self.find(owner).map(|place| &mut self[place])
+    }
+
+    /// What lies there, if it is still this owner's.
+    pub(super) fn at(&mut self, place: Place, owner: OwnerId) -> Option<&mut Entry> {
+        self.all.get_mut(place.index()).filter(|entry| entry.stage.owner() == Some(owner))
+    }
+
+    pub(super) fn owners(&self) -> impl Iterator<Item = (OwnerId, &Stage)> {
+        self.places.iter().map(|(owner, place)| (*owner, &self[*place].stage))
+    }
+
+    pub(super) fn into_stages(self) -> impl Iterator<Item = Stage> {
+        self.all.into_iter().map(|entry| entry.stage)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.places.len()
+    }
+}
+
+impl Index<Place> for Entries {
+    type Output = Entry;
+
+    fn index(&self, place: Place) -> &Entry {
+        &self.all[place.index()]
+    }
+}
+
+impl IndexMut<Place> for Entries {
+    fn index_mut(&mut self, place: Place) -> &mut Entry {
+        &mut self.all[place.index()]
+    }
+}

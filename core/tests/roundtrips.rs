@@ -1,0 +1,85 @@
+//! How often the store is asked for what was promised to cost one round trip, or none. In virtual time, so that no ticket
+//! happens to be refreshed meanwhile.
+#![cfg(feature = "sim")]
+#![allow(missing_docs)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fencelock::driver::memory::Memory;
+use fencelock::layer::{Count, Meter};
+use fencelock::port::Runtime;
+use fencelock::runtime::sim::{Sim, SimNode};
+use fencelock::{Client, Guard, Lock, Released};
+use futures_channel::oneshot;
+
+const MS: Duration = Duration::from_millis(1);
+
+async fn metered(memory: &Memory, node: &Arc<SimNode>) -> (Client, Count) {
+    let count = Count::default();
+    let store = Meter::new(memory.store(node.clone()), count.clone());
+    let builder = Client::builder().runtime(node.clone());
+    (builder.store(store).await.expect("memory connects"), count)
+}
+
+/// A waiter that has asked for what it has to ask for.
+async fn waiting(lock: Lock, node: &Arc<SimNode>) -> oneshot::Receiver<Guard> {
+    let (sender, won) = oneshot::channel();
+    node.spawn(Box::pin(async move {
+        let _ = sender.send(lock.acquire().await.expect("it is granted"));
+    }));
+    node.sleep_until(node.now() + MS).await;
+    won
+}
+
+#[test]
+fn a_pair_costs_two_round_trips() {
+    let sim = Sim::new(1);
+    let (memory, node) = (Memory::new(), sim.node(0));
+    let work = async {
+        let (client, count) = metered(&memory, &node).await;
+        let guard = client.lock("x").acquire().await.unwrap();
+        assert_eq!(guard.release().await, Released::Released);
+        assert_eq!((count.batches(), count.steps()), (2, 2));
+    };
+    sim.block_on(work).unwrap();
+}
+
+/// Who gives back asks once, and the next one is told.
+#[test]
+fn a_hand_over_costs_one_round_trip() {
+    let sim = Sim::new(1);
+    let (memory, node) = (Memory::new(), sim.node(0));
+    let work = async {
+        let ((a, of_a), (b, of_b)) = (metered(&memory, &node).await, metered(&memory, &node).await);
+        let guard = a.lock("x").acquire().await.unwrap();
+        let won = waiting(b.lock("x"), &node).await;
+        let before = (of_a.batches(), of_b.batches());
+        assert_eq!(guard.release().await, Released::Released);
+        let next = won.await.unwrap();
+        assert_eq!((of_a.batches() - before.0, of_b.batches() - before.1), (1, 0));
+        assert_eq!(next.release().await, Released::Released);
+    };
+    sim.block_on(work).unwrap();
+}
+
+/// What is passed on inside a client is nobody else's affair; without that, it is freed and taken again in one request.
+#[test]
+fn a_pass_inside_costs_none() {
+    for (local, requests) in [(16, 0), (0, 1)] {
+        let sim = Sim::new(1);
+        let (memory, node) = (Memory::new(), sim.node(0));
+        let work = async {
+            let (client, count) = metered(&memory, &node).await;
+            let lock = client.lock("x").local(local);
+            let guard = lock.acquire().await.unwrap();
+            let won = waiting(lock, &node).await;
+            let before = count.batches();
+            assert_eq!(guard.release().await, Released::Released);
+            let next = won.await.unwrap();
+            assert_eq!(count.batches() - before, requests, "local {local}");
+            assert_eq!(next.release().await, Released::Released);
+        };
+        sim.block_on(work).unwrap();
+    }
+}
