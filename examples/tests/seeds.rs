@@ -1,7 +1,9 @@
 //! The programs that need a Redis server show what they are there to show.
 #![allow(missing_docs)]
 
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use fencelock_tests::servers::RedisServer;
@@ -40,16 +42,19 @@ fn inventory_oversells_without_a_lock_only() {
     }
 }
 
+/// Where programs are found, `fencelock` above all: the programs of the workspace lie beside each other.
+fn path() -> OsString {
+    let here = Path::new(env!("CARGO_BIN_EXE_inventory")).parent().unwrap();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = [here.to_owned()].into_iter().chain(std::env::split_paths(&path));
+    std::env::join_paths(path).unwrap()
+}
+
 #[test]
 fn inventory_in_the_shell_does_the_same() {
     let server = RedisServer::start();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/inventory/inventory.sh");
-    // The programs of the workspace lie beside each other.
-    let here = std::path::Path::new(env!("CARGO_BIN_EXE_inventory")).parent().unwrap();
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let path = [here.to_owned()].into_iter().chain(std::env::split_paths(&path));
-    let path = std::env::join_paths(path).unwrap();
-    let words = run(Command::new(script).arg(server.url().as_str()).env("PATH", path));
+    let words = run(Command::new(script).arg(server.url().as_str()).env("PATH", path()));
     assert!(oversold(&words, "no_lock") > 0, "{words}");
     assert!(words.contains("\nlock sold 10, oversold 0\n"), "{words}");
     assert!(words.contains("\nscript sold 10, oversold 0\n"), "{words}");
@@ -109,6 +114,17 @@ fn counter_counts_a_thousand_visitors_exactly() {
     assert_eq!(counter.get("reset"), 0);
     counter.visited("unlocked");
     assert!(counter.get("value") < 1000, "without a lock visitors are lost");
+}
+
+#[test]
+fn counter_in_the_shell_counts_exactly() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/counter/counter.sh");
+    let count = if std::env::var_os("FENCELOCK_FULL").is_some() { "1000" } else { "100" };
+    let folder = tempfile::tempdir().unwrap();
+    let locks = format!("sqlite:{}", folder.path().join("locks.db").display());
+    let words = run(Command::new(script).args([&*locks, count]).env("PATH", path()));
+    assert!(words.ends_with(&format!("\nlock counted {count} of {count}\n")), "{words}");
+    assert!(!words.starts_with(&format!("no_lock counted {count} ")), "{words}");
 }
 
 #[test]

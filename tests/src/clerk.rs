@@ -11,14 +11,11 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
+use crate::command_line::{LOST, program};
 use crate::conformance::player::Player;
 use crate::protocol::{Call, Grant};
 use crate::shop::{LOCK, TTL, acquire, ask, start};
 
-/// How there comes to be a command line beside the tests' own programs.
-pub const HOW: &str = "build it with `cargo test --profile quick --workspace --no-run --test run`";
-/// The exit code of `fencelock run` for a lock that was lost.
-const LOST: i32 = 79;
 /// What is run under the lock: tells the token, and ends when it is told to.
 const SECTION: &str = r#"echo "$FENCELOCK_TOKEN"; read -r _"#;
 
@@ -189,7 +186,5 @@ impl CommandLine {
 
 /// The command line, which lies beside the workspace's other programs.
 pub fn command_line(beside: &Path) -> Post {
-    let program = beside.with_file_name("fencelock");
-    assert!(program.exists(), "{} is not there: {HOW}", program.display());
-    Post::CommandLine(program)
+    Post::CommandLine(program(beside).unwrap_or_else(|lack| panic!("{lack}")))
 }

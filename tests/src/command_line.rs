@@ -5,11 +5,12 @@ mod state;
 mod words;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fencelock::Code;
+use fencelock_peers::Lack;
 use serde_json::{Value, json};
 use tokio::process::Command;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -21,6 +22,17 @@ use crate::protocol::{Answer, Call, End, Event, Message, Options, Refusal, Reque
 /// What is run under a lock: tells the token, ends with its input, and says so if it is ended.
 const SECTION: &str =
     r#"trap 'echo lost; exit 1' TERM; echo "$FENCELOCK_TOKEN"; read -r _; exit 0"#;
+
+/// The exit code of `fencelock run` for a lock that was lost.
+pub(crate) const LOST: i32 = 79;
+
+/// The command line's own program, which lies beside the other programs of the workspace once it is built.
+pub fn program(beside: &Path) -> Result<PathBuf, Lack> {
+    let program = beside.with_file_name("fencelock");
+    let how = "build it with `cargo test --profile quick --workspace --no-run --test run`";
+    let lack = || Lack::Language(format!("{} is not there: {how}", program.display()));
+    if program.exists() { Ok(program) } else { Err(lack()) }
+}
 
 /// The actor. Its clones are the same one.
 #[derive(Clone)]

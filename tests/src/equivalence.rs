@@ -19,7 +19,7 @@ use fencelock::port::{Answer, Kind, LeaseStore, LockKey, Notice, Outcome, State,
 
 pub use self::draw::draw;
 pub use self::moves::{CLIENTS, LOCKS, Move, Scale, moves};
-pub use self::search::search;
+pub use self::search::{search, search_among};
 pub use self::subject::{MemorySubject, RedisSubject, RunningRedis, SqliteSubject, Subject};
 pub use self::way::{Direct, Hosted, Way};
 use self::world::World;

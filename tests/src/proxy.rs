@@ -15,6 +15,8 @@ enum Weather {
     Fair,
     /// Of the next reply only so many bytes arrive, then the connection is cut.
     CutAfter(usize),
+    /// What clients send next is lost, and the connection with it.
+    CutRequests,
     /// What clients send stays on the way.
     HoldRequests,
     /// What the server answers stays on the way.
@@ -55,6 +57,11 @@ impl Proxy {
     /// Cuts the present connections after so many bytes of their next reply.
     pub fn cut_after(&self, bytes: usize) {
         self.change(Weather::CutAfter(bytes));
+    }
+
+    /// Cuts the present connections at what they send next, of which the server hears nothing.
+    pub fn cut_requests(&self) {
+        self.change(Weather::CutRequests);
     }
 
     /// Holds back what the present connections send, until the result is dropped; even if the client has gone by then.
@@ -103,7 +110,12 @@ async fn carry(client: TcpStream, server: SocketAddr, weather: watch::Receiver<W
     let requests = tokio::spawn(async move {
         let mut buffer = [0; 8192];
         while let Ok(count @ 1..) = from_client.read(&mut buffer).await {
-            if out.wait_for(|weather| *weather != Weather::HoldRequests).await.is_err()
+            let weather = match out.wait_for(|weather| *weather != Weather::HoldRequests).await {
+                Ok(weather) => *weather,
+                Err(_) => return,
+            };
+            // The server's end of the connection ends the client's.
+            if weather == Weather::CutRequests
                 || to_server.write_all(&buffer[..count]).await.is_err()
             {
                 return;

@@ -8,4 +8,4 @@ mod sentinel;
 pub use self::authority::Authority;
 pub use self::cluster::{ClusterSet, Move};
 pub use self::redis::{RedisServer, commands, rights, rights_as_redisson};
-pub use self::sentinel::SentinelSet;
+pub use self::sentinel::{Guard, SentinelSet};

@@ -248,14 +248,14 @@ fn all(what: &str, seed: u64, dropped: &impl AsyncFn(&World, Company, Cancel) ->
 }
 
 #[test]
-fn an_acquire_dropped_at_any_await_leaves_nothing() {
+fn b06_b18_an_acquire_dropped_at_any_await_leaves_nothing() {
     let points: u64 = (0..16).map(|seed| all("acquire", seed, &acquire)).sum();
     println!("{points} await points");
     assert!(points > 16 * 15, "acquires without await points: {points}");
 }
 
 #[test]
-fn a_release_dropped_at_any_await_leaves_nothing() {
+fn b51_a_release_dropped_at_any_await_leaves_nothing() {
     let points: u64 = (0..16).map(|seed| all("release", seed, &release)).sum();
     println!("{points} await points");
     assert!(points > 16 * 15, "releases without await points: {points}");

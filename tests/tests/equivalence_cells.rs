@@ -1,14 +1,12 @@
 //! Every store's cells against the model.
 
-use std::cell::Cell;
-
 use fencelock::mutation::{Mutant, activate};
 use fencelock_tests::equivalence::cells::{Move, moves, run};
 use fencelock_tests::equivalence::{
-    MemorySubject, RedisSubject, SqliteSubject, Subject, Verdict, draw,
+    MemorySubject, RedisSubject, SqliteSubject, Subject, draw, search_among,
 };
 use fencelock_tests::servers::RedisServer;
-use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
+use proptest::test_runner::Config;
 
 /// A case that differs, if there is one among so many.
 fn search<S: Subject>(
@@ -16,29 +14,8 @@ fn search<S: Subject>(
     cases: u32,
     subject: impl Fn() -> S,
 ) -> Option<(Vec<Move>, String)> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let config = Config { cases, failure_persistence: None, ..Config::default() };
-    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &seed);
-    let slow = Cell::new(0);
-    let result = TestRunner::new_with_rng(config, rng).run(&moves(), |moves| {
-        match runtime.block_on(async { run(&subject(), &moves).await }) {
-            Verdict::Alike => Ok(()),
-            Verdict::TooSlow => {
-                slow.set(slow.get() + 1);
-                Ok(())
-            }
-            Verdict::Different(difference) => Err(TestCaseError::fail(difference)),
-        }
-    });
-    if slow.get() > 0 {
-        println!("{} of {cases} cases were too slow to prove anything", slow.get());
-    }
-    assert!(slow.get() * 4 <= cases, "the machine is too slow: {slow:?} of {cases} prove nothing");
-    match result {
-        Ok(()) => None,
-        Err(TestError::Fail(difference, moves)) => Some((moves, difference.to_string())),
-        Err(TestError::Abort(reason)) => panic!("{reason}"),
-    }
+    let config = Config { cases, ..Config::default() };
+    search_among(seed, &config, &moves(), &async |moves: &[Move]| run(&subject(), moves).await)
 }
 
 fn check<S: Subject>(cases: u32, subject: impl Fn() -> S) {

@@ -14,7 +14,7 @@ use fencelock::port::{
 use fencelock::runtime::TokioRuntime;
 use fencelock::{Client, Code, Token};
 use fencelock_tests::failover::{BACK, under_load};
-use fencelock_tests::servers::{ClusterSet, RedisServer};
+use fencelock_tests::servers::{ClusterSet, RedisServer, commands};
 use url::Url;
 
 /// Locks on all three masters.
@@ -65,9 +65,14 @@ async fn locks_of_several_slots_are_no_single_step() {
         assert_eq!((failure.applied, failure.error.code()), (Applied::No, Code::Unsupported));
         assert!(failure.error.message().contains("give their names a {tag}"), "{}", failure.error);
     }
+    for node in &set.nodes {
+        node.ask::<()>(&["CONFIG", "RESETSTAT"]);
+    }
     for answer in store.step_all(&takes(["{shelf}:1", "{shelf}:2"])).await {
         assert!(matches!(answer, Ok(Outcome::Granted { .. })), "{answer:?}");
     }
+    let scripts = set.nodes.iter().filter_map(|node| commands(&mut node.admin()).remove("evalsha"));
+    assert_eq!(scripts.sum::<u64>(), 1, "one script takes both");
     let client = fencelock::connect(&set.url()).await.unwrap();
     let both = client.all(["apart:1", "apart:2"]).acquire().await.unwrap();
     assert!(client.lock("apart:2").try_acquire().await.unwrap().is_none());

@@ -104,6 +104,16 @@ async fn an_acquire_whose_reply_is_cut_is_undone() {
     scene.rests().await;
 }
 
+/// Neither the connection's end nor the lease's frees the lock here: the release has to be repeated.
+#[tokio::test]
+async fn b05_a_release_that_never_arrived_is_repeated() {
+    let scene = Scene::new().await;
+    let guard = scene.client.lock("orders").ttl(20 * PATIENCE).acquire().await.unwrap();
+    scene.proxy.cut_requests();
+    assert_eq!(guard.release().await, Released::Unconfirmed);
+    scene.rests().await;
+}
+
 #[tokio::test]
 async fn a_release_whose_reply_is_cut_is_confirmed_later() {
     let scene = Scene::new().await;

@@ -1,14 +1,19 @@
 //! What went wrong in other lock libraries, on a real server, where a case cannot count or cannot meddle enough. The
 //! numbers at the beginning of the names are those of `tests/scenarios.yaml`.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use fencelock::driver::redis::RedisStore;
 use fencelock::options::Options;
+use fencelock::port::limits::{GRANT_TTL, UNREACHABLE_AFTER};
 use fencelock::port::{Action, LockKey, Outcome};
-use fencelock::{Client, Guard};
+use fencelock::{Client, Event, EventKind, Guard, Released};
+use fencelock_peers::Program;
 use fencelock_tests::bare::{Bare, TTL, take};
 use fencelock_tests::servers::{RedisServer, commands};
+use fencelock_tests::shop::{self, LOCK};
 use futures_util::StreamExt;
 use futures_util::future::join_all;
 use futures_util::stream::iter;
@@ -27,7 +32,53 @@ fn reset(admin: &mut redis::Connection) {
     let () = redis::cmd("CONFIG").arg("RESETSTAT").exec(admin).unwrap();
 }
 
-/// A ticket that vanished, or ended, while it is still in the queue is passed over by whoever looks, whatever for.
+/// A thousand waiters of one client, which has one connection, wait for as many locks. (The case of this number has half as
+/// many, for those to whom each is a request over HTTP.)
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b17_a_thousand_waiters_share_a_connection() {
+    const WAITERS: usize = 1000;
+    let server = RedisServer::start();
+    let all = clients(&server, 2).await;
+    let (holder, waiter) = (&all[0], &all[1]);
+    let acquire = async |number| holder.lock(&format!("x{number}")).acquire().await.unwrap();
+    let guards: Vec<Guard> = iter((0..WAITERS).map(acquire)).buffer_unordered(64).collect().await;
+    let waits: Vec<_> = (0..WAITERS)
+        .map(|number| tokio::spawn(waiter.lock(&format!("x{number}")).acquire()))
+        .collect();
+    for number in 0..WAITERS {
+        settled(holder, &format!("x{number}"), 1).await;
+    }
+    for guard in guards {
+        guard.release().await.check().unwrap();
+    }
+    for wait in join_all(waits.into_iter().map(serve)).await {
+        wait.expect("everybody has their turn");
+    }
+    assert_eq!((holder.load(), waiter.load()), ((0, 0), (0, 0)));
+}
+
+/// The key of a lock that is held vanishes: that is told once, and nobody renews it any more.
+#[tokio::test]
+async fn b03_a_key_that_is_gone_is_renewed_no_more() {
+    let server = RedisServer::start();
+    let mut admin = server.admin();
+    let told = Arc::new(AtomicU64::new(0));
+    let count = told.clone();
+    let observer = move |event: &Event| {
+        count.fetch_add(u64::from(event.kind == EventKind::Lost), Ordering::Relaxed);
+    };
+    let client = Client::builder().on_event(observer).connect(server.url().as_str()).await.unwrap();
+    let ttl = Duration::from_secs(1);
+    let guard = client.lock("orders").ttl(ttl).acquire().await.unwrap();
+    let () = redis::cmd("DEL").arg("orders").exec(&mut admin).unwrap();
+    tokio::time::timeout(fencelock_tests::bare::PATIENCE, guard.lost()).await.expect("it is told");
+    reset(&mut admin);
+    tokio::time::sleep(3 * ttl).await;
+    assert_eq!((scripts(&mut admin), told.load(Ordering::Relaxed)), (0, 1), "scripts, losses");
+    assert_eq!(guard.release().await, Released::AlreadyLost);
+}
+
+/// A ticket that vanished while it is still in the queue is passed over by whoever looks, whatever for.
 #[tokio::test]
 async fn b21_tickets_that_are_gone_hinder_no_script() {
     let server = RedisServer::start();
@@ -96,9 +147,7 @@ async fn b44_waiters_do_not_spin() {
     let clients = clients(&server, WAITERS as usize + 1).await;
     let (holder, waiters) = clients.split_first().unwrap();
     let guard = holder.lock("orders").acquire().await.unwrap();
-    let waits: Vec<_> =
-        waiters.iter().map(|one| tokio::spawn(one.lock("orders").acquire())).collect();
-    settled(holder, WAITERS as usize).await;
+    let waits = queued(holder, waiters, "orders").await;
     reset(&mut admin);
     let began = Instant::now();
     tokio::time::sleep(Duration::from_secs(3)).await;
@@ -113,7 +162,50 @@ async fn b44_waiters_do_not_spin() {
     }
 }
 
-/// After the store lost everything, waiters come back by a step or two each, and rest again.
+/// A waiter that is killed at the head of the queue delays those behind it by the grant it gets at most, and nobody spins
+/// meanwhile.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_killed_waiter_delays_the_queue_by_its_grant_and_nobody_spins() {
+    const WAITERS: u64 = 20;
+    let server = RedisServer::start();
+    let mut admin = server.admin();
+    let clients = clients(&server, WAITERS as usize + 1).await;
+    let (holder, waiters) = clients.split_first().unwrap();
+    for heard_of_lately in [true, false] {
+        let guard = holder.lock(LOCK).acquire().await.unwrap();
+        let actor = Program::new(env!("CARGO_BIN_EXE_actor"));
+        let dead = shop::start(&actor, server.url().as_str()).await;
+        let asked = dead.clone();
+        let lost = tokio::spawn(async move { shop::acquire(&asked, 4 * GRANT_TTL).await });
+        settled(holder, LOCK, 1).await;
+        let waits = queued(holder, waiters, LOCK).await;
+        settled(holder, LOCK, WAITERS as usize + 1).await;
+        tokio::task::block_in_place(|| dead.kill());
+        assert!(lost.await.unwrap().is_none(), "the dead are answered nothing");
+        if !heard_of_lately {
+            // Then it is passed over at once.
+            tokio::time::sleep(UNREACHABLE_AFTER + Duration::from_millis(500)).await;
+        }
+        reset(&mut admin);
+        let (freed, most) =
+            (Instant::now(), if heard_of_lately { GRANT_TTL } else { Duration::ZERO });
+        guard.release().await.check().expect("it held all the time");
+        let mut served = iter(waits).map(serve).buffer_unordered(WAITERS as usize);
+        served.next().await.expect("somebody waits").expect("it is served");
+        let delay = freed.elapsed();
+        let count = scripts(&mut admin);
+        assert!(delay < most + Duration::from_secs(2), "the next one had to wait for {delay:?}");
+        // A look in every second and one more, and what those did who were served by then.
+        let looks = (delay.as_secs() + 2) * WAITERS + 2 * WAITERS;
+        assert!(count <= looks, "{count} scripts in {delay:?}");
+        while let Some(end) = served.next().await {
+            end.expect("everybody has their turn");
+        }
+    }
+}
+
+/// After the store lost everything, waiters come back by a step or two each, and rest again; and so they do after it has cut
+/// the connections by which they hear.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn b46_waiters_do_not_spin_when_everything_was_lost() {
     const WAITERS: u64 = 100;
@@ -122,9 +214,7 @@ async fn b46_waiters_do_not_spin_when_everything_was_lost() {
     let clients = clients(&server, WAITERS as usize + 1).await;
     let (holder, waiters) = clients.split_first().unwrap();
     let guard = holder.lock("orders").acquire().await.unwrap();
-    let waits: Vec<_> =
-        waiters.iter().map(|one| tokio::spawn(one.lock("orders").acquire())).collect();
-    settled(holder, WAITERS as usize).await;
+    let waits = queued(holder, waiters, "orders").await;
     reset(&mut admin);
     let began = Instant::now();
     let () = redis::cmd("FLUSHALL").exec(&mut admin).unwrap();
@@ -133,21 +223,41 @@ async fn b46_waiters_do_not_spin_when_everything_was_lost() {
     // A refresh in every second and one more, one that finds the ticket gone, one new ticket.
     let most = (began.elapsed().as_secs() + 3) * WAITERS;
     assert!(count <= most, "{count} scripts instead of {most}");
+    reset(&mut admin);
+    let began = Instant::now();
+    let cut: u64 =
+        redis::cmd("CLIENT").arg("KILL").arg("TYPE").arg("pubsub").query(&mut admin).unwrap();
+    assert!(cut >= WAITERS, "{cut} connections heard");
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let count = scripts(&mut admin);
+    // A refresh in every second and one more, and one because something may have been missed.
+    let most = (began.elapsed().as_secs() + 2) * WAITERS;
+    assert!(count <= most, "{count} scripts instead of {most} after the cut");
     drop(guard);
     for wait in join_all(waits.into_iter().map(serve)).await {
         wait.expect("everybody has their turn");
     }
 }
 
+/// An acquire under way.
+type Waiting = tokio::task::JoinHandle<fencelock::Result<Guard>>;
+
+/// Has each of these clients wait for the lock.
+async fn queued(witness: &Client, waiters: &[Client], lock: &str) -> Vec<Waiting> {
+    let waits = waiters.iter().map(|one| tokio::spawn(one.lock(lock).acquire())).collect();
+    settled(witness, lock, waiters.len()).await;
+    waits
+}
+
 /// Waits for the grant and gives it back.
-async fn serve(wait: tokio::task::JoinHandle<fencelock::Result<Guard>>) -> fencelock::Result<()> {
+async fn serve(wait: Waiting) -> fencelock::Result<()> {
     wait.await.expect("a waiter does not panic")?.release().await.check()
 }
 
 /// Returns when so many wait.
-async fn settled(client: &Client, waiters: usize) {
+async fn settled(client: &Client, lock: &str, waiters: usize) {
     let all = async {
-        while client.lock("orders").inspect().await.expect("it answers").waiters.len() < waiters {
+        while client.lock(lock).inspect().await.expect("it answers").waiters.len() < waiters {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };

@@ -6,6 +6,7 @@ mod part;
 mod run;
 mod table;
 mod tail;
+mod versions;
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};

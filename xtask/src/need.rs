@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Names the redis-server to use, to us and to the tests.
-const REDIS_SERVER: &str = "FENCELOCK_REDIS_SERVER";
+pub(crate) const REDIS_SERVER: &str = "FENCELOCK_REDIS_SERVER";
 
 /// Something that parts need, beside the Rust toolchain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::need::Need;
+use crate::versions::Server;
 
 /// One row of the final table.
 pub(crate) struct Part {
@@ -29,6 +30,8 @@ pub(crate) enum Step {
     Cargo { args: &'static [&'static str], env: Env, expect: &'static [&'static str] },
     /// `cargo test` over the workspace, so that all parts share one build; fails if it ran no test.
     Tests(Targets),
+    /// The same on another server, which a script has brought: these words follow `cargo test --workspace`.
+    On(&'static Server, &'static [&'static str]),
     /// Builds a test target, and with it the programs of its package, as every other test of the workspace is built: a
     /// program that is built by itself has dependencies with other features, and so builds them all again.
     Build(&'static str),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::need::Machine;
+use crate::need::{self, Machine};
 use crate::part::{Part, Report, Site, Step, Targets, Verdict};
 use crate::tail;
 
@@ -74,7 +74,9 @@ impl Runner {
         for step in part.steps(self.site.full) {
             words = self.step(step, &file, &log, limit)?;
         }
-        let words = tail::tests(&log).unwrap_or(words);
+        let mut all = vec![tail::tests(&log).unwrap_or(words)];
+        all.extend(tail::sizes(&log));
+        let words = all.join("; ");
         match tail::skipped(&log) {
             // In part, which is not all it is to show.
             Some(skipped) => Err(End::Lacking(format!("{words}, without {skipped}"))),
@@ -103,6 +105,13 @@ impl Runner {
             Step::Tests(targets) => {
                 (cargo(&self.test_arguments(targets).map_err(End::Failed)?), &[])
             }
+            Step::On(server, words) => {
+                let mut command = cargo(&["test", "--profile=quick", "--workspace"]);
+                command.args(*words).args(server.left_out());
+                let program = self.site.target.join("servers").join(server.name).join("server");
+                command.env(need::REDIS_SERVER, program).env("FENCELOCK_TENTH", "1");
+                (command, &[])
+            }
             Step::Build(test) => {
                 let test = format!("--test={test}");
                 (cargo(&["test", "--profile=quick", "--workspace", "--no-run", &test]), &[])
@@ -130,7 +139,7 @@ impl Runner {
         }
         let tests = match step {
             Step::Cargo { args, .. } => args.first() == Some(&"test"),
-            other => matches!(other, Step::Tests(_)),
+            other => matches!(other, Step::Tests(_) | Step::On(..)),
         };
         if tests && tail::tests_run(log, before) == 0 {
             return Err(End::Failed("no test ran".into()));

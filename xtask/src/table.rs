@@ -5,6 +5,7 @@
 use crate::check::{deny, mutants, readme, rooms, scenarios};
 use crate::need::Need;
 use crate::part::{Part, Step, Targets};
+use crate::versions;
 
 /// The languages that have a package of ours.
 const OURS: &[Need] = &[Need::Python, Need::Node, Need::Java];
@@ -164,12 +165,12 @@ pub(crate) const PARTS: &[Part] = &[
         wants: &[],
         steps: &[
             Step::Tests(Targets::Named(&["sim"])),
-            Step::Program("sim", &["--seeds", "10000"]),
+            Step::Program("sim", &["--seeds", "20000"]),
             Step::Program("sim", &["--about", "cells", "--seeds", "10000"]),
         ],
         full: &[
             Step::Tests(Targets::Named(&["sim"])),
-            cargo!("sim", "--seeds", "100000"),
+            cargo!("sim", "--seeds", "200000"),
             cargo!("sim", "--about", "cells", "--seeds", "100000"),
         ],
     },
@@ -221,11 +222,21 @@ pub(crate) const PARTS: &[Part] = &[
         steps: &[Step::Tests(Targets::Named(&[
             "redis_acks",
             "redis_cluster",
+            "redis_guarded",
             "redis_redisson_cluster",
             "redis_sentinel",
             "redis_tls",
             "redis_transients",
         ]))],
+        full: &[],
+    },
+    Part {
+        name: "versions",
+        tags: &["faults", "redis"],
+        shows: "the same on Redis 6.2, Redis 8 and Valkey 8",
+        needs: &[Need::Python],
+        wants: &[],
+        steps: versions::STEPS,
         full: &[],
     },
     Part {

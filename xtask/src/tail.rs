@@ -62,6 +62,11 @@ pub(crate) fn skipped(log: &Path) -> Option<String> {
     (!reasons.is_empty()).then(|| reasons.into_iter().collect::<Vec<_>>().join("; "))
 }
 
+/// How large the packages are that were built.
+pub(crate) fn sizes(log: &Path) -> Vec<String> {
+    read(log).lines().filter_map(|line| line.strip_prefix("size: ")).map(str::to_owned).collect()
+}
+
 fn count(text: &str) -> (u32, u32, u32) {
     let results = text.lines().filter_map(|line| line.trim().strip_prefix("test result: "));
     let number = |line: &str, word: &str| {

@@ -9,10 +9,9 @@ use fencelock::options::{Kind, TABLE};
 use serde_json::{Value, json};
 use url::form_urlencoded::byte_serialize;
 
-use super::refusal;
+use super::{LOST, refusal};
 use crate::protocol::{End, Options, Refusal};
 
-const LOST: i32 = 79;
 /// 128 and SIGTERM: it gave up because it was told to.
 const TERMINATED: i32 = 143;
 

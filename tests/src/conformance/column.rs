@@ -9,7 +9,7 @@ use super::case::{Case, Need};
 use super::command_line;
 use super::ground::Backend;
 use super::incumbent::{ELSEWHERE, INCUMBENTS, Incumbent, install};
-use crate::clerk;
+use crate::command_line::program;
 
 /// What the table calls `fencelock run`.
 const COMMAND_LINE: &str = "command line";
@@ -45,11 +45,13 @@ pub fn columns(rust: &Path) -> Vec<Column> {
 pub fn doors(rust: &Path, command_line: &Path, language: &str) -> Vec<Column> {
     let wanted = DOORS.iter().filter(|door| door.language.starts_with(language));
     let packages = wanted.flat_map(|door| behind(door, &fencelock_peers::target(rust)));
-    let program = rust.with_file_name("fencelock");
-    let missing = (!program.exists()).then(|| Lack::Language(clerk::HOW.to_owned()));
-    let runs = STORES.map(|backend| {
-        let actor = Program::new(command_line).with(&program);
-        Column { missing: missing.clone(), ..Column::of(backend, COMMAND_LINE, Some(actor)) }
+    let (actor, missing) = match program(rust) {
+        Ok(program) => (Program::new(command_line).with(program), None),
+        Err(lack) => (Program::new(""), Some(lack)),
+    };
+    let runs = STORES.map(|backend| Column {
+        missing: missing.clone(),
+        ..Column::of(backend, COMMAND_LINE, Some(actor.clone()))
     });
     let runs = runs.into_iter().filter(|_| COMMAND_LINE.starts_with(language));
     packages.chain(runs).collect()
@@ -102,7 +104,35 @@ impl Column {
 
     /// Whether another language than Rust plays here.
     pub(super) fn is_door(&self) -> bool {
-        self.language == COMMAND_LINE || DOORS.iter().any(|door| door.language == self.language)
+        self.language == COMMAND_LINE || self.door().is_some()
+    }
+
+    /// Whether a door plays most of what Rust's own program plays on the same store. If not, its reasons hide it.
+    pub fn plays_enough(&self, cases: &[Case]) -> bool {
+        if self.beyond().is_some() {
+            return true;
+        }
+        let other = self.door().is_some_and(Door::is_another_way);
+        let rust = Self::of(self.backend, "rust", Some(Program::new("")));
+        let count = |column: &Self| {
+            cases.iter().filter(|case| column.plays(case) && (case.anywhere || !other)).count()
+        };
+        // A command line has words for mutexes only.
+        let least = if self.language == COMMAND_LINE { 25 } else { 80 };
+        count(self) * 100 >= count(&rust) * least
+    }
+
+    fn door(&self) -> Option<&'static Door> {
+        DOORS.iter().find(|door| door.language == self.language)
+    }
+
+    /// Why nothing at all can be played here.
+    fn beyond(&self) -> Option<&'static str> {
+        if self.language == COMMAND_LINE && self.backend == Backend::Memory {
+            return Some("a run and whoever looks at it have no memory in common");
+        }
+        let hosted = self.door().is_some_and(Door::is_hosted);
+        (hosted && self.backend == Backend::Sqlite).then_some("the language reaches no files")
     }
 
     /// Whether a case can be played here.
@@ -119,18 +149,15 @@ impl Column {
         if Backend::WAYS.contains(&self.backend) && !case.anywhere {
             return Some("it does not depend on how Redis is reached");
         }
-        if self.language == COMMAND_LINE {
-            if self.backend == Backend::Memory {
-                return Some("a run and whoever looks at it have no memory in common");
-            }
-            if let Some(why) = command_line::lacks(case) {
-                return Some(why);
-            }
+        if let Some(why) = self.beyond() {
+            return Some(why);
         }
-        let door = DOORS.iter().find(|door| door.language == self.language);
-        if self.backend == Backend::Sqlite && door.is_some_and(Door::is_hosted) {
-            return Some("the language reaches no files");
+        if self.language == COMMAND_LINE
+            && let Some(why) = command_line::lacks(case)
+        {
+            return Some(why);
         }
+        let door = self.door();
         if door.is_some_and(Door::is_another_way) && !case.anywhere {
             return Some("it does not depend on how Redis is reached");
         }
@@ -168,7 +195,8 @@ impl Column {
         }
     }
 
-    pub(super) fn name(&self) -> String {
+    /// What the table calls it.
+    pub fn name(&self) -> String {
         format!("{} / {}", self.backend.name(), self.language)
     }
 }

@@ -1,6 +1,6 @@
 //! What the command line has no words for.
 
-use fencelock::options::{Kind, Scope, TABLE};
+use fencelock::options::{Kind, OptionRow, Scope, TABLE};
 use fencelock::port::Mode;
 use serde_json::Value;
 
@@ -10,6 +10,8 @@ use crate::protocol::Options;
 
 /// Milliseconds in which a command surely has started.
 const START: f64 = 200.0;
+/// Of all kinds of locks it knows one.
+const MUTEXES: &str = "it runs commands under mutexes, and jobs: cli/tests/job.rs";
 /// Milliseconds no text can name.
 const TOO_LONG: f64 = 1e15;
 
@@ -39,7 +41,7 @@ fn beyond(step: &Step) -> Option<&'static str> {
         | Step::Observe(_)
         | Step::Value(_)
         | Step::Write(_)
-        | Step::Update(_) => Some("it runs commands under mutexes, and jobs: cli/tests/job.rs"),
+        | Step::Update(_) => Some(MUTEXES),
         Step::Extend(_) | Step::Remaining(_) => {
             Some("it keeps the lease by itself, and ends the command when it cannot")
         }
@@ -56,21 +58,21 @@ fn beyond(step: &Step) -> Option<&'static str> {
 fn beyond_ask(ask: &Ask) -> Option<&'static str> {
     let other = ask.permits.is_some() || ask.scope.is_some() || ask.job.is_some() || ask.elect;
     if other || ask.mode != Mode::default() || !ask.all.is_empty() {
-        return Some("it runs commands under mutexes, and jobs: cli/tests/job.rs");
+        return Some(MUTEXES);
     }
     if matches!(&ask.lock, Name::Own(name) | Name::Exact { exact: name } if name.contains('\0')) {
         return Some("no word of a command line holds a zero byte");
     }
-    let scope = |name: &str| TABLE.iter().find(|row| row.name == name).map(|row| row.scope);
-    if ask.options.keys().any(|name| scope(name) == Some(Scope::Client)) {
+    let of_client = |name: &String| row(name).is_some_and(|row| row.scope == Scope::Client);
+    if ask.options.keys().any(of_client) {
         return Some("its options are the client's and the lock's alike");
     }
     beyond_options(&ask.options)
 }
 
 fn beyond_options(options: &Options) -> Option<&'static str> {
-    let kind = |name: &str| TABLE.iter().find(|row| row.name == name).map(|row| row.kind);
-    if options.iter().any(|(name, value)| kind(name) == Some(Kind::Text) && !value.is_string()) {
+    let is_text = |name: &str| row(name).is_some_and(|row| row.kind == Kind::Text);
+    if options.iter().any(|(name, value)| is_text(name) && !value.is_string()) {
         return Some("all its words are text");
     }
     let time = |name| options.get(name).and_then(Value::as_f64);
@@ -82,4 +84,8 @@ fn beyond_options(options: &Options) -> Option<&'static str> {
         return Some("so long a time is `forever` in text");
     }
     None
+}
+
+fn row(name: &str) -> Option<&'static OptionRow> {
+    TABLE.iter().find(|row| row.name == name)
 }

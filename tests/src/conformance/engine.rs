@@ -159,7 +159,7 @@ impl Run<'_> {
             }
             Step::Sleep(time) => self.sleep(millis(*time)).await,
             Step::Parallel(times) => self.parallel(times).await?,
-            Step::Repeat(Times { times, steps }) => {
+            Step::Repeat(Times { times, steps, .. }) => {
                 for _ in 0..*times {
                     self.steps(scope, steps).await?;
                 }
@@ -184,10 +184,15 @@ impl Run<'_> {
         let branches = (0..times.times).map(|number| async move {
             let mut scope = Scope::branch(number);
             let result = self.steps(&mut scope, &times.steps).await;
+            let grants = scope.entries.values().filter(|entry| entry.grant.is_some()).count();
             locked(&self.notes.strays).extend(scope.entries.into_values());
-            result.map_err(|wrong| format!("branch {number}: {wrong}"))
+            result.map_err(|wrong| format!("branch {number}: {wrong}")).map(|()| grants)
         });
-        join_all(branches).await.into_iter().collect()
+        let grants = join_all(branches).await.into_iter().sum::<Result<usize, _>>()?;
+        match times.granted {
+            Some(expected) if grants != expected => Err(format!("{grants} of them were granted")),
+            _ => Ok(()),
+        }
     }
 
     pub(super) async fn sleep(&self, time: Duration) {

@@ -40,6 +40,11 @@ impl Run<'_> {
                 return Err(format!("guard {guard} of `{by}` was released, and told to be lost"));
             }
         }
+        for (by, guard) in locked(&self.notes.watched).iter() {
+            if self.player(by)?.lost(*guard).len() > 1 {
+                return Err(format!("guard {guard} of `{by}` was told more than once to be lost"));
+            }
+        }
         for name in self.players.keys() {
             self.leave(name).await?;
         }
@@ -63,7 +68,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Every client that lives carries nothing any more, and nobody was told twice of one loss.
+    /// Every client that lives carries nothing any more.
     async fn at_rest(&self) -> Result<(), String> {
         for (name, player) in &self.players {
             let silent = player.is_gone() || player.closed.load(Ordering::Acquire);

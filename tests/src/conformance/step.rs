@@ -311,6 +311,9 @@ pub enum Server {
 pub struct Times {
     /// How often.
     pub times: usize,
+    /// Of branches beside each other: how many grants they end with, where that is said.
+    #[serde(default)]
+    pub granted: Option<usize>,
     /// What.
     pub steps: Vec<Step>,
 }

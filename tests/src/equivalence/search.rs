@@ -1,7 +1,9 @@
 //! Random cases, and the shortest one that differs.
 
 use std::cell::Cell;
+use std::fmt::Debug;
 
+use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
 use super::{Move, Scale, Subject, Verdict, moves, run};
@@ -9,7 +11,7 @@ use super::{Move, Scale, Subject, Verdict, moves, run};
 /// A case that differs, if there is one among so many, shortened in at most so many tries.
 ///
 /// # Panics
-/// If the machine is so slow that most cases prove nothing.
+/// If the machine is so slow that many cases prove nothing.
 pub fn search<S: Subject>(
     seed: [u8; 32],
     cases: u32,
@@ -17,16 +19,29 @@ pub fn search<S: Subject>(
     scale: &Scale,
     subject: impl Fn() -> S,
 ) -> Option<(Vec<Move>, String)> {
+    let config = Config { cases, max_shrink_iters: shorten, ..Config::default() };
+    search_among(seed, &config, &moves(scale), &async |moves: &[Move]| {
+        run(&subject(), scale, moves).await
+    })
+}
+
+/// The same among other moves, played in another way.
+///
+/// # Panics
+/// As [`search`].
+pub fn search_among<M: Debug>(
+    seed: [u8; 32],
+    config: &Config,
+    moves: &impl Strategy<Value = Vec<M>>,
+    play: &impl AsyncFn(&[M]) -> Verdict,
+) -> Option<(Vec<M>, String)> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.expect("a runtime can be made");
-    let config =
-        Config { cases, failure_persistence: None, max_shrink_iters: shorten, ..Config::default() };
-    let mut runner =
-        TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed));
-    let (all, slow) = (Cell::new(0), Cell::new(0));
-    let result = runner.run(&moves(scale), |moves| {
-        all.set(all.get() + 1);
-        match runtime.block_on(async { run(&subject(), scale, &moves).await }) {
+    let (cases, slow) = (config.cases, Cell::new(0));
+    let config = Config { failure_persistence: None, ..config.clone() };
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &seed);
+    let result = TestRunner::new_with_rng(config, rng).run(moves, |moves| {
+        match runtime.block_on(play(&moves)) {
             Verdict::Alike => Ok(()),
             Verdict::TooSlow => {
                 slow.set(slow.get() + 1);
@@ -35,15 +50,16 @@ pub fn search<S: Subject>(
             Verdict::Different(difference) => Err(TestCaseError::fail(difference)),
         }
     });
-    if slow.get() > 0 {
-        println!("{} of {} cases were too slow to prove anything", slow.get(), all.get());
+    let slow = slow.get();
+    if slow > 0 {
+        println!("{slow} of {cases} cases were too slow to prove anything");
     }
+    assert!(
+        slow * 4 <= cases,
+        "the machine is too slow: {slow} of {cases} prove nothing: {result:?}"
+    );
     match result {
-        Ok(()) => {
-            let enough = slow.get() * 4 <= all.get();
-            assert!(enough, "the machine is too slow: {slow:?} of {all:?} prove nothing");
-            None
-        }
+        Ok(()) => None,
         Err(TestError::Fail(difference, moves)) => Some((moves, difference.to_string())),
         Err(TestError::Abort(reason)) => panic!("{reason}"),
     }

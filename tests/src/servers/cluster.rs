@@ -4,14 +4,18 @@ use std::time::{Duration, Instant};
 
 use redis::Value;
 
-use super::redis::{RedisServer, free_port};
+use super::authority::Authority;
+use super::redis::{RedisServer, free_port, free_port_of_a_node};
 
-const SLOTS: u32 = 16384;
+const SLOTS: usize = 16384;
 const MASTERS: usize = 3;
 /// A node that does not answer for so long, in milliseconds, is failing.
 const NODE_TIMEOUT: &str = "500";
 /// How long the nodes may take to find together.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What has nodes speak TLS with each other.
+const OVER_TLS: [&str; 4] = ["--tls-cluster", "yes", "--tls-replication", "yes"];
 
 /// Three masters, three replicas; they end when this is dropped.
 pub struct ClusterSet {
@@ -28,6 +32,14 @@ pub struct Move {
     slot: String,
 }
 
+/// What a node is started with.
+fn words<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
+    let own = ["--cluster-enabled", "yes", "--cluster-node-timeout", NODE_TIMEOUT];
+    let replica = ["--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"];
+    let stays = ["--cluster-allow-replica-migration", "no"];
+    [&own[..], &replica, &stays, arguments].concat()
+}
+
 impl Default for ClusterSet {
     fn default() -> Self {
         Self::start(&[])
@@ -37,31 +49,43 @@ impl Default for ClusterSet {
 impl ClusterSet {
     /// Starts them, with more arguments, and waits until every replica is in step.
     pub fn start(arguments: &[&str]) -> Self {
+        let node = || RedisServer::start_on(free_port_of_a_node, &words(arguments));
+        Self::join((0..2 * MASTERS).map(|_| node()).collect(), &[])
+    }
+
+    /// The same, which speak TLS with each other and, on ports besides, with clients; and those ports.
+    pub fn start_over_tls(authority: &Authority, arguments: &[&str]) -> (Self, Vec<u16>) {
         let node = || {
-            let bus = free_port().to_string();
-            let own = ["--cluster-enabled", "yes", "--cluster-node-timeout", NODE_TIMEOUT];
-            let bus = ["--cluster-port", &bus, "--repl-diskless-sync-delay", "0"];
-            let replica =
-                ["--repl-ping-replica-period", "1", "--cluster-allow-replica-migration", "no"];
-            RedisServer::start_with(&[&own[..], &bus, &replica, arguments].concat())
+            let port = free_port_of_a_node();
+            let own = authority.arguments(port, false);
+            let own = own.iter().map(|word| &**word);
+            let all: Vec<_> = own.chain(OVER_TLS).chain(words(arguments)).collect();
+            (RedisServer::start_on(free_port, &all), port)
         };
-        let set = Self { nodes: (0..2 * MASTERS).map(|_| node()).collect() };
+        let (nodes, ports): (_, Vec<_>) = (0..2 * MASTERS).map(|_| node()).unzip();
+        (Self::join(nodes, &ports), ports)
+    }
+
+    /// Makes nodes one cluster. They meet at their ports, or at these instead.
+    fn join(nodes: Vec<RedisServer>, ports: &[u16]) -> Self {
+        let set = Self { nodes };
         for (at, node) in set.nodes.iter().enumerate() {
             // Epochs that differ from the start need not be sorted out later.
             node.ask::<()>(&["CLUSTER", "SET-CONFIG-EPOCH", &(at + 1).to_string()]);
             if at < MASTERS {
-                let share = |at: usize| (SLOTS as usize * at / MASTERS).to_string();
-                let last = (SLOTS as usize * (at + 1) / MASTERS - 1).to_string();
-                node.ask::<()>(&["CLUSTER", "ADDSLOTSRANGE", &share(at), &last]);
+                let first = |at: usize| SLOTS * at / MASTERS;
+                let slots: Vec<_> =
+                    (first(at)..first(at + 1)).map(|slot| slot.to_string()).collect();
+                let words: Vec<_> = ["CLUSTER", "ADDSLOTS"]
+                    .into_iter()
+                    .chain(slots.iter().map(|slot| &**slot))
+                    .collect();
+                node.ask::<()>(&words);
             }
         }
-        let first = &set.nodes[0];
-        let (port, bus) = (
-            first.port().to_string(),
-            first.ask::<Vec<String>>(&["CONFIG", "GET", "cluster-port"]).swap_remove(1),
-        );
+        let port = ports.first().copied().unwrap_or(set.nodes[0].port()).to_string();
         for node in &set.nodes {
-            node.ask::<()>(&["CLUSTER", "MEET", "127.0.0.1", &port, &bus]);
+            node.ask::<()>(&["CLUSTER", "MEET", "127.0.0.1", &port]);
         }
         set.until("the nodes know each other", |set| {
             set.nodes.iter().all(|node| {

@@ -42,13 +42,19 @@ impl RedisServer {
         Self::start_with(&[])
     }
 
-    /// Starts a server with more arguments, `["--maxmemory", "2mb"]` for instance.
+    /// Starts a server with more arguments, `["--maxmemory", "2mb"]` for instance. With `--requirepass` the test itself
+    /// greets it by that password.
     pub fn start_with(arguments: &[&str]) -> Self {
+        Self::start_on(free_port, arguments)
+    }
+
+    /// The same on a port of the caller's choice.
+    pub(super) fn start_on(choose: impl Fn() -> u16, arguments: &[&str]) -> Self {
         let arguments: Vec<_> = arguments.iter().map(|&argument| argument.to_owned()).collect();
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         // Between the search for a free port and the server's own bind somebody else may take it: then the next one.
         for _ in 0..5 {
-            let port = free_port();
+            let port = choose();
             if let Some(process) = launch(port, &arguments, &folder) {
                 return Self { process, port, arguments, folder };
             }
@@ -113,7 +119,12 @@ impl RedisServer {
 
     /// A blocking connection for the test itself.
     pub fn admin(&self) -> redis::Connection {
-        admin(self.port).expect("the server takes connections")
+        admin(self.port, self.password()).expect("the server takes connections")
+    }
+
+    fn password(&self) -> Option<&str> {
+        let at = self.arguments.iter().position(|word| word == "--requirepass")?;
+        self.arguments.get(at + 1).map(|word| &**word)
     }
 
     /// A command that is answered.
@@ -145,9 +156,22 @@ pub(super) fn free_port() -> u16 {
     listener.local_addr().expect("a bound socket has an address").port()
 }
 
+/// A port beside which the one that a node of a cluster adds, ten thousand further on, is free too. Of Redis 7 and newer
+/// one could ask for another.
+pub(super) fn free_port_of_a_node() -> u16 {
+    let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
+    loop {
+        let port = free_port();
+        if port.checked_add(10_000).is_some_and(is_free) {
+            return port;
+        }
+    }
+}
+
 /// A blocking connection to a server of this machine.
-pub(super) fn admin(port: u16) -> redis::RedisResult<redis::Connection> {
-    redis::Client::open(("127.0.0.1", port))?.get_connection()
+pub(super) fn admin(port: u16, password: Option<&str>) -> redis::RedisResult<redis::Connection> {
+    let greeting = password.map_or(String::new(), |password| format!(":{password}@"));
+    redis::Client::open(format!("redis://{greeting}127.0.0.1:{port}"))?.get_connection()
 }
 
 /// The program, with what every one of its processes is given.
@@ -192,7 +216,7 @@ pub(super) fn start(command: &mut Command, port: u16, folder: &TempDir) -> Optio
             eprintln!("{}", log.unwrap_or_default());
             return None;
         }
-        if let Ok(mut connection) = admin(port) {
+        if let Ok(mut connection) = admin(port, None) {
             match redis::cmd("PING").query::<String>(&mut connection) {
                 Ok(_) => return Some(process),
                 // It answers: what it wants is the test's affair.

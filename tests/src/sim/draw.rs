@@ -55,7 +55,6 @@ impl Plan {
             .collect();
         shapes(&mut tasks, family, scale.locks, seed);
         let heals = scale.unit * dice.between(3, 12) as u32 + MILLISECOND * 20;
-        let tasks: Vec<Task> = tasks;
         let leases = tasks.iter().flat_map(|task| &task.acts).map(Act::longest_lease);
         let max_ttl = leases.max().unwrap_or(scale.unit);
         let nodes = if family.votes() {

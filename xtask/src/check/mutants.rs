@@ -6,7 +6,7 @@ use super::{files, read};
 use crate::part::Site;
 
 /// Where the breakages stand, and in which list of which test those that other suites see.
-const TABLE: &str = "core/src/mutation.rs";
+const TABLE: &str = "core/src/mutation/table.rs";
 const LIST: &str = "tests/tests/mutants.rs";
 /// Where tests are looked for.
 const FOLDERS: &[&str] = &["core/tests", "tests/tests"];
