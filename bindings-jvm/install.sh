@@ -76,7 +76,7 @@ done
 
 size() { du -h --apparent-size "$1" | cut -f1; }
 {
-  echo "fencelock for the JVM: $(cd "$folder" && for jar in java/fencelock-[0-9]*.jar kotlin/fencelock-kotlin-*.jar; do
+  echo "size: $(cd "$folder" && for jar in java/fencelock-[0-9]*.jar kotlin/fencelock-kotlin-*.jar; do
     printf '%s %s ' "$(basename "$jar")" "$(size "$jar")"
   done)"
 } >"$begun.size"

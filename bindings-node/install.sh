@@ -42,4 +42,4 @@ if [ ! -e "$stamp" ] || [ -n "$(find $sources -newer "$stamp" -print -quit)" ]; 
   mv "$began" "$stamp"
 fi
 cp "$here"/actor/*.js "$here"/bench/*.js "$folder"
-echo "$(($(wc -c <"$folder/fencelock.tgz") / 1024)) kB packed, $(du -sk "$folder/node_modules/fencelock" | cut -f1) kB installed"
+echo "size: $(($(wc -c <"$folder/fencelock.tgz") / 1024)) kB packed, $(du -sk "$folder/node_modules/fencelock" | cut -f1) kB installed"

@@ -32,6 +32,6 @@ python3 -m venv "$folder/venv"
 # Tests and examples need more than users do.
 "$folder/venv/bin/python" -m pip install --quiet -r bindings-python/requirements.txt "$folder"/wheel/*.whl
 wheel=$(ls "$folder"/wheel/*.whl)
-echo "$(basename "$wheel"): $(($(stat -c %s "$wheel") / 1024)) KiB" | tee "$stamp"
+echo "size: $(basename "$wheel") $(($(stat -c %s "$wheel") / 1024)) KiB" | tee "$stamp"
 # Whatever changed while it was built is newer.
 touch -r "$folder.begun" "$stamp"

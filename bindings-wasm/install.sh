@@ -46,4 +46,4 @@ if [ ! -e "$stamp" ] || [ -n "$(find $sources -newer "$stamp" -print -quit)" ]; 
   mv "$began" "$stamp"
 fi
 cp "$here"/../bindings-node/actor/actor.js "$here"/../bindings-node/bench/bench.js "$here"/actor/*.js "$folder"
-echo "$(($(wc -c <"$folder/fencelock.tgz") / 1024)) kB packed, $(($(wc -c <"$folder/node_modules/fencelock-wasm/dist/core_bg.wasm") / 1024)) kB of WebAssembly"
+echo "size: $(($(wc -c <"$folder/fencelock.tgz") / 1024)) kB packed, $(($(wc -c <"$folder/node_modules/fencelock-wasm/dist/core_bg.wasm") / 1024)) kB of WebAssembly"

@@ -1,6 +1,6 @@
 import { ask, here } from './environment.js';
 
-const forgotten = new FinalizationRegistry<number>((number) => here().door.dropClient(number));
+const forgotten = new FinalizationRegistry<number>((number) => here().look((door) => door.dropClient(number), undefined));
 
 /**
  * A client of the core. Whatever stands on it (locks, guards, operations under way) keeps it; when all are gone, so is the

@@ -1,5 +1,5 @@
 import type { Connection } from './connection.js';
-import { here } from './environment.js';
+import { ask, here } from './environment.js';
 
 /**
  * What may happen to a lock of a client.
@@ -42,7 +42,7 @@ export class Events {
     if (typeof listener !== 'function') throw new TypeError('a listener is a function');
     this.#listeners = [...this.#listeners, { kind, listener }];
     this.#wanted = true;
-    here().door.listen(this.#connection.number, true);
+    ask((door) => door.listen(this.#connection.number, true));
     if (!this.#asks) this.#ask();
   }
 
@@ -55,7 +55,7 @@ export class Events {
   /** Nobody listens any more, once what has happened until now is told. */
   end(): void {
     this.#wanted = false;
-    here().door.listen(this.#connection.number, false);
+    here().look((door) => door.listen(this.#connection.number, false), undefined);
   }
 
   #ask(): void {

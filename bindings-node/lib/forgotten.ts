@@ -10,7 +10,7 @@ export interface Remains {
 }
 
 const registry = new FinalizationRegistry<Remains>(({ connection, number, name }) => {
-  here().door.dropGuard(connection.number, number);
+  here().look((door) => door.dropGuard(connection.number, number), undefined);
   const message =
     `a guard of the lock "${name}" was garbage-collected before it was released; it is released now. ` +
     'Release guards, or take them with `await using` or `lock.using()`';

@@ -65,14 +65,14 @@ export class Guard implements AsyncDisposable {
 
   /** Whether the lock may be relied on at this very moment: the clock is looked at with every call. */
   get isHeld(): boolean {
-    const held = here().door.isHeld(this.#connection.number, this.#number);
+    const held = here().look((door) => door.isHeld(this.#connection.number, this.#number), false);
     if (!held) this.#told = true;
     return held;
   }
 
   /** For how many milliseconds the lock may be relied on if it were not renewed any more; 0 once it is lost or released. */
   get remaining(): number {
-    return here().door.remaining(this.#connection.number, this.#number);
+    return here().look((door) => door.remaining(this.#connection.number, this.#number), 0);
   }
 
   /**

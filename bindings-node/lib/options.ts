@@ -9,7 +9,7 @@ export interface LockOptions {
   ttl?: number;
   /**
    * Whether the lease is renewed, at a third of its length, for as long as the guard lives. `false`: a fixed
-   * lease. Default: true.
+   * lease. (Runs of jobs are always renewed.) Default: true.
    */
   renew?: boolean;
   /**

@@ -4,7 +4,7 @@ import { Lock } from './lock.js';
 import type { LockOptions } from './options.js';
 
 const forgotten = new FinalizationRegistry<{ connection: Connection; number: number }>(({ connection, number }) =>
-  here().door.closeScope(connection.number, number),
+  here().look((door) => door.closeScope(connection.number, number), undefined),
 );
 
 /**

@@ -62,7 +62,7 @@ impl Door {
         }))
     }
 
-    /// Sets an operation of the facade off, told as JSON, and answers its number.
+    /// Asks for an operation of the facade, told as JSON, and answers its number.
     #[napi(catch_unwind)]
     pub fn submit(&self, client: i64, text: String) -> i64 {
         counted(self.inside.submit(number(client), &text))
@@ -79,6 +79,12 @@ impl Door {
     #[napi(catch_unwind)]
     pub fn lost(&self, client: i64, guard: i64) -> i64 {
         counted(self.inside.perform(number(client), Operation::Lost { guard: number(guard) }))
+    }
+
+    /// Sets off what was asked for since the last time.
+    #[napi(catch_unwind)]
+    pub fn set_off(&self) {
+        self.inside.set_off();
     }
 
     /// Begins to wait for events of the client. Ends with a list of them; with an empty one when nobody listens any more.

@@ -113,7 +113,7 @@ onEveryStore('cancellation', (store) => {
   test(`${rounds} cancels at random leave nothing behind (seed ${SEED})`, { timeout: 240_000 }, async () => {
     const draw = chance(SEED);
     const names = Array.from({ length: 8 }, () => fresh());
-    let [cancelled, granted] = [0, 0];
+    let [cancelled, granted, swallowed] = [0, 0, 0];
     async function once() {
       const name = names[Math.floor(draw() * names.length)];
       const by = draw() < 0.5 ? client : other;
@@ -125,9 +125,13 @@ onEveryStore('cancellation', (store) => {
       if (delay < 1) queueMicrotask(() => controller.abort());
       else if (delay < 2) setImmediate(() => controller.abort());
       else setTimeout(() => controller.abort(), delay - 2);
+      let overdue = false;
+      signal.addEventListener('abort', () => setImmediate(() => (overdue = true)));
       try {
         const guard = await (draw() < 0.1 ? lock.tryAcquire({ signal }) : lock.acquire({ signal }));
         granted++;
+        // A turn after the abort it would have had to reject.
+        swallowed += overdue;
         if (draw() < 0.3) await sleep(draw() * 2);
         await guard?.release();
       } catch (error) {
@@ -141,6 +145,7 @@ onEveryStore('cancellation', (store) => {
     };
     await Promise.all(Array.from({ length: 16 }, worker));
     assert.equal(cancelled + granted, rounds);
+    assert.equal(swallowed, 0);
     assert.ok(cancelled > rounds / 10, `${cancelled} cancelled, ${granted} granted`);
     await atRest(names);
   });

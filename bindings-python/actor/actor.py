@@ -31,6 +31,7 @@ class Actor:
     def __init__(self):
         self.client, self.scopes, self.guards, self.numbers = None, {}, {}, 0
         self.tasks = {}
+        self.clients = []
         self.threads = ThreadPoolExecutor(1024)
 
     def say(self, message):
@@ -94,6 +95,7 @@ class Actor:
 
     async def do_connect(self, url, options=None):
         client = fencelock.connect(url, **said(options or {}))
+        self.clients.append(client)
         await self.ask(client, "open")
         for id, task in list(self.tasks.items()):
             if isinstance(id, int) and task is not asyncio.current_task():
@@ -280,10 +282,11 @@ async def main():
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     while line := await reader.readline():
         actor.request(line)
-    actor.guards.clear()
-    if actor.client is not None:
-        await actor.ask(actor.client, "close")
-    os._exit(0)
+    # Closing ends every wait, those that were given up in their threads as well.
+    await asyncio.gather(*(actor.ask(client, "close") for client in actor.clients))
+    for task in list(actor.tasks.values()):
+        task.cancel()
+    actor.threads.shutdown(wait=False, cancel_futures=True)
 
 
 asyncio.run(main())

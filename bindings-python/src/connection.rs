@@ -3,27 +3,29 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fencelock::facade::{Burden, Facade, Operation};
+use fencelock::facade::{Burden, Facade, Granted, Operation};
 use fencelock::runtime::TokioRuntime;
 use fencelock::{Client, ClientBuilder, Code, Error, Result};
 use futures_util::future::join_all;
 use pyo3::prelude::*;
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
 use crate::feed::{Feed, Teller};
+use crate::grant::Grant;
 use crate::process::{self, Own, block};
 use crate::pump::Pump;
-use crate::{Ended, ended};
+use crate::{Ended, Outcome, caught, ended, numbered};
 
 /// A client and where it connects to. It belongs to the process that made it; in the child of a fork it is inert.
 #[pyclass(frozen, module = "fencelock._native")]
 pub(crate) struct Connection(Own<Arc<Link>>);
 
-/// What operations under way share.
-struct Link {
+/// What operations under way and grants share.
+pub(crate) struct Link {
     url: String,
     options: Map<String, Value>,
     /// What people who inspect see as the application.
@@ -47,6 +49,22 @@ impl Link {
         };
         self.facade.get_or_try_init(connect).await
     }
+
+    /// The client, which was connected before.
+    pub(crate) fn connected(&self) -> Result<&Facade> {
+        self.facade
+            .get()
+            .ok_or_else(|| Error::new(Code::Closed, "this client is not connected; open it first"))
+    }
+
+    /// How an operation that grants something ended.
+    pub(crate) fn granted(self: &Arc<Self>, result: Result<Value>) -> Ended {
+        match result.map(Granted::deserialize) {
+            Ok(Ok(granted)) => (true, Outcome::Grant(Grant::new(self.clone(), granted))),
+            Ok(Err(_)) => ended(Ok(Value::Null)),
+            Err(error) => ended(Err(error)),
+        }
+    }
 }
 
 fn builder(options: Map<String, Value>) -> ClientBuilder {
@@ -56,9 +74,11 @@ fn builder(options: Map<String, Value>) -> ClientBuilder {
 
 /// Whether a URL and options are acceptable; nothing is connected.
 #[pyfunction]
-pub(crate) fn check(url: &str, options: &str) -> Ended {
-    let options = serde_json::from_str(options).unwrap_or_default();
-    ended(builder(options).check(url).map(|()| Value::Null))
+pub(crate) fn check(url: &str, options: &str) -> PyResult<Ended> {
+    caught(|| {
+        let options = serde_json::from_str(options).unwrap_or_default();
+        ended(builder(options).check(url).map(|()| Value::Null))
+    })
 }
 
 /// Closes all clients there are at once, and waits so many seconds at most.
@@ -75,7 +95,7 @@ pub(crate) fn close_all(
     let closes = facades.map(|facade| async move {
         timeout(most, facade.perform(Operation::Close)).await.unwrap_or(Ok(Value::Null))
     });
-    let closed = block(py, &runtime, join_all(closes.collect::<Vec<_>>()))?;
+    let closed = caught(|| block(py, &runtime, join_all(closes.collect::<Vec<_>>()))).flatten()?;
     Ok(closed.into_iter().map(ended).collect())
 }
 
@@ -88,20 +108,37 @@ impl Connection {
 
     /// The client, which was connected before.
     fn facade(&self) -> Result<&Facade> {
-        self.0
-            .get()?
-            .facade
-            .get()
-            .ok_or_else(|| Error::new(Code::Closed, "this client is not connected; open it first"))
+        self.0.get()?.connected()
     }
 
-    /// Waits for an operation.
-    fn wait(&self, py: Python<'_>, operation: Result<Operation>) -> PyResult<Ended> {
-        let begin = || Ok((process::runtime()?, self.facade()?.perform(operation?)));
-        match begin() {
-            Ok((runtime, work)) => Ok(ended(block(py, &runtime, work)?)),
+    /// Connects and waits for that.
+    fn connect(&self, py: Python<'_>) -> PyResult<Ended> {
+        match self.link_and_runtime() {
+            Ok((link, runtime)) => {
+                let connecting = runtime.clone();
+                let work = async move { link.facade(connecting).await.map(|_| Value::Null) };
+                Ok(ended(block(py, &runtime, work)?))
+            }
             Err(error) => Ok(ended(Err(error))),
         }
+    }
+
+    /// Does an operation and waits for its end.
+    fn wait(&self, py: Python<'_>, text: &str) -> PyResult<Ended> {
+        let begin = || {
+            let operation = Operation::read(text)?;
+            let (grants, (link, runtime)) = (operation.grants(), self.link_and_runtime()?);
+            Ok((grants, link, runtime, self.facade()?.perform(operation)))
+        };
+        match begin() {
+            Ok((true, link, runtime, work)) => Ok(link.granted(block(py, &runtime, work)?)),
+            Ok((false, _, runtime, work)) => Ok(ended(block(py, &runtime, work)?)),
+            Err(error) => Ok(ended(Err(error))),
+        }
+    }
+
+    fn link_and_runtime(&self) -> Result<(Arc<Link>, Handle)> {
+        Ok((self.0.get()?.clone(), process::runtime()?))
     }
 }
 
@@ -131,105 +168,53 @@ impl Connection {
 
     /// Connects, and waits for that.
     fn open(&self, py: Python<'_>) -> PyResult<Ended> {
-        match self.link_and_runtime() {
-            Ok((link, runtime)) => {
-                let connecting = runtime.clone();
-                let work = async move { link.facade(connecting).await.map(|_| Value::Null) };
-                Ok(ended(block(py, &runtime, work)?))
-            }
-            Err(error) => Ok(ended(Err(error))),
-        }
+        caught(|| self.connect(py)).flatten()
     }
 
     /// Does an operation and waits for its end.
     fn perform(&self, py: Python<'_>, text: &str) -> PyResult<Ended> {
-        self.wait(py, Operation::read(text))
-    }
-
-    /// Gives a guard back and waits for the answer.
-    fn release(&self, py: Python<'_>, guard: u64) -> PyResult<Ended> {
-        self.wait(py, Ok(Operation::Release { guard }))
+        caught(|| self.wait(py, text)).flatten()
     }
 
     /// Sets an operation off in an event loop's pump, and answers its number; the error if it cannot be.
-    fn submit(&self, pump: &Pump, text: &str) -> (Option<u64>, String) {
-        numbered(Operation::read(text).and_then(|operation| self.set_off(pump, operation)))
-    }
-
-    /// The same for giving a guard back.
-    fn submit_release(&self, pump: &Pump, guard: u64) -> (Option<u64>, String) {
-        numbered(self.set_off(pump, Operation::Release { guard }))
+    fn submit(&self, pump: &Pump, text: &str) -> PyResult<(Option<u64>, String)> {
+        let submit = || pump.submit(self.0.get()?, Operation::read(text)?);
+        caught(|| numbered(submit()))
     }
 
     /// The same for connecting.
-    fn submit_open(&self, pump: &Pump) -> (Option<u64>, String) {
+    fn submit_open(&self, pump: &Pump) -> PyResult<(Option<u64>, String)> {
         let submit = || {
             let (link, runtime) = self.link_and_runtime()?;
             let platform = Arc::new(TokioRuntime::of(runtime.clone()));
             let work = async move { link.facade(runtime).await.map(|_| Value::Null) };
-            Ok(pump.pump()?.run(&(platform as _), Box::pin(work)))
+            pump.run(&(platform as _), Box::pin(work))
         };
-        numbered(submit())
-    }
-
-    /// Whether the guard may be relied on at this very moment.
-    fn is_held(&self, guard: u64) -> bool {
-        self.now(|facade| facade.is_held(guard))
-    }
-
-    /// For how many seconds the guard may still be relied on.
-    fn remaining(&self, guard: u64) -> f64 {
-        self.now(|facade| facade.remaining(guard)) / 1000.0
-    }
-
-    /// Gives a guard back without waiting.
-    fn forget(&self, guard: u64) {
-        self.now(|facade| facade.forget(guard));
-    }
-
-    /// Takes a grant back that reached nobody, as if it had not been asked for.
-    fn decline(&self, guard: u64) {
-        self.now(|facade| facade.decline(guard));
+        caught(|| numbered(submit()))
     }
 
     /// Opens a scope and answers its number; the client has to be open.
-    fn open_scope(&self) -> u64 {
-        self.now(Facade::open_scope)
+    fn open_scope(&self) -> PyResult<u64> {
+        caught(|| self.now(Facade::open_scope))
     }
 
     /// Closes a scope.
-    fn close_scope(&self, scope: u64) {
-        self.now(|facade| facade.close_scope(scope));
+    fn close_scope(&self, scope: u64) -> PyResult<()> {
+        caught(|| self.now(|facade| facade.close_scope(scope)))
     }
 
     /// What the store is able to do, as JSON; the client has to be open.
-    fn guarantees(&self) -> String {
-        self.now(|facade| json!(facade.client().guarantees()).to_string())
+    fn guarantees(&self) -> PyResult<String> {
+        caught(|| self.now(|facade| json!(facade.client().guarantees()).to_string()))
     }
 
     /// Operations under way and guards; the client's attempts and locks. All 0 at rest.
-    fn load(&self) -> [usize; 4] {
-        self.now(|facade| {
-            let Burden { running, guards, entries, locks, .. } = facade.burden(None);
-            [running, guards, entries, locks]
+    fn load(&self) -> PyResult<[usize; 4]> {
+        caught(|| {
+            self.now(|facade| {
+                let Burden { running, guards, entries, locks, .. } = facade.burden(None);
+                [running, guards, entries, locks]
+            })
         })
-    }
-}
-
-impl Connection {
-    fn set_off(&self, pump: &Pump, operation: Operation) -> Result<u64> {
-        Ok(pump.pump()?.submit(self.facade()?, operation))
-    }
-
-    fn link_and_runtime(&self) -> Result<(Arc<Link>, Handle)> {
-        Ok((self.0.get()?.clone(), process::runtime()?))
-    }
-}
-
-/// The number of an operation, or its error as JSON.
-fn numbered(submitted: Result<u64>) -> (Option<u64>, String) {
-    match submitted {
-        Ok(number) => (Some(number), String::new()),
-        Err(error) => (None, json!(error).to_string()),
     }
 }

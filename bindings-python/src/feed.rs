@@ -8,7 +8,7 @@ use pyo3::exceptions::PyBaseException;
 use pyo3::prelude::*;
 
 use crate::process::{self, Own, block};
-use crate::{Ended, ended};
+use crate::{Ended, caught, ended};
 
 /// The end where events happen. When neither the connection nor its client is left, nothing can happen any more.
 pub(crate) struct Teller {
@@ -51,16 +51,17 @@ impl Feed {
     /// Waits for events and answers a list of them; an empty one when there will never be any more.
     fn news(&self, py: Python<'_>) -> PyResult<Ended> {
         match self.0.get().and_then(|feed| Ok((feed, process::runtime()?))) {
-            Ok((feed, runtime)) => Ok(ended(Ok(block(py, &runtime, feed.news())?))),
+            Ok((feed, runtime)) => {
+                let news = caught(|| block(py, &runtime, feed.news())).flatten()?;
+                Ok(ended(Ok(news)))
+            }
             Err(error) => Ok(ended(Err(error))),
         }
     }
 
     /// Nothing more is kept; what has happened until now can still be asked for.
-    fn end(&self) {
-        if let Ok(feed) = self.0.get() {
-            feed.listen(false);
-        }
+    fn end(&self) -> PyResult<()> {
+        caught(|| self.0.get().map(|feed| feed.listen(false)).unwrap_or_default())
     }
 }
 

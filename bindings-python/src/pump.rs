@@ -1,28 +1,70 @@
 //! The completions of one event loop.
 
+use std::collections::HashMap;
 use std::os::fd::RawFd;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use fencelock::facade;
+use fencelock::Result;
+use fencelock::facade::{self, Completion, Operation};
+use fencelock::port::{BoxFuture, RuntimeHandle};
+use fencelock::runtime::TokioRuntime;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
+use serde_json::Value;
 
 use crate::bell::Bell;
-use crate::process::Own;
-use crate::{Ended, ended};
+use crate::connection::Link;
+use crate::process::{self, Own};
+use crate::{Ended, caught, ended, numbered};
 
 /// One for each event loop: it rings a file descriptor that the loop watches, and the loop drains. No thread of the
 /// runtime ever takes the interpreter's lock.
 #[pyclass(frozen, module = "fencelock._native")]
 pub(crate) struct Pump {
     bell: Arc<Bell>,
-    pump: Own<facade::Pump>,
+    own: Own<Inside>,
+}
+
+struct Inside {
+    pump: facade::Pump,
+    /// Whose grant an operation will complete with, if it does.
+    granting: Mutex<HashMap<u64, Arc<Link>>>,
+}
+
+impl Inside {
+    fn granting(&self) -> MutexGuard<'_, HashMap<u64, Arc<Link>>> {
+        self.granting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ended(&self, Completion { operation, result }: Completion) -> (u64, Ended) {
+        let link = self.granting().remove(&operation);
+        match link {
+            Some(link) => (operation, link.granted(result)),
+            None => (operation, ended(result)),
+        }
+    }
 }
 
 impl Pump {
-    /// The core's pump, in the process that made this.
-    pub(crate) fn pump(&self) -> fencelock::Result<&facade::Pump> {
-        self.pump.get()
+    /// Sets an operation of a client off and answers its number.
+    pub(crate) fn submit(&self, link: &Arc<Link>, operation: Operation) -> Result<u64> {
+        let (inside, facade, grants) = (self.own.get()?, link.connected()?, operation.grants());
+        // Whoever drains waits until it is known whose grant it is.
+        let mut granting = inside.granting();
+        let number = inside.pump.submit(facade, operation);
+        if grants {
+            granting.insert(number, link.clone());
+        }
+        Ok(number)
+    }
+
+    /// Sets anything else off.
+    pub(crate) fn run(
+        &self,
+        runtime: &RuntimeHandle,
+        work: BoxFuture<'static, Result<Value>>,
+    ) -> Result<u64> {
+        Ok(self.own.get()?.pump.run(runtime, work))
     }
 }
 
@@ -32,7 +74,8 @@ impl Pump {
     fn new() -> PyResult<Self> {
         let bell = Arc::new(Bell::new().map_err(PyOSError::new_err)?);
         let rung = bell.clone();
-        Ok(Self { bell, pump: Own::new(facade::Pump::new(Arc::new(move || rung.ring()))) })
+        let pump = facade::Pump::new(Arc::new(move || rung.ring()));
+        Ok(Self { bell, own: Own::new(Inside { pump, granting: Mutex::default() }) })
     }
 
     /// The descriptor that becomes readable when there is something to drain.
@@ -41,22 +84,40 @@ impl Pump {
     }
 
     /// All that has ended: the operation's number, and how.
-    fn drain(&self) -> Vec<(u64, Ended)> {
-        // First the bell, so that what ends from now on rings again.
-        self.bell.hush();
-        let done = self.pump().map(facade::Pump::drain).unwrap_or_default();
-        done.into_iter().map(|done| (done.operation, ended(done.result))).collect()
+    fn drain(&self) -> PyResult<Vec<(u64, Ended)>> {
+        caught(|| {
+            // First the bell, so that what ends from now on rings again.
+            self.bell.hush();
+            let drain = |inside: &Inside| {
+                inside.pump.drain().into_iter().map(|done| inside.ended(done)).collect()
+            };
+            self.own.get().map(drain).unwrap_or_default()
+        })
     }
 
     /// Gives an operation up: whatever it won is given back, and it is drained no more.
-    fn forget(&self, operation: u64) {
-        if let Ok(pump) = self.pump() {
-            pump.forget(operation);
-        }
+    fn forget(&self, operation: u64) -> PyResult<()> {
+        caught(|| {
+            if let Ok(inside) = self.own.get() {
+                inside.pump.forget(operation);
+                inside.granting().remove(&operation);
+            }
+        })
     }
 
     /// Operations under way and ends not drained.
-    fn load(&self) -> (usize, usize) {
-        self.pump().map(facade::Pump::load).unwrap_or_default()
+    fn load(&self) -> PyResult<(usize, usize)> {
+        caught(|| self.own.get().map(|inside| inside.pump.load()).unwrap_or_default())
     }
+}
+
+/// Panics on purpose, here or in a pump's work, so that tests see what becomes of a defect.
+#[pyfunction]
+#[pyo3(signature = (pump = None))]
+pub(crate) fn panic(pump: Option<&Pump>) -> PyResult<(Option<u64>, String)> {
+    let submit = |pump: &Pump| {
+        let runtime: RuntimeHandle = Arc::new(TokioRuntime::of(process::runtime()?));
+        pump.run(&runtime, Box::pin(async { panic!("out of paper") }))
+    };
+    caught(|| numbered(pump.map_or_else(|| panic!("out of paper"), submit)))
 }

@@ -3,6 +3,7 @@
 import asyncio
 import multiprocessing
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -69,10 +70,13 @@ def in_process(way, act, *words):
     assert process.exitcode == 0
 
 
-@pytest.mark.parametrize("doing", DOING)
-@pytest.mark.parametrize("way", WAYS)
-def test_a_child_works_and_the_parent_keeps_its_lock(redis_url, name, way, doing):
-    with fencelock.connect(redis_url, ttl=2) as client:
+CELLS = [("redis", way, doing) for way in WAYS for doing in DOING]
+CELLS += [("sqlite", way, doing) for way in ("os.fork", "fork") for doing in DOING]
+
+
+@pytest.mark.parametrize(("shared_url", "way", "doing"), CELLS, indirect=["shared_url"])
+def test_a_child_works_and_the_parent_keeps_its_lock(shared_url, name, way, doing):
+    with fencelock.connect(shared_url, ttl=2) as client:
         guard = client.lock(name).acquire() if doing == "holding" else None
         stop, acquired = threading.Event(), 0
 
@@ -87,11 +91,11 @@ def test_a_child_works_and_the_parent_keeps_its_lock(redis_url, name, way, doing
             other.start()
         for _ in range(scaled(50)):
             if way == "os.fork":
-                in_os_fork(lambda: child(redis_url, name, client, guard))
+                in_os_fork(lambda: child(shared_url, name, client, guard))
             elif way == "fork":
-                in_process(way, child, redis_url, name, client, guard)
+                in_process(way, child, shared_url, name, client, guard)
             else:
-                in_process(way, fresh, redis_url, name)
+                in_process(way, fresh, shared_url, name)
             if guard is not None:
                 assert guard.is_held and client.lock(name).inspect().holder.token == guard.token
         stop.set()
@@ -105,17 +109,38 @@ def test_a_child_works_and_the_parent_keeps_its_lock(redis_url, name, way, doing
         at_rest(client, name)
 
 
-def test_a_child_that_ends_frees_no_lock_of_its_parent(redis_url, name):
-    with fencelock.connect(redis_url) as client, client.lock(name) as guard:
-        for leave in (lambda: os._exit(0), lambda: sys.exit(0)):
-            pid = os.fork()
-            if pid == 0:
-                try:
-                    leave()
-                finally:
-                    os._exit(0)
-            os.waitpid(pid, 0)
-        assert guard.is_held and client.lock(name).inspect().holder.token == guard.token
+CHILDREN = """
+import os, sys, fencelock
+
+url, name, leave = sys.argv[1:]
+client = fencelock.connect(url).open()
+guard = client.lock(name).acquire()
+pid = os.fork()
+if pid == 0:
+    if leave in ("used", "exit"):
+        kept = client.lock(f"{name}:child").acquire()
+    if leave == "exit":
+        sys.exit(0)
+    if leave == "os._exit":
+        os._exit(0)
+else:
+    _, status = os.waitpid(pid, 0)
+    assert status == 0, status
+    assert guard.is_held and client.lock(name).inspect().holder.token == guard.token
+    # What the child held itself was freed at its end.
+    client.lock(f"{name}:child").acquire(wait=1).release()
+    guard.release()
+    print("kept", flush=True)
+"""
+"""Forks while it holds a lock; the child leaves in one way or another: as interpreters do, but for `os._exit`."""
+
+
+@pytest.mark.parametrize("leave", ["return", "used", "exit", "os._exit"])
+@pytest.mark.parametrize("shared_url", ["redis", "sqlite"], indirect=True)
+def test_a_child_that_ends_frees_no_lock_of_its_parent(shared_url, name, leave):
+    words = [sys.executable, "-c", CHILDREN, shared_url, name, leave]
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=20)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "kept\n", ""), ended
 
 
 def test_a_block_that_forks_gives_back_in_the_parent_only(redis_url, name):
@@ -128,3 +153,61 @@ def test_a_block_that_forks_gives_back_in_the_parent_only(redis_url, name):
         if pid == 0:
             os._exit(0)
         at_rest(client, name)
+
+
+PRELOADED = """
+import os, signal, subprocess, sys, time, fencelock
+
+url, name, state = sys.argv[1:]
+client = fencelock.connect(url, ttl=2)
+lock = client.lock(name + ":counter", wait=20)
+kept = None
+if state == "opened":
+    client.open()
+if state == "holding":
+    kept = client.lock(name).acquire()
+
+def work():
+    for _ in range(25):
+        with lock:
+            seen = client.version(name + ":count").read()
+            client.version(name + ":count").compare_and_set(seen and seen.version, (seen.value if seen else 0) + 1)
+    with client.lock(f"{name}:{os.getpid()}") as own:
+        holder = client.lock(f"{name}:{os.getpid()}").inspect().holder
+        assert own.is_held and holder.token == own.token and holder.info["pid"] == os.getpid(), holder
+        os.write(done, b"x")
+        signal.pause()
+
+told, done = os.pipe()
+workers = []
+for _ in range(4):
+    pid = os.fork()
+    if pid == 0:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+        work()
+    workers.append(pid)
+os.close(done)
+ready = b""
+while len(ready) < 4 and (more := os.read(told, 4)):
+    ready += more
+assert ready == b"xxxx", ready
+for pid in workers:
+    os.kill(pid, signal.SIGTERM)
+assert [os.waitpid(pid, 0)[1] for pid in workers] == [0] * 4
+for pid in workers:
+    client.lock(f"{name}:{pid}").acquire(wait=1).release()
+assert client.version(name + ":count").read().value == 100
+if kept is not None:
+    assert kept.is_held and client.lock(name).inspect().holder.token == kept.token
+    kept.release()
+print("counted", flush=True)
+"""
+"""A server that loads its application before it forks workers, all of them at once; they count under one lock."""
+
+
+@pytest.mark.parametrize("state", ["unopened", "opened", "holding"])
+@pytest.mark.parametrize("shared_url", ["redis", "sqlite"], indirect=True)
+def test_workers_forked_at_once_share_a_client_made_before(shared_url, name, state):
+    words = [sys.executable, "-c", PRELOADED, shared_url, name, state]
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "counted\n", ""), ended

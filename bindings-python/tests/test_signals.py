@@ -7,7 +7,7 @@ import textwrap
 import time
 
 import pytest
-from conftest import at_rest
+from conftest import at_rest, scaled
 
 import fencelock
 
@@ -105,3 +105,87 @@ def test_an_exit_without_a_store_waits_a_second_for_all(redis_url, name):
     with fencelock.connect(redis_url) as client:
         for number in range(5):
             client.lock(f"{name}{number}").acquire(wait=1).release()
+
+
+WAITING_AT_EXIT = """
+import contextlib, sys, threading, time, fencelock
+client, other = fencelock.connect(sys.argv[1]).open(), fencelock.connect(sys.argv[1])
+name = sys.argv[2]
+held = other.lock(name).acquire()
+election = client.elect(name + ":election")
+
+def observe():
+    for _ in election.observe():
+        pass
+
+def run(wait):
+    # The exit closes the client, which whoever waits is told of if there is time.
+    with contextlib.suppress(fencelock.LockError):
+        wait()
+
+for wait in (held.wait_lost, observe, client.lock(name).acquire):
+    for _ in range(3):
+        threading.Thread(target=run, args=(wait,), daemon=True).start()
+give_up = time.monotonic() + 5
+while not client.lock(name).inspect().waiters:
+    assert time.monotonic() < give_up
+    time.sleep(0.005)
+print("ready", flush=True)
+"""
+"""Returns while threads of its own wait in natives."""
+
+
+@pytest.mark.parametrize("wave", range(scaled(50) // 5))
+def test_an_exit_with_threads_that_wait_is_quiet(redis_url, name, wave):
+    processes = [script(WAITING_AT_EXIT, redis_url, f"{name}:{number}") for number in range(5)]
+    began = time.monotonic()
+    for process in processes:
+        said, complaint = process.communicate(timeout=10)
+        assert (process.returncode, said, complaint) == (0, "", ""), wave
+    assert time.monotonic() - began < 3
+
+
+WAITS = {
+    "open": "silent = socket.create_server(('127.0.0.1', 0)); wait = fencelock.connect(f'redis://127.0.0.1:{silent.getsockname()[1]}').open",
+    "acquire": "wait = client.lock(name).acquire",
+    "all": "wait = client.all([name]).acquire",
+    "elect": "wait = client.elect(name).acquire",
+    "wait_lost": "wait = held.wait_lost",
+    "observe": "wait = lambda: [None for _ in client.elect(name + ':election').observe()]",
+}
+
+INTERRUPTED = """
+import os, random, signal, socket, sys, threading, time, fencelock
+name = sys.argv[2]
+other, client = fencelock.connect(sys.argv[1]), fencelock.connect(sys.argv[1]).open()
+held = other.lock(name).acquire()
+{wait}
+took = []
+for _ in range(7):
+    def interrupt():
+        global began
+        time.sleep(0.1 + random.random() * 0.05)
+        began = time.monotonic()
+        os.kill(os.getpid(), signal.SIGINT)
+    thread = threading.Thread(target=interrupt)
+    try:
+        thread.start()
+        wait()
+    except KeyboardInterrupt:
+        took.append(time.monotonic() - began)
+    thread.join()
+held.release()
+print(len(took), sorted(took)[3], flush=True)
+"""
+"""Is interrupted seven times in one sort of wait, and tells the median of what that took."""
+
+
+@pytest.mark.parametrize("wait", WAITS)
+def test_ctrl_c_ends_every_wait_soon(redis_url, name, wait):
+    program = INTERRUPTED.replace("{wait}", WAITS[wait])
+    ended = subprocess.run([sys.executable, "-c", program, redis_url, name], capture_output=True, text=True, timeout=30)
+    assert ended.returncode == 0, ended.stderr
+    times, median = ended.stdout.split()
+    assert times == "7" and float(median) < 0.2, ended.stdout
+    with fencelock.connect(redis_url) as client:
+        at_rest(client, name)

@@ -9,7 +9,7 @@ import pytest
 from conftest import at_rest
 
 import fencelock
-from fencelock import LockLost, LockTimeout, NotHeld, Released
+from fencelock import LockLost, LockTimeout, NotHeld, Released, _native
 
 
 def test_a_block_holds_the_lock(client, name):
@@ -64,16 +64,16 @@ def test_one_lock_object_serves_many_threads(client, name):
     at_rest(client, name)
 
 
-def test_a_waiting_thread_lets_others_run(client, name):
+def test_a_waiting_thread_lets_others_run(client, name, monkeypatch):
     turns = 0
     with client.lock(name):
         waits = threading.Thread(target=lambda: client.lock(name, wait=0.3).acquire(), daemon=True)
-        threading.excepthook = lambda told: None
+        monkeypatch.setattr(threading, "excepthook", lambda told: None)
         waits.start()
         end = time.monotonic() + 0.2
         while time.monotonic() < end:
             turns += 1
-    waits.join()
+        waits.join()
     assert turns > 1000
 
 
@@ -243,3 +243,22 @@ def test_bad_urls_are_refused_at_once_and_secrets_stay_secret():
         absent.lock("x").acquire()
     assert isinstance(told.value, ConnectionError) and told.value.retryable
     assert "hunter2" not in str(told.value) and "hunter2" not in repr(absent)
+
+
+def test_a_panic_is_an_exception_with_the_code_internal(client, name):
+    with pytest.raises(fencelock.InternalError, match="out of paper") as told:
+        _native.panic()
+    assert told.value.code == "internal"
+    with client.lock(name) as guard:
+        assert guard.is_held, "the host goes on"
+
+
+def test_a_look_at_a_guard_crosses_within_a_microsecond(name):
+    with fencelock.connect("memory:crossing") as client, client.lock(name) as guard:
+        look, calls, rounds = guard._grant.is_here, range(10_000), []
+        for _ in range(10):
+            began = time.perf_counter()
+            for _ in calls:
+                look()
+            rounds.append((time.perf_counter() - began) / len(calls))
+    assert min(rounds) < 1e-6, rounds

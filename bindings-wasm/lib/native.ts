@@ -56,6 +56,10 @@ export class Door {
     return this.#ask(() => this.#core.lost(client, guard));
   }
 
+  setOff(): void {
+    this.#tell(() => this.#core.setOff(), undefined);
+  }
+
   news(client: number): number {
     return this.#ask(() => this.#core.news(client));
   }

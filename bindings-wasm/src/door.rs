@@ -46,7 +46,7 @@ impl Door {
         }))
     }
 
-    /// Sets an operation of the facade off, told as JSON.
+    /// Asks for an operation of the facade, told as JSON.
     pub fn submit(&self, client: f64, text: &str) -> f64 {
         counted(self.0.submit(number(client), text))
     }
@@ -60,6 +60,12 @@ impl Door {
     /// The same for hearing of the loss of a guard.
     pub fn lost(&self, client: f64, guard: f64) -> f64 {
         counted(self.0.perform(number(client), Operation::Lost { guard: number(guard) }))
+    }
+
+    /// Sets off what was asked for since the last time.
+    #[wasm_bindgen(js_name = setOff)]
+    pub fn set_off(&self) {
+        self.0.set_off();
     }
 
     /// Begins to wait for events.

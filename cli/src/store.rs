@@ -14,12 +14,17 @@ use crate::exit::Failure;
 
 const VARIABLE: &str = "FENCELOCK_URL";
 
-const HELP: &str = "The store: sqlite:FILE, redis://HOST:PORT or rediss://HOST:PORT; options stand in its query, \
-                    ?timeout=2s. Without it, FENCELOCK_URL is read; without that, it is a SQLite file of this user's";
+const HELP: &str = "The store: sqlite:FILE, redis://HOST:PORT (over TLS: rediss://), redis+sentinel://HOSTS/MASTER, \
+                    redis+cluster://HOSTS or redlock://HOSTS; options stand in its query, ?timeout=2s. Without it, FENCELOCK_URL is read; without that, it is a SQLite file of this user's";
 
 /// What of a path is written into a URL as it is.
 const PLAIN: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'-').remove(b'_').remove(b'~');
+
+/// The URL of a file, whatever its name.
+pub(crate) fn sqlite_url(file: &str) -> String {
+    format!("sqlite:{}", utf8_percent_encode(file, PLAIN))
+}
 
 /// The store to use.
 #[derive(Args)]
@@ -54,7 +59,7 @@ impl Store {
                 directory.display()
             )));
         };
-        Ok(format!("sqlite:{}/locks.db", utf8_percent_encode(file, PLAIN)))
+        Ok(sqlite_url(&format!("{file}/locks.db")))
     }
 }
 

@@ -9,9 +9,15 @@ const FOLDER = fileURLToPath(new URL('../..', import.meta.url));
  * Runs a script to its end: what it printed, how it ended, and how long it lived after it printed `end`. Within the script
  * `url` is the store's. `heard` is called with what it prints, and with its process.
  */
-export async function run(script, { url = 'memory:', flags = [], most = 20_000, heard = () => {} } = {}) {
+export function run(script, { url = 'memory:', flags = [], ...how } = {}) {
   const text = `import { connect, LockLostError } from 'fencelock';\nconst url = ${JSON.stringify(url)};\n${script}`;
-  const words = ['--input-type=module', ...flags, '--eval', text];
+  return node(['--input-type=module', ...flags, '--eval', text], how);
+}
+
+/** The same for a file. */
+export const runFile = (file, how = {}) => node([file], how);
+
+async function node(words, { most = 20_000, heard = () => {} }) {
   const child = spawn(process.execPath, words, { cwd: FOLDER, stdio: ['ignore', 'pipe', 'pipe'] });
   let [out, err, ended] = ['', '', undefined];
   child.stdout.setEncoding('utf8').on('data', (data) => {

@@ -60,7 +60,7 @@ class Link:
         if not connection.is_open():
             self._observe(connection)
             loop = _loop.current()
-            await loop.call(connection, connection.submit_open(loop.pump))
+            await loop.call(connection.submit_open(loop.pump))
         return connection
 
     def _observe(self, connection: _native.Connection) -> None:
@@ -76,7 +76,7 @@ class Link:
         """The same, awaited."""
         connection = await self.open_async()
         loop = _loop.current()
-        return await loop.call(connection, connection.submit(loop.pump, operation))
+        return await loop.call(connection.submit(loop.pump, operation))
 
     def close(self) -> None:
         """Frees what is held and disconnects."""
@@ -122,4 +122,10 @@ def _renew() -> None:
         link.here()
 
 
+os.register_at_fork(
+    before=_native.before_fork,
+    after_in_parent=_native.after_fork,
+    after_in_child=_native.after_fork,
+)
+# Behind that: it may open a file.
 os.register_at_fork(after_in_child=_renew)

@@ -4,13 +4,13 @@ import asyncio
 import json
 import os
 from collections.abc import Callable
-from typing import Any, cast
-from weakref import WeakKeyDictionary
+from typing import Any
+from weakref import WeakKeyDictionary, ref
 
 from . import _native, errors
 
-Ended = tuple[bool, str]
-"""Whether an operation ended well, and its result or error as JSON."""
+Ended = tuple[bool, _native.Grant | str]
+"""Whether an operation ended well, and what was granted, or its result or error as JSON."""
 
 
 class Loop:
@@ -42,9 +42,7 @@ class Loop:
         if self._waiting.pop(operation, None) is not None:
             self.pump.forget(operation)
 
-    async def call(
-        self, connection: _native.Connection, submitted: tuple[int | None, str]
-    ) -> Any:
+    async def call(self, submitted: tuple[int | None, str]) -> Any:
         """Waits for an operation. Cancelled at any point, it leaves nothing behind."""
         future: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
 
@@ -52,7 +50,7 @@ class Loop:
             if not future.done():
                 future.set_result(ended)
             else:
-                take_back(connection, ended)
+                take_back(ended)
 
         operation = self.watch(submitted, tell)
         try:
@@ -61,36 +59,40 @@ class Loop:
             self.forget(operation)
             # It had ended, and the task was cancelled before it could look.
             if future.done() and not future.cancelled():
-                take_back(connection, future.result())
+                take_back(future.result())
             raise
         return settle(ended)
 
 
 def settle(ended: Ended) -> Any:
     """The result of an operation, or its error raised."""
-    well, text = ended
+    well, came = ended
+    if isinstance(came, _native.Grant):
+        return came
     if well:
-        return json.loads(text)
-    raise errors.from_json(text)
+        return json.loads(came)
+    raise errors.from_json(came)
 
 
-def take_back(connection: _native.Connection, ended: Ended) -> None:
-    """Takes back what was granted to somebody who has gone; a job's run is left to others."""
-    well, text = ended
-    granted: Any = json.loads(text) if well else None
-    if isinstance(granted, dict) and "guard" in granted:
-        connection.decline(cast(dict[str, int], granted)["guard"])
+def take_back(ended: Ended) -> None:
+    """Takes back what was granted to somebody who has gone, at once; a job's run is left to others."""
+    _, came = ended
+    if isinstance(came, _native.Grant):
+        came.decline()
 
 
-_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, Loop] = WeakKeyDictionary()
+# Neither side is kept: what waits here knows its loop, and one that is closed lets go of both.
+_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, ref[Loop]] = WeakKeyDictionary()
 
 
 def current() -> Loop:
     """That of the running event loop."""
     running = asyncio.get_running_loop()
-    loop = _loops.get(running)
+    known = _loops.get(running)
+    loop = known and known()
     if loop is None:
-        loop = _loops[running] = Loop(running)
+        loop = Loop(running)
+        _loops[running] = ref(loop)
     return loop
 
 

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from . import _native, errors
 
@@ -102,7 +102,7 @@ class Telling:
 
     def _news(self) -> list[Event]:
         well, text = self._feed.news()
-        return [Event.from_json(event) for event in json.loads(text)] if well else []
+        return [Event.from_json(event) for event in json.loads(cast(str, text))] if well else []
 
 
 _tellings: set[Telling] = set()

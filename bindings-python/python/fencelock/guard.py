@@ -27,19 +27,22 @@ class Released(enum.Enum):
     """The store did not answer. The release is repeated until it does or the lease has ended."""
 
 
+def _lost() -> errors.LockError:
+    """For the end of a block whose lock had been lost."""
+    return errors.from_json(_native.lost_before_release())
+
+
 class Hold:
     """What guards of threads and of coroutines have in common: looks that do not wait.
 
     In the child of a fork a guard of the parent is inert: it is not held there, and giving it back does nothing.
     """
 
-    __slots__ = ("__weakref__", "_connection", "_name", "_number", "_token", "_tokens")
+    __slots__ = ("__weakref__", "_connection", "_grant", "_name", "_token")
 
-    def __init__(self, connection: _native.Connection, name: str, granted: dict[str, Any]) -> None:
-        self._connection, self._name = connection, name
-        self._number: int | None = granted["guard"]
-        self._token: int = granted["token"]
-        self._tokens: dict[str, int] | None = granted.get("tokens")
+    def __init__(self, connection: _native.Connection, name: str, grant: _native.Grant) -> None:
+        self._connection, self._name, self._grant = connection, name, grant
+        self._token = grant.token
 
     @property
     def name(self) -> str:
@@ -55,58 +58,45 @@ class Hold:
     @property
     def tokens(self) -> dict[str, int]:
         """The token of each lock, by name."""
-        return self._tokens or {self._name: self._token}
+        return self._grant.tokens or {self._name: self._token}
 
     @property
     def is_held(self) -> bool:
         """Whether the lock may be relied on at this very moment. It compares the clock at every look, so it is right
         also after the process was frozen."""
-        number = self._number
-        return number is not None and self._connection.is_held(number)
+        return self._grant.is_held()
 
     @property
     def remaining(self) -> float:
         """For how many seconds the lock may still be relied on, were it not renewed any more; 0 once it is lost."""
-        number = self._number
-        return 0.0 if number is None else self._connection.remaining(number)
+        return self._grant.remaining()
 
     def check(self) -> None:
-        """Raises ``LockLost`` unless the lock may be relied on, ``NotHeld`` once it was given back."""
-        self._held_number()
-        if not self.is_held:
-            raise self._lost()
+        """Raises ``LockLost`` unless the lock may be relied on, ``NotHeld`` once it was given back, ``Closed`` in the child
+        of a fork."""
+        _loop.settle(self._grant.check())
+
+    def _why_lost(self) -> errors.LockError:
+        try:
+            self.check()
+        except errors.LockError as error:
+            return error
+        return _lost()
 
     def forget(self) -> None:
         """Gives the guard back without waiting for the answer."""
-        number, self._number = self._number, None
-        if number is not None:
-            self._connection.forget(number)
-
-    def _lost(self) -> errors.LockLost:
-        message = "the lock is no longer held; stop writing, and acquire it again if the work must go on"
-        return errors.LockLost(message, fields={"name": self._name, "token": str(self._token)})
-
-    def _held_number(self) -> int:
-        if self._number is None:
-            message = "this guard was given back before; acquire the lock again"
-            raise errors.NotHeld(message, fields={"name": self._name})
-        return self._number
-
-    def _take(self) -> int | None:
-        """The number, for whoever gives it back; none where that has no effect: in the child of a fork."""
-        number, self._number = self._held_number(), None
-        return number if self._connection.is_here() else None
+        self._grant.forget()
 
     def _ask(self, operation: str, **facts: Any) -> str:
-        return json.dumps({"op": operation, "guard": self._held_number(), **facts})
+        return json.dumps({"op": operation, "guard": self._grant.guard, **facts})
 
     def __repr__(self) -> str:
-        state = "given back" if self._number is None else "held" if self.is_held else "lost"
+        state = "given back" if self._grant.is_given_back() else "held" if self.is_held else "lost"
         return f"<{type(self).__name__} {self._name!r} token={self._token} {state}>"
 
     def __del__(self) -> None:
-        number = getattr(self, "_number", None)
-        if number is None or not self._connection.is_here() or sys.is_finalizing():
+        grant: _native.Grant | None = getattr(self, "_grant", None)
+        if grant is None or grant.is_given_back() or not grant.is_here() or sys.is_finalizing():
             return
         self.forget()
         message = f"the guard of {self._name!r} was forgotten: its lock is released now; use `with`, or release it"
@@ -128,10 +118,9 @@ class Guard(Hold):
 
     def release(self) -> Released:
         """Frees the lock and tells how that went."""
-        number = self._take()
-        if number is None:
+        if not self._grant.is_here():
             return Released.ALREADY_LOST
-        return Released(_loop.settle(self._connection.release(number)))
+        return Released(_loop.settle(self._grant.release()))
 
     def extend(self, ttl: Time) -> None:
         """Pushes the end of the lease to at least now + ``ttl``, which is its length from now on. Never shortens it."""
@@ -168,12 +157,16 @@ class Guard(Hold):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._number is None:
+        if self._grant.is_given_back():
             return
-        here = self._connection.is_here()
-        released = self._finish(failed=kind is not None)
-        if released is Released.ALREADY_LOST and kind is None and here:
-            raise self._lost()
+        try:
+            released = self._finish(failed=kind is not None)
+        except BaseException:
+            # A signal came between two steps.
+            self.forget()
+            raise
+        if released is Released.ALREADY_LOST and kind is None and self._grant.is_here():
+            raise _lost()
 
 
 class AsyncGuard(Hold):
@@ -193,12 +186,10 @@ class AsyncGuard(Hold):
 
     async def release(self) -> Released:
         """Frees the lock and tells how that went. Cancelled, it frees the lock all the same."""
-        number = self._take()
-        if number is None:
+        if not self._grant.is_here():
             return Released.ALREADY_LOST
         loop = _loop.current()
-        submitted = self._connection.submit_release(loop.pump, number)
-        return Released(await loop.call(self._connection, submitted))
+        return Released(await loop.call(self._grant.submit_release(loop.pump)))
 
     async def extend(self, ttl: Time) -> None:
         """Pushes the end of the lease to at least now + ``ttl``, which is its length from now on. Never shortens it."""
@@ -223,7 +214,7 @@ class AsyncGuard(Hold):
 
     async def _perform(self, text: str) -> Any:
         loop = _loop.current()
-        return await loop.call(self._connection, self._connection.submit(loop.pump, text))
+        return await loop.call(self._connection.submit(loop.pump, text))
 
     async def _finish(self, failed: bool) -> Released:
         """What the end of a block does."""
@@ -231,6 +222,8 @@ class AsyncGuard(Hold):
         return await self.release()
 
     async def __aenter__(self) -> Self:
+        if self._grant.is_given_back():
+            self.check()
         task = asyncio.current_task()
         assert task is not None, "a coroutine runs in a task"
         self._events, self._task, self._told = _loop.current(), task, False
@@ -252,12 +245,12 @@ class AsyncGuard(Hold):
     ) -> None:
         self._events.forget(self._watch)
         if self._told:
+            lost = self._why_lost()
             self.forget()
             ours = self._task.uncancel() <= self._cancelling
             if kind is None or (ours and issubclass(kind, asyncio.CancelledError)):
-                raise self._lost() from error
-        elif self._number is not None:
-            here = self._connection.is_here()
+                raise lost from error
+        elif not self._grant.is_given_back():
             released = await self._finish(failed=kind is not None)
-            if released is Released.ALREADY_LOST and kind is None and here:
-                raise self._lost()
+            if released is Released.ALREADY_LOST and kind is None and self._grant.is_here():
+                raise _lost()

@@ -43,10 +43,12 @@ class JobState:
 class Run(Guard):
     """A run of a job, for threads. ``with`` says at the end of the block how it went: failed if the block raised."""
 
-    __slots__ = ("instant",)
+    __slots__ = ()
 
-    instant: float
-    """The instant it is scheduled for, in seconds since 1970."""
+    @property
+    def instant(self) -> float:
+        """The instant it is scheduled for, in seconds since 1970."""
+        return self._grant.instant
 
     def succeed(self) -> Released:
         """It has succeeded: this instant is not run again."""
@@ -61,8 +63,9 @@ class Run(Guard):
         return Released(self._perform(self._ask("release")))
 
     def _end(self, succeeded: bool) -> Released:
-        number = self._take()
-        return Released.ALREADY_LOST if number is None else Released(self._perform(_end(number, succeeded)))
+        if not self._grant.is_here():
+            return Released.ALREADY_LOST
+        return Released(_loop.settle(self._grant.end(succeeded)))
 
     def _finish(self, failed: bool) -> Released:
         return self._end(not failed)
@@ -71,10 +74,12 @@ class Run(Guard):
 class AsyncRun(AsyncGuard):
     """A run of a job, for coroutines."""
 
-    __slots__ = ("instant",)
+    __slots__ = ()
 
-    instant: float
-    """The instant it is scheduled for, in seconds since 1970."""
+    @property
+    def instant(self) -> float:
+        """The instant it is scheduled for, in seconds since 1970."""
+        return self._grant.instant
 
     async def succeed(self) -> Released:
         """It has succeeded: this instant is not run again."""
@@ -89,10 +94,10 @@ class AsyncRun(AsyncGuard):
         return Released(await self._perform(self._ask("release")))
 
     async def _end(self, succeeded: bool) -> Released:
-        number = self._take()
-        if number is None:
+        if not self._grant.is_here():
             return Released.ALREADY_LOST
-        return Released(await self._perform(_end(number, succeeded)))
+        loop = _loop.current()
+        return Released(await loop.call(self._grant.submit_end(loop.pump, succeeded)))
 
     async def _finish(self, failed: bool) -> Released:
         return await self._end(not failed)
@@ -126,20 +131,16 @@ class Job:
         granted = _loop.settle(connection.perform(self._begin(at)))
         if granted is None:
             return None
-        run = Run(connection, self._name, granted)
-        run.instant = granted["instant"] / 1000
-        return run
+        return Run(connection, self._name, granted)
 
     async def start_async(self, at: float | None = None) -> AsyncRun | None:
         """The same, awaited."""
         connection = await self._link.open_async()
         loop = _loop.current()
-        granted = await loop.call(connection, connection.submit(loop.pump, self._begin(at)))
+        granted = await loop.call(connection.submit(loop.pump, self._begin(at)))
         if granted is None:
             return None
-        run = AsyncRun(connection, self._name, granted)
-        run.instant = granted["instant"] / 1000
-        return run
+        return AsyncRun(connection, self._name, granted)
 
     def inspect(self) -> JobState | None:
         """The last run, if there was one."""
@@ -156,7 +157,3 @@ class Job:
 
     def _look(self) -> str:
         return json.dumps({"op": "inspect_job", "name": self._name, "period": self._period})
-
-
-def _end(guard: int, succeeded: bool) -> str:
-    return json.dumps({"op": "end_job", "guard": guard, "succeeded": succeeded})

@@ -53,7 +53,7 @@ class Acquirable:
 
     async def _submit(self, connection: _native.Connection, text: str) -> Any:
         loop = _loop.current()
-        return await loop.call(connection, connection.submit(loop.pump, text))
+        return await loop.call(connection.submit(loop.pump, text))
 
     def _ask(self, verb: str, connection: _native.Connection, wait: Any = _UNSAID) -> str:
         facts = self._facts(connection)
@@ -77,7 +77,15 @@ class Acquirable:
 
     def __enter__(self) -> Guard:
         guard = self.acquire()
-        self._blocks.setdefault(threading.get_ident(), []).append(guard)
+        try:
+            self._blocks.setdefault(threading.get_ident(), []).append(guard)
+        except BaseException:
+            # A signal came between two steps: the block does not begin.
+            blocks = self._blocks.get(threading.get_ident(), [])
+            if guard in blocks:
+                self._leave(threading.get_ident())
+            guard.forget()
+            raise
         return guard
 
     def __exit__(

@@ -36,7 +36,7 @@ class LockOptions(TypedDict, total=False):
     """Length of the lease. If the holder dies, the lock is free again after at most this time. Default: `30s`."""
     renew: bool
     """Whether the lease is renewed, at a third of its length, for as long as the guard lives. `false`: a fixed lease.
-    Default: `true`."""
+    (Runs of jobs are always renewed.) Default: `true`."""
     wait: Time | None
     """How long `acquire` waits for the lock before it fails with `timeout`. `0s` asks once and does not queue. Default:
     `forever`."""

@@ -26,7 +26,6 @@ mod wire;
 mod words;
 mod worker;
 
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -41,6 +40,7 @@ use self::shop::Shop;
 use self::stage::Stage;
 use self::stall::Stall;
 use self::verdict::Verdict;
+use crate::store::sqlite_url;
 use crate::{exit, secret};
 
 const PIECES: u32 = 1_000;
@@ -97,7 +97,7 @@ impl Demo {
         // FENCELOCK_URL is not read: what is used every day should not see a show by mistake.
         let url = match self.url.or_else(|| std::env::var(secret::VARIABLE).ok()) {
             Some(url) => url,
-            None => sqlite_url(&folder.path().join("locks.db")),
+            None => sqlite_url(&folder.path().join("locks.db").to_string_lossy()),
         };
         let store = store_name(&url).await?;
         let seed = self.seed.unwrap_or_else(any_seed);
@@ -155,11 +155,6 @@ async fn store_name(url: &str) -> Result<String, End> {
         other => other,
     }
     .to_owned())
-}
-
-fn sqlite_url(path: &Path) -> String {
-    let path = path.to_string_lossy();
-    format!("sqlite:{}", percent_encoding::utf8_percent_encode(&path, percent_encoding::CONTROLS))
 }
 
 fn any_seed() -> u64 {

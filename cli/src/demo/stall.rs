@@ -27,7 +27,9 @@ fn out_of_reach(url: &str) -> Option<&'static str> {
         "redis+cluster" | "rediss+cluster" => {
             Some("the cluster's nodes name each other, past any wire of the demo's")
         }
-        "redlock" => Some("it is several servers, and one that is silent would not stall them"),
+        "redlock" | "rediss+redlock" => {
+            Some("it is several servers, and one that is silent would not stall them")
+        }
         _ => None,
     }
 }

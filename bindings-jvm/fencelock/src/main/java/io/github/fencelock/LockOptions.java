@@ -26,7 +26,7 @@ public interface LockOptions<T> {
 
     /**
      * Whether the lease is renewed, at a third of its length, for as long as the guard lives. {@code false}: a
-     * fixed lease. By default {@code true}.
+     * fixed lease. (Runs of jobs are always renewed.) By default {@code true}.
      */
     default T renew(boolean renew) {
         return option("renew", renew);

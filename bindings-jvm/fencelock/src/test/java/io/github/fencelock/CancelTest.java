@@ -1,13 +1,18 @@
 package io.github.fencelock;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import java.util.Random;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
@@ -16,14 +21,17 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Acquires that are interrupted or cancelled at random moments leave nothing. 500 a store; 5,000 with {@code FENCELOCK_FULL};
+ * Operations that are interrupted or cancelled at random moments leave nothing. 500 a store; 5,000 with {@code FENCELOCK_FULL};
  * {@code FENCELOCK_SEED} repeats the choices of a run.
  */
 final class CancelTest {
@@ -38,10 +46,89 @@ final class CancelTest {
         return seed;
     }
 
-    /** Runs {@code work} in threads of its own until enough was cut short, and looks at what is left. */
-    private static void storm(String url, Turn work) throws Exception {
+    /** What one thread of a storm has: two clients, names that all threads share, dice and a job of its own. */
+    private static final class Sailor {
+        private final Client client;
+        private final Client other;
+        private final String[] names;
+        private final Random dice;
+        private final String job = Stores.name();
+        private long instant = 1_000_000;
+
+        Sailor(Client client, Client other, String[] names, long seed) {
+            this.client = client;
+            this.other = other;
+            this.names = names;
+            this.dice = new Random(seed);
+        }
+
+        private Client either() {
+            return dice.nextBoolean() ? client : other;
+        }
+
+        private String name() {
+            return names[dice.nextInt(names.length)];
+        }
+
+        private <T extends LockOptions<T>> T drawn(T of) {
+            return of.ttl(Duration.ofSeconds(20)).fair(dice.nextInt(4) > 0).local(dice.nextBoolean() ? 16 : 0);
+        }
+
+        Lock lock() {
+            return drawn(either().lock(name()));
+        }
+
+        All all() {
+            return either().all(name(), name() + "-more").ttl(Duration.ofSeconds(20));
+        }
+
+        Election election() {
+            return either().elect(name()).ttl(Duration.ofSeconds(20));
+        }
+
+        /** The readers' names are not those of the mutexes. */
+        Lock reader() {
+            return either().read(name() + "-read").ttl(Duration.ofSeconds(20));
+        }
+
+        Guard upgradeable() throws InterruptedException {
+            return either().upgradeable(name() + "-read").ttl(Duration.ofSeconds(20)).acquire();
+        }
+
+        /** The job's next instant, as one of the clients asks for it. */
+        Job nextRun() {
+            instant += 60;
+            return sameRun(either());
+        }
+
+        Job sameRun(Client asks) {
+            return asks.job(job, Duration.ofMinutes(1)).at(Instant.ofEpochSecond(instant)).ttl(Duration.ofSeconds(20));
+        }
+
+        /** A run that was taken back is there for others, as if nobody had asked. */
+        void runsAgain() {
+            Optional<Run> again = Optional.empty();
+            for (long end = System.nanoTime() + Wait.PATIENCE.toNanos(); again.isEmpty() && System.nanoTime() < end;) {
+                again = sameRun(either()).start();
+            }
+            assertEquals(Released.RELEASED, again.orElseThrow(() -> new AssertionError("the run is gone")).succeed());
+        }
+
+        void rest() {
+            LockSupport.parkNanos(dice.nextInt(3_000) * 1_000L);
+        }
+    }
+
+    /** One operation; whether it was cut short. */
+    private interface Turn {
+        boolean cut(Sailor sailor) throws Exception;
+    }
+
+    /** Has threads do {@code turns} as the dice say until enough were cut short, each of them too; looks at what is left. */
+    private static void storm(String url, List<Turn> turns) throws Exception {
         String[] names = new String[LOCKS];
-        java.util.Arrays.setAll(names, number -> Stores.name());
+        Arrays.setAll(names, number -> Stores.name());
+        AtomicIntegerArray cuts = new AtomicIntegerArray(turns.size());
         AtomicInteger cut = new AtomicInteger();
         AtomicReference<Throwable> failure = new AtomicReference<>();
         long seed = seed();
@@ -49,13 +136,13 @@ final class CancelTest {
         try (Client one = Fencelock.connect(url); Client other = Fencelock.connect(url)) {
             List<Thread> threads = new ArrayList<>();
             for (int number = 0; number < THREADS; number++) {
-                Random dice = new Random(seed + number);
+                Sailor sailor = new Sailor(one, other, names, seed + number);
                 Thread thread = new Thread(() -> {
                     try {
                         while (cut.get() < enough && failure.get() == null) {
-                            Lock lock = (dice.nextBoolean() ? one : other).lock(names[dice.nextInt(LOCKS)])
-                                .ttl(Duration.ofSeconds(20)).fair(dice.nextInt(4) > 0).local(dice.nextBoolean() ? 16 : 0);
-                            if (work.cut(lock, dice)) {
+                            int drawn = sailor.dice.nextInt(turns.size());
+                            if (turns.get(drawn).cut(sailor)) {
+                                cuts.incrementAndGet(drawn);
                                 cut.incrementAndGet();
                             }
                         }
@@ -72,62 +159,102 @@ final class CancelTest {
             if (failure.get() != null) {
                 throw new AssertionError(failure.get());
             }
-            Wait.atRest(one, names);
+            System.out.println(url.split(":")[0] + ": cut short " + cuts);
+            for (int turn = 0; turn < turns.size(); turn++) {
+                assertTrue(cuts.get(turn) > 0, cuts::toString);
+            }
+            Wait.atRest(one, Stream.of("", "-more", "-read").flatMap(end -> Arrays.stream(names).map(name -> name + end))
+                .toArray(String[]::new));
             Wait.atRest(other);
         }
     }
 
-    /** One acquire; whether it was cut short. */
-    interface Turn {
-        boolean cut(Lock lock, Random dice) throws Exception;
-    }
-
-    private static void rest(Random dice, int most) {
-        LockSupport.parkNanos(dice.nextInt(most) * 1_000L);
+    /** Cancels it after a moment, or is served. */
+    private static <T> boolean cancelled(Sailor sailor, CompletableFuture<T> future, Consumer<T> served) {
+        sailor.rest();
+        boolean cut =
+            sailor.dice.nextBoolean() ? future.cancel(true) : future.completeExceptionally(new ExecutionException(null));
+        if (!cut) {
+            served.accept(future.join());
+        }
+        return cut;
     }
 
     @ParameterizedTest
     @MethodSource(STORES)
     void cancelledFuturesLeaveNothing(String url) throws Exception {
-        storm(url, (lock, dice) -> {
-            CompletableFuture<Guard> future = lock.acquireAsync();
-            rest(dice, 3_000);
-            boolean cut = dice.nextBoolean() ? future.cancel(true) : future.completeExceptionally(new ExecutionException(null));
-            if (!cut) {
-                future.join().close();
+        Turn run = sailor -> {
+            CompletableFuture<Optional<Run>> asked = sailor.nextRun().startAsync();
+            boolean cut = cancelled(sailor, asked, due -> assertEquals(Released.RELEASED, due.orElseThrow().succeed()));
+            if (cut) {
+                sailor.runsAgain();
             }
             return cut;
-        });
+        };
+        Turn upgrade = sailor -> {
+            try (Guard reader = sailor.upgradeable()) {
+                boolean cut = cancelled(sailor, reader.upgradeAsync(), done -> {});
+                assertTrue(reader.isHeld());
+                return cut;
+            }
+        };
+        // The lock is freed whatever becomes of the future: at the end of the storm all are free.
+        Turn release = sailor -> sailor.lock().acquire().releaseAsync().cancel(true);
+        storm(url, List.of(
+            sailor -> cancelled(sailor, sailor.lock().acquireAsync(), Guard::close),
+            sailor -> cancelled(sailor, sailor.all().acquireAsync(), Guard::close),
+            sailor -> cancelled(sailor, sailor.election().campaignAsync(), Leadership::close),
+            sailor -> cancelled(sailor, sailor.reader().acquireAsync(), Guard::close),
+            run, upgrade, release));
+    }
+
+    /** Interrupts a call after a moment, or is served; whether it was cut short. */
+    private static boolean interrupted(Sailor sailor, ScheduledExecutorService clock, Callable<AutoCloseable> call)
+        throws Exception {
+        Thread me = Thread.currentThread();
+        AtomicBoolean due = new AtomicBoolean(true);
+        Runnable interrupt = () -> {
+            if (due.getAndSet(false)) {
+                me.interrupt();
+            }
+        };
+        clock.schedule(interrupt, sailor.dice.nextInt(3_000), TimeUnit.MICROSECONDS);
+        AutoCloseable served = null;
+        try {
+            served = call.call();
+        } catch (InterruptedException interrupted) {
+            assertFalse(Thread.interrupted());
+            return true;
+        }
+        served.close();
+        if (!due.getAndSet(false)) {
+            // It is on its way, and must not meet the next turn.
+            Wait.until("the interrupt is there", Thread::interrupted);
+        }
+        return false;
     }
 
     @ParameterizedTest
     @MethodSource(STORES)
     void interruptedThreadsLeaveNothing(String url) throws Exception {
         ScheduledExecutorService clock = Executors.newSingleThreadScheduledExecutor();
-        storm(url, (lock, dice) -> {
-            Thread me = Thread.currentThread();
-            AtomicBoolean due = new AtomicBoolean(true);
-            Runnable interrupt = () -> {
-                if (due.getAndSet(false)) {
-                    me.interrupt();
-                }
-            };
-            clock.schedule(interrupt, dice.nextInt(3_000), TimeUnit.MICROSECONDS);
-            Guard guard = null;
-            try {
-                guard = dice.nextBoolean() ? lock.acquire() : lock.acquire(Duration.ofSeconds(10));
-            } catch (InterruptedException interrupted) {
-                assertFalse(Thread.interrupted());
+        Turn upgrade = sailor -> {
+            try (Guard reader = sailor.upgradeable()) {
+                boolean cut = interrupted(sailor, clock, () -> {
+                    reader.upgrade();
+                    return () -> {};
+                });
+                assertTrue(reader.isHeld());
+                return cut;
             }
-            if (guard != null) {
-                guard.close();
-                if (!due.getAndSet(false)) {
-                    // It is on its way, and must not meet the next turn.
-                    Wait.until("the interrupt is there", Thread::interrupted);
-                }
-            }
-            return guard == null;
-        });
+        };
+        storm(url, List.of(
+            sailor -> interrupted(sailor, clock, sailor.lock()::acquire),
+            sailor -> interrupted(sailor, clock, () -> sailor.lock().acquire(Duration.ofSeconds(10))),
+            sailor -> interrupted(sailor, clock, sailor.all()::acquire),
+            sailor -> interrupted(sailor, clock, sailor.election()::campaign),
+            sailor -> interrupted(sailor, clock, sailor.reader()::acquire),
+            upgrade));
         clock.shutdown();
     }
 

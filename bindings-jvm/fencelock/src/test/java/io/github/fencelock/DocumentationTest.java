@@ -28,9 +28,18 @@ import org.junit.jupiter.api.io.TempDir;
 final class DocumentationTest {
     private static final Path SOURCES = Path.of("src/main/java/io/github/fencelock");
     private static final Pattern EXAMPLE = Pattern.compile("<pre>\\{@code\n(.*?)\\}</pre>", Pattern.DOTALL);
-    private static final Path README = Path.of("../../README.md");
+    private static final List<Path> READMES = List.of(Path.of("../../README.md"), Path.of("../README.md"));
     private static final Pattern BLOCK = Pattern.compile("```java\n(.*?)```", Pattern.DOTALL);
-    private static final int LEAST = 10;
+    private static final int LEAST = 11;
+    /** What the examples call that is somebody else's. */
+    private static final String PRELUDE = """
+        import io.github.fencelock.*;
+        import java.time.*;
+        import java.util.*;
+        public class Examples {
+        static final String order = "42";
+        static void charge(String order, long token) { assert token > 0; }
+        """;
 
     private static JavaCompiler compiler() {
         JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
@@ -67,12 +76,14 @@ final class DocumentationTest {
                 examples.add(found.group(1).replaceAll("(?m)^ *\\* ?", ""));
             }
         }
-        Matcher readme = BLOCK.matcher(Files.readString(README));
-        assertTrue(readme.find(), "the README has no block");
-        examples.add(readme.group(1));
+        for (Path file : READMES) {
+            int before = examples.size();
+            BLOCK.matcher(Files.readString(file)).results().forEach(found -> examples.add(found.group(1)));
+            assertTrue(examples.size() > before, () -> file + " has no block");
+        }
+        examples.replaceAll(example -> example.replace("redis://127.0.0.1", Stores.redis().url()));
         assertTrue(examples.size() >= LEAST, "there are only " + examples.size());
-        StringBuilder program = new StringBuilder(
-            "import io.github.fencelock.*;\nimport java.time.*;\nimport java.util.*;\npublic class Examples {\n");
+        StringBuilder program = new StringBuilder(PRELUDE);
         for (int number = 0; number < examples.size(); number++) {
             program.append("public static void example").append(number).append("() throws Exception {\n")
                 .append(examples.get(number)).append("}\n");

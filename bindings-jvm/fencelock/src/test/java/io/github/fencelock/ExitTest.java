@@ -88,11 +88,14 @@ final class ExitTest {
     void aStoreThatStandsStillDoesNotHoldTheProcess() throws Exception {
         try (RedisServer server = new RedisServer()) {
             Process process = start(server.url(), "x", "wait");
-            server.close();
+            server.standStill();
             long begin = System.nanoTime();
             process.destroy();
             ended(process, Duration.ofSeconds(1));
-            assertTrue(System.nanoTime() - begin < TimeUnit.SECONDS.toNanos(10));
+            Duration took = Duration.ofNanos(System.nanoTime() - begin);
+            System.out.println("the store stands still, the process ended after " + took);
+            // A second for the store, two for a JVM to end on a busy machine.
+            assertTrue(took.compareTo(Duration.ofSeconds(3)) < 0, took::toString);
         }
     }
 }

@@ -59,6 +59,21 @@ public final class RedisServer implements AutoCloseable {
         }
     }
 
+    /** From now on it takes what it is sent and answers nothing. */
+    public void standStill() {
+        try {
+            int code = new ProcessBuilder("kill", "-STOP", "" + process.pid()).start().waitFor();
+            if (code != 0) {
+                throw new IllegalStateException("`kill` ended with " + code);
+            }
+        } catch (IOException error) {
+            throw new UncheckedIOException(error);
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /** Ends it, even if it stands still. */
     @Override
     public void close() {
         process.destroyForcibly();

@@ -1,6 +1,7 @@
 package io.github.fencelock.actor;
 
 import com.google.gson.JsonObject;
+import io.github.fencelock.Acquirable;
 import io.github.fencelock.All;
 import io.github.fencelock.Client;
 import io.github.fencelock.ClientOptions;
@@ -25,10 +26,12 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Function;
+import java.util.function.Supplier;
 
 /** The Java package as an actor of the conformance engine; tests/README.md of the project has the protocol. */
 public final class JavaActor implements Lines.Actor {
@@ -37,6 +40,7 @@ public final class JavaActor implements Lines.Actor {
     private final Map<Long, Runnable> cancels = new HashMap<>();
     private final Map<String, Scope> scopes = new HashMap<>();
     private long numbers;
+    private long turns;
     private Client client;
 
     private JavaActor(Lines lines) {
@@ -55,11 +59,14 @@ public final class JavaActor implements Lines.Actor {
         switch (request.get("op").getAsString()) {
             case "ping" -> lines.answer(id, Map.of("actor", "java", "pid", ProcessHandle.current().pid()));
             case "connect" -> connect(id, request);
-            case "acquire" -> granted(id, lock(request).acquireAsync());
+            case "acquire" -> acquire(id, lock(request));
             case "try" -> tried(id, lock(request).tryAcquireAsync());
-            case "acquire_all" -> granted(id, all(request).acquireAsync());
+            case "acquire_all" -> acquire(id, all(request));
             case "try_all" -> tried(id, all(request).tryAcquireAsync());
-            case "campaign" -> granted(id, election(request).campaignAsync());
+            case "campaign" -> {
+                Election election = election(request);
+                granted(id, election::campaign, election::campaignAsync);
+            }
             case "try_campaign" -> tried(id, election(request).tryCampaignAsync());
             case "start_job" -> tried(id, job(request).startAsync());
             case "with" -> with(id, request);
@@ -163,8 +170,36 @@ public final class JavaActor implements Lines.Actor {
         }));
     }
 
-    private void granted(long id, CompletableFuture<? extends Hold> future) {
-        answer(id, future, this::grant);
+    private void acquire(long id, Acquirable<?> of) {
+        granted(id, of::acquire, of::acquireAsync);
+    }
+
+    /** By turns a thread of its own waits for it, which an abort interrupts, and a future answers, which that cancels. */
+    private void granted(
+        long id, Callable<? extends Hold> waits, Supplier<? extends CompletableFuture<? extends Hold>> future) {
+        if (turns++ % 2 == 0) {
+            thread(id, waits, this::grant);
+        } else {
+            answer(id, future.get(), this::grant);
+        }
+    }
+
+    /** Answers when the call returns; until then its thread can be interrupted. */
+    private <T> void thread(long id, Callable<T> call, Function<T, Object> shown) {
+        Thread thread = new Thread(() -> {
+            try {
+                T value = call.call();
+                ended(id, () -> lines.answer(id, shown.apply(value)));
+            } catch (Exception error) {
+                ended(id, () -> lines.refuse(id, error));
+            }
+        });
+        cancels.put(id, thread::interrupt);
+        thread.start();
+        // It has asked when it waits or has ended: requests reach the core in their order.
+        while (thread.getState() == Thread.State.NEW || thread.getState() == Thread.State.RUNNABLE) {
+            Thread.yield();
+        }
     }
 
     private void tried(long id, CompletableFuture<? extends Optional<? extends Hold>> future) {
@@ -181,16 +216,7 @@ public final class JavaActor implements Lines.Actor {
     private void with(long id, JsonObject request) {
         Lock lock = lock(request);
         long work = Math.round(request.get("work").getAsDouble());
-        Thread body = new Thread(() -> {
-            try {
-                long token = lock.withLock(guard -> work(guard, work));
-                ended(id, () -> lines.answer(id, Map.of("token", token)));
-            } catch (Exception error) {
-                ended(id, () -> lines.refuse(id, error));
-            }
-        });
-        cancels.put(id, body::interrupt);
-        body.start();
+        thread(id, () -> lock.withLock(guard -> work(guard, work)), token -> Map.of("token", token));
     }
 
     private void ended(long id, Runnable answer) {

@@ -22,7 +22,7 @@ public interface LockOptions<T> {
 
     /**
      * Whether the lease is renewed, at a third of its length, for as long as the guard lives. `false`: a fixed
-     * lease. By default `true`.
+     * lease. (Runs of jobs are always renewed.) By default `true`.
      */
     public fun renew(renew: Boolean): T = option("renew", renew)
 

@@ -1,5 +1,6 @@
 package io.github.fencelock.kotlin
 
+import io.github.fencelock.LockLostException
 import io.github.fencelock.Released
 import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.CoroutineScope
@@ -14,7 +15,7 @@ import kotlinx.coroutines.withContext
 
 /**
  * Runs [body] in a scope that ends with the hold, and gives the hold back: well if the body came to its end. What the body has
- * thrown is never hidden by how that went.
+ * thrown is never hidden by how that went; a loss is suppressed in it.
  */
 internal suspend fun <H : Hold, R> H.protect(
     giveBack: suspend H.(well: Boolean) -> Released,
@@ -24,7 +25,7 @@ internal suspend fun <H : Hold, R> H.protect(
         whileHeld(body)
     } catch (error: Throwable) {
         withContext(NonCancellable) {
-            runCatching { giveBack(false) }.onFailure(error::addSuppressed)
+            runCatching { giveBack(false).check() }.onFailure { if (error !is LockLostException) error.addSuppressed(it) }
         }
         throw error
     }

@@ -7,6 +7,16 @@ import kotlinx.coroutines.flow.first
 
 /** The examples of the documentation. */
 object Samples {
+    private const val order = "42"
+
+    private fun charge(order: String, token: Long) = check(token > 0) { order }
+
+    suspend fun service(url: String) {
+        Fencelock.connect(url).use { client ->
+            client.lock("orders:42").withLock { guard -> charge(order, guard.token) }
+        }
+    }
+
     suspend fun fiveLines() {
         Fencelock.connect("memory:").use { client -> // or "redis://127.0.0.1", "sqlite:locks.db"
             client.lock("orders:42").withLock { guard ->

@@ -1,5 +1,6 @@
 package io.github.fencelock.kotlin
 
+import io.github.fencelock.Stores
 import java.io.File
 import kotlinx.coroutines.runBlocking
 import org.junit.jupiter.api.Assertions.assertTrue
@@ -8,15 +9,22 @@ import org.junit.jupiter.api.Test
 /** The examples of the documentation run. */
 class SamplesTest {
     @Test
-    fun `the block of the README is one of them`() {
-        val block = File("../../README.md").readText().substringAfter("```kotlin\n").substringBefore("```")
+    fun `the blocks of the READMEs are among them`() {
         val samples = File("src/test/kotlin/io/github/fencelock/kotlin/Samples.kt").readText()
-        assertTrue(samples.contains(block.prependIndent("        ").trimEnd()), block)
+        for (readme in listOf("../../README.md", "../README.md")) {
+            val blocks = File(readme).readText().split("```kotlin\n").drop(1).map { it.substringBefore("```") }
+            assertTrue(blocks.isNotEmpty(), readme)
+            for (block in blocks) {
+                val sample = block.replace("connect(\"redis://127.0.0.1\")", "connect(url)")
+                assertTrue(samples.contains(sample.prependIndent("        ").trimEnd()), block)
+            }
+        }
     }
 
     @Test
     fun `the examples run`() = runBlocking {
         Samples.fiveLines()
+        Samples.service(Stores.redis().url())
         Samples.options()
         Samples.guard()
         Samples.scopes()

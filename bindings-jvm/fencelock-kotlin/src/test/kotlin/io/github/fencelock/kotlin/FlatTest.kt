@@ -1,0 +1,56 @@
+package io.github.fencelock.kotlin
+
+import io.github.fencelock.Stores
+import io.github.fencelock.Weight
+import java.lang.management.ManagementFactory
+import javax.management.ObjectName
+import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.coroutineScope
+import kotlinx.coroutines.launch
+import kotlinx.coroutines.runBlocking
+import org.junit.jupiter.api.Assertions.assertTrue
+import org.junit.jupiter.api.Test
+
+/** 100,000 bodies under locks, a tenth in a hurry: memory, descriptors, threads and coroutines stay as they are. */
+class FlatTest {
+    private companion object {
+        const val FLIGHT = 64
+        val COUNT = if (System.getenv("FENCELOCK_FULL") == null) 10_000 else 100_000
+    }
+
+    private suspend fun bodies(client: Client, count: Int) {
+        val name = Stores.name()
+        coroutineScope {
+            repeat(FLIGHT) { number ->
+                launch(Dispatchers.Default) {
+                    repeat(count / FLIGHT) { client.lock("$name-$number").withLock { } }
+                }
+            }
+        }
+        client.isAtRest()
+    }
+
+    /** What is alive of coroutines, and of what waits in them. */
+    private fun coroutines(): Long {
+        val histogram = ManagementFactory.getPlatformMBeanServer().invoke(
+            ObjectName("com.sun.management:type=DiagnosticCommand"),
+            "gcClassHistogram",
+            arrayOf(arrayOf<String>()),
+            arrayOf("[Ljava.lang.String;"),
+        )
+        val alive = Regex("""\d+: +(\d+) +\d+ +kotlinx\.coroutines\.\w*(Coroutine|ContinuationImpl)\b""")
+        return alive.findAll(histogram as String).sumOf { it.groupValues[1].toLong() }
+    }
+
+    @Test
+    fun `many bodies leave nothing`() = runBlocking {
+        Fencelock.connect(Stores.redis().url()).use { client ->
+            bodies(client, COUNT / 4)
+            val before = coroutines()
+            assertTrue(before > 0, "this one is one")
+            Weight.staysFlat { runBlocking { bodies(client, COUNT) } }
+            val after = coroutines()
+            assertTrue(after <= before, "there were $before coroutines, there are $after")
+        }
+    }
+}

@@ -1,0 +1,43 @@
+package io.github.fencelock;
+
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.logging.Handler;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
+
+/** What the log of the package is told meanwhile, which nobody else hears. */
+public final class Heard implements AutoCloseable {
+    private static final Logger LOGGER = Logger.getLogger("io.github.fencelock");
+
+    private final List<String> messages = new CopyOnWriteArrayList<>();
+    private final Handler handler = new Handler() {
+        @Override
+        public void publish(LogRecord told) {
+            messages.add(told.getMessage());
+        }
+
+        @Override
+        public void flush() {}
+
+        @Override
+        public void close() {}
+    };
+
+    /** Listens from now on. */
+    public Heard() {
+        LOGGER.addHandler(handler);
+        LOGGER.setUseParentHandlers(false);
+    }
+
+    /** So far. */
+    public List<String> messages() {
+        return messages;
+    }
+
+    @Override
+    public void close() {
+        LOGGER.removeHandler(handler);
+        LOGGER.setUseParentHandlers(true);
+    }
+}

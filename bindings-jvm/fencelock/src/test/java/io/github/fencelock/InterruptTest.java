@@ -1,0 +1,110 @@
+package io.github.fencelock;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BooleanSupplier;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** Every call that waits ends within 200 ms of an interrupt, in the median, and what it asked for is taken back. */
+final class InterruptTest {
+    private static final String STORES = "io.github.fencelock.Stores#all";
+    private static final Duration PROMPT = Duration.ofMillis(200);
+    private static final int TIMES = 10;
+
+    /** A call that waits until it is interrupted. */
+    private interface Call {
+        void make() throws Exception;
+    }
+
+    /** When the thread was interrupted and when it had come out of the call; by the same clock. */
+    private static Duration interrupted(ThreadFactory threads, BooleanSupplier waits, Call call) throws Exception {
+        AtomicLong ended = new AtomicLong();
+        Thread thread = threads.newThread(() -> {
+            try {
+                call.make();
+            } catch (InterruptedException expected) {
+                ended.set(System.nanoTime());
+            } catch (Exception other) {
+                throw new AssertionError(other);
+            }
+        });
+        thread.start();
+        Wait.until("it waits", waits);
+        long begin = System.nanoTime();
+        thread.interrupt();
+        thread.join(Wait.PATIENCE.toMillis());
+        assertTrue(ended.get() != 0, "it did not end by an InterruptedException");
+        return Duration.ofNanos(ended.get() - begin);
+    }
+
+    private static void allEndPromptly(String url, ThreadFactory threads) throws Exception {
+        String held = Stores.name();
+        String read = Stores.name();
+        ClientOptions options = new ClientOptions().observe(Duration.ofSeconds(5));
+        try (Client client = Fencelock.connect(url, options); Client other = Fencelock.connect(url);
+             Guard holder = other.lock(held).acquire(); Guard reader = other.read(read).acquire();
+             Guard writes = client.upgradeable(read).acquire()) {
+            Observer observer = client.elect(held).observe();
+            assertEquals(holder.token(), observer.changed().orElseThrow().token().getAsLong());
+            Map<String, Call> calls = new LinkedHashMap<>();
+            calls.put("acquire", () -> client.lock(held).acquire());
+            calls.put("acquire for a while", () -> client.lock(held).acquire(Duration.ofMinutes(1)));
+            calls.put("withLock", () -> client.lock(held).withLock(guard -> guard.token()));
+            calls.put("all", () -> client.all(held, held + "-free").acquire());
+            calls.put("campaign", () -> client.elect(held).campaign());
+            calls.put("changed", observer::changed);
+            calls.put("upgrade", writes::upgrade);
+            calls.put("lockInterruptibly", () -> client.lock(held).asLock().lockInterruptibly());
+            calls.put("tryLock", () -> client.lock(held).asLock().tryLock(1, TimeUnit.MINUTES));
+            for (Map.Entry<String, Call> call : calls.entrySet()) {
+                Duration[] took = new Duration[TIMES];
+                for (int time = 0; time < TIMES; time++) {
+                    took[time] = interrupted(threads, () -> client.load().running() == 1, call.getValue());
+                    Wait.until("it is given up", () -> client.load().running() == 0);
+                }
+                Arrays.sort(took);
+                Duration median = took[TIMES / 2];
+                assertTrue(median.compareTo(PROMPT) < 0, () -> call.getKey() + " ended after " + Arrays.toString(took));
+                Wait.until("nobody waits", () -> client.lock(held).inspect().waiters().isEmpty());
+            }
+            assertTrue(reader.isHeld() && writes.isHeld());
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource(STORES)
+    void whateverWaitsEndsPromptly(String url) throws Exception {
+        allEndPromptly(url, Thread::new);
+    }
+
+    @Test
+    void virtualThreadsDoSoToo() throws Exception {
+        allEndPromptly(Stores.redis().url(), VirtualThreadTest.virtual());
+    }
+
+    /** The run of a job does not wait for anybody: the interrupt is kept until the store has answered. */
+    @ParameterizedTest
+    @MethodSource(STORES)
+    void whatOnlyAsksKeepsTheInterrupt(String url) throws Exception {
+        try (Client client = Fencelock.connect(url)) {
+            String name = Stores.name();
+            Guard guard = client.lock(name).acquire();
+            Thread.currentThread().interrupt();
+            Run run = client.job(name, Duration.ofDays(1)).start().orElseThrow();
+            assertEquals(Released.RELEASED, run.succeed());
+            assertEquals(Released.RELEASED, guard.release());
+            assertTrue(Thread.interrupted());
+            Wait.atRest(client, name);
+        }
+    }
+}

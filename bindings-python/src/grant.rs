@@ -1,0 +1,153 @@
+//! What was granted, in the hands of Python.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use fencelock::facade::{Facade, Granted, Operation};
+use fencelock::{Code, Error, Released, Result};
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+
+use crate::connection::Link;
+use crate::process::{self, Own, block};
+use crate::pump::Pump;
+use crate::{Ended, caught, ended, numbered};
+
+/// A guard, or a run of a job, that somebody of Python's has. Dropped by whatever may happen between two of Python's steps,
+/// a signal for instance, it is declined unless it was given back before. In the child of a fork it is inert.
+#[pyclass(frozen, module = "fencelock._native")]
+pub(crate) struct Grant {
+    link: Own<Arc<Link>>,
+    granted: Granted,
+}
+
+impl Grant {
+    pub(crate) fn new(link: Arc<Link>, granted: Granted) -> Self {
+        Self { link: Own::new(link), granted }
+    }
+
+    fn facade(&self) -> Result<&Facade> {
+        self.link.get()?.connected()
+    }
+
+    /// Does something at once, where it is not inert.
+    fn now<T: Default>(&self, act: impl FnOnce(&Facade, u64) -> T) -> T {
+        self.facade().map(|facade| act(facade, self.granted.guard)).unwrap_or_default()
+    }
+
+    fn wait(&self, py: Python<'_>, operation: Operation) -> PyResult<Ended> {
+        let begin = || Ok((process::runtime()?, self.facade()?.perform(operation)));
+        match begin() {
+            Ok((runtime, work)) => Ok(ended(block(py, &runtime, work)?)),
+            Err(error) => Ok(ended(Err(error))),
+        }
+    }
+
+    fn set_off(&self, pump: &Pump, operation: Operation) -> (Option<u64>, String) {
+        numbered(self.link.get().and_then(|link| pump.submit(link, operation)))
+    }
+
+    fn release_it(&self) -> Operation {
+        Operation::Release { guard: self.granted.guard }
+    }
+
+    fn end_it(&self, succeeded: bool) -> Operation {
+        Operation::EndJob { guard: self.granted.guard, succeeded }
+    }
+}
+
+impl Drop for Grant {
+    fn drop(&mut self) {
+        self.now(Facade::decline);
+    }
+}
+
+#[pymethods]
+impl Grant {
+    /// Its number, for operations.
+    #[getter]
+    fn guard(&self) -> u64 {
+        self.granted.guard
+    }
+
+    /// The fencing token it was granted with.
+    #[getter]
+    fn token(&self) -> u64 {
+        self.granted.token
+    }
+
+    /// Of several as one: the token of each, by name.
+    #[getter]
+    fn tokens(&self) -> BTreeMap<String, u64> {
+        self.granted.tokens.clone()
+    }
+
+    /// The scheduled instant of a run, in seconds since 1970.
+    #[getter]
+    fn instant(&self) -> f64 {
+        self.granted.instant.unwrap_or_default() / 1000.0
+    }
+
+    /// Whether this process was granted it.
+    fn is_here(&self) -> bool {
+        self.link.is_here()
+    }
+
+    /// Whether it was given back.
+    fn is_given_back(&self) -> PyResult<bool> {
+        let gone = |error: &Error| error.code() == Code::NotHeld;
+        caught(|| self.now(|facade, guard| facade.check(guard).err().as_ref().is_some_and(gone)))
+    }
+
+    /// Whether it may be relied on at this very moment.
+    fn is_held(&self) -> PyResult<bool> {
+        caught(|| self.now(Facade::is_held))
+    }
+
+    /// For how many seconds it may still be relied on.
+    fn remaining(&self) -> PyResult<f64> {
+        caught(|| self.now(Facade::remaining) / 1000.0)
+    }
+
+    /// The error to raise unless it may be relied on.
+    fn check(&self) -> PyResult<Ended> {
+        let check = || self.facade()?.check(self.granted.guard).map(|()| Value::Null);
+        caught(|| ended(check()))
+    }
+
+    /// Gives it back and waits for the answer.
+    fn release(&self, py: Python<'_>) -> PyResult<Ended> {
+        caught(|| self.wait(py, self.release_it())).flatten()
+    }
+
+    /// Says how a run ended and waits for the answer.
+    fn end(&self, py: Python<'_>, succeeded: bool) -> PyResult<Ended> {
+        caught(|| self.wait(py, self.end_it(succeeded))).flatten()
+    }
+
+    /// Gives it back by an event loop's pump; answers the operation's number, or the error.
+    fn submit_release(&self, pump: &Pump) -> PyResult<(Option<u64>, String)> {
+        caught(|| self.set_off(pump, self.release_it()))
+    }
+
+    /// The same for saying how a run ended.
+    fn submit_end(&self, pump: &Pump, succeeded: bool) -> PyResult<(Option<u64>, String)> {
+        caught(|| self.set_off(pump, self.end_it(succeeded)))
+    }
+
+    /// Gives it back without waiting.
+    fn forget(&self) -> PyResult<()> {
+        caught(|| self.now(Facade::forget))
+    }
+
+    /// Takes it back from whoever has gone, as if it had not been asked for.
+    fn decline(&self) -> PyResult<()> {
+        caught(|| self.now(Facade::decline))
+    }
+}
+
+/// The error of a block whose lock was lost before its end, as JSON.
+#[pyfunction]
+pub(crate) fn lost_before_release() -> String {
+    Released::AlreadyLost.check().err().map(|error| json!(error).to_string()).unwrap_or_default()
+}
