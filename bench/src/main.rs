@@ -1,6 +1,7 @@
 //! The same workloads for fencelock, its peers and the raw floor, in one run, printed as ratios. See `bench/README.md`.
 
 mod arguments;
+mod awake;
 mod contender;
 mod install;
 mod machine;
@@ -12,6 +13,7 @@ mod workload;
 use std::process::ExitCode;
 
 use arguments::Arguments;
+use awake::Awake;
 use server::Server;
 use workload::Bench;
 
@@ -21,6 +23,10 @@ fn main() -> ExitCode {
     let mut words = std::env::args().skip(1).peekable();
     if words.next_if(|word| word == subject::WORD).is_some() {
         subject::run(words);
+        return ExitCode::SUCCESS;
+    }
+    if words.next_if(|word| word == awake::WORD).is_some() {
+        awake::spin();
         return ExitCode::SUCCESS;
     }
     match Arguments::parse(words).and_then(|arguments| run(&arguments)) {
@@ -50,6 +56,7 @@ async fn run(arguments: &Arguments) -> Result<()> {
     for note in missing {
         eprintln!("{note}");
     }
+    let _awake = Awake::start(&std::env::current_exe()?);
     for workload in &arguments.workloads {
         for sheet in workload.run(&mut bench).await? {
             if arguments.json {

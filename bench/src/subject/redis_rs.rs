@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use redis::AsyncConnectionConfig;
 use redis::aio::MultiplexedConnection;
 
 use super::course::{Contestant, Course};
@@ -17,7 +18,9 @@ pub(super) struct RedisRs {
 impl RedisRs {
     pub(super) async fn connect(course: &Course) -> Self {
         let client = redis::Client::open(course.text("url")).expect("a Redis URL");
-        let connection = client.get_multiplexed_async_connection().await;
+        // As patient as everybody else.
+        let patient = AsyncConnectionConfig::new().set_response_timeout(None);
+        let connection = client.get_multiplexed_async_connection_with_config(&patient).await;
         Self {
             connection: connection.expect("the server is there"),
             release: redis::Script::new(RELEASE),

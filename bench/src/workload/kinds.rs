@@ -29,7 +29,7 @@ pub(super) async fn run(bench: &mut Bench) -> Result<Vec<Sheet>> {
     Ok(vec![alone(bench).await?, wanted(bench).await?])
 }
 
-/// One of [`KINDS`]; nothing passes on inside a client, which only mutexes could.
+/// A contender of ours and what it is told, as one name.
 fn contender(name: &str) -> Result<Contender> {
     let mut words = name.split(' ');
     let built_in = Contender::built_in(words.next().unwrap_or_default())?;
