@@ -122,7 +122,7 @@ async fn others_are_none_of_its_business() {
 async fn a_node_of_a_quorum_may_tell_since_when_it_keeps_its_data() {
     let servers: Vec<_> = (0..3).map(|_| RedisServer::start()).collect();
     let places: Vec<_> = servers.iter().map(|one| format!("127.0.0.1:{}", one.port())).collect();
-    let url = format!("redlock://fencelock:PASSWORD@{}?ttl=300ms&max_ttl=300ms", places.join(","));
+    let url = format!("redlock://fencelock:PASSWORD@{}?ttl=2s&max_ttl=2s", places.join(","));
     for missing in ["+info", "~fencelock:born", ""] {
         let more = ["+info", "~fencelock:born"].into_iter().filter(|word| *word != missing);
         let words: Vec<_> = rights().into_iter().chain(more).collect();

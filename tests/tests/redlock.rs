@@ -11,7 +11,7 @@ const MS: Duration = Duration::from_millis(1);
 /// Since when a server keeps its data.
 const MARK: &str = "fencelock:born";
 /// The longest lease, and so how long a node that was restarted does not vote.
-const LONGEST: Duration = Duration::from_millis(600);
+const LONGEST: Duration = Duration::from_secs(1);
 
 /// Rounds of faults: all of them by hand, a tenth in every run.
 fn rounds(full: usize) -> usize {
@@ -25,7 +25,7 @@ fn servers(count: usize) -> Vec<RedisServer> {
 fn url(servers: &[RedisServer]) -> String {
     let places: Vec<_> = servers.iter().map(|one| format!("127.0.0.1:{}", one.port())).collect();
     let longest = LONGEST.as_millis();
-    format!("redlock://{}?ttl=300ms&max_ttl={longest}ms&timeout=2s", places.join(","))
+    format!("redlock://{}?ttl={longest}ms&max_ttl={longest}ms&timeout=2s", places.join(","))
 }
 
 async fn client(servers: &[RedisServer]) -> Client {
