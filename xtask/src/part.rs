@@ -32,6 +32,8 @@ pub(crate) enum Step {
     Tests(Targets),
     /// The same on another server, which a script has brought: these words follow `cargo test --workspace`.
     On(&'static Server, &'static [&'static str]),
+    /// Several lists of steps, each after the other in itself and all of them side by side: for those that mostly wait.
+    Beside(&'static [&'static [Step]]),
     /// Builds a test target, and with it the programs of its package, as every other test of the workspace is built: a
     /// program that is built by itself has dependencies with other features, and so builds them all again.
     Build(&'static str),

@@ -2,7 +2,8 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::path::PathBuf;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -47,7 +48,8 @@ impl Runner {
     /// The end of a part's log, and where the whole of it is.
     pub(crate) fn failure(&self, part: &Part) -> String {
         let log = self.log(part);
-        format!("{}\n        the whole log: {}", tail::lines(&log, 60), log.display())
+        let panics = tail::panics(&log);
+        format!("{panics}{}\n        the whole log: {}", tail::lines(&log, 60), log.display())
     }
 
     fn log(&self, part: &Part) -> PathBuf {
@@ -70,10 +72,7 @@ impl Runner {
             let _ = self.machine.has(*want);
         }
         let limit = begin + if self.site.full { LIMIT_IN_FULL } else { LIMIT };
-        let mut words = String::new();
-        for step in part.steps(self.site.full) {
-            words = self.step(step, &file, &log, limit)?;
-        }
+        let words = self.list(part.steps(self.site.full), &file, &log, limit)?;
         let mut all = vec![tail::tests(&log).unwrap_or(words)];
         all.extend(tail::sizes(&log));
         let words = all.join("; ");
@@ -84,8 +83,44 @@ impl Runner {
         }
     }
 
-    fn step(&self, step: &Step, file: &File, log: &PathBuf, limit: Instant) -> Result<String, End> {
+    /// One step after the other; the words of the last.
+    fn list(&self, list: &[Step], file: &File, log: &Path, limit: Instant) -> Result<String, End> {
+        list.iter().try_fold(String::new(), |_, step| self.step(step, file, log, limit))
+    }
+
+    /// All lists at once, each with a log of its own, which is put behind the part's in the end.
+    fn beside(
+        &self,
+        lists: &[&[Step]],
+        mut file: &File,
+        log: &Path,
+        limit: Instant,
+    ) -> Result<String, End> {
+        let failed = |error: std::io::Error| End::Failed(error.to_string());
+        let run = |(number, list): (usize, &&[Step])| {
+            let log = log.with_extension(format!("{number}.log"));
+            let ended = File::create(&log)
+                .map_err(failed)
+                .and_then(|file| self.list(list, &file, &log, limit));
+            (log, ended)
+        };
+        let ended: Vec<_> = std::thread::scope(|scope| {
+            let lanes: Vec<_> =
+                lists.iter().enumerate().map(|lane| scope.spawn(move || run(lane))).collect();
+            lanes.into_iter().map(|lane| lane.join().expect("a lane does not panic")).collect()
+        });
+        let mut words = Ok(String::new());
+        for (log, ended) in ended {
+            file.write_all(&std::fs::read(&log).map_err(failed)?).map_err(failed)?;
+            std::fs::remove_file(&log).map_err(failed)?;
+            words = words.and(ended);
+        }
+        words
+    }
+
+    fn step(&self, step: &Step, file: &File, log: &Path, limit: Instant) -> Result<String, End> {
         let (mut command, expect): (_, &[&str]) = match step {
+            Step::Beside(lists) => return self.beside(lists, file, log, limit),
             Step::Check(check) => {
                 return check(&self.site).map_err(|words| {
                     let first =

@@ -16,8 +16,30 @@ pub(crate) fn length(log: &Path) -> usize {
 pub(crate) fn lines(log: &Path, most: usize) -> String {
     let text = read(log);
     let lines: Vec<&str> = text.lines().collect();
-    let last = &lines[lines.len().saturating_sub(most)..];
-    last.iter().map(|line| format!("        | {line}")).collect::<Vec<_>>().join("\n")
+    indented(&lines[lines.len().saturating_sub(most)..]).join("\n")
+}
+
+/// What the first tests that panicked said, which a backtrace may push out of the log's end.
+pub(crate) fn panics(log: &Path) -> String {
+    panics_in(&read(log))
+}
+
+fn panics_in(text: &str) -> String {
+    const MOST: usize = 6;
+    const LINES: usize = 5;
+    let lines: Vec<&str> = text.lines().collect();
+    let begins = lines.iter().enumerate().filter(|(_, line)| line.contains(" panicked at "));
+    let said = begins.take(MOST).map(|(begin, _)| {
+        let said = lines[begin..].iter().take(LINES);
+        let said: Vec<_> =
+            said.take_while(|line| !line.starts_with("stack backtrace")).copied().collect();
+        indented(&said).join("\n") + "\n        |\n"
+    });
+    said.collect()
+}
+
+fn indented(lines: &[&str]) -> Vec<String> {
+    lines.iter().map(|line| format!("        | {line}")).collect()
 }
 
 /// The last line that says something.
@@ -81,6 +103,13 @@ fn count(text: &str) -> (u32, u32, u32) {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn what_panicked_is_told_without_its_backtrace() {
+        let log = "noise\nthread 'a' (7) panicked at a.rs:1:2:\nleft: 1\nstack backtrace:\n 0: b\n";
+        let told = "        | thread 'a' (7) panicked at a.rs:1:2:\n        | left: 1\n        |\n";
+        assert_eq!(super::panics_in(log), told);
+    }
+
     #[test]
     fn results_are_summed() {
         let log = "noise\ntest result: ok. 3 passed; 0 failed; 2 ignored; 0 measured; 0 filtered out\n\

@@ -54,18 +54,17 @@ const SCRIPTS: &[&str] = &["--test=equivalence", "--", "--exact", "redis", "redi
 /// The cases, in this process.
 const CASES: &[&str] = &["--test=conformance", "--", "", "redis / rust"];
 
+/// All of it on one server.
+macro_rules! on {
+    ($server:ident) => {
+        &[Step::On(&$server, FAULTS), Step::On(&$server, SCRIPTS), Step::On(&$server, CASES)]
+    };
+}
+
 /// All steps.
 pub(crate) const STEPS: &[Step] = &[
     Step::Script("scripts/servers.sh"),
-    Step::On(&REDIS_6_2, FAULTS),
-    Step::On(&REDIS_6_2, SCRIPTS),
-    Step::On(&REDIS_6_2, CASES),
-    Step::On(&REDIS_8, FAULTS),
-    Step::On(&REDIS_8, SCRIPTS),
-    Step::On(&REDIS_8, CASES),
-    Step::On(&VALKEY_8, FAULTS),
-    Step::On(&VALKEY_8, SCRIPTS),
-    Step::On(&VALKEY_8, CASES),
+    Step::Beside(&[on!(REDIS_6_2), on!(REDIS_8), on!(VALKEY_8)]),
 ];
 
 impl Server {
