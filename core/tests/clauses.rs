@@ -6,7 +6,7 @@
 mod wire;
 mod world;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -22,6 +22,8 @@ use self::world::{World, check, ended, given_held, line, look, queue};
 
 const MS: Duration = Duration::from_millis(1);
 const S: Duration = Duration::from_secs(1);
+/// What a world takes at most, in its own time.
+const LONGEST: Duration = Duration::from_secs(100_000);
 
 /// After a gap in the notices every ticket is refreshed at once, not at its ordinary time.
 async fn gap(world: &World) -> Result<(), String> {
@@ -103,29 +105,6 @@ async fn foreign(world: &World) -> Result<(), String> {
     drop(won.await.expect("the task ends"));
     let took = world.node.now().since(asked);
     check(took < 200 * MS, || format!("the free lock was seen after {took:?}"))
-}
-
-/// However many wait inside, another client gets its turn.
-async fn budget(world: &World) -> Result<(), String> {
-    let (one, two) = (world.client().await, world.client().await);
-    let over = Arc::new(AtomicBool::new(false));
-    for _ in 0..3 {
-        let (lock, over, node) = (one.lock("x"), over.clone(), world.node.clone());
-        world.node.spawn(Box::pin(async move {
-            while !over.load(Ordering::Relaxed) {
-                let guard = lock.acquire().await.expect("it is granted");
-                node.sleep_until(node.now() + MS).await;
-                guard.release().await.check().expect("it was held");
-            }
-        }));
-    }
-    world.sleep(5 * MS).await;
-    let asked = world.node.now();
-    let won = two.lock("x").acquire_within(S).await;
-    let took = world.node.now().since(asked);
-    over.store(true, Ordering::Relaxed);
-    drop(won);
-    check(took < 20 * MS, || format!("the other client waited for {took:?}"))
 }
 
 /// A waiter that is silent and unreachable is passed over, though its ticket has not ended.
@@ -333,7 +312,11 @@ fn run(clause: Mutant, broken: Option<Mutant>, seed: u64) -> Result<(), String> 
             Mutant::RescheduledByWantedTtl => pushed_then_passed(&world).await,
             Mutant::MaxHoldKeepsLease => capped(&world).await,
             Mutant::ForeignHolderNotPolled => foreign(&world).await,
-            Mutant::LocalBudgetIgnored => budget(&world).await,
+            Mutant::ForeignPollSteady => queue::foreign_for_long(&world).await,
+            Mutant::FreedThenTaken => line::freed_and_taken_at_once(&world).await,
+            Mutant::WheelForgetsPassed => line::lost_after_a_pass(&world).await,
+            Mutant::ReentryStandsInLine => line::once_more_past_the_line(&world).await,
+            Mutant::LocalBudgetIgnored => line::budget(&world).await,
             Mutant::UnreachableWaiterServed => unreachable(&world).await,
             Mutant::OpenWithoutEnd => open_for_a_second(&world).await,
             Mutant::LateTryAsksAgain => late_try(&world).await,
@@ -359,8 +342,14 @@ fn run(clause: Mutant, broken: Option<Mutant>, seed: u64) -> Result<(), String> 
             _ => Err("it has no world of its own".to_owned()),
         }
     };
+    let ends = async {
+        match select(pin!(work), pin!(world.sleep(LONGEST))).await {
+            Either::Left((ended, _)) => ended,
+            Either::Right(_) => Err("it does not end".to_owned()),
+        }
+    };
     activate(broken);
-    let ended = world.sim.block_on(work);
+    let ended = world.sim.block_on(ends);
     activate(None);
     ended.unwrap_or_else(|stuck| Err(stuck.to_string()))
 }

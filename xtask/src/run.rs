@@ -206,6 +206,13 @@ impl Runner {
     /// Runs a command to its end, its words going to the log.
     fn wait(&self, command: &mut Command, file: &File, limit: Instant) -> Result<ExitStatus, End> {
         let failed = |error: std::io::Error| End::Failed(error.to_string());
+        // What cargo said to this program about itself is nothing to others: ring would be built anew for it.
+        for (name, _) in std::env::vars_os() {
+            let own = ["CARGO_PKG_", "CARGO_MANIFEST_"];
+            if own.iter().any(|own| name.to_string_lossy().starts_with(own)) {
+                command.env_remove(name);
+            }
+        }
         command
             .current_dir(&self.site.root)
             .env(crate::INSIDE, "1")

@@ -77,6 +77,10 @@ impl Core {
             let changed = counts.changed.listen();
             let entered = counts.enter(lock)?;
             match entered {
+                Entered::Again(local) if mutant!(ReentryStandsInLine) => {
+                    let _first_comes_first = self.acquire(lock, terms.clone(), wait).await?;
+                    return Ok(Some((local, share())));
+                }
                 Entered::Again(local) => {
                     let mut again = Again { core: self, local: &local, share: Some(share()) };
                     if terms.ttl > local.hold.ttl() && !mutant!(LongerInnerNotRenewed) {

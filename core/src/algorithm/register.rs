@@ -176,7 +176,8 @@ impl Register {
                 let most =
                     left.map_or(LONGEST_REST, |left| left / 10).clamp(SHORTEST_REST, LONGEST_REST);
                 rest = rest.min(now + poll.min(most));
-                poll = poll.saturating_mul(2).min(LONGEST_REST);
+                let more = if mutant!(ForeignPollSteady) { 1 } else { 2 };
+                poll = poll.saturating_mul(more).min(LONGEST_REST);
             }
             rest = left.map_or(rest, |left| rest.min(now + left.max(SHORTEST_REST)));
         }

@@ -45,7 +45,9 @@ impl Core {
         }
         match next {
             Next::Passed => {
-                if local.hold.cap() != Instant::FAR {
+                if mutant!(WheelForgetsPassed) {
+                    self.wheel.remove(local.hold.owner);
+                } else if local.hold.cap() != Instant::FAR {
                     self.wheel.reschedule(&local.hold);
                 }
                 GivenUp::Passed
@@ -56,6 +58,10 @@ impl Core {
             }
             Next::HandOver(hold, waiting) => {
                 self.retire(&hold);
+                if mutant!(FreedThenTaken) {
+                    let _ = waiting.tell(Turn::Lead(None));
+                    return GivenUp::Free(hold);
+                }
                 let (attempt, batch) = Attempt::after(self.clone(), &hold, waiting.terms.clone());
                 let turn = Turn::Lead(Some(Box::new(attempt)));
                 if let Err(Turn::Lead(attempt)) = waiting.tell(turn) {

@@ -116,6 +116,14 @@ mutants! {
     GapIgnored,
     /// A foreign holder, which tells nobody, is not looked at sooner.
     ForeignHolderNotPolled,
+    /// A foreign holder is looked at as often after a minute as at first.
+    ForeignPollSteady,
+    /// What is freed when its turns inside are over, and the next one's Take, are two requests.
+    FreedThenTaken,
+    /// A hold that is passed on inside leaves the wheel with the guard it began with.
+    WheelForgetsPassed,
+    /// Whoever enters a scope once more stands in its client's line.
+    ReentryStandsInLine,
     /// A hold goes round inside for as long as somebody waits there.
     LocalBudgetIgnored,
     /// A foreign holder is looked at often by everybody in the queue, not only by the head.
@@ -346,6 +354,10 @@ impl Mutant {
         Self::RescheduledByWantedTtl,
         Self::MaxHoldKeepsLease,
         Self::ForeignHolderNotPolled,
+        Self::ForeignPollSteady,
+        Self::FreedThenTaken,
+        Self::WheelForgetsPassed,
+        Self::ReentryStandsInLine,
         Self::LocalBudgetIgnored,
         Self::UnreachableWaiterServed,
         Self::DeafCountsAtOnce,

@@ -1,9 +1,11 @@
 //! What happens between those who use one client.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fencelock::layer::Fault;
+use fencelock::port::{Runtime, RuntimeHandle};
 
 use super::{World, check, given_held, look};
 
@@ -55,4 +57,75 @@ pub(crate) async fn passed_unseen(world: &World) -> Result<(), String> {
     let held = given_held(&mut waiting).await;
     node.resume();
     check(held, || "a guard was given out that is not held".to_owned())
+}
+
+/// A hold that was passed on inside is renewed as before, and its loss told to whoever has it by then.
+pub(crate) async fn lost_after_a_pass(world: &World) -> Result<(), String> {
+    let client = world.client().await;
+    let lock = || client.lock("x").ttl(3 * S);
+    let guard = lock().acquire().await.expect("it is free");
+    let next = world.start(lock().acquire());
+    world.sleep(MS).await;
+    guard.release().await.check().expect("it was held");
+    let next = next.await.expect("the task ends");
+    world.sleep(10 * S).await;
+    check(next.is_held(), || "it was lost though the store answered".to_owned())?;
+    let runtime: RuntimeHandle = world.node.clone();
+    world.memory.restart(&runtime);
+    let told = world.node.now();
+    next.lost().await;
+    let took = world.node.now().since(told);
+    check(took <= S + 10 * MS, || format!("the loss was told after {took:?}"))
+}
+
+/// When a hold has gone round inside for long enough, it is freed and asked for anew in one request.
+pub(crate) async fn freed_and_taken_at_once(world: &World) -> Result<(), String> {
+    let (client, wire) = world.wired().await;
+    let lock = || client.lock("x").local(1);
+    let mut guard = lock().acquire().await.expect("it is free");
+    let first = world.start(lock().acquire());
+    world.sleep(MS).await;
+    let second = world.start(lock().acquire());
+    world.sleep(MS).await;
+    wire.forget();
+    for turn in [first, second] {
+        guard.release().await.check().expect("it was held");
+        guard = turn.await.expect("the task ends");
+    }
+    let asked = wire.batches();
+    check(asked == [2], || format!("batches of {asked:?} for a pass inside and a new hold"))
+}
+
+/// A scope that holds a lock enters it once more at once, whoever of its client waits for it.
+pub(crate) async fn once_more_past_the_line(world: &World) -> Result<(), String> {
+    let client = world.client().await;
+    let scope = client.scope();
+    let _outer = scope.lock("x").acquire().await.expect("it is free");
+    let _waiting = world.start(client.lock("x").acquire());
+    world.sleep(MS).await;
+    let inner = scope.lock("x").acquire_within(S).await;
+    check(inner.is_ok(), || "it waits for those who wait for it".to_owned())
+}
+
+/// However many wait inside, another client gets its turn.
+pub(crate) async fn budget(world: &World) -> Result<(), String> {
+    let (one, two) = (world.client().await, world.client().await);
+    let over = Arc::new(AtomicBool::new(false));
+    for _ in 0..3 {
+        let (lock, over, node) = (one.lock("x"), over.clone(), world.node.clone());
+        world.node.spawn(Box::pin(async move {
+            while !over.load(Ordering::Relaxed) {
+                let guard = lock.acquire().await.expect("it is granted");
+                node.sleep_until(node.now() + MS).await;
+                guard.release().await.check().expect("it was held");
+            }
+        }));
+    }
+    world.sleep(5 * MS).await;
+    let asked = world.node.now();
+    let won = two.lock("x").acquire_within(S).await;
+    let took = world.node.now().since(asked);
+    over.store(true, Ordering::Relaxed);
+    drop(won);
+    check(took < 20 * MS, || format!("the other client waited for {took:?}"))
 }

@@ -57,6 +57,21 @@ pub(crate) async fn behind_the_head(world: &World) -> Result<(), String> {
     check(asked <= 5, || format!("it asked {asked} times in 3 s"))
 }
 
+/// A foreign holder is looked at soon at first, and once a second in the end.
+pub(crate) async fn foreign_for_long(world: &World) -> Result<(), String> {
+    let (one, (two, wire)) = (world.client().await, world.wired().await);
+    let _guard = one.lock("x").acquire().await.expect("it is free");
+    wire.estrange(true);
+    let _head = world.start(two.lock("x").acquire());
+    world.sleep(S / 2).await;
+    let (soon, before) = (wire.batches().len(), wire.batches().len());
+    world.sleep(20 * S).await;
+    let later = wire.batches().len() - before;
+    check((5..=8).contains(&soon) && later <= 22, || {
+        format!("it asked {soon} times in half a second, then {later} in 20 s")
+    })
+}
+
 /// One lock's record, asked by hand.
 struct Shelf<'a> {
     world: &'a World,
