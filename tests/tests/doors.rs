@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use fencelock_peers::DOORS;
 use fencelock_tests::conformance::{Grid, binding, case, doors};
 
-/// Cells played at once: each of them is several programs, some of which are slow to start.
-const AT_ONCE: usize = 12;
+/// Cells played at once: each of them is several programs, most of which wait.
+const AT_ONCE: usize = 24;
 
 /// The columns that were promised, whatever the table of doors has.
 const PROMISED: [&str; 7] =

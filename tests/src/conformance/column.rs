@@ -9,6 +9,7 @@ use super::case::{Case, Need};
 use super::command_line;
 use super::ground::Backend;
 use super::incumbent::{ELSEWHERE, INCUMBENTS, Incumbent, install};
+use super::ready::Ready;
 use crate::command_line::program;
 
 /// What the table calls `fencelock run`.
@@ -29,6 +30,8 @@ pub struct Column {
     pub incumbent: Option<(&'static Incumbent, Program)>,
     /// What the machine lacks for this column.
     pub missing: Option<Lack>,
+    /// Its actors that are between two cases, if they stay for the next one.
+    pub ready: Option<Ready>,
 }
 
 /// Every backend with Rust; other languages come by [`doors`].
@@ -67,6 +70,7 @@ fn behind(door: &Door, target: &Path) -> impl Iterator<Item = Column> + use<> {
     let stores: &[Backend] = if door.is_another_way() { &[Backend::Redis] } else { &STORES };
     stores.iter().map(move |&backend| Column {
         missing: missing.clone(),
+        ready: Some(Ready::default()),
         ..Column::of(backend, language, Some(program.clone()))
     })
 }
@@ -94,7 +98,7 @@ impl Column {
     }
 
     fn of(backend: Backend, language: &'static str, program: Option<Program>) -> Self {
-        Self { backend, language, program, incumbent: None, missing: None }
+        Self { backend, language, program, incumbent: None, missing: None, ready: None }
     }
 
     /// Virtual time.

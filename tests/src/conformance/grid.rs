@@ -35,6 +35,8 @@ pub struct Grid {
     columns: Vec<Column>,
     rows: Vec<String>,
     cells: BTreeMap<(usize, usize), Cell>,
+    /// What went wrong after the last case.
+    complaints: Vec<String>,
 }
 
 impl Grid {
@@ -53,7 +55,15 @@ impl Grid {
         }));
         let cells = cells.buffer_unordered(at_once).collect().await;
         let rows = cases.iter().map(Case::title).collect();
-        Self { columns, rows, cells }
+        let mut complaints = Vec::new();
+        for column in &columns {
+            if let Some(ready) = &column.ready
+                && let Err(why) = ready.leave(SLACK).await
+            {
+                complaints.push(format!("{}: {why}", column.name()));
+            }
+        }
+        Self { columns, rows, cells, complaints }
     }
 
     /// Why cells cannot be played, each with its letter in the table and how many they are.
@@ -82,6 +92,10 @@ impl Grid {
         let (mut passed, mut failed, mut missing, mut skipped) = (0, 0, 0, 0);
         let width = self.rows.iter().map(|row| row.chars().count()).max().unwrap_or(0);
         let mut failures = String::new();
+        for complaint in &self.complaints {
+            failed += 1;
+            let _ = writeln!(failures, "FAILED: after the last case [{complaint}]");
+        }
         for (at, column) in self.columns.iter().enumerate() {
             let _ = writeln!(text, "  {at}: {}", column.name());
         }
@@ -204,7 +218,13 @@ async fn in_real_time(column: &Column, case: &Case, grounds: &Grounds) -> Result
         Some(program) => Stage::Program(program),
         None => Stage::Here(clock.clone()),
     };
-    run(column, case, ground, clock.clone(), SLACK, number, stage).play().await
+    let run = run(column, case, ground, clock.clone(), SLACK, number, stage);
+    run.play().await?;
+    if let Some(ready) = &column.ready {
+        let players = run.players.into_values();
+        players.filter(|player| !player.is_gone()).for_each(|player| ready.put(player));
+    }
+    Ok(())
 }
 
 fn run<'a>(
@@ -217,7 +237,11 @@ fn run<'a>(
     stage: impl Fn() -> Stage<'a>,
 ) -> Run<'a> {
     let player = |name: &String, stage| (name.clone(), Player::launch(&stage, clock.clone()));
-    let actors = case.actors.iter().map(|name| player(name, stage()));
+    let ready = || column.ready.as_ref()?.take();
+    let actors = case.actors.iter().map(|name| match ready() {
+        Some(ready) => (name.clone(), ready),
+        None => player(name, stage()),
+    });
     let incumbent = column.incumbent.as_ref();
     let others = incumbent.into_iter().flat_map(|(_, program)| {
         case.incumbents.iter().map(move |name| (name, Stage::Program(program)))
@@ -226,7 +250,8 @@ fn run<'a>(
     let dialect = incumbent.map(|(incumbent, _)| incumbent.dialect).or(column.backend.dialect());
     let (slack, notes) = (slack.as_millis() as u64, Notes::default());
     let prefix = format!("c{number}/");
-    Run { case, ground, clock, slack, prefix, players, dialect, notes }
+    let stay = column.ready.is_some();
+    Run { case, ground, clock, slack, prefix, players, dialect, stay, notes }
 }
 
 #[cfg(test)]
@@ -237,7 +262,12 @@ mod tests {
     fn a_cell_without_a_result_fails() {
         let columns = crate::conformance::columns("actor".as_ref());
         let cells = (0..columns.len()).map(|at| ((0, at), Cell::Passed(Duration::ZERO)));
-        let mut grid = Grid { rows: vec!["a case".into()], cells: cells.collect(), columns };
+        let mut grid = Grid {
+            rows: vec!["a case".into()],
+            cells: cells.collect(),
+            columns,
+            complaints: Vec::new(),
+        };
         assert!(grid.report().1);
         grid.cells.remove(&(0, 1));
         let (text, well) = grid.report();

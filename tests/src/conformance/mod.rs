@@ -15,6 +15,7 @@ mod ground;
 mod guard_step;
 mod incumbent;
 pub mod player;
+mod ready;
 mod rest;
 mod scope;
 pub mod step;

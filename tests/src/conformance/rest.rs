@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::check;
 use super::engine::{Run, locked};
 use super::player::Player;
+use super::ready::LEAVING;
 use super::scope::{Entry, Fate};
 use super::step::{Expect, Name, State};
 use crate::protocol::{Call, Options};
@@ -16,7 +17,6 @@ use crate::protocol::{Call, Options};
 const SOON: Duration = Duration::from_secs(1);
 /// The tickets of the dead live this long, and the leases of the dead at most a second.
 const AFTER_DEATH: Duration = Duration::from_secs(7);
-const LEAVING: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(5);
 
 impl Run<'_> {
@@ -46,7 +46,7 @@ impl Run<'_> {
             }
         }
         for name in self.players.keys() {
-            self.leave(name).await?;
+            self.close_or_leave(name).await?;
         }
         self.players.values().find_map(Player::complaint).map_or(Ok(()), Err)
     }
@@ -111,6 +111,18 @@ impl Run<'_> {
                 check::state(&nobody, None, &seen)
             };
             self.until(&format!("`{lock}` is free"), patience, look).await?;
+        }
+        Ok(())
+    }
+
+    /// Whoever stays for the next case gives its client up.
+    async fn close_or_leave(&self, name: &str) -> Result<(), String> {
+        let player = self.player(name)?;
+        if !self.stay || player.is_gone() || self.case.is_incumbent(name) {
+            return self.leave(name).await;
+        }
+        if !player.closed.swap(true, Ordering::AcqRel) {
+            self.call(name, Call::Close, &Expect::Done).await?;
         }
         Ok(())
     }
