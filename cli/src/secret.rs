@@ -1,7 +1,8 @@
 //! A password in a URL is shown to nobody: not by `ps`, not in a message.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
@@ -14,11 +15,10 @@ pub(crate) const VARIABLE: &str = "FENCELOCK_URL_FROM_FLAG";
 /// The subcommands that look into that variable.
 const USERS: [&str; 5] = ["run", "job", "inspect", "ls", "demo"];
 
-/// The password of a URL.
+/// The password of a URL, also of one that is none because a `/`, `?` or `#` in the password is not encoded.
 fn password(url: &str) -> Option<&str> {
     let (_, rest) = url.split_once("://")?;
-    let authority = rest.split(['/', '?', '#']).next()?;
-    let (user, _) = authority.rsplit_once('@')?;
+    let (user, _) = rest.rsplit_once('@')?;
     user.split_once(':').map(|(_, password)| password).filter(|password| !password.is_empty())
 }
 
@@ -41,15 +41,16 @@ fn without_secret_url(arguments: &[OsString]) -> Option<(Vec<OsString>, OsString
     }
     let end = arguments.iter().position(|argument| argument == "--").unwrap_or(arguments.len());
     for at in 0..end {
-        let argument = arguments[at].to_str()?;
-        let (url, length) = match argument.strip_prefix("--url") {
-            Some("") => (arguments.get(at + 1)?.to_str()?, 2),
-            Some(rest) if rest.starts_with('=') => (&rest[1..], 1),
+        let argument = arguments[at].as_encoded_bytes();
+        let (url, length) = match argument.strip_prefix(b"--url") {
+            Some(b"") => (arguments.get(at + 1)?.as_encoded_bytes(), 2),
+            Some(rest) if rest.starts_with(b"=") => (&rest[1..], 1),
             _ => continue,
         };
-        if password(url).is_some() {
+        // What is no text is refused where it stands.
+        if str::from_utf8(url).is_ok_and(|url| password(url).is_some()) {
             let others = [&arguments[..at], &arguments[at + length..]].concat();
-            return Some((others, url.into()));
+            return Some((others, OsStr::from_bytes(url).to_owned()));
         }
     }
     None
@@ -57,7 +58,7 @@ fn without_secret_url(arguments: &[OsString]) -> Option<(Vec<OsString>, OsString
 
 /// The text with every password that stands in an argument blotted out: a complaint about arguments quotes them.
 pub(crate) fn blot_out(text: String) -> String {
-    env::args().fold(text, |text, argument| match password(&argument) {
+    env::args_os().fold(text, |text, argument| match password(&argument.to_string_lossy()) {
         Some(password) => text.replace(&format!(":{password}@"), ":***@"),
         None => text,
     })
@@ -75,7 +76,8 @@ mod tests {
     fn only_a_password_is_a_secret() {
         assert_eq!(password("redis://:s3cret@host/0"), Some("s3cret"));
         assert_eq!(password("redis://user:p@ss@host"), Some("p@ss"));
-        for plain in ["redis://host:6379", "redis://user@host", "redis://h/a:b@c", "sqlite:a:b@c"] {
+        assert_eq!(password("redis://:s/3?c#r@et@host"), Some("s/3?c#r@et"));
+        for plain in ["redis://host:6379", "redis://user@host", "sqlite:a:b@c"] {
             assert_eq!(password(plain), None, "{plain}");
         }
     }

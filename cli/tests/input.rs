@@ -2,8 +2,10 @@
 
 mod scene;
 
+use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::thread;
@@ -81,6 +83,12 @@ fn urls_that_cannot_be_are_78_and_show_no_password() {
         "sqlite:x?tll=3s",
         "sqlite:absent/locks.db",
         "sqlite://me:hunter2@x/y?ttl=0s",
+        "redis://me:12?hunter2@host",
+        "redis://me:12?hunter2=1@host",
+        "redis://me:12/hunter2@host",
+        "redis://:hunter2/x@host",
+        "redis://:x#hunter2@host",
+        "redlock://me:12?hunter2@host,b,c",
     ] {
         for arguments in [
             &["run", "--lock", "it", "--url", url, "--", "echo", "ran"][..],
@@ -93,9 +101,40 @@ fn urls_that_cannot_be_are_78_and_show_no_password() {
             assert!(!line.contains("hunter2"), "{line}");
         }
     }
-    let typo = scene.run(&["ls", "--ulr=redis://:hunter2@host", "redis://:hunter2@host"]);
-    assert_eq!(typo.code, Some(64));
-    assert!(!typo.err.contains("hunter2"), "{}", typo.err);
+    for typo in [
+        &["ls", "--ulr=redis://:hunter2@host", "redis://:hunter2@host"][..],
+        &["ls", "x", "redis://:a/hunter2@h"],
+        &["ls", "x", "redis://:a#hunter2@h"],
+        &["ls", "x", "redis://:a?hunter2@h"],
+    ] {
+        let typo = scene.run(typo);
+        assert_eq!(typo.code, Some(64));
+        assert!(!typo.err.contains("hunter2"), "{}", typo.err);
+    }
+    for option in ["redis://:hunter2@h", "redis://:hunter2@h=1", "ttl?:hunter2@h=1"] {
+        let run = scene.run(&["run", "--lock", "it", "-o", option, "--", "true"]);
+        assert_eq!(run.code, Some(78));
+        assert!(!run.err.contains("hunter2"), "{}", run.err);
+    }
+}
+
+#[test]
+fn arguments_that_are_no_text_are_64_and_show_no_password() {
+    let scene = Scene::new();
+    let broken = |text: &[u8]| OsStr::from_bytes(text).to_owned();
+    for arguments in [
+        vec!["run".into(), "--lock".into(), broken(b"\xff"), "--".into(), "true".into()],
+        vec!["inspect".into(), broken(b"a\xff")],
+        vec!["ls".into(), "--url".into(), broken(b"redis://:hunter2\xff@h")],
+        vec!["ls".into(), broken(b"--url=redis://:hunter2\xff@h")],
+        vec!["ls".into(), broken(b"\xff"), "redis://:hunter2@h".into()],
+        vec!["run".into(), "--lcok".into(), "x".into(), "--".into(), broken(b"\xff")],
+    ] {
+        let run = scene.fencelock(&[]).args(&arguments).output().expect("it can be run");
+        let said = String::from_utf8_lossy(&run.stderr);
+        assert_eq!(run.status.code(), Some(64), "{arguments:?}: {said}");
+        assert!(!said.contains("hunter2") && !said.contains("panicked"), "{said}");
+    }
 }
 
 #[test]

@@ -254,9 +254,16 @@ fn unknown(name: &str) -> Error {
         strsim::jaro_winkler(&meant, a.name).total_cmp(&strsim::jaro_winkler(&meant, b.name))
     });
     let nearest = nearest.map_or("ttl", |row| row.name);
-    let shown: String = name.chars().filter(|c| !c.is_control()).take(40).collect();
-    Error::invalid("option", format!("there is no option `{shown}`; the nearest is `{nearest}`"))
-        .with("nearest", nearest)
+    // What is no name may be the end of a password in a URL.
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    let complaint = if name.len() <= 40 && name.chars().all(is_name) {
+        format!("there is no option `{name}`; the nearest is `{nearest}`")
+    } else {
+        format!(
+            "there is no such option: a name has letters, digits and `_`; the nearest is `{nearest}`"
+        )
+    };
+    Error::invalid("option", complaint).with("nearest", nearest)
 }
 
 fn dialect(name: &'static str, value: &Value) -> Result<Dialect> {

@@ -26,6 +26,16 @@ pub(crate) struct StoreUrl {
 
 impl StoreUrl {
     pub(crate) fn parse(text: &str) -> Result<Self> {
+        let cut = |parts: Parts<'_>| {
+            parts.user.is_empty() && !parts.hosts.is_empty() && parts.tail.contains('@')
+        };
+        // Its pieces would be shown as a port, a path or an option.
+        if parts(text).is_some_and(cut) {
+            return Err(Error::invalid(
+                "url",
+                "an `@` stands behind a `/`, `?` or `#`: in a user or password write those as `%2F`, `%3F`, `%23`, and an `@` in an option as `%40`",
+            ));
+        }
         if let Some(nodes) = nodes::parse(text) {
             let nodes = nodes?;
             return Ok(Self { url: nodes[0].clone(), others: Vec::new(), nodes });

@@ -18,7 +18,7 @@ use fencelock::Token;
 use fencelock::port::{Answer, Kind, LeaseStore, LockKey, Notice, Outcome, State, Step};
 
 pub use self::draw::draw;
-pub use self::moves::{CLIENTS, LOCKS, Move, Scale, moves};
+pub use self::moves::{CLIENTS, LOCKS, Move, Scale, found, moves};
 pub use self::search::{search, search_among};
 pub use self::subject::{MemorySubject, RedisSubject, RunningRedis, SqliteSubject, Subject};
 pub use self::way::{Direct, Hosted, Way};

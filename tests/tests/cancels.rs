@@ -71,7 +71,7 @@ enum Moment {
 impl Moment {
     fn draw(dice: &mut StdRng) -> Self {
         if dice.random_bool(0.5) {
-            Self::Poll(dice.random_range(0..5))
+            Self::Poll(dice.random_range(1..6))
         } else {
             Self::Time(Duration::from_micros(dice.random_range(0..4000)))
         }

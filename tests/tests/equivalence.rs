@@ -2,9 +2,12 @@
 
 use fencelock::mutation::{Mutant, activate};
 use fencelock_tests::equivalence::{
-    Hosted, MemorySubject, RedisSubject, RunningRedis, Scale, SqliteSubject, Subject, draw, search,
+    Hosted, MemorySubject, Move, RedisSubject, RunningRedis, Scale, SqliteSubject, Subject, draw,
+    found, run, search, search_among,
 };
 use fencelock_tests::servers::RedisServer;
+use proptest::strategy::Just;
+use proptest::test_runner::Config;
 
 /// Runs so many random cases, a tenth of them with `FENCELOCK_TENTH=1`; panics with the shortest one that differs.
 fn check<S: Subject>(seed: u8, cases: u32, scale: &Scale, subject: impl Fn() -> S) {
@@ -43,6 +46,18 @@ fn redis_over_a_host() {
 fn redisson() {
     let server = RedisServer::start();
     check(9, 600, &Scale::moved().as_redisson(), || RedisSubject::new(server.url()));
+}
+
+#[test]
+fn what_was_found_once_is_not_found_again() {
+    let server = RedisServer::start();
+    for (about, scale, moves) in found() {
+        let config = Config { cases: 1, max_shrink_iters: 0, ..Config::default() };
+        let found = search_among([0; 32], &config, &Just(moves), &async |moves: &[Move]| {
+            run(&RedisSubject::new(server.url()), &scale, moves).await
+        });
+        assert!(found.is_none(), "{about}: {found:?}");
+    }
 }
 
 /// The same with the server's own clock and the real end of leases.

@@ -30,8 +30,11 @@ impl<'a> Wishes<'a> {
         let mut wishes = Vec::new();
         for option in named {
             let (name, value) = option.split_once('=').ok_or_else(|| {
+                // What is no option may be a URL, and have a password.
+                let known = TABLE.iter().find(|row| row.name == option);
+                let shown = known.map_or(String::new(), |row| format!(" {}", row.name));
                 Failure::configuration(format!(
-                    "`--option {option}` has no value; write `--option name=value`"
+                    "`--option{shown}` has no value; write `--option name=value`"
                 ))
             })?;
             wishes.push((name, value.into()));

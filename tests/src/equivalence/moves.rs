@@ -8,6 +8,10 @@ use proptest::prelude::*;
 
 use super::world::World;
 
+mod found;
+
+pub use self::found::found;
+
 /// Clients in a run.
 pub const CLIENTS: usize = 2;
 /// Locks in a run.

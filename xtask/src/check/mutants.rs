@@ -8,6 +8,8 @@ use crate::part::Site;
 /// Where the breakages stand, and in which list of which test those that other suites see.
 const TABLE: &str = "core/src/mutation/table.rs";
 const LIST: &str = "tests/tests/mutants.rs";
+/// How a test's list of those begins that it leaves to others.
+const HEAD: &str = "const ELSEWHERE";
 /// Where tests are looked for.
 const FOLDERS: &[&str] = &["core/tests", "tests/tests"];
 
@@ -15,25 +17,20 @@ pub(crate) fn check(site: &Site) -> Result<String, String> {
     let table = read(&site.root.join(TABLE))?;
     let (on_servers, in_records) = (section(&table, "on servers:"), section(&table, "in records:"));
     let list = read(&site.root.join(LIST))?;
-    let Some((before, elsewhere, behind)) = list_of(&list, "const ELSEWHERE") else {
+    let Some((_, elsewhere, _)) = list_of(&list, HEAD) else {
         return Err(format!("{LIST} has no list ELSEWHERE"));
     };
-    let mut named = named_in(before);
-    named.extend(named_in(behind));
+    let mut named = BTreeSet::new();
     for folder in FOLDERS {
         for path in files(&site.root.join(folder), "rs") {
-            if !path.ends_with(LIST) {
-                named.extend(named_in(&read(&path)?));
-            }
+            named.extend(tested_in(&read(&path)?, &in_records));
         }
     }
     let owed: BTreeSet<_> = on_servers.union(&named_in(elsewhere)).cloned().collect();
     if on_servers.is_empty() || owed.len() == on_servers.len() {
         return Err(format!("{TABLE} or {LIST} is not laid out as this check reads it"));
     }
-    // A test that goes through all of the record names each of them.
-    let whole = named.contains("RECORD");
-    let is_named = |name: &&String| named.contains(*name) || whole && in_records.contains(*name);
+    let is_named = |name: &&String| named.contains(*name);
     let unnamed: Vec<_> = owed
         .iter()
         .filter(|name| !is_named(name))
@@ -57,6 +54,18 @@ fn section(table: &str, heading: &str) -> BTreeSet<String> {
         .collect()
 }
 
+/// What a test hunts: what it names, but not only to leave it to others; one that goes through all of the record hunts
+/// each of them.
+fn tested_in(source: &str, in_records: &BTreeSet<String>) -> BTreeSet<String> {
+    let (before, left, behind) = list_of(source, HEAD).unwrap_or((source, "", ""));
+    let mut named = named_in(before);
+    named.extend(named_in(behind));
+    if named.remove("RECORD") {
+        named.extend(in_records.difference(&named_in(left)).cloned());
+    }
+    named
+}
+
 /// What stands before, in and behind a constant.
 fn list_of<'a>(source: &'a str, head: &str) -> Option<(&'a str, &'a str, &'a str)> {
     let (before, rest) = source.split_once(head)?;
@@ -73,7 +82,7 @@ fn named_in(source: &str) -> BTreeSet<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{list_of, named_in, section};
+    use super::{section, tested_in};
 
     #[test]
     fn a_table_has_sections() {
@@ -84,10 +93,13 @@ mod tests {
 
     #[test]
     fn a_list_does_not_name_for_itself() {
-        let source = "a\nconst ELSEWHERE: &[Mutant] = &[\nMutant::One,\n];\nactivate(Mutant::Two)";
-        let (before, list, behind) = list_of(source, "const ELSEWHERE").expect("it is there");
-        assert_eq!(named_in(list).into_iter().collect::<Vec<_>>(), ["One"]);
-        assert!(named_in(before).is_empty());
-        assert_eq!(named_in(behind).into_iter().collect::<Vec<_>>(), ["Two"]);
+        let list = "const ELSEWHERE: &[Mutant] = &[\nMutant::One,\n];\n";
+        let tested = |behind: &str| {
+            let record = ["One", "Three"].map(String::from).into();
+            tested_in(&format!("a\n{list}{behind}"), &record).into_iter().collect::<Vec<_>>()
+        };
+        assert_eq!(tested("activate(Mutant::Two)"), ["Two"]);
+        assert_eq!(tested("activate(Mutant::One)"), ["One"]);
+        assert_eq!(tested("Mutant::RECORD"), ["Three"]);
     }
 }

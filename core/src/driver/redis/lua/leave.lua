@@ -7,13 +7,14 @@ local mine = not other and unseat(lock, me)
 local place = not other and head(lock) and string.find(lock.queue, me, 1, true)
 if place then drop(lock, place, me) end
 if life > 0 and not mine and not place then
-  put(lock, 'x' .. me, now + life)
-  if not lock.due or now + life < lock.due then
-    lock.due = now + life
+  lock.laid = now + life
+  put(lock, 'x' .. me, lock.laid)
+  if not lock.due or lock.laid < lock.due then
+    lock.due = lock.laid
     put(lock, 'b', lock.due)
   end
   lock.turned = true
-  keep(lock, now + life)
+  keep(lock, lock.laid)
 end
 if not other then
   settle(lock, me)

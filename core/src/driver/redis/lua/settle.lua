@@ -40,7 +40,8 @@ end
 local function sweep(lock)
   if not lock.due or lock.due > now then return end
   local all = call('HGETALL', lock.record)
-  lock.due = nil
+  -- The one of this very step is not written yet.
+  lock.due = lock.laid
   for at = 1, #all, 2 do
     if sub(all[at], 1, 1) == 'x' then
       local ends = all[at + 1] + 0

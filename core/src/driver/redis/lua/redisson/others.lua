@@ -14,10 +14,15 @@ if theirs.mode then
     if rest and (rest > 0 or not reads) then add_theirs(KIND_READ_WRITE, reads and MODE_READ or MODE_WRITE, rest) end
   end
 elseif theirs.ends then
+  local ended = 0
   for member, ends in pairs(theirs.ends) do
     local rest = math.floor(ends - now / 1000)
-    if rest > 0 and not find(lock, member) then add_theirs(KIND_SEMAPHORE, MODE_PERMIT, rest) end
+    if rest <= 0 then
+      ended = ended + 1
+    elseif not find(lock, member) then
+      add_theirs(KIND_SEMAPHORE, MODE_PERMIT, rest)
+    end
   end
-  -- Permits without a lease show by their lack alone.
-  if theirs.free and theirs.free < 1 and count == 0 then add_theirs(KIND_SEMAPHORE, MODE_PERMIT, -1) end
+  -- Permits without a lease show by their lack alone; those that have ended come back with the next step.
+  if theirs.free and theirs.free + ended < 1 and count == 0 then add_theirs(KIND_SEMAPHORE, MODE_PERMIT, -1) end
 end

@@ -1,0 +1,37 @@
+//! Moves that once came to something else on Redis than in the model.
+
+use fencelock::port::Kind;
+
+use super::{ActionPlan, Floor, Move, Scale, StepPlan, Who};
+
+const TAKE: ActionPlan =
+    ActionPlan::Take { ttl: 0, wait: false, block: 1, floor: Floor::None, share: 0 };
+const BURY: ActionPlan = ActionPlan::Leave { tombstone: true };
+
+fn steps<const N: usize>(kind: Kind, plans: [(u8, ActionPlan); N]) -> Move {
+    let plan = |(number, action)| StepPlan { lock: 0, who: Who::Owner(number), kind, action };
+    Move::Batch { client: 0, steps: plans.map(plan).into() }
+}
+
+/// Each with what it was about.
+pub fn found() -> Vec<(&'static str, Scale, Vec<Move>)> {
+    let mutex = |plan| steps(Kind::Mutex, [plan]);
+    let permit = |plan| steps(Kind::Semaphore, [plan]);
+    vec![
+        (
+            "a tombstone hides when the one before it is swept out with the same step",
+            Scale::moved(),
+            vec![mutex((0, BURY)), Move::Pass(61), mutex((1, BURY)), mutex((1, TAKE))],
+        ),
+        (
+            "all permits have ended, and one without a lease shows",
+            Scale::moved().as_redisson(),
+            vec![
+                permit((2, TAKE)),
+                permit((0, TAKE)),
+                Move::Pass(4),
+                permit((0, ActionPlan::Read)),
+            ],
+        ),
+    ]
+}
