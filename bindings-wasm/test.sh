@@ -11,14 +11,15 @@ folder=${1:-${CARGO_TARGET_DIR:-$here/../target}/doors/wasm}
 rm -rf "$folder/test"
 cp -R "$here/test" "$folder/test"
 # What depends on an addon, on threads or on the process's end is Node's own.
-for name in cancel cells flat forgotten lock loss using; do
+for name in cancel cells error flat forgotten lock loss types using; do
   cp "$here/../bindings-node/test/$name.test.js" "$folder/test"
 done
-cp -R "$here/../bindings-node/test/support" "$folder/test/support"
+cp -R "$here/../bindings-node/test/support" "$here/../bindings-node/test/types" "$folder/test"
 # They know the package by its other name, and stores by URLs.
 mkdir -p "$folder/node_modules/fencelock"
 echo '{ "type": "module", "exports": "./index.js" }' >"$folder/node_modules/fencelock/package.json"
 echo "export * from '../../door.js';" >"$folder/node_modules/fencelock/index.js"
+echo "export * from 'fencelock-wasm';" >"$folder/node_modules/fencelock/index.d.ts"
 export FENCELOCK_SOURCES="$here" FENCELOCK_STORES=memory,redis FENCELOCK_LANGUAGE=wasm
 cd "$folder"
 exec node --test --test-reporter=spec --expose-gc "$@" test/

@@ -55,11 +55,11 @@ export class Run extends Guard {
   }
 
   /**
-   * A run is not released: say how it ended.
+   * A run is not released: say how it ended. It is always refused.
    *
-   * @throws {FencelockError} with code `invalid`, always
+   * @throws {FencelockError} with code `invalid`; `not_held` if its end was told before
    */
-  override release(): Promise<Released> {
+  override release(): Promise<never> {
     return this.connection.perform({ op: 'release', guard: this.number });
   }
 

@@ -164,6 +164,12 @@ impl Door {
     pub fn leave(&self) {
         end(&self.inside);
     }
+
+    /// Panics on purpose, so that tests see what becomes of a defect.
+    #[napi(catch_unwind, skip_typescript)]
+    pub fn panic() {
+        panic!("out of paper")
+    }
 }
 
 impl Door {

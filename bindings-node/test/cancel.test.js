@@ -109,8 +109,8 @@ onEveryStore('cancellation', (store) => {
     await atRest([lost, name]);
   });
 
-  const rounds = share(5_000);
-  test(`${rounds} cancels at random leave nothing behind (seed ${SEED})`, { timeout: 240_000 }, async () => {
+  const cancels = share(5_000);
+  test(`${cancels} cancels at random leave nothing behind (seed ${SEED})`, { timeout: 240_000 }, async () => {
     const draw = chance(SEED);
     const names = Array.from({ length: 8 }, () => fresh());
     let [cancelled, granted, swallowed] = [0, 0, 0];
@@ -139,14 +139,13 @@ onEveryStore('cancellation', (store) => {
         cancelled++;
       }
     }
-    let left = rounds;
     const worker = async () => {
-      while (left-- > 0) await once();
+      // It ends also where a signal does nothing.
+      while (cancelled < cancels && granted < 10 * cancels) await once();
     };
     await Promise.all(Array.from({ length: 16 }, worker));
-    assert.equal(cancelled + granted, rounds);
     assert.equal(swallowed, 0);
-    assert.ok(cancelled > rounds / 10, `${cancelled} cancelled, ${granted} granted`);
+    assert.ok(cancelled >= cancels && granted > cancels / 10, `${cancelled} cancelled, ${granted} granted`);
     await atRest(names);
   });
 });

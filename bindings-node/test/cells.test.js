@@ -58,6 +58,7 @@ onEveryStore('versions, jobs and elections', (store) => {
     await assert.rejects(again.release(), { code: 'invalid', message: /say how it ended/ });
     assert.ok(again.isHeld);
     assert.equal(await again.succeed(), 'released');
+    await assert.rejects(again.release(), { code: 'not_held' });
     const left = await job.start({ at: Date.now() + 4 * DAY });
     await left[Symbol.asyncDispose]();
     assert.equal((await job.inspect()).status, 'F');

@@ -218,6 +218,19 @@ def test_elections_jobs_and_versions(client, name):
     run(main())
 
 
+def test_a_run_is_not_released_and_lasts(client, name):
+    async def main():
+        one = await client.job(name, period=60).start_async(at=1_800_000_000)
+        with pytest.raises(fencelock.InvalidArgument, match="say how it ended"):
+            await one.release()
+        assert one.is_held
+        assert await one.succeed() is fencelock.Released.RELEASED
+        with pytest.raises(fencelock.NotHeld):
+            await one.release()
+
+    run(main())
+
+
 def test_a_loop_that_is_closed_gives_up_what_it_waits_for(url, client, name):
     with fencelock.connect(url) as other, other.lock(name):
         loop = asyncio.new_event_loop()

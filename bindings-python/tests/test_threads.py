@@ -192,6 +192,16 @@ def test_elections_jobs_and_versions(client, name):
     assert version.delete(version.read().version).done and version.read() is None
 
 
+def test_a_run_is_not_released_and_lasts(client, name):
+    run = client.job(name, period=60).start(at=1_800_000_000)
+    with pytest.raises(fencelock.InvalidArgument, match="say how it ended"):
+        run.release()
+    assert run.is_held
+    assert run.succeed() is fencelock.Released.RELEASED
+    with pytest.raises(fencelock.NotHeld):
+        run.release()
+
+
 def test_what_people_see(client, name):
     lock = client.lock(name, label="nightly", metadata={"order": "42"}, ttl=5)
     with lock as guard:

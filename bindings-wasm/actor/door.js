@@ -17,7 +17,7 @@ const over = transports[process.argv[2]] ?? transports[process.env.FENCELOCK_OVE
 
 /** URLs are not for this package, but for the client; the options in them are. */
 export async function connect(url, options) {
-  if (!url.startsWith('redis:')) return open(url, options);
+  if (!url?.startsWith('redis:')) return open(url, options);
   const [server, query] = url.split('?');
   return open(await over(server), { ...Object.fromEntries(new URLSearchParams(query)), ...options });
 }

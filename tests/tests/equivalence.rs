@@ -73,8 +73,11 @@ fn redis_in_real_time() {
     });
 }
 
-/// Clauses for which random moves are not asked: the simulator and `clauses` see them in the model.
-const ELSEWHERE: &[Mutant] = &[
+/// A clause that random moves meet too rarely: `clauses` has a world for it in the model, whose like nobody has made on Redis.
+const ELSEWHERE: &[Mutant] = &[Mutant::OpenSurvivesVanishing];
+
+/// Clauses that random moves meet late: hunting them takes minutes, so it is done with `FENCELOCK_FULL=1`.
+const LATE: &[Mutant] = &[
     Mutant::CallerCountsAsDeaf,
     Mutant::CounterForgottenEarly,
     Mutant::DeafCountsAtOnce,
@@ -87,7 +90,6 @@ const ELSEWHERE: &[Mutant] = &[
     Mutant::LeaveDoesNotSettle,
     Mutant::LeaveForgetsTicket,
     Mutant::OpenNotTold,
-    Mutant::OpenSurvivesVanishing,
     Mutant::OpenWithoutEnd,
     Mutant::RefreshDoesNotRenew,
     Mutant::RefreshDoesNotSettle,
@@ -102,7 +104,9 @@ const ELSEWHERE: &[Mutant] = &[
 fn every_broken_clause_is_seen() {
     let server = RedisServer::start();
     let mut unseen = Vec::new();
-    for &mutant in Mutant::RECORD.iter().filter(|mutant| !ELSEWHERE.contains(mutant)) {
+    let full = std::env::var_os("FENCELOCK_FULL").is_some();
+    let hunted = |mutant: &&Mutant| !ELSEWHERE.contains(mutant) && (full || !LATE.contains(mutant));
+    for &mutant in Mutant::RECORD.iter().filter(hunted) {
         for scale in [Scale::moved(), Scale::moved().as_redisson()] {
             activate(Some(mutant));
             let found = search([7; 32], 600, 0, &scale, || RedisSubject::new(server.url()));

@@ -21,9 +21,10 @@ export async function use(signal: AbortSignal): Promise<void> {
     if (seen) break;
   }
   const ran: number | null = await client.job('nightly', 1_000).using((run) => run.instant);
+  const refused: Promise<never> | undefined = (await client.job('nightly', 1_000).start())?.release();
   client.on('lost', (event: LockEvent) => console.error(event.name, event.token));
   const kept: number | undefined = client.options.ttl;
-  console.log(token, aborted, text, one, released, snapshot, ran, kept);
+  console.log(token, aborted, text, one, released, snapshot, ran, refused, kept);
   try {
     await client.upgradeable('x').acquire();
   } catch (error) {

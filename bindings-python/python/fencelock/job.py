@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 from . import _loop
 from ._link import Link
@@ -58,9 +58,10 @@ class Run(Guard):
         """It has failed: this instant is not run again, and the failure can be seen."""
         return self._end(False)
 
-    def release(self) -> Released:
-        """Refused with ``InvalidArgument``: a run says how it ended."""
-        return Released(self._perform(self._ask("release")))
+    def release(self) -> NoReturn:
+        """Always refused: a run says how it ended. ``InvalidArgument``, or ``NotHeld`` once it has said so."""
+        self._perform(self._ask("release"))
+        raise AssertionError("the core releases no run")
 
     def _end(self, succeeded: bool) -> Released:
         if not self._grant.is_here():
@@ -89,9 +90,10 @@ class AsyncRun(AsyncGuard):
         """It has failed: this instant is not run again, and the failure can be seen."""
         return await self._end(False)
 
-    async def release(self) -> Released:
-        """Refused with ``InvalidArgument``: a run says how it ended."""
-        return Released(await self._perform(self._ask("release")))
+    async def release(self) -> NoReturn:
+        """Always refused: a run says how it ended. ``InvalidArgument``, or ``NotHeld`` once it has said so."""
+        await self._perform(self._ask("release"))
+        raise AssertionError("the core releases no run")
 
     async def _end(self, succeeded: bool) -> Released:
         if not self._grant.is_here():
