@@ -48,6 +48,18 @@ const PLATFORM: &[&str] = &[
     "select!",
 ];
 
+/// Where the version stands once more, and how.
+const PACKAGES: &[(&str, &str)] = &[
+    ("Cargo.toml", r#"path = "core", version = "VERSION""#),
+    ("bindings-node/package.json", r#""version": "VERSION""#),
+    ("bindings-wasm/package.json", r#""version": "VERSION""#),
+    ("bindings-jvm/pom.xml", "<version>VERSION</version>"),
+    ("bindings-jvm/actor/pom.xml", "<version>VERSION</version>"),
+    ("bindings-jvm/fencelock/pom.xml", "<version>VERSION</version>"),
+    ("bindings-jvm/fencelock-kotlin/pom.xml", "<version>VERSION</version>"),
+    ("examples/inventory/node/package.json", r#""fencelock": "VERSION""#),
+];
+
 pub(crate) fn check(site: &Site) -> Result<String, String> {
     let mut complaints = Vec::new();
     let all = files(&site.root, "rs");
@@ -66,6 +78,7 @@ pub(crate) fn check(site: &Site) -> Result<String, String> {
         }
     }
     complaints.extend(homeless_tests(site));
+    complaints.extend(other_versions(site)?);
     if complaints.is_empty() {
         Ok(format!("{} files", all.len()))
     } else {
@@ -188,6 +201,22 @@ fn homeless_tests(site: &Site) -> Vec<String> {
     });
     let homeless = targets.filter(|(folder, name)| !housed(folder, name));
     homeless.map(|(folder, name)| format!("{folder}/{name}.rs: no part runs it")).collect()
+}
+
+/// Packages of other languages whose version is not the workspace's.
+fn other_versions(site: &Site) -> Result<Vec<String>, String> {
+    let manifest = read(&site.root.join("Cargo.toml"))?;
+    let version = manifest.lines().find_map(|line| line.strip_prefix("version = "));
+    let version = version.ok_or("Cargo.toml has no version")?.trim_matches('"');
+    let mut complaints = Vec::new();
+    for (package, line) in PACKAGES {
+        let line = line.replace("VERSION", version);
+        if !read(&site.root.join(package))?.contains(&line) {
+            complaints
+                .push(format!("{package} has another version than the workspace's {version}"));
+        }
+    }
+    Ok(complaints)
 }
 
 #[cfg(test)]
