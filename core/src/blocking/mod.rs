@@ -154,12 +154,37 @@ impl Lock {
         self.map(|lock| lock.renew(renew))
     }
 
+    /// How long [`Lock::acquire`] waits; for ever by default.
+    pub fn wait(self, wait: Duration) -> Self {
+        self.map(|lock| lock.wait(wait))
+    }
+
+    /// The longest the lock may be held, however often it is renewed.
+    pub fn max_hold(self, most: Duration) -> Self {
+        self.map(|lock| lock.max_hold(most))
+    }
+
+    /// Whether waiters are served in their order of arrival (the default).
+    pub fn fair(self, fair: bool) -> Self {
+        self.map(|lock| lock.fair(fair))
+    }
+
+    /// How often the lock may pass from waiter to waiter inside this client before others are served; 16 by default.
+    pub fn local(self, passes: u32) -> Self {
+        self.map(|lock| lock.local(passes))
+    }
+
+    /// A word for people who inspect the lock.
+    pub fn label(self, label: impl Into<String>) -> Self {
+        self.map(|lock| lock.label(label))
+    }
+
     /// Sets any option by its name in the [table](crate::options::TABLE).
     pub fn option(self, name: &str, value: impl Into<Value>) -> Self {
         self.map(|lock| lock.option(name, value))
     }
 
-    /// Waits for the lock, for ever or as long as the option `wait` says.
+    /// Waits for the lock, for ever or as long as [`Lock::wait`] says.
     pub fn acquire(&self) -> Result<Guard> {
         let guard = self.runtime.run(self.inner.acquire())??;
         Ok(self.guard(guard))
@@ -250,5 +275,28 @@ impl fmt::Debug for Lock {
 impl fmt::Debug for Guard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.inner.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_method_says_what_its_option_says() {
+        let client = connect("memory:methods").expect("memory is there");
+        let second = Duration::from_secs(1);
+        let by_method = client.lock("x").ttl(5 * second).renew(false).wait(second);
+        let by_method = by_method.max_hold(9 * second).fair(false).local(3).label("night");
+        let named = [("ttl", "5s"), ("renew", "false"), ("wait", "1s"), ("max_hold", "9s")];
+        let more = [("fair", "false"), ("local", "3"), ("label", "night")];
+        let by_option =
+            named.into_iter().chain(more).fold(client.lock("x"), |lock, (name, value)| {
+                let before = lock.inner.options().clone();
+                let lock = lock.option(name, value);
+                assert_ne!(*lock.inner.options(), before, "{name} changes nothing");
+                lock
+            });
+        assert_eq!(by_method.inner.options(), by_option.inner.options());
     }
 }
