@@ -89,6 +89,8 @@ fn urls_that_cannot_be_are_78_and_show_no_password() {
         "redis://:hunter2/x@host",
         "redis://:x#hunter2@host",
         "redlock://me:12?hunter2@host,b,c",
+        "redis://:p@ss#hunter2@host",
+        "redis://:p@ss?hunter2=1@host",
     ] {
         for arguments in [
             &["run", "--lock", "it", "--url", url, "--", "echo", "ran"][..],

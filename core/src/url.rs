@@ -26,10 +26,8 @@ pub(crate) struct StoreUrl {
 
 impl StoreUrl {
     pub(crate) fn parse(text: &str) -> Result<Self> {
-        let cut = |parts: Parts<'_>| {
-            parts.user.is_empty() && !parts.hosts.is_empty() && parts.tail.contains('@')
-        };
-        // Its pieces would be shown as a port, a path or an option.
+        let cut = |parts: Parts<'_>| !parts.hosts.is_empty() && parts.tail.contains('@');
+        // Its pieces would be shown as a host, a port, a path or an option.
         if parts(text).is_some_and(cut) {
             return Err(Error::invalid(
                 "url",
@@ -199,6 +197,10 @@ struct Parts<'a> {
 /// Takes `scheme://user@a:1,b:2/path` apart.
 fn parts(text: &str) -> Option<Parts<'_>> {
     let (scheme, rest) = text.split_once("://")?;
+    // One that stands in an option is none of the URL.
+    if scheme.contains([':', '/', '?', '#']) {
+        return None;
+    }
     let (authority, tail) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     let (user, hosts) = authority.split_at(authority.rfind('@').map_or(0, |at| at + 1));
     Some(Parts { scheme, user, hosts, tail })
@@ -224,9 +226,38 @@ mod tests {
         let (first, others) = split("redis+sentinel://me:a,b@h1:1,h2:2,h3/m/3?label=a,b");
         assert_eq!(first, "redis+sentinel://me:a,b@h1:1/m/3?label=a,b");
         assert_eq!(others, ["h2:2", "h3"]);
-        for whole in ["memory:a,b", "sqlite:a,b", "redis+unix:///a,b", "redis://h?metadata=a=1,b=2"]
-        {
+        for whole in [
+            "memory:a,b",
+            "sqlite:a,b",
+            "sqlite:x?label=http://ci/a,b",
+            "redis+unix:///a,b",
+            "redis://h?metadata=a=1,b=2",
+        ] {
             assert_eq!(split(whole), (whole.to_owned(), vec![]));
+        }
+    }
+
+    #[test]
+    fn a_password_that_is_cut_is_seen_and_nothing_else_is_taken_for_one() {
+        for url in [
+            "sqlite:///d/a@b.db",
+            "sqlite:x?label=http://ci/a@b",
+            "memory:a@b",
+            "redis+unix:///run/a@b.sock",
+            "redis://me:p@w@h/0?label=a%40b",
+        ] {
+            assert!(StoreUrl::parse(url).is_ok(), "{url}");
+        }
+        for url in [
+            "redis://me:12?word@h",
+            "redis://:p@ss#word@h",
+            "redis://:p@ss?word=1@h",
+            "redis://me:12/word@h",
+            "redlock://me:12?word@h,b,c",
+            "redis+sentinel://:p@ss/word@h,i/m",
+        ] {
+            let refused = StoreUrl::parse(url).err().expect("it is refused");
+            assert!(refused.message().contains("%2F"), "{url}: {refused}");
         }
     }
 }

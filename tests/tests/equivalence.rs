@@ -52,7 +52,7 @@ fn redisson() {
 fn what_was_found_once_is_not_found_again() {
     let server = RedisServer::start();
     for (about, scale, moves) in found() {
-        let config = Config { cases: 1, max_shrink_iters: 0, ..Config::default() };
+        let config = Config { cases: 8, max_shrink_iters: 0, ..Config::default() };
         let found = search_among([0; 32], &config, &Just(moves), &async |moves: &[Move]| {
             run(&RedisSubject::new(server.url()), &scale, moves).await
         });
@@ -99,7 +99,7 @@ const LATE: &[Mutant] = &[
     Mutant::UnreachableWaiterServed,
 ];
 
-/// The suite is not blind: a model that is broken in any other clause of the record differs from the scripts.
+/// The suite is not blind: a model that is broken in another clause of the record differs from the scripts.
 #[test]
 fn every_broken_clause_is_seen() {
     let server = RedisServer::start();

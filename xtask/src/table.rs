@@ -46,7 +46,7 @@ pub(crate) const PARTS: &[Part] = &[
     Part {
         name: "rooms",
         tags: &["lint"],
-        shows: "rooms depend on each other as drawn, files stay short, every test is in a part",
+        shows: "rooms depend on each other as drawn, files stay short, every test is in a part, one version",
         needs: &[],
         wants: &[],
         steps: &[Step::Check(rooms::check)],

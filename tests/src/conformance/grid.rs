@@ -237,7 +237,8 @@ fn run<'a>(
     stage: impl Fn() -> Stage<'a>,
 ) -> Run<'a> {
     let player = |name: &String, stage| (name.clone(), Player::launch(&stage, clock.clone()));
-    let ready = || column.ready.as_ref()?.take();
+    // Who has never been connected begins anew.
+    let ready = || column.ready.as_ref().filter(|_| case.connected)?.take();
     let actors = case.actors.iter().map(|name| match ready() {
         Some(ready) => (name.clone(), ready),
         None => player(name, stage()),

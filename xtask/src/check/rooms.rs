@@ -1,5 +1,5 @@
 //! The house rules that no compiler knows: which room may look into which, how long a file may be, that nothing but the
-//! runtime's room touches the platform, and that every test belongs to a part.
+//! runtime's room touches the platform, that every test belongs to a part, and that there is one version.
 
 use std::collections::BTreeSet;
 use std::path::Path;

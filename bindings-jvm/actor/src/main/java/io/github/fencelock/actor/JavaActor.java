@@ -98,6 +98,7 @@ public final class JavaActor implements Lines.Actor {
         }
         holds.clear();
         scopes.clear();
+        turns = 0;
         client = connected;
         lines.answer(id, null);
     }
