@@ -54,17 +54,20 @@ const SCRIPTS: &[&str] = &["--test=equivalence", "--", "--exact", "redis", "redi
 /// The cases, in this process.
 const CASES: &[&str] = &["--test=conformance", "--", "", "redis / rust"];
 
-/// All of it on one server.
-macro_rules! on {
-    ($server:ident) => {
-        &[Step::On(&$server, FAULTS), Step::On(&$server, SCRIPTS), Step::On(&$server, CASES)]
+/// What waits for most of its time, and has no bounds that another one's work would break.
+macro_rules! beside {
+    ($($server:ident),+) => {
+        Step::Beside(&[$(&[Step::On(&$server, SCRIPTS), Step::On(&$server, CASES)]),+])
     };
 }
 
 /// All steps.
 pub(crate) const STEPS: &[Step] = &[
     Step::Script("scripts/servers.sh"),
-    Step::Beside(&[on!(REDIS_6_2), on!(REDIS_8), on!(VALKEY_8)]),
+    Step::On(&REDIS_6_2, FAULTS),
+    Step::On(&REDIS_8, FAULTS),
+    Step::On(&VALKEY_8, FAULTS),
+    beside!(REDIS_6_2, REDIS_8, VALKEY_8),
 ];
 
 impl Server {
