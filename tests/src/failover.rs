@@ -118,7 +118,7 @@ pub async fn under_load<S>(
     mut fail_over: impl FnMut(&mut S, usize) -> (usize, Instant),
     mut rejoin: impl FnMut(&mut S, usize),
 ) {
-    let rounds = if std::env::var_os("FENCELOCK_FULL").is_some() { 30 } else { 3 };
+    let rounds = if crate::in_full() { 30 } else { 3 };
     let load = Load::start(url, names).await;
     let (mut longest, mut slowest) = (Duration::ZERO, Duration::ZERO);
     for round in 0..rounds {

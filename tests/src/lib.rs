@@ -17,3 +17,8 @@ pub mod redisson;
 pub mod servers;
 pub mod shop;
 pub mod sim;
+
+/// Whether faults and random cases run in full (`FENCELOCK_FULL`), instead of at a tenth.
+pub fn in_full() -> bool {
+    std::env::var_os("FENCELOCK_FULL").is_some()
+}

@@ -24,7 +24,7 @@ const TASKS: usize = 48;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 fn cancellations() -> u64 {
-    if std::env::var_os("FENCELOCK_FULL").is_some() { 10_000 } else { 1_000 }
+    if fencelock_tests::in_full() { 10_000 } else { 1_000 }
 }
 
 fn seed() -> u64 {

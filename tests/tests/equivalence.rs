@@ -104,7 +104,7 @@ const LATE: &[Mutant] = &[
 fn every_broken_clause_is_seen() {
     let server = RedisServer::start();
     let mut unseen = Vec::new();
-    let full = std::env::var_os("FENCELOCK_FULL").is_some();
+    let full = fencelock_tests::in_full();
     let hunted = |mutant: &&Mutant| !ELSEWHERE.contains(mutant) && (full || !LATE.contains(mutant));
     for &mutant in Mutant::RECORD.iter().filter(hunted) {
         for scale in [Scale::moved(), Scale::moved().as_redisson()] {

@@ -11,7 +11,7 @@ use fencelock_tests::servers::RedisServer;
 use fencelock_tests::shop::kill_clerks;
 
 fn kills() -> usize {
-    if std::env::var_os("FENCELOCK_FULL").is_some() { 200 } else { 20 }
+    if fencelock_tests::in_full() { 200 } else { 20 }
 }
 
 /// One actor of every language the machine has and this goes for, Rust first, and the command line.

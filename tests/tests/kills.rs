@@ -16,7 +16,7 @@ use serde_json::json;
 const LONG: Duration = Duration::from_secs(20);
 
 fn kills() -> usize {
-    if std::env::var_os("FENCELOCK_FULL").is_some() { 200 } else { 20 }
+    if fencelock_tests::in_full() { 200 } else { 20 }
 }
 
 fn actor() -> Program {

@@ -187,7 +187,7 @@ async fn b25_b01_a_hold_that_was_acknowledged_lives_through_a_failover() {
 
 /// For a minute, in full, everybody can lock.
 async fn can_lock(clients: [&Client; 2]) {
-    let full = std::env::var_os("FENCELOCK_FULL").is_some();
+    let full = fencelock_tests::in_full();
     let lasts = Duration::from_secs(if full { 60 } else { 6 });
     let began = Instant::now();
     while began.elapsed() < lasts {

@@ -114,7 +114,7 @@ async fn b21_tickets_that_are_gone_hinder_no_script() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn b27_the_leases_of_a_fleet_are_renewed() {
     // In full as long as it takes, on a machine that has other things to do.
-    let full = std::env::var_os("FENCELOCK_FULL").is_some();
+    let full = fencelock_tests::in_full();
     let (leases, seconds) = if full { (100_000, 30) } else { (10_000, 9) };
     let ttl = Duration::from_secs(seconds);
     let server = RedisServer::start();

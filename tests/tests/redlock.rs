@@ -15,7 +15,7 @@ const LONGEST: Duration = Duration::from_secs(1);
 
 /// Rounds of faults: all of them by hand, a tenth in every run.
 fn rounds(full: usize) -> usize {
-    if std::env::var_os("FENCELOCK_FULL").is_some() { full } else { full / 10 }
+    if fencelock_tests::in_full() { full } else { full / 10 }
 }
 
 fn servers(count: usize) -> Vec<RedisServer> {
