@@ -4,7 +4,9 @@ use std::path::Path;
 
 use fencelock_peers::{DOORS, Family, Role};
 
+use crate::arguments::Arguments;
 use crate::contender::Contender;
+use crate::workload::Workload;
 
 /// The measured libraries of every family.
 const PEERS: &[(Family, &[&str])] = &[
@@ -15,10 +17,17 @@ const PEERS: &[(Family, &[&str])] = &[
     (Family::Java, &["redisson"]),
 ];
 
-/// The peers, and why some are missing.
-pub(crate) fn peers(target: &Path) -> (Vec<Contender>, Vec<String>) {
+/// The peers to measure, all of them or those that are named, and the doors where they are measured; why some are missing.
+pub(crate) fn peers(target: &Path, arguments: &Arguments) -> (Vec<Contender>, Vec<String>) {
     let (mut peers, mut missing) = (Vec::new(), Vec::new());
+    let wanted = |name: &str| {
+        arguments.peers.is_empty() || arguments.peers.iter().any(|wanted| wanted == name)
+    };
     for (family, names) in PEERS {
+        let names: Vec<&str> = names.iter().copied().filter(|name| wanted(name)).collect();
+        if names.is_empty() {
+            continue;
+        }
         eprintln!("installing the peers of peers/{}", family.name());
         match family.install(Role::Bench, target) {
             Ok(program) => {
@@ -27,7 +36,11 @@ pub(crate) fn peers(target: &Path) -> (Vec<Contender>, Vec<String>) {
             Err(lack) => missing.push(format!("without the peers of {}: {lack}", family.name())),
         }
     }
-    for door in DOORS {
+    let doors = arguments.workloads.iter().any(|workload| matches!(workload, Workload::Doors));
+    for door in DOORS.iter().filter(|_| doors) {
+        if !wanted(&format!("fencelock {}", door.language)) {
+            continue;
+        }
         eprintln!("installing fencelock for {}", door.language);
         match door.install(Role::Bench, target) {
             Ok(program) => peers.push(Contender::door(door.language, &program)),

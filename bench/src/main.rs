@@ -43,10 +43,8 @@ async fn run(arguments: &Arguments) -> Result<()> {
     let target = fencelock_peers::target(&std::env::current_exe()?);
     let directory = target.join("bench");
     std::fs::create_dir_all(&directory)?;
-    let (mut peers, missing) =
-        if arguments.quick { (Vec::new(), Vec::new()) } else { install::peers(&target) };
-    let wanted = &arguments.peers;
-    peers.retain(|peer| wanted.is_empty() || wanted.contains(&peer.name));
+    let (peers, missing) =
+        if arguments.quick { (Vec::new(), Vec::new()) } else { install::peers(&target, arguments) };
     let room = tempfile::tempdir_in(&directory)?;
     let server = Server::start(room.path())?;
     let mut bench = Bench::new(server, peers, room.path(), arguments);

@@ -32,6 +32,7 @@ fn family_for(mutant: Mutant) -> Option<Family> {
         Mutant::QuorumTooSmall
         | Mutant::LostVoteKept
         | Mutant::QuorumFreesWhereGranted
+        | Mutant::QuorumForgetsOvertaken
         | Mutant::RaiseTakesAnew => Some(Family::Quorum),
         Mutant::QuorumLeftOfBest | Mutant::UnknownVoteCounts | Mutant::RenewByMinority => {
             Some(Family::Votes)

@@ -282,6 +282,8 @@ mutants! {
     LostVoteKept,
     /// What a lost vote was granted is given back only where it is known to be.
     QuorumFreesWhereGranted,
+    /// A node to which the end of a hold came before its vote keeps what it then granted.
+    QuorumForgetsOvertaken,
     /// What a node did not confirm to have freed is not repeated to it.
     QuorumForgetsDebts,
     /// A hold that is taken once more on a node stays there though it was freed meanwhile.

@@ -6,6 +6,7 @@
 //! split is settled by rests of random length. What a node did not confirm is owed to it, and repeated until it does.
 
 mod ballot;
+mod late;
 mod node;
 mod proposal;
 mod ring;
@@ -124,15 +125,9 @@ impl Quorum {
         let mut tallies: Vec<Tally> = turns.iter().map(|turn| Tally::begin(*turn)).collect();
         let mut ballot = Ballot::send(ring, batches, patience);
         while !batch.iter().zip(&tallies).all(|(step, tally)| tally.decided(&step.action, ring)) {
-            let Some((node, sent, answers)) = ballot.next().await else { break };
-            // A node from which the vote is still out was not told of the hold's end.
-            let mut told = sent.iter().zip(answers).peekable();
-            for (step, tally) in batch.iter().zip(&mut tallies) {
-                if told.peek().is_some_and(|(sent, _)| sent.owner == step.owner)
-                    && let Some((_, answer)) = told.next()
-                {
-                    tally.count(node, answer);
-                }
+            let Some((node, _, answers)) = ballot.next().await else { break };
+            for (tally, answer) in tallies.iter_mut().zip(answers) {
+                tally.count(node, answer);
             }
         }
         ring.took(ring.runtime.now().since(sent));
@@ -160,27 +155,26 @@ impl Quorum {
         let more: Vec<Step> = more.collect();
         batch.extend(more);
         let mut same: Option<Arc<[Step]>> = None;
-        let ends: Vec<_> = batch
+        let doubtful: Vec<Nodes> = batch
             .iter()
             .map(|step| match step.action {
-                Action::Free { .. } | Action::Leave { .. } => ring.give_up(step.owner),
-                _ => None,
+                Action::Free { .. } => ring.give_up(step.owner, true),
+                Action::Leave { .. } => ring.give_up(step.owner, false),
+                _ => Nodes::default(),
             })
             .collect();
         let told: Vec<Step> = batch.iter().map(|step| ring.told(step)).collect();
         let turns: Vec<u32> = batch.iter().map(|step| ring.turn(step.owner)).collect();
         let tombstone = Some(ring.max_ttl.max(TOMBSTONE_LIFE));
-        let plain = |(late, doubtful): &(Nodes, Nodes)| late.is_empty() && doubtful.is_empty();
         let batches = (0..ring.nodes.len()).map(|node| {
-            if ends.iter().flatten().all(plain) {
+            if doubtful.iter().all(|nodes| nodes.is_empty()) {
                 return same.get_or_insert_with(|| told.clone().into()).clone();
             }
-            let told = told.iter().zip(&ends).filter_map(|(step, end)| match (end, &step.action) {
-                (Some((late, _)), Action::Free { .. }) if late.has(node) => None,
-                (Some((_, doubtful)), Action::Free { .. }) if doubtful.has(node) => {
-                    Some(Step { action: Action::Leave { tombstone }, ..step.clone() })
+            let told = told.iter().zip(&doubtful).map(|(step, doubtful)| match step.action {
+                Action::Free { .. } if doubtful.has(node) => {
+                    Step { action: Action::Leave { tombstone }, ..step.clone() }
                 }
-                _ => Some(step.clone()),
+                _ => step.clone(),
             });
             told.collect()
         });

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use super::late::Owed;
 use crate::port::{Action, Instant, Kind, LeaseHandle, LockKey, OwnerId, Step};
 use crate::runtime::sync::Mutex;
 
@@ -31,6 +32,7 @@ struct Debt {
     kind: Kind,
     /// When it has settled itself.
     until: Instant,
+    owed: Owed,
 }
 
 impl Node {
@@ -71,9 +73,11 @@ impl Node {
 
 impl Debts {
     /// Owes the undoing of an attempt; true if nobody serves the debts yet.
-    pub(super) fn owe(&mut self, step: &Step, until: Instant) -> bool {
-        let debt = Debt { kind: step.kind, until };
-        self.owed.insert((step.lock.clone(), step.owner), debt);
+    pub(super) fn owe(&mut self, step: &Step, until: Instant, owed: Owed) -> bool {
+        let debt = Debt { kind: step.kind, until, owed };
+        let known = self.owed.entry((step.lock.clone(), step.owner)).or_insert(debt);
+        let owed = if known.owed == Owed::Unknown { Owed::Unknown } else { owed };
+        *known = Debt { owed, ..debt };
         !std::mem::replace(&mut self.served, true)
     }
 
@@ -89,7 +93,10 @@ impl Debts {
             lock: of.0.clone(),
             owner: of.1,
             kind: debt.kind,
-            action: Action::Leave { tombstone: Some(debt.until.since(now)) },
+            action: match debt.owed {
+                Owed::Nothing | Owed::Granted => Action::Free { open: false },
+                Owed::Unknown => Action::Leave { tombstone: Some(debt.until.since(now)) },
+            },
         };
         self.owed.iter().map(step).collect()
     }

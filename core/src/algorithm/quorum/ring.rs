@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::super::hold::deadline;
+use super::late::{Late, Owed};
 use super::no_permits;
 use super::node::Node;
 use super::proposal::Proposal;
@@ -46,11 +47,11 @@ pub(super) struct Held {
     pub(super) turn: u32,
     /// Until when the majority that granted or renewed it last certainly keeps it.
     pub(super) until: Instant,
-    /// Nodes whose vote has not come back: what they granted is given back when it does.
-    pub(super) late: Nodes,
+    /// Nodes whose vote was still out.
+    pub(super) late: Late,
     /// Nodes of which it is not known whether they granted, or may yet.
     pub(super) doubtful: Nodes,
-    /// It was given back, but for the late nodes.
+    /// It was given back; kept here for the late nodes only.
     pub(super) freed: bool,
 }
 
@@ -85,6 +86,10 @@ impl Nodes {
 
     pub(super) fn is_empty(self) -> bool {
         self.0 == 0
+    }
+
+    pub(super) fn without(self, others: Self) -> Self {
+        Self(self.0 & !others.0)
     }
 }
 
@@ -174,20 +179,23 @@ impl Ring {
     /// What a node answered to steps of ours: what it did not confirm is owed to it.
     pub(super) fn noted(self: &Arc<Self>, number: usize, batch: &[Step], answers: &[Answer]) {
         for (step, answer) in batch.iter().zip(answers) {
+            if let Action::Free { .. } = step.action {
+                self.ended(number, step, answer);
+            }
             if answer.is_err() && matches!(step.action, Action::Free { .. } | Action::Leave { .. })
             {
-                self.owe(number, step);
+                self.owe(number, step, Owed::Unknown);
             }
         }
     }
 
     /// The node has yet to confirm that it knows nothing of this attempt.
-    pub(super) fn owe(self: &Arc<Self>, number: usize, step: &Step) {
+    pub(super) fn owe(self: &Arc<Self>, number: usize, step: &Step, owed: Owed) {
         if mutant!(QuorumForgetsDebts) {
             return;
         }
         let until = self.runtime.now() + self.max_ttl.max(TOMBSTONE_LIFE);
-        if self.nodes[number].debts.lock().owe(step, until) {
+        if self.nodes[number].debts.lock().owe(step, until, owed) {
             self.settle_debts(number);
         }
     }
@@ -246,7 +254,10 @@ impl Ring {
                 Some(held) if unknown => held.doubtful.add(number),
                 Some(held) => held.doubtful.remove(number),
                 // Given back meanwhile: what was taken is not wanted any more.
-                None if (granted || unknown) && !mutant!(HealAfterFree) => ring.owe(number, &step),
+                None if (granted || unknown) && !mutant!(HealAfterFree) => {
+                    let owed = if granted { Owed::Granted } else { Owed::Unknown };
+                    ring.owe(number, &step, owed);
+                }
                 None => {}
             }
         }));
@@ -254,24 +265,42 @@ impl Ring {
 
     /// The vote of a node came back after the matter was decided.
     pub(super) fn late_vote(self: &Arc<Self>, number: usize, step: &Step, answer: &Answer) {
-        let unknown = answer.is_err();
-        let granted = matches!(answer, Ok(Outcome::Granted { .. }));
         let mut holds = self.holds.lock();
-        let wanted = holds.get_mut(&step.owner).is_some_and(|held| {
-            held.late.remove(number);
-            if unknown {
-                held.doubtful.add(number);
+        let owed = match holds.get_mut(&step.owner) {
+            None => Late::default().voted(number, answer),
+            Some(held) => {
+                let owed = held.late.voted(number, answer);
+                if answer.is_err() {
+                    held.doubtful.add(number);
+                }
+                if held.freed { owed } else { Owed::Nothing }
             }
-            !held.freed
-        });
-        if !wanted {
-            if holds.get(&step.owner).is_some_and(|held| held.late.is_empty()) {
-                holds.remove(&step.owner);
-            }
-            drop(holds);
-            if (granted || unknown) && !mutant!(QuorumFreesWhereGranted) {
-                self.owe(number, step);
-            }
+        };
+        Self::forget(&mut holds, step.owner);
+        drop(holds);
+        self.owe_late(number, step, owed);
+    }
+
+    /// A node answers that it was told of a hold's end.
+    fn ended(self: &Arc<Self>, number: usize, step: &Step, answer: &Answer) {
+        let mut holds = self.holds.lock();
+        let Some(held) = holds.get_mut(&step.owner) else { return };
+        let owed = held.late.ended(number, answer);
+        Self::forget(&mut holds, step.owner);
+        drop(holds);
+        self.owe_late(number, step, owed);
+    }
+
+    fn owe_late(self: &Arc<Self>, number: usize, step: &Step, owed: Owed) {
+        if owed != Owed::Nothing && !mutant!(QuorumFreesWhereGranted) {
+            self.owe(number, step, owed);
+        }
+    }
+
+    /// Of what was given back nothing is kept that no answer is out for.
+    fn forget(holds: &mut BTreeMap<OwnerId, Held>, owner: OwnerId) {
+        if holds.get(&owner).is_some_and(|held| held.freed && held.late.is_over()) {
+            holds.remove(&owner);
         }
     }
 
@@ -281,21 +310,23 @@ impl Ring {
         let heard =
             matches!(step.action, Action::Renew { .. } | Action::Change { mode: Mode::Write, .. });
         if heard {
-            self.give_up(step.owner);
-            (0..self.nodes.len()).for_each(|node| self.owe(node, step));
+            self.give_up(step.owner, false);
+            (0..self.nodes.len()).for_each(|node| self.owe(node, step, Owed::Unknown));
         }
     }
 
-    /// A hold is given back. What each node is told: nothing yet where the vote is still out.
-    pub(super) fn give_up(&self, owner: OwnerId) -> Option<(Nodes, Nodes)> {
+    /// A hold is given back; every node is `told`, or what is late decides for itself. Which nodes may have granted it, for
+    /// all we know.
+    pub(super) fn give_up(&self, owner: OwnerId, told: bool) -> Nodes {
         let mut holds = self.holds.lock();
-        let held = holds.get_mut(&owner)?;
-        let (late, doubtful) = (held.late, held.doubtful);
+        let Some(held) = holds.get_mut(&owner) else { return Nodes::default() };
+        let doubtful = held.doubtful;
         held.freed = true;
-        if late.is_empty() {
-            holds.remove(&owner);
+        if told {
+            held.late.tell(doubtful);
         }
-        Some((late, doubtful))
+        Self::forget(&mut holds, owner);
+        doubtful
     }
 
     /// What the nodes are told of a hold. With its mode changed once, every renewal says the mode too: whoever missed the

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::super::hold::deadline;
 use super::ballot::Ballot;
+use super::late::Late;
 use super::no_majority;
 use super::ring::{Held, Nodes, Ring};
 use super::tally::kept;
@@ -88,7 +89,7 @@ pub(super) async fn take(ring: &Arc<Ring>, step: &Step, take: &Take) -> Answer {
             take: Take { floor: top(token, take), ..take.clone() },
             turn: 0,
             until: deadline(sent, left),
-            late: ballot.awaited().collect(),
+            late: Late::new(ballot.awaited().collect()),
             doubtful: votes.failures.iter().map(|(node, _)| *node).collect(),
             freed: false,
         };
