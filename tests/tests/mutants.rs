@@ -13,14 +13,12 @@ const PATIENCE: u64 = 20_000;
 
 /// Clauses that other suites see: a client undoes what a store wrongly gave it of several locks, and upgrades are rarely
 /// disturbed here (`equivalence` sees these); whoever is passed a hold looks at it itself (`clauses` sees this); no world
-/// has scopes, or drops a downgrade (`awaits` sees these, and below).
+/// drops a downgrade (`awaits` sees this).
 const ELSEWHERE: &[Mutant] = &[
     Mutant::AllTakesSome,
     Mutant::DowngradeForgotten,
     Mutant::LateChangeBelieved,
     Mutant::LostHoldPassedOn,
-    Mutant::ReentrantFreesEarly,
-    Mutant::ScopeForgets,
     Mutant::UpgradeLetsReadersIn,
 ];
 
@@ -121,28 +119,6 @@ fn what_was_found_once_is_not_found_again() {
         let ending = world::run(&Plan::of_family(seed, family), false);
         assert_eq!(ending.violations, [], "{family:?}, seed {seed}");
     }
-}
-
-/// Whether a scope keeps its lock until its last guard is given back.
-async fn a_scope_keeps_its_lock() -> bool {
-    let client = fencelock::connect("memory:mutants").await.unwrap();
-    let scope = client.scope();
-    let outer = scope.lock("x").acquire().await.unwrap();
-    let inner = scope.lock("x").acquire().await.unwrap();
-    inner.release().await.check().unwrap();
-    let kept = client.lock("x").try_acquire().await.unwrap().is_none();
-    drop(outer);
-    client.close().await;
-    kept
-}
-
-#[tokio::test]
-async fn a_scope_that_frees_early_is_seen() {
-    assert!(a_scope_keeps_its_lock().await);
-    fencelock::mutation::activate(Some(Mutant::ReentrantFreesEarly));
-    let kept = a_scope_keeps_its_lock().await;
-    fencelock::mutation::activate(None);
-    assert!(!kept);
 }
 
 #[test]

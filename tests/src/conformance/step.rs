@@ -80,7 +80,7 @@ pub enum Step {
     Sleep(u64),
     /// The tokens of these guards rise in this order.
     Rising(Vec<String>),
-    /// A raw command to the store as somebody else; `$x` at the end of a word is the name of lock `x`.
+    /// A raw command to the store as somebody else; `$x` at the end of a word, or before a brace, is the name of lock `x`.
     Redis(Redis),
     /// Something happens to the server.
     Server(Server),

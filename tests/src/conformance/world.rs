@@ -39,8 +39,9 @@ impl Run<'_> {
                     .iter()
                     .map(|word| match word.split_once('$') {
                         Some((before, lock)) => {
+                            let (lock, after) = lock.split_at(lock.find('}').unwrap_or(lock.len()));
                             let lock = Name::Own(lock.to_owned());
-                            format!("{before}{}", scope.lock_name(&self.prefix, &lock))
+                            format!("{before}{}{after}", scope.lock_name(&self.prefix, &lock))
                         }
                         None => word.clone(),
                     })

@@ -1,11 +1,13 @@
 //! One task of a world: it asks for locks, works under them, and gives them back, as its plan says.
 
+mod entering;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use fencelock::port::{Instant, LockKey, Mode, Runtime};
 use fencelock::runtime::sim::SimNode;
-use fencelock::{Claim, Client, Code, Error, Gate, Guard, Lock, Released};
+use fencelock::{Claim, Client, Code, Error, Gate, Guard, Lock, Released, Scope};
 use futures_util::future::{Either, select};
 
 use super::cancel::Cancelled;
@@ -25,6 +27,8 @@ pub struct Place {
     pub checker: Arc<Checker>,
     /// Guards the resources.
     pub gate: Arc<Gate>,
+    /// Shared by the tasks of the client.
+    pub scope: Scope,
     /// The longest a try may take.
     pub longest_try: Duration,
 }
@@ -55,6 +59,7 @@ impl Place {
         }
         let name = lock_key(act.lock);
         let lock = match act.mode {
+            Mode::Exclusive if act.scope.is_some() => self.scope.lock(name.as_str()),
             Mode::Exclusive => client.lock(name.as_str()),
             Mode::Read => client.read(name.as_str()),
             Mode::Write => client.write(name.as_str()),
@@ -126,7 +131,7 @@ impl Place {
         let all = all.ttl(act.ttl).renew(act.renew);
         let all = if act.fair { all } else { all.option("fair", false) };
         let asking = Asking::begin(self, act);
-        let also = self.checker.asks(self.number, other, Mode::Exclusive, false);
+        let also = self.checker.asks(self.number, other, act, false);
         let asked = async {
             match act.how {
                 How::Try => all.try_acquire().await,
@@ -212,6 +217,7 @@ impl Place {
                     }
                 }
             }
+            Doing::Enter(ttl, cancel) => self.enter(claim, act, ttl, cancel).await,
             // Under `with` there is no guard to change.
             Doing::Upgrade(_) | Doing::Downgrade(_) => {}
         }
@@ -331,7 +337,7 @@ impl<'a> Asking<'a> {
         let Place { checker, node, number, .. } = place;
         // Of two it is not known from outside which one is waited for.
         let waits = act.how != How::Try && act.also.is_none();
-        let note = checker.asks(*number, act.lock, act.mode, waits);
+        let note = checker.asks(*number, act.lock, act, waits);
         Self { place, act, note, since: node.now(), pauses: checker.pauses(*number) }
     }
 
@@ -350,8 +356,10 @@ impl<'a> Asking<'a> {
             Ended::Badly(error) => {
                 // Some names are asked for as something else than they are in use as.
                 let calm: &[Code] = &[Code::Timeout, Code::Conflict];
-                let rough: &[Code] =
-                    &[Code::Timeout, Code::Conflict, Code::Unavailable, Code::Closed];
+                // The last one: a scope's own hold may be lost.
+                let rough =
+                    [Code::Timeout, Code::Conflict, Code::Unavailable, Code::Closed, Code::Lost];
+                let rough = if act.scope.is_some() { &rough[..] } else { &rough[..4] };
                 place.judge(error, if checker.calm() { calm } else { rough });
                 Some(error.code())
             }

@@ -1,6 +1,7 @@
 //! Plans drawn from seeds: one family of worlds after the other, everything else by the dice.
 
 mod nodes;
+mod scopes;
 
 use std::time::Duration;
 
@@ -54,6 +55,7 @@ impl Plan {
             })
             .collect();
         shapes(&mut tasks, family, scale.locks, seed);
+        scopes::draw(&mut tasks, seed);
         let heals = scale.unit * dice.between(3, 12) as u32 + MILLISECOND * 20;
         let leases = tasks.iter().flat_map(|task| &task.acts).map(Act::longest_lease);
         let max_ttl = leases.max().unwrap_or(scale.unit);
@@ -220,6 +222,7 @@ impl Scale {
             mode: Mode::Exclusive,
             limit: 1,
             also: None,
+            scope: None,
             how,
             cancel: Cancel::draw(dice, 250, self.unit),
             ttl,

@@ -153,6 +153,8 @@ pub struct Act {
     pub limit: u32,
     /// Another mutex that is taken with it, as one.
     pub also: Option<usize>,
+    /// Whether it is asked for in the scope of its client, and the longest lease that anybody asks for there.
+    pub scope: Option<Duration>,
     /// How it is asked for.
     pub how: How,
     /// When the asker loses patience.
@@ -210,6 +212,8 @@ pub enum Doing {
     Freeze(Duration),
     /// The lease is extended.
     Extend(Duration),
+    /// The scope's mutex is entered once more, for so long a lease, and left again, unless patience is lost.
+    Enter(Duration, Cancel),
     /// The upgradeable reader becomes the writer, unless it loses patience.
     Upgrade(Cancel),
     /// The hold becomes a lesser one.
@@ -323,14 +327,16 @@ impl Act {
             Doing::Extend(ttl) => Some(*ttl),
             _ => None,
         });
-        longer.max().unwrap_or_default().max(self.ttl)
+        longer.max().unwrap_or_default().max(self.ttl).max(self.scope.unwrap_or_default())
     }
 
     /// The longest it may take once it has the lock.
     pub fn longest(&self) -> Duration {
         let each = self.section.iter().map(|doing| match doing {
             Doing::Work(time) | Doing::Write(time) | Doing::Freeze(time) => *time,
-            Doing::Extend(_) | Doing::Upgrade(_) | Doing::Downgrade(_) => Duration::ZERO,
+            Doing::Extend(_) | Doing::Enter(..) | Doing::Upgrade(_) | Doing::Downgrade(_) => {
+                Duration::ZERO
+            }
         });
         each.sum::<Duration>() + self.rest
     }

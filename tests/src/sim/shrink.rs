@@ -116,6 +116,7 @@ impl Seedling for Plan {
                 variants.with(|plan| plan.tasks[task].acts[act].local = 0);
                 variants.with(|plan| plan.tasks[task].acts[act].max_hold = None);
                 variants.with(|plan| plan.tasks[task].acts[act].also = None);
+                variants.with(|plan| plan.tasks[task].acts[act].scope = None);
                 variants.with(|plan| plan.tasks[task].acts[act].section.truncate(1));
                 variants.with(|plan| {
                     for doing in &mut plan.tasks[task].acts[act].section {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use fencelock::port::{Action, Kind, Mode, OwnerId, Runtime, Step, Take};
 use fencelock::runtime::sim::{Sim, SimNode, Stuck};
-use fencelock::{Client, Gate, Token};
+use fencelock::{Client, Gate, Scope, Token};
 
 use super::actor::{Place, freeze};
 use super::checker::{Checker, Figures, Rule, Violation, lock_key};
@@ -148,6 +148,9 @@ impl World {
 
     fn employ(&self) {
         let gate = Arc::new(Gate::new());
+        let clients =
+            self.clients.iter().map(|client| client.as_ref().expect("nobody has left yet"));
+        let scopes: Vec<Scope> = clients.map(Client::scope).collect();
         for task in &self.plan.tasks {
             let number = task.client;
             let place = Place {
@@ -156,6 +159,7 @@ impl World {
                 number,
                 checker: Arc::clone(&self.checker),
                 gate: Arc::clone(&gate),
+                scope: scopes[number].clone(),
                 longest_try: self.plan.longest_try(number),
             };
             let client = self.clients[number].clone().expect("nobody has left yet");

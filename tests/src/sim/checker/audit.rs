@@ -34,7 +34,7 @@ impl Checker {
 
     fn look_at_guards(&self, book: &mut Book, now: Duration) {
         let mut found = Vec::new();
-        let mut holders = vec![Vec::new(); book.locks.len()];
+        let mut holders: Vec<Vec<&Live>> = vec![Vec::new(); book.locks.len()];
         for live in book.live.values_mut() {
             let client = &book.clients[live.client];
             let name =
@@ -91,13 +91,14 @@ impl Checker {
             if !backed {
                 found.push((Rule::Unbacked, name.clone()));
             }
-            let beside = (live.act.kind(), live.claim.mode(), live.act.limit, name.clone());
+            let live: &Live = live;
             for other in &holders[live.lock] {
-                if !stand_together(&beside, other) {
-                    found.push((Rule::Overlap, format!("{name} and {}", other.3)));
+                if !stand_together(live, other) {
+                    let other = format!("client {}, {}", other.client, other.claim.token());
+                    found.push((Rule::Overlap, format!("{name} and {other}")));
                 }
             }
-            holders[live.lock].push(beside);
+            holders[live.lock].push(live);
             let count = holders[live.lock].len();
             if live.act.kind() == Kind::Semaphore && count > live.act.limit as usize {
                 found.push((Rule::Overlap, format!("{count} permits of {}", live.act.limit)));
@@ -216,13 +217,13 @@ impl Watched {
     }
 }
 
-/// One who claims to hold: the kind of lock, how, of how many permits, its name.
-type Beside = (Kind, Mode, u32, String);
-
 /// Whether two may hold at once.
-fn stand_together(one: &Beside, other: &Beside) -> bool {
-    let both = (one.1, other.1);
-    one.0 == other.0
+fn stand_together(one: &Live, other: &Live) -> bool {
+    let both = (one.claim.mode(), other.claim.mode());
+    if one.act.scope.is_some() && other.act.scope.is_some() && one.client == other.client {
+        return one.claim.token() == other.claim.token();
+    }
+    one.act.kind() == other.act.kind()
         && matches!(
             both,
             (Mode::Permit, Mode::Permit)

@@ -22,6 +22,8 @@ pub(super) struct Book {
     pub(super) told: BTreeMap<(usize, LockKey, Token), u32>,
     /// Guards of those who share, given out: readers that enter a quorum at once may show the same token.
     pub(super) shared: BTreeMap<(usize, LockKey, Token), u32>,
+    /// The token of the last guard of a client's scope, by client and lock.
+    pub(super) entered: BTreeMap<(usize, usize), Token>,
     pub(super) facts_read: usize,
     /// Whether no message is lost or late, so that progress has bounds, and the longest way there and back.
     pub(super) prompt: bool,
@@ -100,6 +102,8 @@ pub(super) struct Pending {
     pub(super) client: usize,
     pub(super) lock: usize,
     pub(super) mode: Mode,
+    /// In the scope of its client, which may hold it already.
+    pub(super) scoped: bool,
     pub(super) waits: bool,
     pub(super) since: Duration,
 }
@@ -120,6 +124,17 @@ impl Shared {
 }
 
 impl Book {
+    /// Whether a guard of a scope shows the hold that the scope's last one showed: whoever is on the way in keeps it.
+    pub(super) fn enters_again(
+        &mut self,
+        client: usize,
+        lock: usize,
+        act: &Act,
+        token: Token,
+    ) -> bool {
+        act.scope.is_some() && self.entered.insert((client, lock), token) == Some(token)
+    }
+
     pub(super) fn violated(&mut self, at: Duration, rule: Rule, detail: String) {
         if let Some(history) = &mut self.history {
             history.push((at, format!("*** {rule:?}: {detail}")));

@@ -214,12 +214,12 @@ impl Checker {
     }
 
     /// A task asks for a lock; until the note is dropped it does.
-    pub fn asks(self: &Arc<Self>, client: usize, lock: usize, mode: Mode, waits: bool) -> Note {
-        let since = self.now();
+    pub fn asks(self: &Arc<Self>, client: usize, lock: usize, act: &Act, waits: bool) -> Note {
+        let (since, mode, scoped) = (self.now(), act.mode, act.scope.is_some());
         let mut book = self.book();
         book.numbers += 1;
         let number = book.numbers;
-        book.pending.insert(number, Pending { client, lock, mode, waits, since });
+        book.pending.insert(number, Pending { client, lock, mode, scoped, waits, since });
         book.clients[client].idle[lock].0 += 1;
         Note { checker: Arc::clone(self), client, lock, number }
     }
@@ -236,9 +236,10 @@ impl Checker {
         if !held {
             book.violated(at, Rule::BornLost, format!("client {client}, token {token}"));
         }
+        let again = book.enters_again(client, lock, act, token);
         let shared = &mut book.locks[lock];
         // A guard that says from the beginning that it is lost may come late.
-        if held {
+        if held && !again {
             let before = shared.saw(client, token, mode, self.rules.faithful());
             if token <= before {
                 let detail = format!("client {client}: {token} after {before}");
@@ -263,9 +264,9 @@ impl Checker {
         if self.stores.vote() {
             // What the nodes grant is not yet a grant.
             book.locks[lock].grants += 1;
-            if !mode.is_exclusive() {
-                *book.shared.entry((client, lock_key(lock), token)).or_default() += 1;
-            }
+        }
+        if act.scope.is_some() || self.stores.vote() && !mode.is_exclusive() {
+            *book.shared.entry((client, lock_key(lock), token)).or_default() += 1;
         }
         drop(book);
         self.audit();

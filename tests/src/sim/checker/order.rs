@@ -13,11 +13,13 @@ impl Checker {
         let now = self.now();
         let mut book = self.book();
         let Some(one) = book.pending.get(&note.number) else { return };
-        let lines_up = one.mode.is_exclusive() && book.clients[one.client].disturbed < now;
+        // Whoever enters once more passes the line, and waits in none for the first of its scope.
+        let lines_up =
+            one.mode.is_exclusive() && !one.scoped && book.clients[one.client].disturbed < now;
         let mut earlier = book.pending.range(..note.number).map(|(_, other)| other);
         let passed = earlier.any(|other| {
             let same = (other.client, other.lock, other.mode) == (one.client, one.lock, one.mode);
-            same && other.waits
+            same && other.waits && !other.scoped
         });
         if lines_up && passed {
             let detail = format!("within client {}, for lock {}", one.client, one.lock);
