@@ -47,9 +47,11 @@ pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// As many digits as a reader needs: three that count.
+/// As many digits as a reader needs: three that count; a dash for what was not measured.
 fn digits(value: f64) -> String {
     match value.abs() {
+        size if size.is_nan() => "-".to_owned(),
+        size if size.is_infinite() => "∞".to_owned(),
         size if size >= 10_000.0 => format!("{:.1}k", value / 1000.0),
         size if size >= 100.0 => format!("{value:.0}"),
         size if size >= 10.0 => format!("{value:.1}"),
