@@ -1,12 +1,12 @@
 """Clients: one store, its locks."""
 
-import functools
 import inspect
 import json
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Any, ParamSpec, Self, TypeVar, Unpack, cast
+from typing import Any, Self, Unpack
 
+from ._decorated import Parameters, Result, decorated
 from ._link import Link
 from ._values import milliseconds
 from ._values import options as in_core_units
@@ -17,9 +17,6 @@ from .lock import All, Lock
 from .options import ClientOptions, LockOptions, Time
 from .scope import Scope
 from .version import Version
-
-_Parameters = ParamSpec("_Parameters")
-_Result = TypeVar("_Result")
 
 
 def connect(
@@ -123,8 +120,9 @@ class Client:
 
     def locked(
         self, name: str, **options: Unpack[LockOptions]
-    ) -> Callable[[Callable[_Parameters, _Result]], Callable[_Parameters, _Result]]:
-        """Decorates a function or a coroutine: it runs under the lock. The name may name arguments in braces.
+    ) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
+        """Decorates a function or a coroutine: it runs under the mutex whose name may name its arguments in braces. Where
+        the name is always the same, or the lock is of another kind, ``Lock`` itself decorates.
 
         >>> client = connect("memory:decorated")
         >>> @client.locked("report:{day}", ttl=60)
@@ -134,29 +132,15 @@ class Client:
         ['report:monday']
         """
 
-        def decorate(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
-            signature = inspect.signature(function)
-
+        def decorate(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
             def lock(arguments: tuple[Any, ...], named: dict[str, Any]) -> Lock:
                 bound = signature.bind(*arguments, **named)
                 bound.apply_defaults()
                 return self.lock(name.format(**bound.arguments), **options)
 
-            if inspect.iscoroutinefunction(function):
-
-                @functools.wraps(function)
-                async def awaited(*arguments: Any, **named: Any) -> Any:
-                    async with lock(arguments, named):
-                        return await cast(Any, function)(*arguments, **named)
-
-                return cast(Any, awaited)
-
-            @functools.wraps(function)
-            def called(*arguments: _Parameters.args, **named: _Parameters.kwargs) -> _Result:
-                with lock(arguments, named):
-                    return function(*arguments, **named)
-
-            return called
+            safe = decorated(function, lock)
+            signature = inspect.signature(function)
+            return safe
 
         return decorate
 

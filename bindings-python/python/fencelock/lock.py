@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, cast
 
 from . import _loop, _native
+from ._decorated import Parameters, Result, decorated
 from ._link import Link
 from ._values import milliseconds
 from .guard import AsyncGuard, Guard
@@ -18,8 +19,8 @@ _UNSAID: Any = object()
 
 
 class Acquirable:
-    """Whatever can be acquired: by threads, by coroutines, in ``with`` and in ``async with``. It may be shared by all of
-    them; every block has a guard of its own."""
+    """Whatever can be acquired: by threads, by coroutines, in ``with`` and in ``async with``, and as a decorator. It may be
+    shared by all of them; every block and every call has a guard of its own."""
 
     def __init__(self, link: Link, name: str, operation: dict[str, Any]) -> None:
         self._link, self._name, self._operation = link, name, operation
@@ -113,6 +114,23 @@ class Acquirable:
         if not blocks:
             del self._blocks[who]
         return guard
+
+    def __call__(self, function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+        """Decorates a function or a coroutine: every call of it runs under the lock.
+
+        A function that calls itself waits for itself, unless the lock is ``Client.reentrant``: such a lock is entered
+        again by all calls, so it keeps other clients out, but no calls of this one. A generator is refused
+        (``InvalidArgument``): the lock would be released before its body runs.
+
+        >>> import fencelock
+        >>> client = fencelock.connect("memory:decorator")
+        >>> @client.lock("report", ttl=60)
+        ... def report(day):
+        ...     return f"{client.names('rep')} while it reports {day}"
+        >>> report("monday")
+        "['report'] while it reports monday"
+        """
+        return decorated(function, lambda arguments, named: self)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._name!r}>"

@@ -1,0 +1,55 @@
+"""Functions that run under a lock."""
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+
+from . import errors
+
+if TYPE_CHECKING:
+    from .lock import Acquirable
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+def decorated(
+    function: Callable[Parameters, Result],
+    lock: Callable[[tuple[Any, ...], dict[str, Any]], "Acquirable"],
+) -> Callable[Parameters, Result]:
+    """The function as it runs under the lock that its arguments say, in every call."""
+    if not callable(function):
+        raise _refused(function, "is no function; a lock decorates what can be called")
+    if _is(inspect.isgeneratorfunction, function) or _is(inspect.isasyncgenfunction, function):
+        raise _refused(function, "is a generator: the lock would be released before its body runs; take it there")
+    if _is(inspect.iscoroutinefunction, function):
+
+        @functools.wraps(function)
+        async def awaited(*arguments: Any, **named: Any) -> Any:
+            async with lock(arguments, named):
+                return await cast(Any, function)(*arguments, **named)
+
+        return cast(Any, awaited)
+
+    @functools.wraps(function)
+    def called(*arguments: Parameters.args, **named: Parameters.kwargs) -> Result:
+        with lock(arguments, named):
+            result = function(*arguments, **named)
+            if inspect.iscoroutine(result):
+                # Something in between hides an `async def`.
+                result.close()
+                raise _refused(function, "answers a coroutine: the lock would be released before it runs; decorate the `async def`")
+            return result
+
+    return called
+
+
+def _is(sort: Callable[[object], bool], function: object) -> bool:
+    """Whether a function, or what is called of any other object, is of this sort."""
+    return sort(function) or sort(getattr(type(function), "__call__", None))
+
+
+def _refused(function: object, why: str) -> errors.InvalidArgument:
+    name = getattr(function, "__qualname__", None) or repr(function)
+    return errors.InvalidArgument(f"`{name}` {why}", fields={"argument": "function"})
