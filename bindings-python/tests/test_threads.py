@@ -60,21 +60,27 @@ def test_one_lock_object_serves_many_threads(client, name):
         thread.start()
     for thread in threads:
         thread.join()
-    assert most == 1 and not lock._blocks
+    assert most == 1
     at_rest(client, name)
 
 
-def test_a_waiting_thread_lets_others_run(client, name, monkeypatch):
-    turns = 0
-    with client.lock(name):
-        waits = threading.Thread(target=lambda: client.lock(name, wait=0.3).acquire(), daemon=True)
-        monkeypatch.setattr(threading, "excepthook", lambda told: None)
+def test_a_waiting_thread_lets_others_run(url, client, name):
+    granted = []
+
+    def wait():
+        with other.lock(name).acquire(wait=5) as guard:
+            granted.append(guard.token)
+
+    with fencelock.connect(url) as other:
+        held = client.lock(name).acquire()
+        waits = threading.Thread(target=wait)
         waits.start()
-        end = time.monotonic() + 0.2
-        while time.monotonic() < end:
-            turns += 1
+        # Only a thread that runs beside it sees it wait, and ends that before it is over.
+        while waits.is_alive() and not client.lock(name).inspect().waiters:
+            pass
+        held.release()
         waits.join()
-    assert turns > 1000
+    assert granted
 
 
 def test_a_loss_is_told_at_the_end_and_never_masks_the_bodys_error(redis_url, name):
@@ -132,15 +138,6 @@ def test_release_tells_how_it_went(client, name):
     lapsed = client.lock(name, ttl=0.05, renew=False).acquire()
     time.sleep(0.1)
     assert lapsed.release() is Released.ALREADY_LOST
-
-
-def test_the_decorator_names_the_arguments(client, name):
-    @client.locked(name + ":{day}")
-    def report(day, *, again=False):
-        assert client.lock(f"{name}:{day}").try_acquire() is None
-        return day
-
-    assert report("monday") == "monday" and report(day="tuesday", again=True) == "tuesday"
 
 
 def test_kinds(client, name):
