@@ -1,10 +1,12 @@
 //! What was granted, in the hands of Python.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::ffi::CString;
+use std::sync::{Arc, OnceLock};
 
 use fencelock::facade::{Facade, Granted, Operation};
 use fencelock::{Code, Error, Released, Result};
+use pyo3::exceptions::PyResourceWarning;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
@@ -15,15 +17,20 @@ use crate::{Ended, caught, ended, numbered};
 
 /// A guard, or a run of a job, that somebody of Python's has. Dropped by whatever may happen between two of Python's steps,
 /// a signal for instance, it is declined unless it was given back before. In the child of a fork it is inert.
+///
+/// A guard that its owner forgot is dropped here too, not in a `__del__`: that runs at every guard's end, and swallows a
+/// signal that comes meanwhile.
 #[pyclass(frozen, module = "fencelock._native")]
 pub(crate) struct Grant {
     link: Own<Arc<Link>>,
     granted: Granted,
+    /// The name of the guard that its owner has by now.
+    owned: OnceLock<String>,
 }
 
 impl Grant {
     pub(crate) fn new(link: Arc<Link>, granted: Granted) -> Self {
-        Self { link: Own::new(link), granted }
+        Self { link: Own::new(link), granted, owned: OnceLock::new() }
     }
 
     fn facade(&self) -> Result<&Facade> {
@@ -33,6 +40,12 @@ impl Grant {
     /// Does something at once, where it is not inert.
     fn now<T: Default>(&self, act: impl FnOnce(&Facade, u64) -> T) -> T {
         self.facade().map(|facade| act(facade, self.granted.guard)).unwrap_or_default()
+    }
+
+    /// Whether it was given back.
+    fn is_over(&self) -> bool {
+        let gone = |error: &Error| error.code() == Code::NotHeld;
+        self.now(|facade, guard| facade.check(guard).err().as_ref().is_some_and(gone))
     }
 
     fn wait(&self, py: Python<'_>, operation: Operation) -> PyResult<Ended> {
@@ -58,7 +71,30 @@ impl Grant {
 
 impl Drop for Grant {
     fn drop(&mut self) {
-        self.now(Facade::decline);
+        match self.owned.get() {
+            Some(name) if self.is_here() && !self.is_over() => {
+                self.now(Facade::forget);
+                Python::try_attach(|py| warn(py, name)).unwrap_or_default();
+            }
+            _ => self.now(Facade::decline),
+        }
+    }
+}
+
+/// Tells that a guard was forgotten. Nobody can catch what becomes of that, and whatever is raised already goes on.
+fn warn(py: Python<'_>, name: &str) {
+    let raised = PyErr::take(py);
+    let message = format!(
+        "the guard of '{name}' was forgotten: its lock is released now; use `with`, or release it"
+    );
+    let leaves = |sys: Bound<'_, PyModule>| sys.call_method0("is_finalizing")?.is_truthy();
+    if !py.import("sys").and_then(leaves).unwrap_or(true) {
+        let (category, message) = (py.get_type::<PyResourceWarning>(), CString::new(message));
+        let warned = PyErr::warn(py, &category, &message.unwrap_or_default(), 1);
+        warned.unwrap_or_else(|error| error.write_unraisable(py, None));
+    }
+    if let Some(error) = raised {
+        error.restore(py);
     }
 }
 
@@ -95,8 +131,12 @@ impl Grant {
 
     /// Whether it was given back.
     fn is_given_back(&self) -> PyResult<bool> {
-        let gone = |error: &Error| error.code() == Code::NotHeld;
-        caught(|| self.now(|facade, guard| facade.check(guard).err().as_ref().is_some_and(gone)))
+        caught(|| self.is_over())
+    }
+
+    /// A guard of this name takes it over.
+    fn own(&self, name: String) {
+        let _ = self.owned.set(name);
     }
 
     /// Whether it may be relied on at this very moment.
@@ -136,7 +176,7 @@ impl Grant {
     }
 
     /// Gives it back without waiting.
-    fn forget(&self) -> PyResult<()> {
+    pub(crate) fn forget(&self) -> PyResult<()> {
         caught(|| self.now(Facade::forget))
     }
 

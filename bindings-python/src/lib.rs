@@ -6,6 +6,7 @@
 //! handler raises, and `InternalError` for a panic.
 
 mod bell;
+mod block;
 mod connection;
 mod feed;
 mod fork;
@@ -16,6 +17,8 @@ mod pump;
 /// The module `fencelock._native`.
 #[pyo3::pymodule(gil_used = false)]
 mod _native {
+    #[pymodule_export]
+    use super::block::{Block, Blocks};
     #[pymodule_export]
     use super::connection::{Connection, check, close_all};
     #[pymodule_export]
@@ -76,7 +79,7 @@ pub(crate) fn caught<T>(act: impl FnOnce() -> T) -> PyResult<T> {
     catch_unwind(AssertUnwindSafe(act)).map_err(|panic| raised(&facade::defect(&*panic)))
 }
 
-fn raised(error: &Error) -> PyErr {
+pub(crate) fn raised(error: &Error) -> PyErr {
     Python::attach(|py| {
         let made = py
             .import("fencelock.errors")

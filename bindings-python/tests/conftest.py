@@ -1,6 +1,7 @@
 """A Redis server of the tests' own, and clients of every store."""
 
 import os
+import random
 import socket
 import subprocess
 import time
@@ -16,6 +17,13 @@ FULL = "FENCELOCK_FULL" in os.environ
 def scaled(full):
     """So many in full, a tenth otherwise."""
     return full if FULL else full // 10
+
+
+def drawn():
+    """What draws at random, by a seed that a failure shows and `FENCELOCK_SEED` repeats."""
+    seed = int(os.environ.get("FENCELOCK_SEED", time.time_ns() % 1_000_000_000))
+    print(f"FENCELOCK_SEED={seed}")
+    return random.Random(seed)
 
 
 @pytest.fixture(scope="session")

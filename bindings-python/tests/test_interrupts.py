@@ -2,8 +2,10 @@
 
 import subprocess
 import sys
+import time
 
-from conftest import FULL, at_rest
+import pytest
+from conftest import FULL, at_rest, scaled
 
 import fencelock
 
@@ -101,3 +103,118 @@ def test_a_signal_around_a_grant_leaves_nothing(redis_url, name):
     with fencelock.connect(redis_url) as client:
         for number in range(PROGRAMS):
             at_rest(client, f"{name}:{number}")
+
+
+BLOCKS = """
+import random, signal, sys, time
+import fencelock
+
+url, name, sort, interrupts, seed = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5])
+draw = random.Random(seed)
+mine, other = fencelock.connect(url).open(), fencelock.connect(url).open()
+lock, again, several, elect = mine.lock(name), mine.reentrant(name), mine.all([name, name + ":too"]), mine.elect(name)
+kept = None
+
+def block():
+    with lock:
+        pass
+
+def guards_own():
+    with lock.acquire():
+        pass
+
+def reentrant():
+    with again, again:
+        pass
+
+def all_of_them():
+    with several:
+        pass
+
+def leads():
+    with elect:
+        pass
+
+def fails():
+    try:
+        with lock:
+            raise ZeroDivisionError
+    except ZeroDivisionError:
+        pass
+
+@lock
+def decorated():
+    pass
+
+def release():
+    global kept
+    kept = lock.acquire()
+    kept.release()
+
+# What raises is what does so at Ctrl-C. A timer's signal comes from outside of the interpreter, between any two of its steps.
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+act = globals()[sort]
+for _ in range(50):
+    act()
+began = time.perf_counter()
+act()
+once = time.perf_counter() - began
+for number in range(interrupts):
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 1e-5 + draw.random() * 3 * once)
+        while True:
+            act()
+    except KeyboardInterrupt:
+        # The traceback, and all that it keeps, is there yet. An explicit guard is its owner's to give back.
+        if sort == "release" and kept is not None:
+            try:
+                kept.release()
+            except fencelock.NotHeld:
+                pass
+        give_up, left = time.monotonic() + 5, True
+        while left:
+            state, load = other.lock(name).inspect(), mine.load()
+            left = state.holders or state.waiters or any(load.values())
+            assert not left or time.monotonic() < give_up, (number, state, load)
+"""
+"""Enters and leaves blocks, and is interrupted at any of its steps."""
+
+SORTS = ["block", "guards_own", "reentrant", "all_of_them", "leads", "fails", "decorated", "release"]
+
+
+@pytest.mark.parametrize("sort", SORTS)
+def test_a_signal_at_any_step_of_a_block_leaves_nothing(url, redis_url, name, sort):
+    seed = time.time_ns() % 1_000_000
+    words = [sys.executable, "-W", "ignore::ResourceWarning", "-c", BLOCKS, url, name, sort, str(scaled(2000)), str(seed)]
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    assert (ended.returncode, ended.stderr) == (0, ""), (seed, ended.stderr)
+
+
+MASKED = """
+import signal, sys, time, redis, fencelock
+
+client, plain = fencelock.connect(sys.argv[1]).open(), redis.Redis.from_url(sys.argv[1])
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+try:
+    with client.lock(sys.argv[2]):
+        plain.client_pause(400)
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        raise ZeroDivisionError
+except KeyboardInterrupt as error:
+    print(type(error.__context__).__name__)
+try:
+    with client.lock(sys.argv[2], ttl=0.1, renew=False) as guard:
+        guard.wait_lost()
+        signal.setitimer(signal.ITIMER_REAL, 0.01)
+        time.sleep(10)
+except KeyboardInterrupt:
+    print("not masked")
+"""
+"""Is interrupted in a release that is not answered, and in a body whose lock was lost."""
+
+
+def test_a_signal_masks_no_error_and_is_masked_by_none(redis_url, name):
+    ended = subprocess.run([sys.executable, "-c", MASKED, redis_url, name], capture_output=True, text=True, timeout=30)
+    assert (ended.stdout, ended.stderr) == ("ZeroDivisionError\nnot masked\n", "")
+    with fencelock.connect(redis_url) as client:
+        at_rest(client, name)

@@ -44,24 +44,27 @@ class Loop:
 
     async def call(self, submitted: tuple[int | None, str]) -> Any:
         """Waits for an operation. Cancelled at any point, it leaves nothing behind."""
-        future: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        # Not in the future: whoever wakes the task keeps that until the task waits again, and a grant with it.
+        came: list[Ended] = []
 
         def tell(ended: Ended) -> None:
-            if not future.done():
-                future.set_result(ended)
-            else:
+            if future.done():
                 take_back(ended)
+            else:
+                came.append(ended)
+                future.set_result(None)
 
         operation = self.watch(submitted, tell)
         try:
-            ended = await future
+            await future
         except BaseException:
             self.forget(operation)
             # It had ended, and the task was cancelled before it could look.
-            if future.done() and not future.cancelled():
-                take_back(future.result())
+            for ended in came:
+                take_back(ended)
             raise
-        return settle(ended)
+        return settle(came.pop())
 
 
 def settle(ended: Ended) -> Any:
@@ -94,6 +97,14 @@ def current() -> Loop:
         loop = Loop(running)
         _loops[running] = ref(loop)
     return loop
+
+
+def task() -> int:
+    """Which task asks, without keeping it: one that is forgotten in a block is to be collected. 0 outside of an event loop."""
+    try:
+        return id(asyncio.current_task())
+    except RuntimeError:
+        return 0
 
 
 # A child of a fork has none of its parent's loops.

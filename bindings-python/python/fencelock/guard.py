@@ -3,8 +3,7 @@
 import asyncio
 import enum
 import json
-import sys
-import warnings
+import weakref
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -43,6 +42,7 @@ class Hold:
     def __init__(self, connection: _native.Connection, name: str, grant: _native.Grant) -> None:
         self._connection, self._name, self._grant = connection, name, grant
         self._token = grant.token
+        grant.own(name)
 
     @property
     def name(self) -> str:
@@ -94,16 +94,8 @@ class Hold:
         state = "given back" if self._grant.is_given_back() else "held" if self.is_held else "lost"
         return f"<{type(self).__name__} {self._name!r} token={self._token} {state}>"
 
-    def __del__(self) -> None:
-        grant: _native.Grant | None = getattr(self, "_grant", None)
-        if grant is None or grant.is_given_back() or not grant.is_here() or sys.is_finalizing():
-            return
-        self.forget()
-        message = f"the guard of {self._name!r} was forgotten: its lock is released now; use `with`, or release it"
-        warnings.warn(message, ResourceWarning, stacklevel=1, source=self)
 
-
-class Guard(Hold):
+class Guard(Hold, _native.Block):
     """A guard for threads. ``with`` gives it back at the end of the block, and raises ``LockLost`` if the lock was lost
     meanwhile and the block raised nothing of its own.
 
@@ -151,20 +143,13 @@ class Guard(Hold):
         del failed
         return self.release()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
+    def _exit(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        """What ``__exit__`` does, unless a signal comes in between."""
         if self._grant.is_given_back():
             return
-        try:
-            released = self._finish(failed=kind is not None)
-        except BaseException:
-            # A signal came between two steps.
-            self.forget()
-            raise
+        released = self._finish(failed=kind is not None)
         if released is Released.ALREADY_LOST and kind is None and self._grant.is_here():
             raise _lost()
 
@@ -226,7 +211,8 @@ class AsyncGuard(Hold):
             self.check()
         task = asyncio.current_task()
         assert task is not None, "a coroutine runs in a task"
-        self._events, self._task, self._told = _loop.current(), task, False
+        # The block keeps its guard. That must not keep the task: one that is forgotten with its loop is to be collected.
+        self._events, self._task, self._told = _loop.current(), weakref.ref(task), False
         self._cancelling = task.cancelling()
         submitted = self._connection.submit(self._events.pump, self._ask("lost"))
         self._watch = self._events.watch(submitted, self._ended)
@@ -238,7 +224,8 @@ class AsyncGuard(Hold):
         lost, _ = ended
         if lost:
             self._told = True
-            self._task.cancel()
+            if (task := self._task()) is not None:
+                task.cancel()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -247,9 +234,13 @@ class AsyncGuard(Hold):
         if self._told:
             lost = self._why_lost()
             self.forget()
-            ours = self._task.uncancel() <= self._cancelling
+            task = self._task()
+            ours = task is not None and task.uncancel() <= self._cancelling
             if kind is None or (ours and issubclass(kind, asyncio.CancelledError)):
                 raise lost from error
+        elif not _loop.task():
+            # Its loop is closed, and it is being collected: nobody can wait.
+            self.forget()
         elif not self._grant.is_given_back():
             released = await self._finish(failed=kind is not None)
             if released is Released.ALREADY_LOST and kind is None and self._grant.is_here():

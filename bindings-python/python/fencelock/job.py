@@ -130,10 +130,14 @@ class Job:
         """Starts the run that is due, or ``None``. A run is named by its scheduled instant: the multiple of the period
         nearest to the store's clock, or ``at`` (seconds since 1970), the scheduler's own."""
         connection = self._link.open()
-        granted = _loop.settle(connection.perform(self._begin(at)))
-        if granted is None:
-            return None
-        return Run(connection, self._name, granted)
+        ended = connection.perform(self._begin(at))
+        try:
+            granted = _loop.settle(ended)
+            return None if granted is None else Run(connection, self._name, granted)
+        except BaseException:
+            # Of a signal between two steps. What it interrupted is kept by its traceback.
+            _loop.take_back(ended)
+            raise
 
     async def start_async(self, at: float | None = None) -> AsyncRun | None:
         """The same, awaited."""

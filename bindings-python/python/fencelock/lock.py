@@ -1,13 +1,11 @@
 """Locks by name: options, then acquire."""
 
-import asyncio
 import json
-import threading
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Any, cast
+from typing import Any
 
-from . import _loop, _native
+from . import _loop, _native, errors
 from ._decorated import Parameters, Result, decorated
 from ._link import Link
 from ._values import milliseconds
@@ -18,27 +16,37 @@ from .state import State
 _UNSAID: Any = object()
 
 
-class Acquirable:
+class Acquirable(_native.Blocks):
     """Whatever can be acquired: by threads, by coroutines, in ``with`` and in ``async with``, and as a decorator. It may be
     shared by all of them; every block and every call has a guard of its own."""
 
     def __init__(self, link: Link, name: str, operation: dict[str, Any]) -> None:
         self._link, self._name, self._operation = link, name, operation
         self._texts: dict[str, str] = {}
-        self._blocks: dict[object, list[Guard | AsyncGuard]] = {}
+        self._blocks: dict[int, list[AsyncGuard]] = {}
 
     def acquire(self, wait: Time | None = _UNSAID) -> Guard:
         """Waits for the lock, for ``wait`` seconds at most (``None``: for ever) instead of the option's time; then raises
         ``LockTimeout``. Ctrl-C ends the wait and leaves nothing behind."""
         connection = self._link.open()
-        granted = _loop.settle(connection.perform(self._ask("acquire", connection, wait)))
-        return Guard(connection, self._name, granted)
+        ended = connection.perform(self._ask("acquire", connection, wait))
+        try:
+            return Guard(connection, self._name, _loop.settle(ended))
+        except BaseException:
+            # Of a signal between two steps. What it interrupted is kept by its traceback.
+            _loop.take_back(ended)
+            raise
 
     def try_acquire(self) -> Guard | None:
         """Asks once; ``None`` if somebody else has it."""
         connection = self._link.open()
-        granted = _loop.settle(connection.perform(self._ask("try_acquire", connection)))
-        return None if granted is None else Guard(connection, self._name, granted)
+        ended = connection.perform(self._ask("try_acquire", connection))
+        try:
+            granted = _loop.settle(ended)
+            return None if granted is None else Guard(connection, self._name, granted)
+        except BaseException:
+            _loop.take_back(ended)
+            raise
 
     async def acquire_async(self, wait: Time | None = _UNSAID) -> AsyncGuard:
         """The same as ``acquire``, awaited. Cancelled at any point, it leaves nothing behind."""
@@ -76,43 +84,35 @@ class Acquirable:
     def _verb(self, verb: str) -> str:
         return verb
 
-    def __enter__(self) -> Guard:
-        guard = self.acquire()
-        try:
-            self._blocks.setdefault(threading.get_ident(), []).append(guard)
-        except BaseException:
-            # A signal came between two steps: the block does not begin.
-            blocks = self._blocks.get(threading.get_ident(), [])
-            if guard in blocks:
-                self._leave(threading.get_ident())
-            guard.forget()
-            raise
-        return guard
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        guard = self._leave(threading.get_ident())
-        cast(Guard, guard).__exit__(kind, error, trace)
-
     async def __aenter__(self) -> AsyncGuard:
         guard = await self.acquire_async()
-        await guard.__aenter__()
-        self._blocks.setdefault(asyncio.current_task(), []).append(guard)
+        try:
+            await guard.__aenter__()
+        except BaseException:
+            # The client was closed. The block does not begin.
+            guard.forget()
+            raise
+        self._blocks.setdefault(_loop.task(), []).append(guard)
         return guard
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        guard = self._leave(asyncio.current_task())
-        await cast(AsyncGuard, guard).__aexit__(kind, error, trace)
+        await self._leave().__aexit__(kind, error, trace)
 
-    def _leave(self, who: object) -> Guard | AsyncGuard:
-        """The innermost block's guard of this thread or task."""
-        blocks = self._blocks[who]
-        guard = blocks.pop()
-        if not blocks:
-            del self._blocks[who]
+    def _leave(self) -> AsyncGuard:
+        """The guard of this task's innermost block."""
+        task = _loop.task()
+        if task not in self._blocks and len(self._blocks) == 1:
+            # A generator may be ended by another task than began it, and a coroutine by whoever collects it.
+            (task,) = self._blocks
+        guards = self._blocks.get(task)
+        if guards is None:
+            message = "another task entered this block, and others are in blocks of this lock; use `async with await lock.acquire_async()`"
+            raise errors.InvalidArgument(message, fields={"argument": "async with"})
+        guard = guards.pop()
+        if not guards:
+            del self._blocks[task]
         return guard
 
     def __call__(self, function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
