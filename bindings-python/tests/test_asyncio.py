@@ -2,12 +2,11 @@
 
 import asyncio
 import gc
-import random
 import time
 import warnings
 
 import pytest
-from conftest import at_rest, scaled
+from conftest import at_rest
 
 import fencelock
 from fencelock import LockLost, LockTimeout, Released, _loop, _native
@@ -93,57 +92,6 @@ def test_a_cancellation_from_outside_stays_one(url, name):
     run(main())
 
 
-def test_cancels_at_random_points_leave_nothing(url, name):
-    cancelled = swallowed = 0
-
-    async def main():
-        nonlocal cancelled, swallowed
-        draw = random.Random(4711)
-        async with fencelock.connect(url) as client, fencelock.connect(url) as other:
-            while cancelled < scaled(5000):
-                reached = []
-                tasks = [
-                    asyncio.create_task(of.lock(name).acquire_async())
-                    for of in (client, other)
-                    for _ in range(4)
-                ]
-                for task in tasks:
-                    # From before the request leaves to after the grant came back.
-                    for _ in range(draw.randrange(4)):
-                        await asyncio.sleep(0)
-                    if draw.random() < 0.5:
-                        await asyncio.sleep(draw.random() * 0.001)
-                    reached.append(task.cancel())
-                ends = await asyncio.gather(*tasks, return_exceptions=True)
-                for task, ended, was_reached in zip(tasks, ends, reached, strict=True):
-                    cancelled += task.cancelled()
-                    swallowed += was_reached and not task.cancelled()
-                    if not task.cancelled():
-                        await ended.release()
-            for of in (client, other):
-                await asyncio.to_thread(at_rest, of, name)
-
-    run(main())
-    assert swallowed == 0, "a task that is cancelled before it has ended ends as cancelled"
-
-
-def test_grants_that_cross_a_cancellation_are_released(client, name):
-    async def main():
-        for _ in range(200):
-            task = asyncio.create_task(client.lock(name).acquire_async(wait=5))
-            await asyncio.sleep(0)
-            await asyncio.sleep(0)
-            # The loop is blocked while the grant arrives; then both are ready at once.
-            time.sleep(0.0005)
-            task.cancel()
-            ended = (await asyncio.gather(task, return_exceptions=True))[0]
-            if isinstance(ended, fencelock.AsyncGuard):
-                await ended.release()
-        await asyncio.to_thread(at_rest, client, name)
-
-    run(main())
-
-
 def test_many_tasks_share_one_lock_object(client, name):
     async def main():
         lock, inside, most = client.lock(name), 0, 0
@@ -191,14 +139,6 @@ def test_a_forgotten_guard_is_released_and_warned_about(client, name):
 
     run(main())
     at_rest(client, name)
-
-
-def test_the_decorator_takes_coroutines(client, name):
-    @client.locked(name + ":{day}")
-    async def report(day):
-        return await client.lock(f"{name}:{day}").try_acquire_async()
-
-    assert run(report("monday")) is None
 
 
 def test_elections_jobs_and_versions(client, name):

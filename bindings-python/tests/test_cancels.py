@@ -1,0 +1,154 @@
+"""Cancels at any point of whatever can be awaited: nothing is left, and none is swallowed."""
+
+import asyncio
+import itertools
+import time
+
+from conftest import at_rest, drawn, scaled
+
+import fencelock
+from fencelock import NotHeld
+
+AT = 1_800_000_000
+numbers = itertools.count()
+
+
+class Storm:
+    """What its tasks do to one lock and its like. What they were granted they keep here, at once."""
+
+    def __init__(self, name):
+        self.name, self.kept, self.starts, self.ends = name, [], [], []
+
+    async def acquire(self, client):
+        self.kept.append(await client.lock(self.name).acquire_async())
+
+    async def try_acquire(self, client):
+        if (guard := await client.lock(self.name).try_acquire_async()) is not None:
+            self.kept.append(guard)
+
+    async def block(self, client):
+        async with client.lock(self.name):
+            await asyncio.sleep(0)
+
+    async def decorated(self, client):
+        await client.lock(self.name)(asyncio.sleep)(0)
+
+    async def all_of_them(self, client):
+        async with client.all([self.name, f"{self.name}:too"]):
+            await asyncio.sleep(0)
+
+    async def reentrant(self, client):
+        lock = client.reentrant(self.name)
+        async with lock, lock:
+            await asyncio.sleep(0)
+
+    async def release(self, client):
+        await (await self.permit(client)).release()
+
+    async def extend(self, client):
+        await (await self.permit(client)).extend(60)
+
+    async def wait_lost(self, client):
+        await (await self.permit(client)).wait_lost()
+
+    async def permit(self, client):
+        self.kept.append(await client.permits(f"{self.name}:permits", 100).acquire_async())
+        return self.kept[-1]
+
+    async def upgrade(self, client):
+        guard = await client.upgradeable(f"{self.name}:both").acquire_async()
+        self.kept.append(guard)
+        await guard.upgrade()
+        await guard.downgrade("read")
+
+    async def read(self, client):
+        self.kept.append(await client.read(f"{self.name}:both").acquire_async())
+
+    async def campaign(self, client):
+        self.kept.append(await client.elect(f"{self.name}:election").acquire_async())
+
+    async def lead(self, client):
+        async with client.elect(f"{self.name}:election"):
+            await client.elect(f"{self.name}:election").leader_async()
+
+    async def observe(self, client):
+        async for _ in client.elect(f"{self.name}:election").observe_async():
+            pass
+
+    async def start(self, client):
+        job = f"{self.name}:job:{next(numbers)}"
+        self.starts.append(job)
+        self.kept.append(await client.job(job, 60).start_async(AT))
+        self.starts.remove(job)
+
+    async def end(self, client):
+        job = f"{self.name}:job:{next(numbers)}"
+        run = await client.job(job, 60).start_async(AT)
+        self.kept.append(run)
+        self.ends.append(job)
+        await run.succeed()
+
+    async def version(self, client):
+        await client.version(f"{self.name}:version").update_async(lambda seen: (seen or 0) + 1)
+
+    async def look(self, client):
+        await client.lock(self.name).inspect_async()
+        await client.names_async(self.name)
+
+
+SORTS = sorted(sort for sort in vars(Storm) if not sort.startswith("_") and sort != "permit")
+
+
+async def give_back(guard):
+    """Whatever a task has got, unless it has given it back itself."""
+    try:
+        await (guard.fail() if isinstance(guard, fencelock.AsyncRun) else guard.release())
+    except NotHeld:
+        pass
+
+
+async def round_of(storm, clients, draw):
+    """Some tasks, each cancelled at some point. Answers how many were, and what those did who were reached in vain."""
+    sorts = [draw.choice(SORTS) for _ in range(12)]
+    tasks = [asyncio.create_task(getattr(storm, sort)(draw.choice(clients))) for sort in sorts]
+    reached = []
+    for task in tasks:
+        # From before the request leaves to after the answer came.
+        for _ in range(draw.randrange(4)):
+            await asyncio.sleep(0)
+        if draw.random() < 0.5:
+            await asyncio.sleep(draw.random() * 0.001)
+        reached.append(task.cancel())
+    ends = await asyncio.gather(*tasks, return_exceptions=True)
+    each = zip(sorts, tasks, reached, strict=True)
+    swallowed = [sort for sort, task, was_reached in each if was_reached and not task.cancelled()]
+    failed = [ended for ended in ends if isinstance(ended, Exception)]
+    assert not failed, failed
+    await asyncio.gather(*map(give_back, storm.kept))
+    storm.kept.clear()
+    return sum(task.cancelled() for task in tasks), swallowed
+
+
+def test_cancels_at_random_points_leave_nothing(url, name):
+    async def main():
+        draw, storm, cancelled = drawn(), Storm(name), 0
+        async with fencelock.connect(url) as client, fencelock.connect(url) as other:
+            while cancelled < scaled(5000):
+                more, swallowed = await round_of(storm, (client, other), draw)
+                cancelled += more
+                assert not swallowed, "a task that is cancelled before it has ended ends as cancelled"
+            for of in (client, other):
+                for what in ("", ":too", ":permits", ":both", ":election"):
+                    await asyncio.to_thread(at_rest, of, name + what)
+            # A run whose start was cancelled is left to others.
+            assert storm.starts
+            for job in storm.starts:
+                give_up = time.monotonic() + 5
+                while (run := await other.job(job, 60).start_async(AT)) is None:
+                    assert time.monotonic() < give_up, f"nobody has the run of {job}"
+                await run.succeed()
+            # And one whose end was is in progress no more.
+            told = {(await other.job(job, 60).inspect_async()).status for job in storm.ends}
+            assert told and "P" not in told, told
+
+    asyncio.run(main())
