@@ -15,7 +15,7 @@ import fencelock
 
 # The ways a child comes to be, and what its parent is doing.
 WAYS = ["os.fork", "fork", "forkserver", "spawn"]
-DOING = ["idle", "holding", "acquiring"]
+DOING = ["idle", "holding", "acquiring", "queued"]
 
 
 def child(url, name, client, guard):
@@ -70,14 +70,22 @@ def in_process(way, act, *words):
     assert process.exitcode == 0
 
 
+def queued(client, name):
+    """Waits until somebody waits for the lock."""
+    give_up = time.monotonic() + 10
+    while not client.lock(name).inspect().waiters:
+        assert time.monotonic() < give_up, "nobody waits"
+
+
 CELLS = [("redis", way, doing) for way in WAYS for doing in DOING]
 CELLS += [("sqlite", way, doing) for way in ("os.fork", "fork") for doing in DOING]
 
 
 @pytest.mark.parametrize(("shared_url", "way", "doing"), CELLS, indirect=["shared_url"])
 def test_a_child_works_and_the_parent_keeps_its_lock(shared_url, name, way, doing):
-    with fencelock.connect(shared_url, ttl=2) as client:
+    with fencelock.connect(shared_url, ttl=2) as client, fencelock.connect(shared_url) as before:
         guard = client.lock(name).acquire() if doing == "holding" else None
+        held = before.lock(f"{name}:busy").acquire() if doing == "queued" else None
         stop, acquired = threading.Event(), 0
 
         def acquire():
@@ -86,9 +94,16 @@ def test_a_child_works_and_the_parent_keeps_its_lock(shared_url, name, way, doin
                 with client.lock(f"{name}:busy"):
                     acquired += 1
 
-        other = threading.Thread(target=acquire)
-        if doing == "acquiring":
+        async def queue():
+            nonlocal acquired
+            async with client.lock(f"{name}:busy", wait=60):
+                acquired += 1
+
+        other = threading.Thread(target=acquire if doing == "acquiring" else lambda: asyncio.run(queue()))
+        if doing in ("acquiring", "queued"):
             other.start()
+        if held is not None:
+            queued(before, f"{name}:busy")
         for _ in range(scaled(50)):
             if way == "os.fork":
                 in_os_fork(lambda: child(shared_url, name, client, guard))
@@ -99,7 +114,10 @@ def test_a_child_works_and_the_parent_keeps_its_lock(shared_url, name, way, doin
             if guard is not None:
                 assert guard.is_held and client.lock(name).inspect().holder.token == guard.token
         stop.set()
-        if doing == "acquiring":
+        if held is not None:
+            assert len(before.lock(f"{name}:busy").inspect().waiters) == 1
+            held.release()
+        if doing in ("acquiring", "queued"):
             other.join()
             assert acquired > 0
         if guard is not None:
@@ -107,6 +125,38 @@ def test_a_child_works_and_the_parent_keeps_its_lock(shared_url, name, way, doin
             assert guard.is_held, "it is renewed after the forks as before"
             guard.release()
         at_rest(client, name)
+        at_rest(client, f"{name}:busy")
+
+
+@pytest.mark.parametrize("shared_url", ["redis", "sqlite"], indirect=True)
+def test_a_fork_inside_a_running_event_loop(shared_url, name):
+    async def main():
+        async with fencelock.connect(shared_url, ttl=2) as client, fencelock.connect(shared_url) as before:
+            held = await before.lock(f"{name}:busy").acquire_async()
+            waits = asyncio.create_task(client.lock(f"{name}:busy", wait=60).acquire_async())
+            await asyncio.to_thread(queued, before, f"{name}:busy")
+            async with client.lock(name) as guard:
+
+                def inside():
+                    assert not guard.is_held and guard.remaining == 0
+                    # A loop of its own gives nothing of its parent's back.
+                    assert asyncio.run(guard.release()) is fencelock.Released.ALREADY_LOST
+                    child(shared_url, name, client, None)
+
+                for _ in range(scaled(50)):
+                    in_os_fork(inside)
+                    assert guard.is_held
+                await held.release()
+                own = await waits
+                await asyncio.sleep(2.5)
+                assert guard.is_held and own.is_held, "they are renewed after the forks as before"
+                for lock, kept in ((name, guard), (f"{name}:busy", own)):
+                    assert (await before.lock(lock).inspect_async()).holder.token == kept.token
+                await own.release()
+            for lock in (name, f"{name}:busy", f"{name}:child"):
+                await asyncio.to_thread(at_rest, client, lock)
+
+    asyncio.run(main())
 
 
 CHILDREN = """
