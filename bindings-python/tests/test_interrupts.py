@@ -2,10 +2,9 @@
 
 import subprocess
 import sys
-import time
 
 import pytest
-from conftest import FULL, at_rest, scaled
+from conftest import FULL, at_rest, drawn, scaled
 
 import fencelock
 
@@ -184,7 +183,7 @@ SORTS = ["block", "guards_own", "reentrant", "all_of_them", "leads", "fails", "d
 
 @pytest.mark.parametrize("sort", SORTS)
 def test_a_signal_at_any_step_of_a_block_leaves_nothing(url, redis_url, name, sort):
-    seed = time.time_ns() % 1_000_000
+    seed = drawn().randrange(1_000_000)
     words = [sys.executable, "-W", "ignore::ResourceWarning", "-c", BLOCKS, url, name, sort, str(scaled(2000)), str(seed)]
     ended = subprocess.run(words, capture_output=True, text=True, timeout=120)
     assert (ended.returncode, ended.stderr) == (0, ""), (seed, ended.stderr)

@@ -170,7 +170,8 @@ def beat():
 
 def interrupt():
     global began
-    time.sleep(0.1 + random.random() * 0.05)
+    # At any moment of whatever beat the wait itself has.
+    time.sleep(0.02 + random.random() * 0.3)
     began = time.monotonic()
     os.kill(os.getpid(), signal.SIGINT)
 
