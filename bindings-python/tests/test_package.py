@@ -1,8 +1,11 @@
 """The package as it is installed: types, documentation, options."""
 
+import ast
 import doctest
 import importlib
+import inspect
 import os
+import pickle
 import pkgutil
 import re
 import subprocess
@@ -12,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import fencelock
+from fencelock import _native
 
 MODULES = [f"fencelock.{found.name}" for found in pkgutil.iter_modules(fencelock.__path__)]
 
@@ -57,6 +61,50 @@ def test_the_sources_are_typed_strictly():
         [sys.executable, "-m", "pyright", "--project", str(project)], capture_output=True, text=True
     )
     assert checked.returncode == 0, checked.stdout
+
+
+def said(definition):
+    """The parameters of a function in a stub: names, and whether they may be left out."""
+    plain, left_out = definition.args.args, len(definition.args.defaults)
+    given = [(argument.arg, number >= len(plain) - left_out) for number, argument in enumerate(plain)]
+    return [parameter for parameter in given if parameter[0] not in ("self", "cls")]
+
+
+def had(function):
+    """The same of what the module has."""
+    parameters = inspect.signature(function).parameters.values()
+    given = [(parameter.name, parameter.default is not parameter.empty) for parameter in parameters]
+    return [parameter for parameter in given if parameter[0] not in ("self", "cls")]
+
+
+def test_the_stub_of_the_native_module_says_what_it_has():
+    stub = ast.parse((Path(fencelock.__file__).parent / "_native.pyi").read_text()).body
+    public = lambda names: {name for name in names if not name.startswith("_")}  # noqa: E731
+    functions = {one.name: one for one in stub if isinstance(one, ast.FunctionDef)}
+    classes = {one.name: {member.name: member for member in one.body} for one in stub if isinstance(one, ast.ClassDef)}
+    assert public(vars(_native)) == functions.keys() | classes.keys()
+    for name, function in functions.items():
+        assert said(function) == had(getattr(_native, name)), name
+    for name, members in classes.items():
+        kind = getattr(_native, name)
+        assert public(vars(kind)) == public(members), name
+        for member, function in members.items():
+            if callable(found := getattr(kind, member)) and not member.startswith("_"):
+                assert said(function) == had(found), f"{name}.{member}"
+            assert callable(found) != any(isinstance(by, ast.Name) and by.id == "property" for by in function.decorator_list)
+        if "__new__" in members:
+            assert said(members["__new__"]) == had(kind), name
+
+
+ERRORS = [kind for kind in vars(fencelock).values() if isinstance(kind, type) and issubclass(kind, fencelock.LockError)]
+
+
+@pytest.mark.parametrize("kind", ERRORS)
+def test_an_error_reaches_another_process_whole(kind):
+    error = kind("what to do", True, {"name": "orders:42"})
+    came = pickle.loads(pickle.dumps(error))
+    assert type(came) is kind and str(came) == str(error) == "what to do (name: orders:42)"
+    assert (came.code, came.message, came.retryable, came.fields) == (kind.code, "what to do", True, {"name": "orders:42"})
 
 
 def test_the_options_are_those_of_the_table():

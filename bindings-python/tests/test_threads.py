@@ -1,6 +1,7 @@
 """The package for threads."""
 
 import gc
+import sys
 import threading
 import time
 import warnings
@@ -127,6 +128,17 @@ def test_a_forgotten_guard_is_released_and_warned_about_once(client, name):
         gc.collect()
     assert [warning.category for warning in told] == [ResourceWarning]
     assert name in str(told[0].message)
+    at_rest(client, name)
+
+
+def test_a_guard_that_is_forgotten_by_an_error_does_not_mask_it(client, name, monkeypatch):
+    told = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda what: told.append(what.exc_type))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(AttributeError, match="relaese"):
+            client.lock(name).acquire().relaese()
+    assert told == [ResourceWarning]
     at_rest(client, name)
 
 
