@@ -18,7 +18,7 @@ use crate::feed::{Feed, Teller};
 use crate::grant::Grant;
 use crate::process::{self, Own, block};
 use crate::pump::Pump;
-use crate::{Ended, Outcome, caught, ended, numbered};
+use crate::{Ended, Outcome, caught, ended, numbered, raised};
 
 /// A client and where it connects to. It belongs to the process that made it; in the child of a fork it is inert.
 #[pyclass(frozen, module = "fencelock._native")]
@@ -193,14 +193,14 @@ impl Connection {
         caught(|| numbered(submit()))
     }
 
-    /// Opens a scope and answers its number; the client has to be open.
-    fn open_scope(&self) -> PyResult<u64> {
-        caught(|| self.now(Facade::open_scope))
-    }
-
-    /// Closes a scope.
-    fn close_scope(&self, scope: u64) -> PyResult<()> {
-        caught(|| self.now(|facade| facade.close_scope(scope)))
+    /// Opens a scope; the client has to be open.
+    fn open_scope(&self) -> PyResult<Scope> {
+        let open = || {
+            let link = self.0.get()?;
+            let number = link.connected()?.open_scope();
+            Ok(Scope { link: Own::new(link.clone()), number })
+        };
+        caught(open)?.map_err(|error| raised(&error))
     }
 
     /// What the store is able to do, as JSON; the client has to be open.
@@ -216,5 +216,22 @@ impl Connection {
                 [running, guards, entries, locks]
             })
         })
+    }
+}
+
+/// A scope in which locks are entered again. Nobody enters by it any more when it is dropped; in the child of a fork it is
+/// inert.
+#[pyclass(frozen, module = "fencelock._native")]
+pub(crate) struct Scope {
+    link: Own<Arc<Link>>,
+    /// What operations call it.
+    #[pyo3(get)]
+    number: u64,
+}
+
+impl Drop for Scope {
+    fn drop(&mut self) {
+        let facade = self.link.get().and_then(|link| link.connected());
+        facade.map(|facade| facade.close_scope(self.number)).unwrap_or_default();
     }
 }

@@ -20,7 +20,7 @@ mod _native {
     #[pymodule_export]
     use super::block::{Block, Blocks};
     #[pymodule_export]
-    use super::connection::{Connection, check, close_all};
+    use super::connection::{Connection, Scope, check, close_all};
     #[pymodule_export]
     use super::feed::{Feed, unraisable};
     #[pymodule_export]

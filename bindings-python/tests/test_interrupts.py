@@ -126,6 +126,10 @@ def reentrant():
     with again, again:
         pass
 
+def scope_of_its_own():
+    with mine.reentrant(name):
+        pass
+
 def all_of_them():
     with several:
         pass
@@ -178,7 +182,7 @@ for number in range(interrupts):
 """
 """Enters and leaves blocks, and is interrupted at any of its steps."""
 
-SORTS = ["block", "guards_own", "reentrant", "all_of_them", "leads", "fails", "decorated", "release"]
+SORTS = ["block", "guards_own", "reentrant", "scope_of_its_own", "all_of_them", "leads", "fails", "decorated", "release"]
 
 
 @pytest.mark.parametrize("sort", SORTS)

@@ -24,7 +24,7 @@ class Scope:
 
     def __init__(self, link: Link) -> None:
         self._link = link
-        self._opened: tuple[_native.Connection, int] | None = None
+        self._opened: tuple[_native.Connection, _native.Scope] | None = None
 
     def lock(self, name: str, **options: Unpack[LockOptions]) -> Lock:
         """A mutex by name that this scope may enter again. On the store it is the ordinary mutex of that name."""
@@ -33,10 +33,4 @@ class Scope:
     def _number(self, connection: _native.Connection) -> int:
         if self._opened is None or self._opened[0] is not connection:
             self._opened = connection, connection.open_scope()
-        return self._opened[1]
-
-    def __del__(self) -> None:
-        opened = getattr(self, "_opened", None)
-        if opened is not None:
-            connection, number = opened
-            connection.close_scope(number)
+        return self._opened[1].number
