@@ -39,7 +39,8 @@ def decorated(
             if inspect.iscoroutine(result):
                 # Something in between hides an `async def`.
                 result.close()
-                raise _refused(function, "answers a coroutine: the lock would be released before it runs; decorate the `async def`")
+                why = "answers a coroutine: the lock would be released before it runs; decorate the `async def`"
+                raise _refused(function, why)
             return result
 
     return called

@@ -100,7 +100,7 @@ def current() -> Loop:
 
 
 def task() -> int:
-    """Which task asks, without keeping it: one that is forgotten in a block is to be collected. 0 outside of an event loop."""
+    """Which task asks; 0 outside of an event loop. Nobody keeps it for that: one that was forgotten is to be collected."""
     try:
         return id(asyncio.current_task())
     except RuntimeError:

@@ -108,7 +108,10 @@ class Acquirable(_native.Blocks):
             (task,) = self._blocks
         guards = self._blocks.get(task)
         if guards is None:
-            message = "another task entered this block, and others are in blocks of this lock; use `async with await lock.acquire_async()`"
+            message = (
+                "another task entered this block, and others are in blocks of this lock; "
+                "use `async with await lock.acquire_async()`"
+            )
             raise errors.InvalidArgument(message, fields={"argument": "async with"})
         guard = guards.pop()
         if not guards:
