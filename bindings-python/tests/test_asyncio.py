@@ -2,6 +2,8 @@
 
 import asyncio
 import gc
+import subprocess
+import sys
 import time
 import warnings
 
@@ -202,18 +204,30 @@ def test_a_panic_is_an_exception_with_the_code_internal(client, name):
     run(main())
 
 
-def test_an_await_takes_25_microseconds_at_most():
-    async def main():
-        async with fencelock.connect("memory:crossing") as client:
-            connection, loop, rounds = await client._link.open_async(), _loop.current(), []
-            for _ in range(10):
-                # Of both threads' work: how soon a core that sleeps wakes is the machine's.
-                began = time.process_time()
-                for _ in range(500):
-                    await loop.call(connection.submit(loop.pump, '{"op":"leader","name":"nobody"}'))
-                rounds.append((time.process_time() - began) / 500)
-            return rounds
+AWAITS = """
+import asyncio, os, time
+# Both threads on one core: what it costs to wake another one that sleeps is the machine's.
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+import fencelock
+from fencelock import _loop
 
-    rounds = run(main())
-    assert min(rounds) < 25e-6, rounds
-    print(f"{1e6 * min(rounds):.1f} µs")
+async def main():
+    async with fencelock.connect("memory:") as client:
+        connection, loop, rounds = await client._link.open_async(), _loop.current(), []
+        for _ in range(10):
+            began = time.process_time()
+            for _ in range(500):
+                await loop.call(connection.submit(loop.pump, '{"op":"leader","name":"nobody"}'))
+            rounds.append((time.process_time() - began) / 500)
+        return min(rounds)
+
+print(asyncio.run(main()))
+"""
+"""Tells what an await takes of a processor, in seconds."""
+
+
+def test_an_await_takes_25_microseconds_at_most():
+    ended = subprocess.run([sys.executable, "-c", AWAITS], capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 0, ended.stderr
+    print(f"{1e6 * float(ended.stdout):.1f} µs")
+    assert float(ended.stdout) < 25e-6
