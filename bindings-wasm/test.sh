@@ -10,8 +10,8 @@ folder=${1:-${CARGO_TARGET_DIR:-$here/../target}/doors/wasm}
 "$here/install.sh" "$folder"
 rm -rf "$folder/test"
 cp -R "$here/test" "$folder/test"
-# What depends on an addon, on threads or on the process's end is Node's own.
-for name in cancel cells error flat forgotten lock loss types using; do
+# What depends on an addon is Node's own; processes end here in a way of their own.
+for name in cancel cells error flat forgotten lock loss types using worker; do
   cp "$here/../bindings-node/test/$name.test.js" "$folder/test"
 done
 cp -R "$here/../bindings-node/test/support" "$here/../bindings-node/test/types" "$folder/test"

@@ -4,14 +4,18 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { connect } from 'fencelock';
-import { fresh, onEveryStore } from './support/stores.js';
+import { fresh, LANGUAGE, onEveryStore } from './support/stores.js';
+
+const wasm = LANGUAGE === 'wasm';
 
 /** Starts a worker that runs this over the package. */
 function start(script, data) {
   const text = `
     const { parentPort, workerData } = require('node:worker_threads');
-    const { connect } = require('fencelock');
-    (async () => { ${script} })();`;
+    (async () => {
+      const { connect } = await import('fencelock');
+      ${script}
+    })();`;
   const worker = new Worker(text, { eval: true, workerData: data });
   worker.failed = once(worker, 'error').then(([error]) => Promise.reject(error));
   worker.failed.catch(() => {});
@@ -47,7 +51,8 @@ onEveryStore('a worker', (store) => {
     await isFree(client, name);
   });
 
-  test('that is terminated gives back what it holds and waits for', async (t) => {
+  const abrupt = wasm && 'nothing is sent any more by what is terminated';
+  test('that is terminated gives back what it holds and waits for', { skip: abrupt }, async (t) => {
     const client = await connect(store.url, { ttl: 20_000 });
     t.after(() => client.close());
     const [held, wanted] = [fresh(), fresh()];
@@ -84,7 +89,8 @@ onEveryStore('a worker', (store) => {
     await isFree(client, name);
   });
 
-  test('beside others and the main thread counts right', async (t) => {
+  const alone = wasm && store.name === 'memory' && 'each module has a memory of its own';
+  test('beside others and the main thread counts right', { skip: alone }, async (t) => {
     const client = await connect(store.url);
     t.after(() => client.close());
     const name = fresh();

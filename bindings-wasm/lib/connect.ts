@@ -2,6 +2,7 @@ import { Client } from './client.js';
 import { Connection } from './connection.js';
 import { here } from './environment.js';
 import { FencelockError } from './error.js';
+import { ended, opened } from './leaving.js';
 import { optionsForCore } from './names.js';
 import type { ClientOptions } from './options.js';
 import { appName } from './platform.js';
@@ -34,6 +35,7 @@ export async function connect(store: string | Transport, options: ConnectOptions
   if (/^(redis|sqlite)/.test(url)) throw refusal('unsupported');
   const begin = (): number => environment.door.connect(url, wire, text, String(app));
   const number = await environment.perform<number>(begin, undefined);
+  if (wire) opened(wire, number);
   return new Client(new Connection(number));
 }
 
@@ -41,7 +43,7 @@ export async function connect(store: string | Transport, options: ConnectOptions
 function wired(transport: Transport, guarded: (call: () => void) => void): Wire {
   const is = typeof transport?.send === 'function' && typeof transport.name === 'string';
   if (!is) throw refusal('invalid');
-  return new Wire(transport.another?.() ?? transport, guarded);
+  return new Wire(transport.another?.() ?? transport, guarded, ended);
 }
 
 function refusal(code: 'invalid' | 'unsupported'): FencelockError {

@@ -1,5 +1,4 @@
-/** A timer that a server's process does not wait for. */
-type Timer = ReturnType<typeof setTimeout>;
+import { unheld, type Timer } from './timer.js';
 
 /** By how many milliseconds the clocks may differ between two looks for other reasons than sleep. */
 const SLEPT = 10;
@@ -37,9 +36,7 @@ export class Host {
 
   /** Calls after so many milliseconds. */
   after(millis: number, call: () => void): Timer {
-    const timer = setTimeout(() => this.#guarded(call), millis);
-    (timer as { unref?: () => void }).unref?.();
-    return timer;
+    return unheld(() => this.#guarded(call), millis);
   }
 
   /** Stops a call that has not come yet. */

@@ -1,7 +1,8 @@
+import { listening } from './listening.js';
+import { post, type Answer, type Question } from './post.js';
+import { unheld } from './timer.js';
 import type { Ended, Transport } from './transport.js';
 
-/** The longest rest between two attempts to listen, in milliseconds. */
-const LONGEST_REST = 1000;
 /**
  * After so long a silence a stream is given up for another one, in milliseconds: a network that changed says nothing, and a stream
  * without its other end looks like one without news.
@@ -20,22 +21,22 @@ export interface HttpOptions {
 
 /**
  * Over HTTP, in the shape of Upstash's REST interface: `POST /pipeline` with the commands as JSON, `POST /subscribe/<channel>`
- * for a stream of events. While it listens, it keeps a server's process alive.
+ * for a stream of events.
  */
 export function http(options: HttpOptions): Transport {
   const { url, token } = options;
   const base = new URL(url);
   [base.username, base.password] = ['', ''];
   base.pathname = base.pathname.replace(/\/*$/, '/');
-  const headers = { authorization: `Bearer ${token}` };
+  const authorization = `Bearer ${token}`;
   const closing = new AbortController();
 
-  async function ask(place: string, request: RequestInit): Promise<Response> {
+  async function ask(place: string, { headers, ...question }: Question): Promise<Answer> {
     try {
-      return await fetch(new URL(place, base), { method: 'POST', ...request, headers: { ...headers, ...request.headers } });
+      return await post(new URL(place, base), { ...question, headers: { ...headers, authorization } });
     } catch (error) {
-      const { message, cause } = error as Error & { cause?: Error };
-      throw new Error(`${message} ${cause?.message ?? ''}`.replaceAll(token || ' ', ' ').trim());
+      const { message, cause, code } = error as Error & { cause?: Error; code?: string };
+      throw new Error(`${message || code} ${cause?.message ?? ''}`.replaceAll(token || ' ', ' ').trim());
     }
   }
 
@@ -45,27 +46,32 @@ export function http(options: HttpOptions): Transport {
     async send(commands) {
       // Not ended by a close: it may be what gives a lock back.
       const signal = AbortSignal.timeout(PATIENCE);
-      const answer = await ask('pipeline', { body: JSON.stringify(commands), signal });
-      if (answer.ok) return (await answer.json()) as Ended[];
-      const { error = answer.statusText } = (await answer.json().catch(() => ({}))) as { error?: string };
+      const headers = { 'content-type': 'application/json' };
+      const answer = await ask('pipeline', { headers, body: JSON.stringify(commands), signal });
+      const told = new Response(answer.body);
+      if (isWell(answer)) return (await told.json()) as Ended[];
+      const { error = answer.statusText } = (await told.json().catch(() => ({}))) as { error?: string };
       // Whoever refuses a request has not carried it out; whoever fails at it may have.
       if (answer.status >= 500) throw new Error(`${answer.status} ${error}`);
       const word = answer.status === 401 || answer.status === 403 ? 'WRONGPASS' : 'ERR';
       return commands.map(() => ({ error: `${word} ${answer.status} ${error}` }));
     },
-    subscribe(channel, told, gap) {
-      const listen = (): Promise<Response> =>
-        ask(`subscribe/${encodeURIComponent(channel)}`, { headers: { accept: 'text/event-stream' }, signal: closing.signal });
-      return new Promise((resolve, reject) => {
-        let listening = false;
-        const begun = (): void => {
-          // What was told while nobody listened is gone.
-          if (listening) gap();
-          listening = true;
-          resolve(() => closing.abort());
-        };
-        follow(listen, closing.signal, begun, told).catch(reject);
-      });
+    async subscribe(channel, told, gap) {
+      const place = `subscribe/${encodeURIComponent(channel)}`;
+      const attempt = async (begun: () => void): Promise<void> => {
+        const stream = await ask(place, { headers: { accept: 'text/event-stream' }, signal: closing.signal });
+        if (!isWell(stream) || !stream.body) {
+          await stream.body?.cancel();
+          throw new Error(`${stream.status} ${stream.statusText}`);
+        }
+        await lines(stream.body, (line) => {
+          const [, kind, text = ''] = /^data: ?(subscribe|message),[^,]*,(.*)$/.exec(line) ?? [];
+          if (kind === 'message') told(text);
+          if (kind === 'subscribe') begun();
+        });
+      };
+      await listening(attempt, gap, closing.signal);
+      return () => closing.abort();
     },
     close() {
       closing.abort();
@@ -73,37 +79,14 @@ export function http(options: HttpOptions): Transport {
   };
 }
 
-/** Reads a stream, and another one when it ends, until that is aborted. Only the first has to be there. */
-async function follow(
-  listen: () => Promise<Response>,
-  closing: AbortSignal,
-  begun: () => void,
-  told: (message: string) => void,
-): Promise<void> {
-  let rest = 10;
-  const read = (line: string): void => {
-    const [, kind, text = ''] = /^data: ?(subscribe|message),[^,]*,(.*)$/.exec(line) ?? [];
-    if (kind === 'message') told(text);
-    if (kind === 'subscribe') begun();
-  };
-  const first = await listen();
-  if (!first.ok || !first.body) throw new Error(`${first.status} ${first.statusText}`);
-  for (let stream: Response | undefined = first; !closing.aborted; stream = await listen().catch(() => undefined)) {
-    const began = performance.now();
-    if (stream?.ok && stream.body) await lines(stream.body, read).catch(() => {});
-    if (closing.aborted) return;
-    if (performance.now() - began > LONGEST_REST) rest = 10;
-    await new Promise((resolve) => setTimeout(resolve, rest));
-    rest = Math.min(rest * 2, LONGEST_REST);
-  }
-}
+const isWell = ({ status }: Answer): boolean => status >= 200 && status < 300;
 
 async function lines(stream: ReadableStream<Uint8Array>, read: (line: string) => void): Promise<void> {
   const decoder = new TextDecoder();
   const reader = stream.getReader();
   let text = '';
   for (;;) {
-    const silent = setTimeout(() => void reader.cancel().catch(() => {}), SILENCE);
+    const silent = unheld(() => void reader.cancel().catch(() => {}), SILENCE);
     const { done, value } = await reader.read().finally(() => clearTimeout(silent));
     if (done) return;
     const whole = (text + decoder.decode(value, { stream: true })).split(/\r?\n/);

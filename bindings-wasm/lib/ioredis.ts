@@ -1,3 +1,4 @@
+import { listening } from './listening.js';
 import { refusal, type Ended, type Transport, type Word } from './transport.js';
 
 /** What is used of a client of the package `ioredis`. */
@@ -11,15 +12,20 @@ export interface IORedis {
   disconnect(): void;
 }
 
-/** What locks need, whatever the client was told: nothing is sent twice, and whatever a connection takes with it is told at once. */
+/**
+ * What locks need, whatever the client was told: nothing is sent twice, and whatever a connection takes with it is told at once.
+ * It is made anew here, when it is needed: the timers of ioredis would keep the process alive until the server is back.
+ */
 const OWN = {
   autoResendUnfulfilledCommands: false,
-  autoResubscribe: true,
+  disconnectTimeout: 100,
   enableOfflineQueue: true,
   keyPrefix: '',
   lazyConnect: false,
   maxRetriesPerRequest: 0,
   reconnectOnError: null,
+  retryStrategy: null,
+  sentinelRetryStrategy: null,
   stringNumbers: false,
 };
 
@@ -29,6 +35,7 @@ const OWN = {
  */
 export function ioredis(client: IORedis): Transport {
   const opened = new Set<IORedis>();
+  const closing = new AbortController();
   let commander: IORedis | undefined;
   const open = (): IORedis => {
     const one = client.duplicate(OWN);
@@ -36,7 +43,14 @@ export function ioredis(client: IORedis): Transport {
     // What goes wrong is told by the commands it goes wrong for. By itself a lock keeps no process alive.
     one.on('error', () => {});
     one.on('connect', () => one.stream?.unref?.());
+    one.on('end', () => {
+      opened.delete(one);
+      if (commander === one) commander = undefined;
+    });
     return one;
+  };
+  const end = (one: IORedis): void => {
+    if (opened.delete(one)) one.disconnect();
   };
   const { host = 'localhost', port = 6379, path } = client.options;
   return {
@@ -53,15 +67,27 @@ export function ioredis(client: IORedis): Transport {
       });
     },
     async subscribe(channel, told, gap) {
-      const listener = open();
-      listener.on('message', (_: string, message: string) => told(message));
-      await listener.subscribe(channel);
-      // Whoever reconnects subscribes again by itself, and may have missed something.
-      listener.on('ready', gap);
-      return () => listener.disconnect();
+      const attempt = async (begun: () => void): Promise<void> => {
+        const listener = open();
+        const ended = new Promise<void>((resolve) => listener.on('end', resolve));
+        const stop = (): void => end(listener);
+        closing.signal.addEventListener('abort', stop);
+        try {
+          listener.on('message', (_: string, message: string) => told(message));
+          await listener.subscribe(channel);
+          begun();
+          await ended;
+        } finally {
+          closing.signal.removeEventListener('abort', stop);
+          stop();
+        }
+      };
+      await listening(attempt, gap, closing.signal);
+      return () => closing.abort();
     },
     close() {
-      opened.forEach((one) => one.disconnect());
+      closing.abort();
+      opened.forEach(end);
     },
   };
 }

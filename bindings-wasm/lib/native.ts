@@ -108,10 +108,6 @@ export class Door {
     return this.#ask(() => this.#core.about(client));
   }
 
-  leave(): void {
-    this.#tell(() => this.#core.leave(), undefined);
-  }
-
   /** Asks, or throws what the core is broken by. */
   #ask<T>(ask: () => T): T {
     if (this.#defect) throw this.#defect;

@@ -1,9 +1,10 @@
+import { listening } from './listening.js';
 import { refusal, type Ended, type Transport, type Word } from './transport.js';
 
 /** What is used of a client of the package `redis`. */
 export interface NodeRedis {
   readonly options?: { readonly url?: string; readonly socket?: { readonly host?: string; readonly port?: number; readonly path?: string } };
-  duplicate(): NodeRedis;
+  duplicate(options?: object): NodeRedis;
   connect(): Promise<unknown>;
   destroy(): void;
   unref?(): void;
@@ -12,28 +13,48 @@ export interface NodeRedis {
   on(event: string, listener: (...words: any[]) => void): unknown;
 }
 
-/** Over the package `redis` (node-redis). It opens connections of its own, with the options of the client it is given. */
+/**
+ * Over the package `redis` (node-redis). It opens connections of its own, with the options of the client it is given, but for
+ * those that are not for locks.
+ */
 export function nodeRedis(client: NodeRedis): Transport {
-  const opened = new Set<NodeRedis>();
+  /** The connections, each with what is called when it ends. */
+  const opened = new Map<NodeRedis, () => void>();
+  const closing = new AbortController();
   let commander: Promise<NodeRedis> | undefined;
-  const open = async (): Promise<NodeRedis> => {
-    const one = client.duplicate();
-    opened.add(one);
-    // What goes wrong is told by the commands it goes wrong for. By itself a lock keeps no process alive.
-    one.on('error', () => {});
-    await one.connect();
-    one.unref?.();
-    return one;
-  };
   const end = (one: NodeRedis): void => {
-    if (opened.delete(one)) one.destroy();
+    const ended = opened.get(one);
+    opened.delete(one);
+    try {
+      if (ended) one.destroy();
+    } catch {
+      // It has ended by itself.
+    }
+    ended?.();
+  };
+  /** It is made anew here, when it is needed: the rests of the client itself would keep the process alive. */
+  const open = async (ended: () => void): Promise<NodeRedis> => {
+    const one = client.duplicate({ socket: { ...client.options?.socket, reconnectStrategy: false }, pingInterval: 0 });
+    opened.set(one, ended);
+    // What goes wrong is told by the commands it goes wrong for, and ends the connection.
+    one.on('error', () => end(one));
+    // By itself a lock keeps no process alive.
+    one.unref?.();
+    try {
+      await one.connect();
+    } catch (error) {
+      end(one);
+      throw error;
+    }
+    return one;
   };
   return {
     name: nameOf(client),
     another: () => nodeRedis(client),
     async send(commands) {
-      const connected = await (commander ??= open());
-      const sent = commands.map((words) => connected.sendCommand(words, { typeMapping: {} }));
+      // A connection may be refused in the server's words, too.
+      const connected = (commander ??= open(() => (commander = undefined)));
+      const sent = commands.map(async (words) => (await connected).sendCommand(words, { typeMapping: {} }));
       const ends = await Promise.allSettled(sent);
       return ends.map((end): Ended => {
         if (end.status === 'fulfilled') return { result: end.value as Word };
@@ -43,14 +64,27 @@ export function nodeRedis(client: NodeRedis): Transport {
       });
     },
     async subscribe(channel, told, gap) {
-      const listener = await open();
-      await listener.subscribe(channel, told);
-      // Whoever reconnects subscribes again by itself, and may have missed something.
-      listener.on('ready', gap);
-      return () => end(listener);
+      const attempt = async (begun: () => void): Promise<void> => {
+        let gone = (): void => {};
+        const ended = new Promise<void>((resolve) => (gone = resolve));
+        const listener = await open(() => gone());
+        const stop = (): void => end(listener);
+        closing.signal.addEventListener('abort', stop);
+        try {
+          await listener.subscribe(channel, told);
+          begun();
+          await ended;
+        } finally {
+          closing.signal.removeEventListener('abort', stop);
+          stop();
+        }
+      };
+      await listening(attempt, gap, closing.signal);
+      return () => closing.abort();
     },
     close() {
-      opened.forEach(end);
+      closing.abort();
+      [...opened.keys()].forEach(end);
     },
   };
 }

@@ -5,12 +5,14 @@ export class Wire {
   readonly #transport: Transport;
   /** Sees to what the core throws when it is told something. */
   readonly #guarded: (call: () => void) => void;
+  readonly #ended: (wire: Wire) => void;
   #unsubscribe: (() => void) | undefined;
   #closed = false;
 
-  constructor(transport: Transport, guarded: (call: () => void) => void) {
+  constructor(transport: Transport, guarded: (call: () => void) => void, ended: (wire: Wire) => void) {
     this.#transport = transport;
     this.#guarded = guarded;
+    this.#ended = ended;
   }
 
   name(): string {
@@ -41,10 +43,15 @@ export class Wire {
     return true;
   }
 
+  get closed(): boolean {
+    return this.#closed;
+  }
+
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
     this.#end();
+    this.#ended(this);
   }
 
   #end(): void {

@@ -132,11 +132,6 @@ impl Door {
     pub fn about(&self, client: f64) -> String {
         self.0.about(number(client))
     }
-
-    /// Gives everything up.
-    pub fn leave(&self) {
-        drop(self.0.end());
-    }
 }
 
 impl Door {

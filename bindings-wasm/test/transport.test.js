@@ -109,6 +109,25 @@ test('a server that is not there is unavailable', async () => {
   });
 });
 
+onRedis('a server with a password', (store) => {
+  for (const [way, over] of Object.entries({ ioredis: WAYS.ioredis, 'node-redis': WAYS['node-redis'] })) {
+    test(`refuses another one as \`auth\`, over ${way}`, async (t) => {
+      await store.redis.command('CONFIG', 'SET', 'requirepass', 's3cr3t');
+      const word = new URL(store.url);
+      t.after(async () => {
+        const admin = new Redis(store.url, { password: 's3cr3t' });
+        await admin.config('SET', 'requirepass', '');
+        await admin.quit();
+      });
+      word.password = 'hunter2';
+      await assert.rejects(async () => connect(await over(word.href)), (error) => {
+        assert.deepEqual([error.code, JSON.stringify([error.message, error.fields]).includes('hunter2')], ['auth', false]);
+        return true;
+      });
+    });
+  }
+});
+
 onRedis('over HTTP with another token', (store) => {
   test('is refused as `auth`', async () => {
     const { url } = await serving(store.url);

@@ -17,8 +17,8 @@ export function run(script, { url = 'memory:', flags = [], ...how } = {}) {
 /** The same for a file. */
 export const runFile = (file, how = {}) => node([file], how);
 
-async function node(words, { most = 20_000, heard = () => {} }) {
-  const child = spawn(process.execPath, words, { cwd: FOLDER, stdio: ['ignore', 'pipe', 'pipe'] });
+async function node(words, { most = 20_000, heard = () => {}, env = {} }) {
+  const child = spawn(process.execPath, words, { cwd: FOLDER, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
   let [out, err, ended] = ['', '', undefined];
   child.stdout.setEncoding('utf8').on('data', (data) => {
     out += data;

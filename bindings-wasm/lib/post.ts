@@ -1,0 +1,39 @@
+/** A request, as `fetch` takes it. */
+export interface Question {
+  readonly headers: Record<string, string>;
+  readonly body?: string;
+  readonly signal: AbortSignal;
+}
+
+/** What is used of the answer of `fetch`. */
+export interface Answer {
+  readonly status: number;
+  readonly statusText: string;
+  readonly body: ReadableStream<Uint8Array> | null;
+}
+
+const modules = globalThis.process?.getBuiltinModule;
+const plain = modules?.('node:http');
+
+/**
+ * Posts. In Node.js what `fetch` has under way keeps the process alive, also a stream that nobody waits for: there Node's own
+ * client does it, over connections that keep nothing alive. Whoever waits does.
+ */
+export function post(address: URL, question: Question): Promise<Answer> {
+  return plain ? unheld(address, question) : fetch(address, { method: 'POST', ...question });
+}
+
+function unheld(address: URL, { body, ...how }: Question): Promise<Answer> {
+  const { request } = address.protocol === 'https:' ? modules('node:https') : modules('node:http');
+  const { Readable } = modules('node:stream');
+  return new Promise((resolve, reject) => {
+    const asked = request(address, { method: 'POST', ...how });
+    asked.on('socket', (socket) => socket.unref());
+    asked.on('error', reject);
+    asked.on('response', (answer) => {
+      const { statusCode: status = 0, statusMessage: statusText = '' } = answer;
+      resolve({ status, statusText, body: Readable.toWeb(answer) as ReadableStream<Uint8Array> });
+    });
+    asked.end(body);
+  });
+}
