@@ -24,9 +24,8 @@ export interface ConnectOptions extends ClientOptions {
  * ```
  */
 export async function connect(url: string, options: ConnectOptions = {}): Promise<Client> {
-  const environment = here();
   const { app = appName(), ...rest } = options;
   const text = JSON.stringify(optionsForCore(rest));
-  const number = await environment.perform<number>(() => environment.door.connect(String(url), text, app), undefined);
+  const number = await here().perform<number>((door) => door.connect(String(url), text, app), undefined);
   return new Client(new Connection(number));
 }

@@ -18,8 +18,7 @@ export class Connection {
 
   /** The same for an operation that is JSON already. */
   performText<T>(operation: string, signal?: AbortSignal | null): Promise<T> {
-    const environment = here();
-    return environment.perform(() => environment.door.submit(this.number, operation), this, signal);
+    return here().perform((door) => door.submit(this.number, operation), this, signal);
   }
 
   /** What is known of the client without asking the store. */

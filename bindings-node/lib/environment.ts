@@ -1,4 +1,5 @@
 import { onAbort } from './cancellation.js';
+import { internal, sound } from './defect.js';
 import { errorOf, FencelockError, type Failure } from './error.js';
 import { leavesAtExit } from './leaving.js';
 import { Door, lostBeforeRelease as lostText } from './native.js';
@@ -21,32 +22,30 @@ interface Awaited {
 
 const GONE: Failure = { code: 'closed', message: 'this environment is ending; nothing can be asked for any more', retryable: false };
 
-const internal = (defect: unknown): Failure => ({
-  code: 'internal',
-  message: `a defect of fencelock, please report it: ${String(defect)}`,
-  retryable: false,
-});
+/** Asks the core for something, and answers its number. */
+export type Begin = (door: Door) => number;
 
 /**
  * What this thread shares: the way to the core, and the operations under way. There is one of it for the main thread and
  * for each worker.
  */
 class Environment {
-  readonly door = new Door(() => this.#drain());
+  /** What it throws is a defect: nobody else asks it. */
+  readonly #door = new Door(() => this.#drain());
   readonly #awaited = new Map<number, Awaited>();
   #counted = 0;
   /** Whether this turn has asked for something. */
   #asked = false;
 
   constructor() {
-    leavesAtExit(this.door);
+    leavesAtExit((leave) => this.look(leave, undefined));
   }
 
   /**
    * Sets an operation off and waits for it, and keeps the process alive until then. An abort of the signal rejects with its
    * reason, as the platform does, and gives the operation up.
    */
-  async perform<T>(begin: () => number, keeps: object | undefined, signal?: AbortSignal | null): Promise<T> {
+  async perform<T>(begin: Begin, keeps: object | undefined, signal?: AbortSignal | null): Promise<T> {
     signal?.throwIfAborted();
     const ended = await new Promise<{ value: unknown; failure: Failure | undefined }>((resolve, reject) => {
       const operation = this.#begin(begin, keeps, true, (value, failure) => resolve({ value, failure }));
@@ -64,7 +63,7 @@ class Environment {
   }
 
   /** Sets an operation off that nobody waits for, so that the process may end meanwhile. Answers its number. */
-  watch(begin: () => number, keeps: object | undefined, end: End): number {
+  watch(begin: Begin, keeps: object | undefined, end: End): number {
     return this.#begin(begin, keeps, false, end);
   }
 
@@ -80,34 +79,41 @@ class Environment {
     this.look((door) => door.forget(operation), undefined);
   }
 
-  /** Asks the core for what has an answer even after a defect. */
+  /** Asks the core for what it answers at once. */
+  ask<T>(question: (door: Door) => T): T {
+    return sound(() => question(this.#door));
+  }
+
+  /** The same for what has an answer even after a defect. */
   look<T>(question: (door: Door) => T, broken: T): T {
     try {
-      return question(this.door);
+      return question(this.#door);
     } catch {
       return broken;
     }
   }
 
-  #begin(begin: () => number, keeps: object | undefined, counts: boolean, end: End): number {
+  #begin(begin: Begin, keeps: object | undefined, counts: boolean, end: End): number {
     let operation = 0;
-    let failure = GONE;
     try {
-      operation = begin();
+      operation = begin(this.#door);
+      if (operation !== 0 && counts && this.#counted === 0) this.#door.hold(true);
     } catch (defect) {
-      failure = internal(defect);
+      if (operation !== 0) this.#giveUp(operation);
+      end(undefined, internal(defect));
+      return 0;
     }
     if (operation === 0) {
-      end(undefined, failure);
-      return operation;
+      end(undefined, GONE);
+      return 0;
     }
+    if (counts) this.#counted++;
     if (!this.#asked) {
       this.#asked = true;
       // Nobody replaces promises by a clock of a test's, as happens to the other ways to be called later.
       void Promise.resolve().then(() => this.#setOff());
     }
     this.#awaited.set(operation, { end, keeps, counts, unfollow: undefined });
-    if (counts && ++this.#counted === 1) this.door.hold(true);
     return operation;
   }
 
@@ -115,7 +121,7 @@ class Environment {
   #setOff(): void {
     this.#asked = false;
     try {
-      this.door.setOff();
+      this.#door.setOff();
     } catch (defect) {
       this.#tell(this.#failed(defect));
     }
@@ -132,13 +138,13 @@ class Environment {
 
   /** Lets the process go when nobody waits any more. */
   #rest(): void {
-    if (this.#counted === 0) this.door.hold(false);
+    if (this.#counted === 0) this.look((door) => door.hold(false), undefined);
   }
 
   #drain(): void {
     let ends: Ended[];
     try {
-      ends = JSON.parse(this.door.drain()) as Ended[];
+      ends = JSON.parse(this.#door.drain()) as Ended[];
     } catch (defect) {
       ends = this.#failed(defect);
     }
@@ -165,26 +171,25 @@ let environment: Environment | undefined;
 
 /** This thread's environment, made at its first use. */
 export function here(): Environment {
-  return (environment ??= new Environment());
+  return (environment ??= sound(() => new Environment()));
 }
 
-/** Asks the core for what it answers at once. What it throws then is a defect. */
+/** Asks the core for what it answers at once. */
 export function ask<T>(question: (door: Door) => T): T {
-  const { door } = here();
-  try {
-    return question(door);
-  } catch (defect) {
-    throw errorOf(internal(defect));
-  }
+  return here().ask(question);
 }
 
-/** The error of a guard that may not be relied on; nothing if it may. */
+/** The error of a guard that may not be relied on; nothing if it may. One that nobody can tell of is not relied on. */
 export function complaint(client: number, guard: number): FencelockError | undefined {
-  const failure = ask((door) => door.check(client, guard));
-  return failure ? errorOf(JSON.parse(failure) as Failure) : undefined;
+  try {
+    const failure = ask((door) => door.check(client, guard));
+    return failure ? errorOf(JSON.parse(failure) as Failure) : undefined;
+  } catch (defect) {
+    return defect as FencelockError;
+  }
 }
 
 /** The error of a lock that was found lost when it was given back. */
 export function lostBeforeRelease(): FencelockError {
-  return errorOf(JSON.parse(lostText()) as Failure);
+  return errorOf(JSON.parse(sound(lostText)) as Failure);
 }

@@ -59,7 +59,6 @@ export class Events {
   }
 
   #ask(): void {
-    const environment = here();
     this.#asks = true;
     const tell = (value: unknown, failure?: object): void => {
       if (failure) {
@@ -72,7 +71,7 @@ export class Events {
       else this.#asks = false;
       for (const event of events) this.#tell(event);
     };
-    environment.watch(() => environment.door.news(this.#connection.number), this.#connection, tell);
+    here().watch((door) => door.news(this.#connection.number), this.#connection, tell);
   }
 
   #tell(event: LockEvent): void {

@@ -1,5 +1,5 @@
 import type { Connection } from './connection.js';
-import { complaint, here, lostBeforeRelease } from './environment.js';
+import { complaint, here, lostBeforeRelease, type Begin } from './environment.js';
 import { mind, unmind } from './forgotten.js';
 import { Loss } from './loss.js';
 import { warn } from './platform.js';
@@ -130,9 +130,8 @@ export class Guard implements AsyncDisposable {
    * @throws {FencelockError} with code `not_held` if the guard was released before
    */
   async release(): Promise<Released> {
-    const environment = here();
     const { number } = this.#connection;
-    return this.giveBack(() => environment.door.release(number, this.#number));
+    return this.giveBack((door) => door.release(number, this.#number));
   }
 
   /**
@@ -140,13 +139,13 @@ export class Guard implements AsyncDisposable {
    *
    * @internal
    */
-  protected async giveBack(begin: () => number): Promise<Released> {
+  protected async giveBack(begin: Begin): Promise<Released> {
     const lost = this.#loss && !this.#released ? complaint(this.#connection.number, this.#number) : undefined;
     this.#released = true;
     this.#loss?.end();
     unmind(this);
     const released = await here().perform<Released>(begin, this.#connection);
-    if (released === 'already_lost') this.#loss?.found(lost ?? lostBeforeRelease());
+    if (released === 'already_lost') this.#loss?.found(lost?.code === 'lost' ? lost : lostBeforeRelease());
     return released;
   }
 

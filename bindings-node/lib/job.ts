@@ -1,6 +1,5 @@
 import { run, type Body } from './body.js';
 import type { Connection } from './connection.js';
-import { here } from './environment.js';
 import { Guard, type Granted, type Released } from './guard.js';
 import type { AcquireOptions } from './lock.js';
 import { camelCased, optionsForCore } from './names.js';
@@ -71,7 +70,7 @@ export class Run extends Guard {
   #end(succeeded: boolean): Promise<Released> {
     const { connection } = this;
     const text = JSON.stringify({ op: 'end_job', guard: this.number, succeeded });
-    return this.giveBack(() => here().door.submit(connection.number, text));
+    return this.giveBack((door) => door.submit(connection.number, text));
   }
 }
 

@@ -7,21 +7,21 @@ interface Holder {
 }
 
 /**
- * All doors of this thread, which leave when it exits: also after `process.exit()`, where no cleanup hook of an addon is run.
- * Whoever loads the package several times, as test runners do, has several; one listener serves them all.
+ * What leaves when this thread exits: also after `process.exit()`, where no cleanup hook of an addon is run. Whoever loads the
+ * package several times, as test runners do, has several; one listener serves them all.
  */
-function doors(holder: Holder): Set<Door> {
-  const key = Symbol.for('fencelock.doors');
-  const known = holder[key] as Set<Door> | undefined;
+function leaving(holder: Holder): Set<() => void> {
+  const key = Symbol.for('fencelock.leaving');
+  const known = holder[key] as Set<() => void> | undefined;
   if (known) return known;
-  const all = new Set<Door>();
+  const all = new Set<() => void>();
   holder[key] = all;
-  holder.on?.('exit', () => all.forEach((door) => door.leave()));
+  holder.on?.('exit', () => all.forEach((leave) => leave()));
   return all;
 }
 
-/** Has a door leave when this thread exits. */
-export function leavesAtExit(door: Door): void {
+/** Has a door, to which one comes like this, leave when this thread exits. */
+export function leavesAtExit(ask: (question: (door: Door) => void) => void): void {
   const holder = globalThis.process as unknown as Holder | undefined;
-  if (holder) doors(holder).add(door);
+  if (holder) leaving(holder).add(() => ask((door) => door.leave()));
 }

@@ -1,5 +1,6 @@
 import type { Connection } from './connection.js';
 import { complaint, here } from './environment.js';
+import { errorOf, type FencelockError } from './error.js';
 
 /** The signal of one guard, made when it is first asked for. */
 export class Loss {
@@ -9,20 +10,18 @@ export class Loss {
   constructor(connection: Connection, guard: number) {
     const lost = complaint(connection.number, guard);
     if (lost) {
-      // One that was given back is not lost.
-      if (lost.code === 'lost') this.#controller.abort(lost);
+      if (isLoss(lost)) this.#controller.abort(lost);
       return;
     }
     // A guard nobody has any more must not be kept by what waits for its loss.
     const controller = new WeakRef(this.#controller);
-    const environment = here();
-    this.#operation = environment.watch(
-      () => environment.door.lost(connection.number, guard),
+    this.#operation = here().watch(
+      (door) => door.lost(connection.number, guard),
       connection,
-      () => {
-        // Also when nobody can say any more whether it was.
-        const lost = complaint(connection.number, guard);
-        if (lost?.code === 'lost') controller.deref()?.abort(lost);
+      (_, failure) => {
+        const defect = failure?.code === 'internal' ? errorOf(failure) : undefined;
+        const lost = complaint(connection.number, guard) ?? defect;
+        if (lost && isLoss(lost)) controller.deref()?.abort(lost);
       },
     );
   }
@@ -40,4 +39,9 @@ export class Loss {
   found(reason: Error): void {
     if (!this.signal.aborted) this.#controller.abort(reason);
   }
+}
+
+/** What was given back is not lost; what a defect keeps anybody from being told of counts as if it were. */
+function isLoss({ code }: FencelockError): boolean {
+  return code === 'lost' || code === 'internal';
 }

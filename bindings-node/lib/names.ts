@@ -1,3 +1,4 @@
+import { sound } from './defect.js';
 import { options as table } from './native.js';
 
 /** A name of the core's, as JavaScript writes it. */
@@ -6,7 +7,7 @@ export function camelCase(name: string): string {
 }
 
 /** The core's names of options, by JavaScript's. */
-const known = new Map((JSON.parse(table()) as { name: string }[]).map(({ name }) => [camelCase(name), name]));
+const known = new Map((JSON.parse(sound(table)) as { name: string }[]).map(({ name }) => [camelCase(name), name]));
 
 /** Options as the core calls them. A name that it does not know goes as it is, for it to say so. */
 export function optionsForCore(options: object): Record<string, unknown> {

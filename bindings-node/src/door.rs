@@ -12,6 +12,8 @@ use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
 use napi::{Env, Status};
 use napi_derive::napi;
 
+use crate::entry::{Inside, entry, panic_next};
+
 /// Wakes the environment's event loop, from any thread.
 type Bell = ThreadsafeFunction<(), (), (), Status, false>;
 
@@ -20,16 +22,167 @@ const LAST: Duration = Duration::from_secs(1);
 
 /// One for each environment: the main thread and each worker. See [`Environment`] for its numbers.
 #[napi]
-pub struct Door {
-    inside: Arc<Environment>,
+pub struct Door(Inside<Room>);
+
+struct Room {
+    environment: Arc<Environment>,
     bell: Arc<RwLock<Bell>>,
 }
 
 #[napi]
 impl Door {
     /// `wake` is called in the environment when there is something to drain. By itself the door keeps no environment alive.
-    #[napi(constructor, catch_unwind)]
+    #[napi(constructor)]
     pub fn new(env: Env, wake: Function<'_, (), ()>) -> napi::Result<Self> {
+        entry(|| Room::open(env, &wake))?.map(|room| Self(Inside::new(room)))
+    }
+
+    /// Keeps the environment alive from now on, or lets it go.
+    #[napi]
+    pub fn hold(&self, env: Env, alive: bool) -> napi::Result<()> {
+        self.0.enter(|room| room.hold(env, alive))?
+    }
+
+    /// Begins to connect. Ends with the client's number.
+    #[napi]
+    pub fn connect(&self, url: String, options: String, app: String) -> napi::Result<i64> {
+        self.count(|environment| {
+            let builder = Client::builder().language("node").app(app);
+            environment.connect(builder, &options, |builder| {
+                Box::pin(async move { builder.connect(&url).await })
+            })
+        })
+    }
+
+    /// Asks for an operation of the facade, told as JSON, and answers its number.
+    #[napi]
+    pub fn submit(&self, client: i64, text: String) -> napi::Result<i64> {
+        self.count(|environment| environment.submit(number(client), &text))
+    }
+
+    /// The same for giving a guard back.
+    #[napi]
+    pub fn release(&self, client: i64, guard: i64) -> napi::Result<i64> {
+        let release = Operation::Release { guard: number(guard) };
+        self.count(|environment| environment.perform(number(client), release))
+    }
+
+    /// The same for hearing of the loss of a guard.
+    #[napi]
+    pub fn lost(&self, client: i64, guard: i64) -> napi::Result<i64> {
+        let lost = Operation::Lost { guard: number(guard) };
+        self.count(|environment| environment.perform(number(client), lost))
+    }
+
+    /// Sets off what was asked for since the last time.
+    #[napi]
+    pub fn set_off(&self) -> napi::Result<()> {
+        self.ask(Environment::set_off)
+    }
+
+    /// Begins to wait for events of the client. Ends with a list of them; with an empty one when nobody listens any more.
+    #[napi]
+    pub fn news(&self, client: i64) -> napi::Result<i64> {
+        self.count(|environment| environment.news(number(client)))
+    }
+
+    /// Whether events of the client are kept for [`Door::news`].
+    #[napi]
+    pub fn listen(&self, client: i64, listening: bool) -> napi::Result<()> {
+        self.ask(|environment| environment.listen(number(client), listening))
+    }
+
+    /// Gives an operation up: whatever it won is given back, and it is drained no more.
+    #[napi]
+    pub fn forget(&self, operation: i64) -> napi::Result<()> {
+        self.ask(|environment| environment.forget(number(operation)))
+    }
+
+    /// All that has ended, as JSON: `[[number, value], [number, null, error]]`.
+    #[napi]
+    pub fn drain(&self) -> napi::Result<String> {
+        self.ask(Environment::drain)
+    }
+
+    /// Whether a guard may be relied on at this very moment.
+    #[napi]
+    pub fn is_held(&self, client: i64, guard: i64) -> napi::Result<bool> {
+        self.look(client, |facade| facade.is_held(number(guard)))
+    }
+
+    /// For how many milliseconds a guard may still be relied on.
+    #[napi]
+    pub fn remaining(&self, client: i64, guard: i64) -> napi::Result<f64> {
+        self.look(client, |facade| facade.remaining(number(guard)))
+    }
+
+    /// Why a guard may not be relied on, as an error in JSON; null if it may.
+    #[napi]
+    pub fn check(&self, client: i64, guard: i64) -> napi::Result<Option<String>> {
+        self.ask(|environment| environment.check(number(client), number(guard)))
+    }
+
+    /// Gives a guard back without waiting.
+    #[napi]
+    pub fn drop_guard(&self, client: i64, guard: i64) -> napi::Result<()> {
+        self.look(client, |facade| facade.forget(number(guard)))
+    }
+
+    /// Gives a client up without waiting, with all it holds and does.
+    #[napi]
+    pub fn drop_client(&self, client: i64) -> napi::Result<()> {
+        self.ask(|environment| environment.remove(number(client)))
+    }
+
+    /// Opens a scope of a client and answers its number.
+    #[napi]
+    pub fn open_scope(&self, client: i64) -> napi::Result<i64> {
+        self.look(client, |facade| counted(facade.open_scope()))
+    }
+
+    /// Nobody enters by this scope any more.
+    #[napi]
+    pub fn close_scope(&self, client: i64, scope: i64) -> napi::Result<()> {
+        self.look(client, |facade| facade.close_scope(number(scope)))
+    }
+
+    /// What is known of a client without asking the store, as JSON.
+    #[napi]
+    pub fn about(&self, client: i64) -> napi::Result<String> {
+        self.ask(|environment| environment.about(number(client)))
+    }
+
+    /// The environment ends: gives everything up, and waits for its clients to close, for a second at most.
+    #[napi]
+    pub fn leave(&self) -> napi::Result<()> {
+        self.ask(end)
+    }
+
+    /// Has the next call panic, of whatever door.
+    #[napi(skip_typescript)]
+    pub fn panic_next() {
+        panic_next();
+    }
+}
+
+impl Door {
+    fn ask<T>(&self, act: impl FnOnce(&Environment) -> T) -> napi::Result<T> {
+        self.0.enter(|room| act(&room.environment))
+    }
+
+    /// Asks for what ends later; answers its number.
+    fn count(&self, act: impl FnOnce(&Environment) -> u64) -> napi::Result<i64> {
+        self.ask(|environment| counted(act(environment)))
+    }
+
+    /// Asks a client for what it answers at once. One that is gone answers nothing.
+    fn look<T: Default>(&self, client: i64, act: impl FnOnce(&Facade) -> T) -> napi::Result<T> {
+        self.ask(|environment| environment.with(number(client), act).unwrap_or_default())
+    }
+}
+
+impl Room {
+    fn open(env: Env, wake: &Function<'_, (), ()>) -> napi::Result<Self> {
         let mut bell: Bell = wake.build_threadsafe_function().build()?;
         unhold(&mut bell, env)?;
         let bell = Arc::new(RwLock::new(bell));
@@ -41,140 +194,15 @@ impl Door {
         let runtime = crate::runtime::handle()
             .map_err(|error| napi::Error::new(Status::GenericFailure, error.to_string()))?;
         let runtime = Arc::new(TokioRuntime::of(runtime));
-        let inside = Arc::new(Environment::new(Arc::new(ring), runtime));
-        env.add_env_cleanup_hook(inside.clone(), |inside| end(&inside))?;
-        Ok(Self { inside, bell })
+        let environment = Arc::new(Environment::new(Arc::new(ring), runtime));
+        // Nobody is left to hear of an exception.
+        env.add_env_cleanup_hook(environment.clone(), |left| drop(entry(move || end(&left))))?;
+        Ok(Self { environment, bell })
     }
 
-    /// Keeps the environment alive from now on, or lets it go.
-    #[napi(catch_unwind)]
-    pub fn hold(&self, env: Env, alive: bool) -> napi::Result<()> {
+    fn hold(&self, env: Env, alive: bool) -> napi::Result<()> {
         let mut bell = self.bell.write().unwrap_or_else(PoisonError::into_inner);
         if alive { hold(&mut bell, env) } else { unhold(&mut bell, env) }
-    }
-
-    /// Begins to connect. Ends with the client's number.
-    #[napi(catch_unwind)]
-    pub fn connect(&self, url: String, options: String, app: String) -> i64 {
-        let builder = Client::builder().language("node").app(app);
-        counted(self.inside.connect(builder, &options, |builder| {
-            Box::pin(async move { builder.connect(&url).await })
-        }))
-    }
-
-    /// Asks for an operation of the facade, told as JSON, and answers its number.
-    #[napi(catch_unwind)]
-    pub fn submit(&self, client: i64, text: String) -> i64 {
-        counted(self.inside.submit(number(client), &text))
-    }
-
-    /// The same for giving a guard back.
-    #[napi(catch_unwind)]
-    pub fn release(&self, client: i64, guard: i64) -> i64 {
-        let release = Operation::Release { guard: number(guard) };
-        counted(self.inside.perform(number(client), release))
-    }
-
-    /// The same for hearing of the loss of a guard.
-    #[napi(catch_unwind)]
-    pub fn lost(&self, client: i64, guard: i64) -> i64 {
-        counted(self.inside.perform(number(client), Operation::Lost { guard: number(guard) }))
-    }
-
-    /// Sets off what was asked for since the last time.
-    #[napi(catch_unwind)]
-    pub fn set_off(&self) {
-        self.inside.set_off();
-    }
-
-    /// Begins to wait for events of the client. Ends with a list of them; with an empty one when nobody listens any more.
-    #[napi(catch_unwind)]
-    pub fn news(&self, client: i64) -> i64 {
-        counted(self.inside.news(number(client)))
-    }
-
-    /// Whether events of the client are kept for [`Door::news`].
-    #[napi(catch_unwind)]
-    pub fn listen(&self, client: i64, listening: bool) {
-        self.inside.listen(number(client), listening);
-    }
-
-    /// Gives an operation up: whatever it won is given back, and it is drained no more.
-    #[napi(catch_unwind)]
-    pub fn forget(&self, operation: i64) {
-        self.inside.forget(number(operation));
-    }
-
-    /// All that has ended, as JSON: `[[number, value], [number, null, error]]`.
-    #[napi(catch_unwind)]
-    pub fn drain(&self) -> String {
-        self.inside.drain()
-    }
-
-    /// Whether a guard may be relied on at this very moment.
-    #[napi(catch_unwind)]
-    pub fn is_held(&self, client: i64, guard: i64) -> bool {
-        self.with(client, |facade| facade.is_held(number(guard))).unwrap_or_default()
-    }
-
-    /// For how many milliseconds a guard may still be relied on.
-    #[napi(catch_unwind)]
-    pub fn remaining(&self, client: i64, guard: i64) -> f64 {
-        self.with(client, |facade| facade.remaining(number(guard))).unwrap_or_default()
-    }
-
-    /// Why a guard may not be relied on, as an error in JSON; null if it may.
-    #[napi(catch_unwind)]
-    pub fn check(&self, client: i64, guard: i64) -> Option<String> {
-        self.inside.check(number(client), number(guard))
-    }
-
-    /// Gives a guard back without waiting.
-    #[napi(catch_unwind)]
-    pub fn drop_guard(&self, client: i64, guard: i64) {
-        self.with(client, |facade| facade.forget(number(guard)));
-    }
-
-    /// Gives a client up without waiting, with all it holds and does.
-    #[napi(catch_unwind)]
-    pub fn drop_client(&self, client: i64) {
-        self.inside.remove(number(client));
-    }
-
-    /// Opens a scope of a client and answers its number.
-    #[napi(catch_unwind)]
-    pub fn open_scope(&self, client: i64) -> i64 {
-        counted(self.with(client, Facade::open_scope).unwrap_or_default())
-    }
-
-    /// Nobody enters by this scope any more.
-    #[napi(catch_unwind)]
-    pub fn close_scope(&self, client: i64, scope: i64) {
-        self.with(client, |facade| facade.close_scope(number(scope)));
-    }
-
-    /// What is known of a client without asking the store, as JSON.
-    #[napi(catch_unwind)]
-    pub fn about(&self, client: i64) -> String {
-        self.inside.about(number(client))
-    }
-
-    /// The environment ends: gives everything up, and waits for its clients to close, for a second at most.
-    #[napi(catch_unwind)]
-    pub fn leave(&self) {
-        end(&self.inside);
-    }
-
-    /// Panics on purpose, so that tests see what becomes of a defect.
-    #[napi(catch_unwind, skip_typescript)]
-    pub fn panic() {
-        panic!("out of paper")
-    }
-}
-
-impl Door {
-    fn with<T>(&self, client: i64, act: impl FnOnce(&Facade) -> T) -> Option<T> {
-        self.inside.with(number(client), act)
     }
 }
 

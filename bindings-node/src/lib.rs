@@ -7,21 +7,23 @@
 #![allow(clippy::needless_pass_by_value, reason = "text crosses as a value of its own")]
 
 mod door;
+mod entry;
 mod runtime;
 
 use fencelock::Released;
 use fencelock::options::TABLE;
 use napi_derive::napi;
 
+use crate::entry::entry;
+
 /// The table of options as JSON: name, kind, default, scope and meaning of each.
-#[napi(catch_unwind)]
-pub fn options() -> String {
-    serde_json::to_string(TABLE).unwrap_or_default()
+#[napi]
+pub fn options() -> napi::Result<String> {
+    entry(|| serde_json::to_string(TABLE).unwrap_or_default())
 }
 
 /// The error of a lock that was found lost when it was given back, as JSON.
-#[napi(catch_unwind)]
-pub fn lost_before_release() -> String {
-    let error = Released::AlreadyLost.check().err();
-    serde_json::to_string(&error).unwrap_or_default()
+#[napi]
+pub fn lost_before_release() -> napi::Result<String> {
+    entry(|| serde_json::to_string(&Released::AlreadyLost.check().err()).unwrap_or_default())
 }

@@ -4,27 +4,36 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { connect, LockLostError } from 'fencelock';
+import { run } from './support/program.js';
 import { fresh } from './support/stores.js';
 
 // The native part: what panics there arrives as an exception. It panics on purpose when tests ask it to.
 const require = createRequire(import.meta.url);
 const folder = dirname(require.resolve('fencelock'));
-const { Door } = require(join(folder, readdirSync(folder).find((name) => name.endsWith('.node'))));
+const file = join(folder, readdirSync(folder).find((name) => name.endsWith('.node')));
+const native = require(file);
+const { Door } = native;
 const sound = { ...Object.getOwnPropertyDescriptors(Door.prototype) };
 
-/** From now on this of the native part panics. */
+/** From now on this of the native part panics, in its very entry. */
 function panics(name) {
-  Object.defineProperty(Door.prototype, name, { ...sound[name], value: Door.panic });
+  const value = function (...words) {
+    Door.panicNext();
+    return sound[name].value.apply(this, words);
+  };
+  Object.defineProperty(Door.prototype, name, { ...sound[name], value });
 }
 
-const internal = { code: 'internal', message: /a defect of fencelock.*out of paper/ };
+const mend = () => Object.defineProperties(Door.prototype, sound);
+
+const internal = { name: 'FencelockError', code: 'internal', message: /a defect of fencelock.*out of paper/ };
 
 describe('a panic of the native part', () => {
   const url = `memory:${fresh('panics')}`;
   let client;
   let other;
   before(async () => ([client, other] = [await connect(url), await connect(url)]));
-  afterEach(() => Object.defineProperties(Door.prototype, sound));
+  afterEach(mend);
   after(() => Promise.all([client.close(), other.close()]));
 
   /** Whether somebody else can have the lock soon. */
@@ -39,16 +48,18 @@ describe('a panic of the native part', () => {
     assert.equal(guard.isHeld, false);
     assert.equal(guard.remaining, 0);
     assert.throws(() => guard.check(), internal);
-    Object.defineProperties(Door.prototype, sound);
+    mend();
+    assert.ok(!guard.signal.aborted);
+    panics('check');
     assert.equal(await guard.release(), 'released');
   });
 
-  for (const where of ['submit', 'setOff', 'drain']) {
+  for (const where of ['submit', 'hold', 'setOff', 'drain']) {
     test(`in ${where} rejects, and leaves nothing behind`, async () => {
       const name = fresh();
       panics(where);
       await assert.rejects(client.lock(name).acquire(), internal);
-      Object.defineProperties(Door.prototype, sound);
+      mend();
       assert.equal(await isFree(name), 'released');
       const guard = await client.lock(name).acquire();
       assert.ok(guard.isHeld, 'the client goes on');
@@ -67,5 +78,133 @@ describe('a panic of the native part', () => {
   test('is told to who listens', () => {
     panics('listen');
     assert.throws(() => client.on('lost', () => {}), internal);
+  });
+
+  test('when the process is let go keeps nothing from who waited', async () => {
+    const waiting = client.lock(fresh()).acquire();
+    panics('hold');
+    const guard = await waiting;
+    mend();
+    assert.equal(await guard.release(), 'released');
+  });
+
+  test('when a client is connected rejects', async () => {
+    panics('connect');
+    await assert.rejects(connect(url), internal);
+  });
+
+  test('in what is answered at once is thrown', async () => {
+    for (const where of ['about', 'openScope']) panics(where);
+    for (const ask of [() => client.load(), () => client.options, () => client.guarantees(), () => client.scope()]) {
+      assert.throws(ask, internal);
+    }
+  });
+
+  test('of whoever watches for a loss counts as one', async () => {
+    const [early, late] = [await client.lock(fresh()).acquire(), await client.lock(fresh()).acquire()];
+    panics('lost');
+    assert.ok(early.signal.aborted, 'nobody would be told of a loss');
+    assert.deepEqual([early.signal.reason.name, early.signal.reason.code], ['FencelockError', 'internal']);
+    mend();
+    assert.ok(!late.signal.aborted);
+    panics('drain');
+    await assert.rejects(client.lock(fresh()).acquire(), internal);
+    assert.equal(late.signal.reason.code, 'internal');
+    mend();
+    for (const guard of [early, late]) assert.equal(await guard.release(), 'released');
+  });
+
+  test('while an acquire is given up leaves its abort as it was', async () => {
+    const name = fresh();
+    const guard = await other.lock(name).acquire();
+    const controller = new AbortController();
+    const waiting = client.lock(name).acquire({ signal: controller.signal });
+    panics('forget');
+    controller.abort();
+    await assert.rejects(waiting, { name: 'AbortError' });
+    mend();
+    await guard.release();
+  });
+});
+
+/** What every entry of a door is called with. */
+const WORDS = {
+  hold: [false],
+  connect: ['memory:', '{}', 'app'],
+  submit: [1, '{}'],
+  release: [1, 1],
+  lost: [1, 1],
+  setOff: [],
+  news: [1],
+  listen: [1, true],
+  forget: [1],
+  drain: [],
+  isHeld: [1, 1],
+  remaining: [1, 1],
+  check: [1, 1],
+  dropGuard: [1, 1],
+  dropClient: [1],
+  openScope: [1],
+  closeScope: [1, 1],
+  about: [1],
+  leave: [],
+};
+
+test('every entry of the native part makes an exception of a panic', () => {
+  const door = new Door(() => {});
+  const names = Object.getOwnPropertyNames(Door.prototype).filter((name) => name !== 'constructor');
+  assert.deepEqual(names.sort(), Object.keys(WORDS).sort());
+  const entries = {
+    ...Object.fromEntries(names.map((name) => [name, () => door[name](...WORDS[name])])),
+    door: () => new Door(() => {}),
+    options: native.options,
+    lostBeforeRelease: native.lostBeforeRelease,
+  };
+  const others = Object.keys(native).filter((name) => name !== 'Door' && typeof native[name] === 'function');
+  assert.deepEqual(others.filter((name) => !(name in entries)), []);
+  for (const [name, enter] of Object.entries(entries)) {
+    Door.panicNext();
+    assert.throws(enter, { message: 'out of paper' }, name);
+    enter();
+  }
+});
+
+describe('a panic at the end', () => {
+  /** The native part, within a script. */
+  const NATIVE = `
+    import { createRequire } from 'node:module';
+    const require = createRequire(${JSON.stringify(import.meta.url)});
+    const { Door } = require(${JSON.stringify(file)});`;
+
+  /** A worker that holds a lock until it is terminated. */
+  const HOLDS = `
+    import { parentPort } from 'node:worker_threads';
+    import { connect } from 'fencelock';
+    await (await connect('memory:')).lock('held').acquire();
+    parentPort.postMessage('holds');
+    setInterval(() => {}, 1_000);`;
+
+  test('of a process does not change how it ends', async () => {
+    const script = `${NATIVE}
+      const client = await connect(url);
+      await client.lock('held').acquire();
+      process.prependListener('exit', () => Door.panicNext());
+      process.exitCode = 3;`;
+    const { err, code, signal } = await run(script);
+    assert.deepEqual([code, signal], [3, null]);
+    assert.doesNotMatch(err, /FencelockError/);
+  });
+
+  test('of a worker ends nobody else', async () => {
+    const script = `${NATIVE}
+      import { Worker } from 'node:worker_threads';
+      const worker = new Worker(${JSON.stringify(HOLDS)}, { eval: true });
+      await new Promise((resolve) => worker.once('message', resolve));
+      Door.panicNext();
+      await worker.terminate();
+      const client = await connect(url);
+      console.log(await (await client.lock('free').acquire()).release());`;
+    const { out, err, code, signal } = await run(script);
+    assert.deepEqual([out, code, signal], ['released\n', 0, null], err);
   });
 });

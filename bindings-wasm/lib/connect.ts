@@ -27,14 +27,12 @@ export interface ConnectOptions extends ClientOptions {
  * ```
  */
 export async function connect(store: string | Transport, options: ConnectOptions = {}): Promise<Client> {
-  const environment = here();
   const { app = appName(), ...rest } = options;
   const text = JSON.stringify(optionsForCore(rest));
-  const guarded = (call: () => void): void => environment.door.guarded(call);
+  const guarded = (call: () => void): void => here().look((door) => door.guarded(call), undefined);
   const [url, wire] = typeof store === 'string' ? [store, undefined] : ['', wired(store, guarded)];
   if (/^(redis|sqlite)/.test(url)) throw refusal('unsupported');
-  const begin = (): number => environment.door.connect(url, wire, text, String(app));
-  const number = await environment.perform<number>(begin, undefined);
+  const number = await here().perform<number>((door) => door.connect(url, wire, text, String(app)), undefined);
   if (wire) opened(wire, number);
   return new Client(new Connection(number));
 }

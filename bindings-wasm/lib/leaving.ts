@@ -43,9 +43,9 @@ function leaving(holder: Holder): Set<() => void> {
 }
 
 /** Has all clients close when this thread has nothing more to do: what they hold is given back, as far as the store answers in time. */
-export function leavesAtExit(door: Door): void {
+export function leavesAtExit(ask: (question: (door: Door) => void) => void): void {
   const holder = globalThis.process as unknown as Holder | undefined;
-  if (holder) leaving(holder).add(() => leave(door));
+  if (holder) leaving(holder).add(() => ask(leave));
 }
 
 function leave(door: Door): void {

@@ -1,0 +1,46 @@
+//! What every call of JavaScript's runs in.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use napi::{Error, Result, Status};
+
+/// Whether the next entry panics.
+static PANICS: AtomicBool = AtomicBool::new(false);
+
+/// What lies behind an object of JavaScript's, which comes to it by [`Inside::enter`] only.
+pub(crate) struct Inside<T>(T);
+
+impl<T> Inside<T> {
+    pub(crate) fn new(inside: T) -> Self {
+        Self(inside)
+    }
+
+    /// Does something with it, as an [`entry`].
+    pub(crate) fn enter<R>(&self, act: impl FnOnce(&T) -> R) -> Result<R> {
+        entry(|| act(&self.0))
+    }
+}
+
+/// Does what was called for. A panic is a defect of ours: an exception to whoever called, and not the end of the process.
+pub(crate) fn entry<R>(act: impl FnOnce() -> R) -> Result<R> {
+    let entered = || {
+        if PANICS.load(Relaxed) && PANICS.swap(false, Relaxed) {
+            panic!("out of paper");
+        }
+        act()
+    };
+    catch_unwind(AssertUnwindSafe(entered))
+        .map_err(|panic| Error::new(Status::GenericFailure, text(&*panic)))
+}
+
+/// Has the next entry panic, so that tests see what becomes of a defect.
+pub(crate) fn panic_next() {
+    PANICS.store(true, Relaxed);
+}
+
+fn text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or_default()
+}
