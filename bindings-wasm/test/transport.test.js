@@ -99,6 +99,27 @@ for (const [way, over] of Object.entries(WAYS)) {
   });
 }
 
+onRedis('a round trip', (store) => {
+  test('is all that an acquire costs, and a release, and all that one turn asks for', async () => {
+    const below = ioredis(new Redis(store.url, { lazyConnect: true }));
+    let sent = [];
+    const counted = (transport) => ({
+      ...transport,
+      send: (commands) => (sent.push(commands.length), transport.send(commands)),
+      another: () => counted(transport.another()),
+    });
+    const client = await connect(counted(below), { ttl: 10_000 });
+    sent = [];
+    await (await client.lock(fresh()).acquire()).release();
+    assert.deepEqual(sent, [1, 1]);
+    sent = [];
+    const guards = await Promise.all(Array.from({ length: 64 }, () => client.lock(fresh()).acquire()));
+    assert.ok(sent.length <= 6, `${sent.length} round trips`);
+    await Promise.all(guards.map((guard) => guard.release()));
+    await client.close();
+  });
+});
+
 test('a server that is not there is unavailable', async () => {
   const client = new Redis(1, { lazyConnect: true, retryStrategy: null });
   await assert.rejects(connect(ioredis(client)), { code: 'unavailable' });
