@@ -99,23 +99,18 @@ for (const [way, over] of Object.entries(WAYS)) {
   });
 }
 
-onRedis('a round trip', (store) => {
-  test('is all that an acquire costs, and a release, and all that one turn asks for', async () => {
-    const below = ioredis(new Redis(store.url, { lazyConnect: true }));
+onRedis('one round trip', (store) => {
+  test('is what an acquire costs, and a release', async () => {
     let sent = [];
     const counted = (transport) => ({
       ...transport,
       send: (commands) => (sent.push(commands.length), transport.send(commands)),
       another: () => counted(transport.another()),
     });
-    const client = await connect(counted(below), { ttl: 10_000 });
+    const client = await connect(counted(ioredis(new Redis(store.url, { lazyConnect: true }))), { ttl: 10_000 });
     sent = [];
-    await (await client.lock(fresh()).acquire()).release();
-    assert.deepEqual(sent, [1, 1]);
-    sent = [];
-    const guards = await Promise.all(Array.from({ length: 64 }, () => client.lock(fresh()).acquire()));
-    assert.ok(sent.length <= 6, `${sent.length} round trips`);
-    await Promise.all(guards.map((guard) => guard.release()));
+    for (let pair = 0; pair < 5; pair++) await (await client.lock('a').acquire()).release();
+    assert.deepEqual(sent, Array(10).fill(1));
     await client.close();
   });
 });
