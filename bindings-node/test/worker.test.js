@@ -19,6 +19,9 @@ function start(script, data) {
   const worker = new Worker(text, { eval: true, workerData: data });
   worker.failed = once(worker, 'error').then(([error]) => Promise.reject(error));
   worker.failed.catch(() => {});
+  // It may exit in the very moment in which its last message arrives.
+  worker.exited = once(worker, 'exit');
+  worker.exited.catch(() => {});
   return worker;
 }
 
@@ -45,7 +48,7 @@ onEveryStore('a worker', (store) => {
       const [token] = await Promise.race([once(worker, 'message'), worker.failed]);
       assert.ok(token > last);
       last = token;
-      const [code] = await once(worker, 'exit');
+      const [code] = await worker.exited;
       assert.equal(code, 0);
     }
     await isFree(client, name);
@@ -84,7 +87,7 @@ onEveryStore('a worker', (store) => {
        globalThis.guard = await client.lock(workerData.name).acquire();`,
       { url: store.url, name },
     );
-    const [code] = await Promise.race([once(worker, 'exit'), worker.failed]);
+    const [code] = await Promise.race([worker.exited, worker.failed]);
     assert.equal(code, 0);
     await isFree(client, name);
   });
@@ -105,7 +108,7 @@ onEveryStore('a worker', (store) => {
         });
       }`;
     const workers = Array.from({ length: 3 }, () => start(script, { url: store.url, name, count }));
-    await Promise.all(workers.map((worker) => Promise.race([once(worker, 'exit'), worker.failed])));
+    await Promise.all(workers.map((worker) => Promise.race([worker.exited, worker.failed])));
     assert.equal(count[0], 75);
   });
 });
