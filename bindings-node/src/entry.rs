@@ -26,9 +26,7 @@ impl<T> Inside<T> {
 /// Does what was called for. A panic is a defect of ours: an exception to whoever called, and not the end of the process.
 pub(crate) fn entry<R>(act: impl FnOnce() -> R) -> Result<R> {
     let entered = || {
-        if PANICS.load(Relaxed) && PANICS.swap(false, Relaxed) {
-            panic!("out of paper");
-        }
+        assert!(!(PANICS.load(Relaxed) && PANICS.swap(false, Relaxed)), "out of paper");
         act()
     };
     catch_unwind(AssertUnwindSafe(entered))

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use crate::algorithm::{Core, GivenUp, Local, Share};
+use crate::algorithm::{Core, GivenUp, Local, Share, Upgraded};
 use crate::error::{Code, Error, Result};
 use crate::event::Event;
 use crate::fence::Token;
@@ -155,12 +155,12 @@ impl Claim {
         self.core.extend(&self.local, ttl).await
     }
 
-    /// What [`Guard::upgrade`] does; answers the token of the hold.
-    pub(crate) async fn upgrade(&self) -> Result<Token> {
+    /// What [`Guard::upgrade`] does, for whoever keeps the end of it.
+    pub(crate) async fn upgrade(&self) -> Result<Upgraded> {
         self.not_given_back()?;
         let Self { core, local, .. } = self;
         if local.hold.mode() == Mode::Write {
-            Ok(local.token)
+            Ok(Upgraded::already(local.token))
         } else {
             core.upgrade(&local.hold).await
         }
@@ -208,7 +208,7 @@ impl Guard {
     ///
     /// A guard that reads plainly cannot be upgraded (`unsupported`): two that tried would wait for each other for ever.
     pub async fn upgrade(&mut self) -> Result<()> {
-        let token = self.claim.upgrade().await?;
+        let token = self.claim.upgrade().await?.keep();
         self.has_drawn(token);
         Ok(())
     }

@@ -225,9 +225,10 @@ impl Run {
     }
 
     /// Marks the run as succeeded and tells how that went. `AlreadyLost`: it counted as dead before. A store that does not
-    /// answer is asked again until the run's lease ends.
-    pub async fn succeed(self) -> Released {
-        self.begun.end(Ending::Succeeded).await
+    /// answer is asked again until the run's lease ends. The call itself ends the run; whoever drops the future does without the
+    /// answer.
+    pub fn succeed(self) -> impl Future<Output = Released> + use<> {
+        self.begun.end(Ending::Succeeded)
     }
 
     /// Leaves the run to others, as if it had not begun.
@@ -235,9 +236,9 @@ impl Run {
         self.begun.take_back();
     }
 
-    /// Marks the run as failed.
-    pub async fn fail(self) -> Released {
-        self.begun.end(Ending::Failed).await
+    /// Marks the run as failed, as [`Run::succeed`] does otherwise.
+    pub fn fail(self) -> impl Future<Output = Released> + use<> {
+        self.begun.end(Ending::Failed)
     }
 }
 

@@ -83,3 +83,68 @@ fn a_pass_inside_costs_none() {
         sim.block_on(work).unwrap();
     }
 }
+
+/// Acquire and release of every kind cost one each; who enters its own lock again pays nothing, and several are asked for
+/// as one.
+#[test]
+fn every_kind_costs_two() {
+    let sim = Sim::new(1);
+    let (memory, node) = (Memory::new(), sim.node(0));
+    let work = async {
+        let (client, count) = metered(&memory, &node).await;
+        let kinds = [
+            client.lock("mutex"),
+            client.read("shared"),
+            client.write("shared"),
+            client.upgradeable("shared"),
+            client.permits("permits", 3),
+            client.scope().lock("scoped"),
+        ];
+        for lock in kinds {
+            let before = count.batches();
+            assert_eq!(lock.acquire().await.unwrap().release().await, Released::Released);
+            assert_eq!(count.batches() - before, 2, "{lock:?}");
+        }
+        let scope = client.scope();
+        let outer = scope.lock("scoped").acquire().await.unwrap();
+        let before = count.batches();
+        let inner = scope.lock("scoped").acquire().await.unwrap();
+        assert_eq!(inner.release().await, Released::Released);
+        assert_eq!(count.batches() - before, 0);
+        outer.release().await.check().unwrap();
+        let before = count.batches();
+        let several = client.all(["a", "b", "c"]).acquire().await.unwrap();
+        assert_eq!(count.batches() - before, 1);
+        several.release().await.check().unwrap();
+        // Each may be passed on, or handed over, to somebody else; they are sent together.
+        assert_eq!(count.batches() - before, 4);
+        let before = count.batches();
+        let leader = client.elect("leader").campaign().await.unwrap();
+        leader.resign().await.check().unwrap();
+        assert_eq!(count.batches() - before, 2);
+    };
+    sim.block_on(work).unwrap();
+}
+
+/// A value is looked at before it is changed, and so is a run's record before the run begins; its end is one change.
+#[test]
+fn what_lies_in_cells_is_read_first() {
+    let sim = Sim::new(1);
+    let (memory, node) = (Memory::new(), sim.node(0));
+    let work = async {
+        let (client, count) = metered(&memory, &node).await;
+        let before = count.batches();
+        client.version("x").update(|old: Option<u64>| Some(old.unwrap_or(0) + 1)).await.unwrap();
+        assert_eq!(count.batches() - before, 2);
+        let before = count.batches();
+        let nightly = client.job("nightly", Duration::from_hours(24));
+        let run = nightly.start().await.unwrap().expect("nobody ran it");
+        assert_eq!(count.batches() - before, 2);
+        run.succeed().await.check().unwrap();
+        assert_eq!(count.batches() - before, 3);
+        let before = count.batches();
+        assert!(nightly.start().await.unwrap().is_none());
+        assert_eq!(count.batches() - before, 1);
+    };
+    sim.block_on(work).unwrap();
+}

@@ -2,10 +2,12 @@
 
 mod authority;
 mod cluster;
+mod quorum;
 mod redis;
 mod sentinel;
 
 pub use self::authority::Authority;
 pub use self::cluster::{ClusterSet, Move};
+pub use self::quorum::QuorumSet;
 pub use self::redis::{RedisServer, commands, rights, rights_as_redisson};
 pub use self::sentinel::{Guard, SentinelSet};

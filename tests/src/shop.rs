@@ -1,5 +1,6 @@
 //! A shop with one till, sold in by actors of any language under one lock, while holder after holder is killed.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -136,16 +137,20 @@ pub async fn kill_clerks(url: &str, posts: &[Post], kills: usize) {
         staff.push((clerk.clone(), tokio::spawn(sell(shop.clone(), seat, clerk))));
     }
     let (mut waits, anybody) = (Vec::new(), |round| round % 5 == 4);
+    // A short run meets some of the seats, each time others; a whole one meets every one.
+    let first = RandomState::new().build_hasher().finish() as usize % posts.len();
+    let mut deaths = vec![0; posts.len()];
     for round in 0..kills * 5 / 4 {
         // Let everybody sell, a little longer each time, and wait for one to be in the section. Each fifth death meets
         // whoever's turn it is, be it waiting or between two sales.
         tokio::time::sleep(Duration::from_millis(20 + round as u64 % 17)).await;
         let seat = loop {
             if let Some((holder, _)) = *shop.holder.lock().unwrap() {
-                break if anybody(round) { round / 5 % posts.len() } else { holder };
+                break if anybody(round) { (first + round / 5) % posts.len() } else { holder };
             }
             tokio::task::yield_now().await;
         };
+        deaths[seat] += 1;
         let (victim, work) = &mut staff[seat];
         tokio::task::block_in_place(|| victim.kill());
         let (dead, before) = (Instant::now(), shop.grants());
@@ -186,6 +191,8 @@ pub async fn kill_clerks(url: &str, posts: &[Post], kills: usize) {
     );
     // A small run may meet a moment in which the machine does something else; a whole one has to keep the promise.
     let whole = crate::in_full();
+    println!("deaths by seat, {first} the first of those at any moment: {deaths:?}");
+    assert!(!whole || deaths.iter().all(|deaths| *deaths > 0), "somebody never died: {deaths:?}");
     let promised = if whole { longest } else { most };
     assert!(promised <= NEXT_GRANT, "{waits:?}");
     nothing_left(url).await;

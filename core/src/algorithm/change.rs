@@ -15,8 +15,8 @@ use crate::port::{Action, Mode, Outcome};
 
 impl Core {
     /// Makes the upgradeable reader the writer. Waits until no other reader is left; may be dropped at any await, then the
-    /// hold is a reader's as before. Answers the token drawn with it.
-    pub(crate) async fn upgrade(self: &Arc<Self>, hold: &Arc<Hold>) -> Result<Token> {
+    /// hold is a reader's as before, and so it is if nobody keeps the end.
+    pub(crate) async fn upgrade(self: &Arc<Self>, hold: &Arc<Hold>) -> Result<Upgraded> {
         if hold.mode() != Mode::Upgradeable {
             let message = "only an upgradeable reader can become the writer; acquire it with `upgradeable` from the start";
             return Err(Error::new(Code::Unsupported, message).with("name", hold.lock.as_str()));
@@ -41,7 +41,7 @@ impl Core {
                     upgrade.done = true;
                     hold.set_mode(Mode::Write);
                     self.floors.saw(&hold.lock.key, token);
-                    return Ok(token);
+                    return Ok(Upgraded { token, unkept: Some((self.clone(), hold.clone())) });
                 }
                 Some(Ok(Outcome::Queued { .. })) => {
                     rest = SHORTEST_REST;
@@ -105,6 +105,12 @@ impl Core {
         }
     }
 
+    /// Makes the hold an upgradeable reader's again, whatever of its upgrade has arrived.
+    fn take_upgrade_back(&self, hold: &Hold) {
+        let (ttl, turn) = (Duration::ZERO, hold.next_turn());
+        self.change_later(hold, Action::Change { mode: Mode::Upgradeable, ttl, turn });
+    }
+
     /// Has the housekeeping repeat a change until the store confirms it.
     fn change_later(&self, hold: &Hold, action: Action) {
         let (lock, owner, until) = (hold.lock.clone(), hold.owner, hold.deadline());
@@ -149,9 +155,38 @@ struct Upgrade<'a> {
 impl Drop for Upgrade<'_> {
     fn drop(&mut self) {
         if !self.done && !self.hold.is_lost() && !mutant!(CancelForgets) {
-            let (ttl, turn) = (Duration::ZERO, self.hold.next_turn());
-            let action = Action::Change { mode: Mode::Upgradeable, ttl, turn };
-            self.core.change_later(self.hold, action);
+            self.core.take_upgrade_back(self.hold);
+        }
+    }
+}
+
+/// The end of an upgrade, on its way to whoever asked for it. Dropped, it makes the writer the reader it was.
+pub(crate) struct Upgraded {
+    token: Token,
+    unkept: Option<(Arc<Core>, Arc<Hold>)>,
+}
+
+impl Upgraded {
+    /// It was the writer before.
+    pub(crate) fn already(token: Token) -> Self {
+        Self { token, unkept: None }
+    }
+
+    /// Somebody has it: the token drawn with it.
+    pub(crate) fn keep(mut self) -> Token {
+        self.unkept = None;
+        self.token
+    }
+}
+
+impl Drop for Upgraded {
+    fn drop(&mut self) {
+        if let Some((core, hold)) = self.unkept.take()
+            && hold.mode() == Mode::Write
+            && !hold.is_lost()
+        {
+            hold.set_mode(Mode::Upgradeable);
+            core.take_upgrade_back(&hold);
         }
     }
 }

@@ -31,6 +31,7 @@ mod undo;
 
 pub(crate) use acquire::Wait;
 pub(crate) use cell::UpdateTerms;
+pub(crate) use change::Upgraded;
 pub(crate) use cohort::Local;
 pub(crate) use core::Core;
 pub(crate) use hold::Terms;

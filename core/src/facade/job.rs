@@ -6,6 +6,8 @@ use serde_json::json;
 
 use super::held::Held;
 use super::{Facade, Named, Work, with_options};
+use crate::port::BoxFuture;
+use crate::released::Released;
 
 impl Facade {
     pub(super) fn start_job(
@@ -28,11 +30,11 @@ impl Facade {
     }
 
     pub(super) fn end_job(&self, guard: u64, succeeded: bool) -> Work {
-        let run = self.take(guard, Held::run);
-        Box::pin(async move {
-            let run = run?;
-            Ok(json!(if succeeded { run.succeed().await } else { run.fail().await }).into())
-        })
+        // At once: whoever gives up waiting for the answer has said how it ended.
+        let ending = self.take(guard, Held::run).map(|run| -> BoxFuture<'static, Released> {
+            if succeeded { Box::pin(run.succeed()) } else { Box::pin(run.fail()) }
+        });
+        Box::pin(async move { Ok(json!(ending?.await).into()) })
     }
 
     pub(super) fn inspect_job(&self, name: &str, period: f64) -> Work {

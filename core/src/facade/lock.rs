@@ -1,7 +1,5 @@
 //! Operations on locks, guards and the client.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{join_all, select_all};
@@ -9,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::held::Held;
 use super::operation::Form;
-use super::{Facade, Granted, Named, Work, with_options};
+use super::{Facade, Named, Work, Yield, with_options};
 use crate::error::{Code, Error, Result};
 use crate::lock::Lock;
 use crate::port::Mode;
@@ -65,17 +63,8 @@ impl Facade {
     }
 
     pub(super) fn upgrade(&self, guard: u64) -> Work {
-        let (claim, shared) = (self.claim(guard), Arc::downgrade(&self.shared));
-        Box::pin(async move {
-            let token = claim?.upgrade().await?;
-            let shared = shared.upgrade().ok_or_else(Error::closed)?;
-            match shared.state.lock().held.get_mut(&guard) {
-                Some(Held::Guard(held)) => held.has_drawn(token),
-                _ => return Err(Error::not_held()),
-            }
-            let (token, tokens) = (token.get(), BTreeMap::new());
-            Ok(json!(Granted { guard, token, tokens, instant: None }).into())
-        })
+        let claim = self.claim(guard);
+        Box::pin(async move { Ok(Yield::Upgraded(guard, claim?.upgrade().await?)) })
     }
 
     pub(super) fn downgrade(&self, guard: u64, mode: Mode) -> Work {

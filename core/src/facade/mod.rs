@@ -30,6 +30,7 @@ pub use self::feed::Feed;
 use self::held::Held;
 pub use self::operation::{Form, Granted, Operation};
 pub use self::pump::{Completion, Pump, Wake};
+use crate::algorithm::Upgraded;
 use crate::client::Client;
 use crate::error::{Code, Error, Result};
 use crate::guard::Claim;
@@ -255,6 +256,8 @@ enum Yield {
     Value(Value),
     /// Not yet anybody's: dropped, it is taken back.
     Held(Uncollected),
+    /// The guard of this number became the writer; taken back likewise.
+    Upgraded(u64, Upgraded),
 }
 
 /// A grant on its way to whoever asked for it.
@@ -308,6 +311,10 @@ impl Yield {
                 let facade = facade.upgrade().ok_or_else(Error::closed)?;
                 Ok(uncollected.0.take().map_or(Value::Null, |held| facade.keep(held)))
             }
+            Self::Upgraded(guard, upgraded) => {
+                let facade = facade.upgrade().ok_or_else(Error::closed)?;
+                facade.upgraded(guard, upgraded)
+            }
         }
     }
 }
@@ -326,6 +333,17 @@ impl Shared {
         let (token, tokens, instant) = (held.token(), held.tokens(), held.instant());
         state.held.insert(guard, held);
         json!(Granted { guard, token, tokens, instant })
+    }
+
+    /// The writer's new token, unless its guard was given back meanwhile.
+    fn upgraded(&self, guard: u64, upgraded: Upgraded) -> Result<Value> {
+        let token = upgraded.keep();
+        match self.state.lock().held.get_mut(&guard) {
+            Some(Held::Guard(held)) => held.has_drawn(token),
+            _ => return Err(Error::not_held()),
+        }
+        let (token, tokens) = (token.get(), BTreeMap::new());
+        Ok(json!(Granted { guard, token, tokens, instant: None }))
     }
 
     /// An operation came to its end.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use fencelock::port::Mode;
 use serde::Deserialize;
 
 use super::step::Step;
@@ -75,6 +76,9 @@ pub enum Need {
     /// Words are sent as they are, also those that a typed interface has no place for.
     #[serde(rename = "untyped")]
     Untyped,
+    /// A run, which is not released, can be asked to be.
+    #[serde(rename = "run_release")]
+    RunRelease,
     /// The package itself connects to what a URL names.
     #[serde(rename = "urls")]
     Urls,
@@ -84,6 +88,12 @@ pub enum Need {
     /// What holds the lock goes on until its lease has ended.
     #[serde(rename = "whole_lease")]
     WholeLease,
+    /// Waiters of different clients are served in the order in which they came.
+    #[serde(rename = "order")]
+    Order,
+    /// Locks that several hold by permits. Every case that asks for one needs it.
+    #[serde(rename = "permits")]
+    Permits,
     /// The other library can make a lease longer.
     #[serde(rename = "extends")]
     Extends,
@@ -111,6 +121,9 @@ impl Case {
         if gives_up(&self.steps) {
             needs.insert(Need::Abort);
         }
+        if asks_for_permits(&self.steps) {
+            needs.insert(Need::Permits);
+        }
         needs
     }
 
@@ -132,6 +145,14 @@ fn gives_up(steps: &[Step]) -> bool {
     steps.iter().any(|step| match step {
         Step::Abort(_) => true,
         Step::Parallel(times) | Step::Repeat(times) => gives_up(&times.steps),
+        _ => false,
+    })
+}
+
+fn asks_for_permits(steps: &[Step]) -> bool {
+    steps.iter().any(|step| match step {
+        Step::Acquire(ask) | Step::Try(ask) | Step::Start(ask) => ask.mode == Mode::Permit,
+        Step::Parallel(times) | Step::Repeat(times) => asks_for_permits(&times.steps),
         _ => false,
     })
 }

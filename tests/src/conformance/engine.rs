@@ -250,7 +250,7 @@ impl Run<'_> {
         loop {
             let call = Call::Inspect { lock: lock.clone(), options: expect.options.clone() };
             let seen = self.ask_now(&by, call).await?;
-            match check::state(expect, holder, &seen) {
+            match check::state(expect, holder, self.ground.is_voted(), &seen) {
                 Ok(()) => return Ok(()),
                 Err(wrong) if self.clock.now() >= end => return Err(wrong),
                 Err(_) => self.sleep(LOOK).await,

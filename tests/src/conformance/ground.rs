@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::case::Need;
 use super::step::Server;
-use crate::servers::{Authority, ClusterSet, RedisServer};
+use crate::servers::{Authority, ClusterSet, QuorumSet, RedisServer};
 
 /// A store, and whose time it lives in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,14 +28,21 @@ pub enum Backend {
     RedisCluster,
     /// A Redis server on which all locks are laid out as Redisson's.
     RedisAsRedisson,
+    /// Redlock over three masters.
+    Redlock,
 }
 
 impl Backend {
     /// Those every case is for.
     pub const ALL: [Self; 4] = [Self::Memory, Self::Sim, Self::Sqlite, Self::Redis];
     /// Other ways to Redis.
-    pub const WAYS: [Self; 4] =
-        [Self::RedisTls, Self::RedisResp2, Self::RedisCluster, Self::RedisAsRedisson];
+    pub const WAYS: [Self; 5] = [
+        Self::RedisTls,
+        Self::RedisResp2,
+        Self::RedisCluster,
+        Self::RedisAsRedisson,
+        Self::Redlock,
+    ];
 
     /// Its name in the table.
     pub fn name(self) -> &'static str {
@@ -48,6 +55,7 @@ impl Backend {
             Self::RedisResp2 => "redis by RESP2",
             Self::RedisCluster => "redis cluster",
             Self::RedisAsRedisson => "redis as redisson",
+            Self::Redlock => "redlock",
         }
     }
 
@@ -59,6 +67,10 @@ impl Backend {
     /// Why this backend cannot play a case that needs this, whoever the actors are; `None` if it can.
     pub(super) fn lacks(self, need: Need) -> Option<&'static str> {
         match (need, self) {
+            (Need::Order, Self::Redlock) => {
+                Some("no order is kept between the clients of a quorum")
+            }
+            (Need::Permits, Self::Redlock) => Some("a quorum has no permits"),
             (Need::ForeignHolders | Need::DialectPlain | Need::ServerControl, Self::Redis)
             | (Need::NoDialects, Self::Memory | Self::Sim | Self::Sqlite)
             | (Need::Files, Self::Sqlite)
@@ -68,8 +80,11 @@ impl Backend {
                 | Need::SharedStore
                 | Need::Abort
                 | Need::Untyped
+                | Need::RunRelease
                 | Need::Urls
                 | Need::OneClient
+                | Need::Order
+                | Need::Permits
                 | Need::WholeLease,
                 _,
             ) => None,
@@ -98,6 +113,7 @@ pub(super) struct Grounds {
     resp2: OnceLock<Arc<Mutex<RedisServer>>>,
     open: OnceLock<Arc<Mutex<RedisServer>>>,
     cluster: OnceLock<Arc<ClusterSet>>,
+    quorum: OnceLock<Arc<QuorumSet>>,
 }
 
 /// A server with a second port that speaks TLS, and the URL of that.
@@ -122,6 +138,7 @@ pub(super) struct Ground {
     pub url: String,
     redis: Option<Arc<Mutex<RedisServer>>>,
     cluster: Option<Arc<ClusterSet>>,
+    quorum: Option<Arc<QuorumSet>>,
 }
 
 impl Grounds {
@@ -140,28 +157,32 @@ impl Grounds {
                 let own = needs.contains(&Need::ServerControl);
                 let server = if own { start() } else { self.redis.get_or_init(start).clone() };
                 let url = lock(&server).url_with_rights().to_string();
-                Ground { url, redis: Some(server), cluster: None }
+                Ground { redis: Some(server), ..Ground::without_server(url) }
             }
             Backend::RedisTls => {
                 let Encrypted { server, url, .. } = self.tls.get_or_init(Encrypted::start);
-                Ground { url: url.clone(), redis: Some(server.clone()), cluster: None }
+                Ground { redis: Some(server.clone()), ..Ground::without_server(url.clone()) }
             }
             Backend::RedisResp2 => {
                 let words = ["--rename-command", "HELLO", ""];
                 let start = || Arc::new(Mutex::new(RedisServer::start_with(&words)));
                 let server = self.resp2.get_or_init(start).clone();
                 let url = lock(&server).url().to_string();
-                Ground { url, redis: Some(server), cluster: None }
+                Ground { redis: Some(server), ..Ground::without_server(url) }
             }
             Backend::RedisAsRedisson => {
                 let start = || Arc::new(Mutex::new(RedisServer::start()));
                 let server = self.open.get_or_init(start).clone();
                 let url = lock(&server).url().to_string();
-                Ground { url, redis: Some(server), cluster: None }
+                Ground { redis: Some(server), ..Ground::without_server(url) }
             }
             Backend::RedisCluster => {
                 let cluster = self.cluster.get_or_init(|| Arc::new(ClusterSet::default())).clone();
-                Ground { url: cluster.url(), redis: None, cluster: Some(cluster) }
+                Ground { cluster: Some(cluster.clone()), ..Ground::without_server(cluster.url()) }
+            }
+            Backend::Redlock => {
+                let quorum = self.quorum.get_or_init(Arc::default).clone();
+                Ground { quorum: Some(quorum.clone()), ..Ground::without_server(quorum.url()) }
             }
         }
     }
@@ -173,7 +194,12 @@ fn lock(server: &Mutex<RedisServer>) -> std::sync::MutexGuard<'_, RedisServer> {
 
 impl Ground {
     fn without_server(url: String) -> Self {
-        Self { url, redis: None, cluster: None }
+        Self { url, redis: None, cluster: None, quorum: None }
+    }
+
+    /// Whether it is a quorum.
+    pub(super) fn is_voted(&self) -> bool {
+        self.quorum.is_some()
     }
 
     /// Lets the actors do everything: other libraries need other commands, and waking their waiters does too.
@@ -208,6 +234,7 @@ impl Ground {
     pub(super) fn leftovers(&self, prefix: &str) -> Result<Vec<String>, String> {
         let guard = self.redis.as_ref().map(|server| lock(server));
         let nodes = self.cluster.iter().flat_map(|cluster| cluster.masters());
+        let nodes = nodes.chain(self.quorum.iter().flat_map(|quorum| &quorum.masters));
         let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
         tokio::task::block_in_place(|| {
             let mut left = Vec::new();

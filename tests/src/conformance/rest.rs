@@ -108,7 +108,7 @@ impl Run<'_> {
             let look = || async {
                 let call = Call::Inspect { lock: lock.clone(), options: options.clone() };
                 let seen = self.call(witness, call, &Expect::Done).await?;
-                check::state(&nobody, None, &seen)
+                check::state(&nobody, None, false, &seen)
             };
             self.until(&format!("`{lock}` is free"), patience, look).await?;
         }

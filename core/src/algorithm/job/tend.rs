@@ -49,11 +49,11 @@ impl Begun {
         self.taken = true;
     }
 
-    /// Ends the run; the answer is what became of that.
-    pub(crate) async fn end(mut self, ending: Ending) -> Released {
+    /// Ends the run at this call; the answer is what became of that, for whoever stays for it.
+    pub(crate) fn end(mut self, ending: Ending) -> impl Future<Output = Released> + use<> {
         let (sender, receiver) = oneshot::channel();
         self.tell(ending, Some(sender));
-        receiver.await.unwrap_or(Released::AlreadyLost)
+        async move { receiver.await.unwrap_or(Released::AlreadyLost) }
     }
 
     /// Leaves the run to others.

@@ -96,12 +96,11 @@ mod tests {
     use crate::fence::Token;
     use crate::port::Failure;
 
-    fn granted() -> Answer {
-        Ok(Outcome::Granted { token: Token::new(7), left: Duration::from_secs(1) })
-    }
-
-    fn cut() -> Answer {
-        Err(Failure::unknown(Error::internal("cut")))
+    /// A vote that was granted, and one whose answer was lost.
+    fn votes() -> [Answer; 2] {
+        let left = Duration::from_secs(1);
+        let granted = Outcome::Granted { token: Token::new(7), left };
+        [Ok(granted), Err(Failure::unknown(Error::internal("cut")))]
     }
 
     /// Both answers of a late node that was told, the vote first or the end first: what is owed in all.
@@ -122,23 +121,29 @@ mod tests {
 
     #[test]
     fn who_freed_it_is_owed_nothing() {
-        for vote in [granted(), cut(), Ok(Outcome::Held { left: None })] {
-            assert_eq!(both(&vote, &Ok(Outcome::Freed)), [vec![], vec![]], "{vote:?}");
+        let [granted, cut] = votes();
+        for vote in [granted, cut, Ok(Outcome::Held { left: None })] {
+            assert_eq!(both(&vote, &Ok(Outcome::Freed)), [&[] as &[Owed]; 2], "{vote:?}");
         }
     }
 
     #[test]
     fn an_end_that_overtook_the_vote_is_told_again() {
-        assert_eq!(both(&granted(), &Ok(Outcome::Gone)), [vec![Owed::Granted]; 2]);
-        assert_eq!(both(&cut(), &Ok(Outcome::Gone)), [vec![Owed::Unknown]; 2]);
-        assert_eq!(both(&Ok(Outcome::Held { left: None }), &Ok(Outcome::Gone)), [vec![]; 2]);
+        let [granted, cut] = votes();
+        assert_eq!(both(&granted, &Ok(Outcome::Gone)), [&[Owed::Granted]; 2]);
+        assert_eq!(both(&cut, &Ok(Outcome::Gone)), [&[Owed::Unknown]; 2]);
+        assert_eq!(
+            both(&Ok(Outcome::Held { left: None }), &Ok(Outcome::Gone)),
+            [&[] as &[Owed]; 2]
+        );
     }
 
     #[test]
     fn who_was_told_nothing_is_owed_by_its_vote() {
         let mut late = Late::new([0, 1, 2].into_iter().collect());
-        assert_eq!(late.voted(0, &granted()), Owed::Granted);
-        assert_eq!(late.voted(1, &cut()), Owed::Unknown);
+        let [granted, cut] = votes();
+        assert_eq!(late.voted(0, &granted), Owed::Granted);
+        assert_eq!(late.voted(1, &cut), Owed::Unknown);
         assert_eq!(late.voted(2, &Ok(Outcome::Held { left: None })), Owed::Nothing);
         assert!(late.is_over());
     }
