@@ -4,96 +4,21 @@
 
 mod machine;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use fencelock::driver::memory::Memory;
-use fencelock::layer::{Chaos, Fault};
+use fencelock::layer::Fault;
 use fencelock::port::{
     Answer, Capabilities, Failure, Fence, LeaseHandle, LeaseStore, LockKey, Mode, NoticeSink,
     Runtime, Step,
 };
 use fencelock::{Client, Code, Error, Quorum, Released};
 
+use self::machine::nodes::{LONGEST, Nodes};
 use self::machine::{Machine, live};
 
 const MS: Duration = Duration::from_millis(1);
-const LONGEST: Duration = Duration::from_millis(300);
-
-struct Nodes {
-    machine: Machine,
-    all: Vec<(Memory, Arc<Mutex<Fault>>)>,
-}
-
-impl Nodes {
-    fn new(machine: &Machine, count: usize) -> Self {
-        let node = |_| (Memory::new(), Arc::new(Mutex::new(Fault::None)));
-        Self { machine: machine.clone(), all: (0..count).map(node).collect() }
-    }
-
-    /// A client that sees the nodes' faults, or (an onlooker) none of them.
-    async fn connect(&self, onlooker: bool) -> Client {
-        let store = self.store(onlooker, LONGEST, 50 * MS);
-        Client::builder()
-            .runtime(self.machine.runtime())
-            .option("ttl", 150)
-            .store(store)
-            .await
-            .unwrap()
-    }
-
-    fn store(&self, onlooker: bool, max_ttl: Duration, timeout: Duration) -> Quorum {
-        let node = |(memory, fault): &(Memory, Arc<Mutex<Fault>>)| {
-            let fault = fault.clone();
-            let meets = move || if onlooker { Fault::None } else { *fault.lock().unwrap() };
-            LeaseHandle::new(Chaos::new(
-                memory.store(self.machine.runtime()),
-                self.machine.runtime(),
-                meets,
-            ))
-        };
-        let nodes = self.all.iter().map(node).collect();
-        Quorum::new(nodes, self.machine.runtime(), max_ttl, timeout).unwrap()
-    }
-
-    async fn client(&self) -> Client {
-        self.connect(false).await
-    }
-
-    fn meet(&self, nodes: impl IntoIterator<Item = usize>, fault: Fault) {
-        for node in nodes {
-            *self.all[node].1.lock().unwrap() = fault;
-        }
-    }
-
-    fn restart(&self, node: usize) {
-        self.all[node].0.restart(&self.machine.runtime());
-    }
-
-    /// On how many nodes the lock `x` is held.
-    async fn keep(&self) -> usize {
-        let mut count = 0;
-        for (memory, _) in &self.all {
-            let store = memory.store(self.machine.runtime());
-            let client =
-                Client::builder().runtime(self.machine.runtime()).store(store).await.unwrap();
-            count += client.lock("x").inspect().await.unwrap().holders.len();
-        }
-        count
-    }
-
-    async fn are_kept_by(&self, count: usize, within: Duration) {
-        let start = self.machine.now();
-        while self.keep().await != count {
-            assert!(
-                self.machine.now().since(start) < within,
-                "held on {} nodes, not {count}",
-                self.keep().await
-            );
-            self.machine.sleep(MS).await;
-        }
-    }
-}
 
 #[test]
 fn b24_what_was_applied_without_an_answer_is_given_back() {
@@ -393,7 +318,7 @@ fn a_minority_that_is_cut_off_costs_nothing_and_forgets_nothing() {
         assert!(machine.now().since(start) < timeout, "waited for nodes that are cut off");
         nodes.meet(0..2, Fault::None);
         // What those two missed is repeated to them.
-        let some = Nodes { machine: machine.clone(), all: nodes.all[..3].to_vec() };
+        let some = nodes.first(3);
         let acquired = machine.within(1500 * MS, client(&some).await.lock("x").acquire()).await;
         acquired.expect("freed").unwrap().release().await.check().unwrap();
     });

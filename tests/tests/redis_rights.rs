@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use fencelock::Code;
 use fencelock::options::Options;
 use fencelock::port::{
     Action, Applied, CellKey, CellStore, Change, Family, Kind, LeaseStore, LockKey, Mode, Notice,
     Outcome, Step, Take,
 };
+use fencelock::{Code, Token};
 use fencelock_tests::bare::{Bare, PATIENCE, TTL, take, taking};
 use fencelock_tests::servers::{ClusterSet, RedisServer, rights};
 
@@ -172,5 +172,52 @@ async fn more_rights_are_named_where_they_are_needed() {
     for number in 0..20 {
         let lock = client.lock(&format!("app:{number}"));
         lock.acquire().await.unwrap().release().await.check().unwrap();
+    }
+}
+
+/// What it takes to wake those who wait by python-redis-lock and by Spring: without it nobody is woken, and nothing else
+/// changes.
+#[tokio::test]
+async fn neighbours_are_woken_with_the_rights_for_it_and_left_alone_without() {
+    let server = RedisServer::start();
+    for (more, woken) in [
+        (&["+lpush", "~lock-signal:*", "~lock:app:*"][..], true),
+        (&["~lock-signal:*", "~lock:app:*"], false),
+        (&["+lpush", "~lock:app:*"], false),
+    ] {
+        let words: Vec<_> = rights().into_iter().chain(more.iter().copied()).collect();
+        grant(&server, &words);
+        let url = format!("{}?dialect=plain:lock:", server.url_with_rights());
+        let client = fencelock::connect(&url).await.unwrap();
+        client.lock("app:x").acquire().await.unwrap().release().await.check().unwrap();
+        let signals: u64 =
+            redis::cmd("LLEN").arg("lock-signal:app:x").query(&mut server.admin()).unwrap();
+        assert_eq!(signals == 1, woken, "with {more:?}");
+    }
+    for (channel, woken) in [("&spring-channel:*", true), ("&other", false)] {
+        let words: Vec<_> = rights().into_iter().chain([channel, "~spring:app:*"]).collect();
+        grant(&server, &words);
+        let mut listening = server.admin();
+        listening.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+        let mut listening = listening.as_pubsub();
+        listening.psubscribe("spring-channel:*").unwrap();
+        let url = format!("{}?dialect=plain:spring:", server.url_with_rights());
+        let client = fencelock::connect(&url).await.unwrap();
+        client.lock("app:x").acquire().await.unwrap().release().await.check().unwrap();
+        assert_eq!(listening.get_message().is_ok(), woken, "with {channel}");
+    }
+}
+
+#[tokio::test]
+async fn a_gate_takes_the_same_user_and_one_command_more_to_add() {
+    let server = RedisServer::start();
+    for (more, adds) in [(&["+incrby"][..], true), (&[], false)] {
+        let words: Vec<_> = rights().into_iter().chain(more.iter().copied()).collect();
+        grant(&server, &words);
+        let gate = fencelock::connect_gate(server.url_with_rights().as_str()).await.unwrap();
+        gate.set("app:stock", Token::new(7), "3").await.unwrap();
+        let added = gate.increment("app:stock", Token::new(8), -1).await;
+        assert_eq!(added.is_ok(), adds, "{added:?}");
+        assert!(gate.delete("app:stock", Token::new(9)).await.unwrap());
     }
 }

@@ -163,6 +163,55 @@ async fn a_master_that_stands_still_is_not_waited_for() {
     }
 }
 
+/// Under load a master stands still for several times as long as anybody waits for it: it is asked little meanwhile, owed
+/// little, and votes again soon after it goes on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_master_that_stands_still_for_long_is_spared_and_comes_back() {
+    let servers = servers(5);
+    let client = client(&servers).await;
+    let done = Arc::new(AtomicBool::new(false));
+    let pairs = Arc::new(AtomicU64::new(0));
+    let load = (0..4).map(|task| {
+        let (client, done, pairs) = (client.clone(), done.clone(), pairs.clone());
+        tokio::spawn(async move {
+            while !done.load(Ordering::Relaxed) {
+                let guard = client.lock(&format!("pair-{task}")).acquire().await.expect("granted");
+                assert_eq!(guard.release().await, Released::Released);
+                pairs.fetch_add(1, Ordering::Relaxed);
+            }
+        })
+    });
+    let load: Vec<_> = load.collect();
+    let course = async |time: Duration| {
+        let before = pairs.load(Ordering::Relaxed);
+        tokio::time::sleep(time).await;
+        pairs.load(Ordering::Relaxed) - before
+    };
+    let all = course(1_000 * MS).await;
+    servers[2].ask::<()>(&["CONFIG", "RESETSTAT"]);
+    servers[2].stop();
+    let fewer = course(6_000 * MS).await;
+    done.store(true, Ordering::Relaxed);
+    for task in load {
+        task.await.expect("no lock is lost");
+    }
+    servers[2].cont();
+    // Had each waited for it, there had been some twenty.
+    assert!(fewer > all, "{fewer} pairs in 6 s, {all} in one before");
+    // A majority that needs it, as soon as it has been told what it missed.
+    servers[0].stop();
+    servers[1].stop();
+    let back = client.lock("back").acquire_within(5_000 * MS).await;
+    servers[0].cont();
+    servers[1].cont();
+    back.expect("it votes again").release().await.check().expect("a majority is there");
+    let scripts = commands(&mut servers[2].admin()).remove("evalsha").unwrap_or_default();
+    println!(
+        "{all} pairs in 1 s, then {fewer} in 6 s; {scripts} scripts on the one that stood still"
+    );
+    assert!(scripts < fewer / 4, "{scripts} scripts for {fewer} pairs of others");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_was_flushed_does_not_vote() {
     let servers = servers(3);

@@ -1,6 +1,8 @@
 //! A story in virtual time: nothing a slow machine does to the test changes what happens in it.
 #![allow(dead_code)] // Each test uses what it needs.
 
+pub(crate) mod nodes;
+
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;

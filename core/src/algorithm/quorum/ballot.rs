@@ -34,17 +34,19 @@ impl Ballot {
                 continue;
             }
             let node = Arc::clone(&ring.nodes[number]);
-            let request: BoxFuture<'static, Return> = if node.begin() {
-                let asked = node.store.step(batch.to_vec());
-                Box::pin(async move {
-                    let answers = asked.await;
-                    node.end(answers.iter().any(heard));
-                    (number, batch, answers)
-                })
-            } else {
-                let answers = batch.iter().map(|_| Err(Failure::refused(busy()))).collect();
-                Box::pin(std::future::ready((number, batch, answers)))
-            };
+            let (runtime, now) = (ring.runtime.clone(), ring.runtime.now());
+            let request: BoxFuture<'static, Return> =
+                if node.begin(now, ring.patience(ring.max_ttl)) {
+                    let asked = node.store.step(batch.to_vec());
+                    Box::pin(async move {
+                        let answers = asked.await;
+                        node.end(answers.iter().any(heard), runtime.now());
+                        (number, batch, answers)
+                    })
+                } else {
+                    let answers = batch.iter().map(|_| Err(Failure::refused(busy()))).collect();
+                    Box::pin(std::future::ready((number, batch, answers)))
+                };
             out.push(request);
         }
         let patience = Some(ring.runtime.sleep_until(ring.runtime.now() + patience));

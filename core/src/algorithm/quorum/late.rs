@@ -1,12 +1,12 @@
 //! Nodes whose vote was still out when a hold was decided, and what is owed to them when it is given back meanwhile.
 
-use super::ring::Nodes;
-use crate::port::{Answer, Outcome};
+use super::nodes::Nodes;
+use crate::port::{Answer, Applied, Outcome};
 
 /// What the late nodes of one hold have said.
 ///
-/// A node is told of the end right behind its vote. Who frees the hold then has voted before. Where it is gone, either the
-/// vote was not for us, or the end has overtaken it: then the vote decides.
+/// A node is told of the end right behind its vote. Who frees the hold then has voted before. Where it is gone, or that is
+/// not known, either the vote was not for us, or the end has overtaken it, or did not come: then the vote decides.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Late {
     /// Whose vote is out.
@@ -41,6 +41,11 @@ impl Late {
         self.ends = self.votes.without(but);
     }
 
+    /// Whether the vote of this node is out.
+    pub(super) fn awaits(&self, node: usize) -> bool {
+        self.votes.has(node)
+    }
+
     /// No answer is out any more.
     pub(super) fn is_over(&self) -> bool {
         self.votes.is_empty() && self.ends.is_empty()
@@ -50,9 +55,10 @@ impl Late {
     pub(super) fn voted(&mut self, node: usize, answer: &Answer) -> Owed {
         self.votes.remove(node);
         let owed = match answer {
-            Err(_) => Owed::Unknown,
+            Err(failure) if failure.applied == Applied::Unknown => Owed::Unknown,
             Ok(Outcome::Granted { .. }) => Owed::Granted,
-            Ok(_) => Owed::Nothing,
+            // Also one that never left.
+            Ok(_) | Err(_) => Owed::Nothing,
         };
         if self.freed.has(node) {
             return Owed::Nothing;
@@ -68,21 +74,22 @@ impl Late {
         Owed::Nothing
     }
 
-    /// A node answers that it was told of the end; without an answer that is asked for again, whatever it voted.
-    pub(super) fn ended(&mut self, node: usize, answer: &Answer) -> Owed {
+    /// A node that was told of the end answers, or does not; `None` if it was not told behind a vote.
+    pub(super) fn ended(&mut self, node: usize, answer: &Answer) -> Option<Owed> {
         if !self.ends.has(node) {
-            return Owed::Nothing;
+            return None;
         }
         self.ends.remove(node);
-        if !matches!(answer, Ok(Outcome::Gone)) || mutant!(QuorumForgetsOvertaken) {
+        let freed = !matches!(answer, Ok(Outcome::Gone) | Err(_));
+        if freed || mutant!(QuorumForgetsOvertaken) {
             self.freed.add(node);
-            Owed::Nothing
+            Some(Owed::Nothing)
         } else if self.granted.has(node) {
-            Owed::Granted
+            Some(Owed::Granted)
         } else if self.doubtful.has(node) {
-            Owed::Unknown
+            Some(Owed::Unknown)
         } else {
-            Owed::Nothing
+            Some(Owed::Nothing)
         }
     }
 }
@@ -111,7 +118,7 @@ mod tests {
             let mut owed = Vec::new();
             for votes in [vote_first, !vote_first] {
                 assert!(!late.is_over());
-                owed.push(if votes { late.voted(1, vote) } else { late.ended(1, end) });
+                owed.push(if votes { late.voted(1, vote) } else { late.ended(1, end).unwrap() });
             }
             assert!(late.is_over());
             owed.retain(|owed| *owed != Owed::Nothing);
@@ -136,6 +143,17 @@ mod tests {
             both(&Ok(Outcome::Held { left: None }), &Ok(Outcome::Gone)),
             [&[] as &[Owed]; 2]
         );
+    }
+
+    #[test]
+    fn who_did_not_answer_that_it_was_told_is_owed_by_its_vote() {
+        let [granted, cut] = votes();
+        let refused: Answer = Err(Failure::refused(Error::internal("never sent")));
+        for end in [&cut, &refused] {
+            assert_eq!(both(&granted, end), [&[Owed::Granted]; 2]);
+            assert_eq!(both(&cut, end), [&[Owed::Unknown]; 2]);
+            assert_eq!(both(&refused, end), [&[] as &[Owed]; 2]);
+        }
     }
 
     #[test]

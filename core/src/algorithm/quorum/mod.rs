@@ -8,6 +8,7 @@
 mod ballot;
 mod late;
 mod node;
+mod nodes;
 mod proposal;
 mod ring;
 mod tally;
@@ -20,7 +21,8 @@ use std::time::Duration;
 use futures_util::future::{join, join_all};
 
 use self::ballot::Ballot;
-use self::ring::{Nodes, Ring};
+use self::nodes::Nodes;
+use self::ring::Ring;
 use self::tally::Tally;
 use crate::error::{Code, Error, Result};
 use crate::port::limits::TOMBSTONE_LIFE;
@@ -125,9 +127,15 @@ impl Quorum {
         let mut tallies: Vec<Tally> = turns.iter().map(|turn| Tally::begin(*turn)).collect();
         let mut ballot = Ballot::send(ring, batches, patience);
         while !batch.iter().zip(&tallies).all(|(step, tally)| tally.decided(&step.action, ring)) {
-            let Some((node, _, answers)) = ballot.next().await else { break };
-            for (tally, answer) in tallies.iter_mut().zip(answers) {
-                tally.count(node, answer);
+            let Some((node, sent, answers)) = ballot.next().await else { break };
+            // A node that certainly has nothing to free was not told to.
+            let mut told = sent.iter().zip(answers).peekable();
+            for (step, tally) in batch.iter().zip(&mut tallies) {
+                if told.peek().is_some_and(|(sent, _)| sent.owner == step.owner)
+                    && let Some((_, answer)) = told.next()
+                {
+                    tally.count(node, answer);
+                }
             }
         }
         ring.took(ring.runtime.now().since(sent));
@@ -155,26 +163,30 @@ impl Quorum {
         let more: Vec<Step> = more.collect();
         batch.extend(more);
         let mut same: Option<Arc<[Step]>> = None;
-        let doubtful: Vec<Nodes> = batch
+        let ends: Vec<(Nodes, Nodes)> = batch
             .iter()
             .map(|step| match step.action {
                 Action::Free { .. } => ring.give_up(step.owner, true),
                 Action::Leave { .. } => ring.give_up(step.owner, false),
-                _ => Nodes::default(),
+                _ => Default::default(),
             })
             .collect();
         let told: Vec<Step> = batch.iter().map(|step| ring.told(step)).collect();
         let turns: Vec<u32> = batch.iter().map(|step| ring.turn(step.owner)).collect();
         let tombstone = Some(ring.max_ttl.max(TOMBSTONE_LIFE));
         let batches = (0..ring.nodes.len()).map(|node| {
-            if doubtful.iter().all(|nodes| nodes.is_empty()) {
+            if ends.iter().all(|(doubtful, unasked)| !doubtful.has(node) && !unasked.has(node)) {
                 return same.get_or_insert_with(|| told.clone().into()).clone();
             }
-            let told = told.iter().zip(&doubtful).map(|(step, doubtful)| match step.action {
-                Action::Free { .. } if doubtful.has(node) => {
-                    Step { action: Action::Leave { tombstone }, ..step.clone() }
+            let told = told.iter().zip(&ends).filter_map(|(step, (doubtful, unasked))| {
+                let frees = matches!(step.action, Action::Free { .. });
+                match frees {
+                    true if doubtful.has(node) => {
+                        Some(Step { action: Action::Leave { tombstone }, ..step.clone() })
+                    }
+                    true if unasked.has(node) => None,
+                    _ => Some(step.clone()),
                 }
-                _ => step.clone(),
             });
             told.collect()
         });
@@ -272,7 +284,7 @@ impl LeaseStore for Quorum {
                     // No node of a quorum hands over.
                     Notice::Granted { .. } => {}
                     Notice::Gap => {
-                        ring.settle_debts(number);
+                        ring.nodes[number].news.notify(usize::MAX);
                         sink(notice);
                     }
                     Notice::Look => sink(notice),

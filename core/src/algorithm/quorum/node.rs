@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use event_listener::Event;
 
 use super::late::Owed;
 use crate::port::{Action, Instant, Kind, LeaseHandle, LockKey, OwnerId, Step};
@@ -9,6 +12,8 @@ use crate::runtime::sync::Mutex;
 
 /// How many requests a node that does not answer is sent beside each other; the rest is owed.
 const PROBES: usize = 8;
+/// How many debts are asked for at once: what a store answers in some 10 ms.
+const BILL: usize = 1000;
 
 /// A lease store that votes.
 pub(super) struct Node {
@@ -16,7 +21,11 @@ pub(super) struct Node {
     /// It let a request wait too long, and has not answered any since: nobody waits for it.
     silent: AtomicBool,
     under_way: AtomicUsize,
+    /// Since when requests are under way of which none was answered.
+    unheard: Mutex<Option<Instant>>,
     pub(super) debts: Mutex<Debts>,
+    /// It was reached again.
+    pub(super) news: Event,
 }
 
 /// Attempts and holds that the node has yet to confirm it knows nothing of.
@@ -38,15 +47,21 @@ struct Debt {
 impl Node {
     pub(super) fn new(store: LeaseHandle) -> Self {
         let (silent, under_way) = (AtomicBool::new(false), AtomicUsize::new(0));
-        Self { store, silent, under_way, debts: Mutex::default() }
+        let (debts, unheard, news) = (Mutex::default(), Mutex::default(), Event::new());
+        Self { store, silent, under_way, unheard, debts, news }
     }
 
     pub(super) fn is_silent(&self) -> bool {
         self.silent.load(Ordering::Relaxed)
     }
 
-    /// A request goes out; false if the node has enough of them to answer first.
-    pub(super) fn begin(&self) -> bool {
+    /// A request goes out; false if the node has enough of them to answer first. One that answers none for longer than
+    /// `patience` is silent, also where the others decide without it.
+    pub(super) fn begin(&self, now: Instant, patience: Duration) -> bool {
+        let since = *self.unheard.lock().get_or_insert(now);
+        if now.since(since) > patience {
+            self.fell_silent();
+        }
         if self.is_silent() && self.under_way.load(Ordering::Relaxed) >= PROBES {
             return false;
         }
@@ -55,10 +70,11 @@ impl Node {
     }
 
     /// It has come back, with or without an answer.
-    pub(super) fn end(&self, answered: bool) {
-        self.under_way.fetch_sub(1, Ordering::Relaxed);
+    pub(super) fn end(&self, answered: bool, now: Instant) {
+        let others = self.under_way.fetch_sub(1, Ordering::Relaxed) > 1;
         if answered {
             self.spoke();
+            *self.unheard.lock() = others.then_some(now);
         }
     }
 
@@ -81,11 +97,16 @@ impl Debts {
         !std::mem::replace(&mut self.served, true)
     }
 
+    /// A step of a bill was confirmed. A Free pays for nothing that is less certain by now.
     pub(super) fn paid(&mut self, step: &Step) {
-        self.owed.remove(&(step.lock.clone(), step.owner));
+        let debt = (step.lock.clone(), step.owner);
+        let free = matches!(step.action, Action::Free { .. });
+        if !(free && self.owed.get(&debt).is_some_and(|debt| debt.owed == Owed::Unknown)) {
+            self.owed.remove(&debt);
+        }
     }
 
-    /// What is owed now, as steps; with nothing owed, nobody serves any more.
+    /// Some of what is owed now, as steps; with nothing owed, nobody serves any more.
     pub(super) fn bill(&mut self, now: Instant) -> Vec<Step> {
         self.owed.retain(|_, debt| debt.until > now);
         self.served = !self.owed.is_empty();
@@ -98,7 +119,7 @@ impl Debts {
                 Owed::Unknown => Action::Leave { tombstone: Some(debt.until.since(now)) },
             },
         };
-        self.owed.iter().map(step).collect()
+        self.owed.iter().take(BILL).map(step).collect()
     }
 
     pub(super) fn forgive(&mut self) {

@@ -5,10 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use futures_util::future::select;
+
 use super::super::hold::deadline;
 use super::late::{Late, Owed};
 use super::no_permits;
 use super::node::Node;
+use super::nodes::Nodes;
 use super::proposal::Proposal;
 use super::waiting::Waiting;
 use crate::error::{Code, Error};
@@ -16,8 +19,8 @@ use crate::fence::Token;
 use crate::port::backoff::Backoff;
 use crate::port::limits::TOMBSTONE_LIFE;
 use crate::port::{
-    Action, Answer, Failure, Instant, LeaseHandle, Mode, Outcome, OwnerId, RuntimeHandle, Step,
-    Take, Vote,
+    Action, Answer, Applied, Failure, Instant, LeaseHandle, Mode, Outcome, OwnerId, RuntimeHandle,
+    Step, Take, Vote,
 };
 use crate::runtime::sync::Mutex;
 
@@ -51,6 +54,8 @@ pub(super) struct Held {
     pub(super) late: Late,
     /// Nodes of which it is not known whether they granted, or may yet.
     pub(super) doubtful: Nodes,
+    /// Nodes whom the vote certainly did not reach: there is nothing to give back.
+    pub(super) unasked: Nodes,
     /// It was given back; kept here for the late nodes only.
     pub(super) freed: bool,
 }
@@ -61,44 +66,6 @@ impl Held {
         if turn >= self.turn && !mutant!(QuorumForgetsMode) {
             (self.turn, self.take.mode) = (turn, mode);
         }
-    }
-}
-
-/// A set of nodes, by number.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Nodes(u64);
-
-impl Nodes {
-    /// More nodes than this no quorum has.
-    pub(super) const MOST: usize = 63;
-
-    pub(super) fn add(&mut self, node: usize) {
-        self.0 |= 1 << node;
-    }
-
-    pub(super) fn remove(&mut self, node: usize) {
-        self.0 &= !(1 << node);
-    }
-
-    pub(super) fn has(self, node: usize) -> bool {
-        self.0 & (1 << node) != 0
-    }
-
-    pub(super) fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
-    pub(super) fn without(self, others: Self) -> Self {
-        Self(self.0 & !others.0)
-    }
-}
-
-impl FromIterator<usize> for Nodes {
-    fn from_iter<I: IntoIterator<Item = usize>>(nodes: I) -> Self {
-        nodes.into_iter().fold(Self::default(), |mut all, node| {
-            all.add(node);
-            all
-        })
     }
 }
 
@@ -179,12 +146,10 @@ impl Ring {
     /// What a node answered to steps of ours: what it did not confirm is owed to it.
     pub(super) fn noted(self: &Arc<Self>, number: usize, batch: &[Step], answers: &[Answer]) {
         for (step, answer) in batch.iter().zip(answers) {
-            if let Action::Free { .. } = step.action {
-                self.ended(number, step, answer);
-            }
-            if answer.is_err() && matches!(step.action, Action::Free { .. } | Action::Leave { .. })
-            {
-                self.owe(number, step, Owed::Unknown);
+            match step.action {
+                Action::Free { .. } => self.ended(number, step, answer),
+                Action::Leave { .. } if answer.is_err() => self.owe(number, step, Owed::Unknown),
+                _ => {}
             }
         }
     }
@@ -207,6 +172,8 @@ impl Ring {
             let node = &ring.nodes[number];
             let mut backoff = Backoff::new();
             loop {
+                // Before asking, so that none is missed.
+                let news = node.news.listen();
                 let bill = node.debts.lock().bill(ring.runtime.now());
                 if bill.is_empty() {
                     return;
@@ -227,7 +194,8 @@ impl Ring {
                 if answers.iter().all(Result::is_ok) {
                     continue;
                 }
-                ring.runtime.sleep_until(ring.runtime.now() + backoff.next()).await;
+                let rest = ring.runtime.sleep_until(ring.runtime.now() + backoff.next());
+                select(news, rest).await;
             }
         }));
     }
@@ -240,7 +208,10 @@ impl Ring {
         if held.freed || self.runtime.now() >= held.until {
             return;
         }
+        // A vote from before may arrive after this one, whatever becomes of it.
+        let before = held.doubtful.has(number) || held.late.awaits(number);
         held.doubtful.add(number);
+        held.unasked.remove(number);
         let vote = Vote { take: held.take.clone(), aged: self.max_ttl, again: false };
         drop(holds);
         let step = Step { action: Action::Vote(vote), ..renew.clone() };
@@ -252,6 +223,7 @@ impl Ring {
             let mut holds = ring.holds.lock();
             match holds.get_mut(&step.owner) {
                 Some(held) if unknown => held.doubtful.add(number),
+                Some(_) if before => {}
                 Some(held) => held.doubtful.remove(number),
                 // Given back meanwhile: what was taken is not wanted any more.
                 None if (granted || unknown) && !mutant!(HealAfterFree) => {
@@ -270,8 +242,12 @@ impl Ring {
             None => Late::default().voted(number, answer),
             Some(held) => {
                 let owed = held.late.voted(number, answer);
-                if answer.is_err() {
-                    held.doubtful.add(number);
+                match answer {
+                    Err(failure) if failure.applied == Applied::Unknown => {
+                        held.doubtful.add(number);
+                    }
+                    Err(_) => held.unasked.add(number),
+                    Ok(_) => {}
                 }
                 if held.freed { owed } else { Owed::Nothing }
             }
@@ -281,14 +257,17 @@ impl Ring {
         self.owe_late(number, step, owed);
     }
 
-    /// A node answers that it was told of a hold's end.
+    /// A node answers that it was told of a hold's end, or does not. Where the vote was known there is no more to it.
     fn ended(self: &Arc<Self>, number: usize, step: &Step, answer: &Answer) {
         let mut holds = self.holds.lock();
-        let Some(held) = holds.get_mut(&step.owner) else { return };
-        let owed = held.late.ended(number, answer);
+        let late = holds.get_mut(&step.owner).and_then(|held| held.late.ended(number, answer));
         Self::forget(&mut holds, step.owner);
         drop(holds);
-        self.owe_late(number, step, owed);
+        match late {
+            Some(owed) => self.owe_late(number, step, owed),
+            None if answer.is_err() => self.owe(number, step, Owed::Granted),
+            None => {}
+        }
     }
 
     fn owe_late(self: &Arc<Self>, number: usize, step: &Step, owed: Owed) {
@@ -316,17 +295,17 @@ impl Ring {
     }
 
     /// A hold is given back; every node is `told`, or what is late decides for itself. Which nodes may have granted it, for
-    /// all we know.
-    pub(super) fn give_up(&self, owner: OwnerId, told: bool) -> Nodes {
+    /// all we know, and which cannot have.
+    pub(super) fn give_up(&self, owner: OwnerId, told: bool) -> (Nodes, Nodes) {
         let mut holds = self.holds.lock();
-        let Some(held) = holds.get_mut(&owner) else { return Nodes::default() };
-        let doubtful = held.doubtful;
+        let Some(held) = holds.get_mut(&owner) else { return Default::default() };
+        let (doubtful, unasked) = (held.doubtful, held.unasked);
         held.freed = true;
         if told {
             held.late.tell(doubtful);
         }
         Self::forget(&mut holds, owner);
-        doubtful
+        (doubtful, unasked)
     }
 
     /// What the nodes are told of a hold. With its mode changed once, every renewal says the mode too: whoever missed the

@@ -7,13 +7,16 @@ use super::super::hold::deadline;
 use super::ballot::Ballot;
 use super::late::Late;
 use super::no_majority;
-use super::ring::{Held, Nodes, Ring};
+use super::nodes::Nodes;
+use super::ring::{Held, Ring};
 use super::tally::kept;
 use super::waiting::queued;
 use crate::error::{Code, Error};
 use crate::fence::Token;
 use crate::port::limits::TOMBSTONE_LIFE;
-use crate::port::{Action, Answer, Failure, Instant, Kind, Outcome, State, Step, Take, Vote};
+use crate::port::{
+    Action, Answer, Applied, Failure, Instant, Kind, Outcome, State, Step, Take, Vote,
+};
 
 /// How the nodes voted.
 #[derive(Default)]
@@ -26,6 +29,10 @@ struct Votes {
     conflicts: Vec<Kind>,
     buried: usize,
     failures: Vec<(usize, Error)>,
+    /// Who may have granted, or may yet, for all that is known.
+    doubtful: Nodes,
+    /// Whom the question certainly did not reach.
+    unasked: Nodes,
 }
 
 impl Votes {
@@ -37,10 +44,15 @@ impl Votes {
             Some(Ok(Outcome::Conflict { kind })) => self.conflicts.push(kind),
             Some(Ok(Outcome::Gone)) => self.buried += 1,
             Some(Ok(_)) | None => {
+                self.doubtful.add(node);
                 self.failures
                     .push((node, Error::internal("a node answered a vote with something else")));
             }
-            Some(Err(failure)) => self.failures.push((node, failure.error)),
+            Some(Err(failure)) => {
+                let reached = failure.applied == Applied::Unknown;
+                if reached { &mut self.doubtful } else { &mut self.unasked }.add(node);
+                self.failures.push((node, failure.error));
+            }
         }
     }
 
@@ -90,7 +102,8 @@ pub(super) async fn take(ring: &Arc<Ring>, step: &Step, take: &Take) -> Answer {
             turn: 0,
             until: deadline(sent, left),
             late: Late::new(ballot.awaited().collect()),
-            doubtful: votes.failures.iter().map(|(node, _)| *node).collect(),
+            doubtful: votes.doubtful,
+            unasked: votes.unasked,
             freed: false,
         };
         ring.holds(step.owner, held);
@@ -251,13 +264,12 @@ async fn give_back(
 ) -> (bool, u32, bool) {
     let tombstone = Some(take.ttl.max(TOMBSTONE_LIFE));
     let leave = |tombstone| Step { action: Action::Leave { tombstone }, ..step.clone() };
-    let doubtful: Nodes = votes.failures.iter().map(|(node, _)| *node).collect();
     let granted = |node: usize| votes.granted.iter().any(|(granted, ..)| *granted == node);
     let batches: Vec<Arc<[Step]>> = (0..ring.nodes.len())
         .map(|node| {
             let undo = if mutant!(LostVoteKept) {
                 None
-            } else if doubtful.has(node) {
+            } else if votes.doubtful.has(node) {
                 (!mutant!(QuorumFreesWhereGranted)).then(|| leave(tombstone))
             } else {
                 granted(node).then(|| leave(None))

@@ -22,8 +22,8 @@ pub(super) struct Book {
     pub(super) told: BTreeMap<(usize, LockKey, Token), u32>,
     /// Guards of those who share, given out: readers that enter a quorum at once may show the same token.
     pub(super) shared: BTreeMap<(usize, LockKey, Token), u32>,
-    /// The token of the last guard of a client's scope, by client and lock.
-    pub(super) entered: BTreeMap<(usize, usize), Token>,
+    /// The token of the last guard of a client's scope, by client and lock, and when the last of them was gone.
+    pub(super) entered: BTreeMap<(usize, usize), (Token, Option<Duration>)>,
     pub(super) facts_read: usize,
     /// Whether no message is lost or late, so that progress has bounds, and the longest way there and back.
     pub(super) prompt: bool,
@@ -124,15 +124,29 @@ impl Shared {
 }
 
 impl Book {
-    /// Whether a guard of a scope shows the hold that the scope's last one showed: whoever is on the way in keeps it.
+    /// Whether a guard of a scope shows the hold that the scope's last one showed. Whoever is on the way in keeps it, and
+    /// has it at the very moment at which nobody asks any more.
     pub(super) fn enters_again(
         &mut self,
-        client: usize,
-        lock: usize,
-        act: &Act,
+        who: (usize, usize),
         token: Token,
+        now: Duration,
     ) -> bool {
-        act.scope.is_some() && self.entered.insert((client, lock), token) == Some(token)
+        let last = self.entered.insert(who, (token, None));
+        last.is_some_and(|(last, left)| last == token && left.is_none_or(|left| left == now))
+    }
+
+    /// Somebody of a scope has left, or asks no more.
+    pub(super) fn leaves(&mut self, who: (usize, usize), now: Duration) {
+        let guards = self.live.values().filter(|one| one.act.scope.is_some());
+        let asks = self.pending.values().filter(|one| one.scoped);
+        let mut others =
+            guards.map(|one| (one.client, one.lock)).chain(asks.map(|one| (one.client, one.lock)));
+        if !others.any(|other| other == who)
+            && let Some((_, left)) = self.entered.get_mut(&who)
+        {
+            left.get_or_insert(now);
+        }
     }
 
     pub(super) fn violated(&mut self, at: Duration, rule: Rule, detail: String) {

@@ -236,7 +236,7 @@ impl Checker {
         if !held {
             book.violated(at, Rule::BornLost, format!("client {client}, token {token}"));
         }
-        let again = book.enters_again(client, lock, act, token);
+        let again = act.scope.is_some() && book.enters_again((client, lock), token, at);
         let shared = &mut book.locks[lock];
         // A guard that says from the beginning that it is lost may come late.
         if held && !again {

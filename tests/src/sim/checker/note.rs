@@ -21,6 +21,7 @@ impl Drop for Note {
         let live = book.live.remove(&self.number);
         let idle = &mut book.clients[self.client].idle[self.lock];
         *idle = (idle.0 - 1, now);
+        book.leaves((self.client, self.lock), now);
         drop(book);
         // With the book closed: the last claim of a client takes the client with it.
         drop(live);

@@ -1,0 +1,77 @@
+//! Votes that a node of a quorum carries out long after everything else was decided: nothing of them stays held.
+#![cfg(feature = "sim")]
+#![allow(missing_docs)]
+
+mod machine;
+
+use std::time::Duration;
+
+use fencelock::layer::Fault;
+
+use self::machine::nodes::{LONGEST, Nodes};
+use self::machine::{Machine, live};
+
+const MS: Duration = Duration::from_millis(1);
+
+/// Nothing is held, and nothing comes to be held for as long as a lease.
+async fn nothing_comes(nodes: &Nodes) {
+    nodes.are_kept_by(0, 100 * MS).await;
+    for _ in 0..50 {
+        nodes.machine.sleep(10 * MS).await;
+        assert_eq!(nodes.keep().await, 0, "it came to be held by nobody");
+    }
+}
+
+#[test]
+fn a_vote_that_the_end_of_the_hold_overtook_is_given_back() {
+    for late in [5, 20, 60] {
+        live(async |machine: Machine| {
+            let nodes = Nodes::new(&machine, 5);
+            let client = nodes.client().await;
+            nodes.meet(3..5, Fault::Late(late * MS));
+            let guard = client.lock("x").acquire().await.unwrap();
+            // The vote is on its way.
+            machine.sleep(MS).await;
+            nodes.meet(3..5, Fault::None);
+            guard.release().await.check().unwrap();
+            machine.sleep(late * MS).await;
+            nothing_comes(&nodes).await;
+        });
+    }
+}
+
+/// The renewal comes first, finds nothing, and has the hold taken there once more; the vote comes after the release.
+#[test]
+fn a_vote_that_comes_after_the_hold_was_healed_and_released_is_given_back() {
+    live(async |machine: Machine| {
+        let nodes = Nodes::new(&machine, 3);
+        let client = nodes.client().await;
+        nodes.meet(2..3, Fault::Late(120 * MS));
+        let guard = client.lock("x").acquire().await.unwrap();
+        machine.sleep(MS).await;
+        nodes.meet(2..3, Fault::None);
+        // The renewal, at a third of the lease of 150 ms.
+        nodes.are_kept_by(3, 80 * MS).await;
+        guard.release().await.check().unwrap();
+        machine.sleep(50 * MS).await;
+        nothing_comes(&nodes).await;
+    });
+}
+
+/// Nothing is owed to a node that was certainly never asked: when it comes back it has nothing to make up for.
+#[test]
+fn a_node_that_was_never_reached_is_owed_nothing() {
+    live(async |machine: Machine| {
+        let nodes = Nodes::new(&machine, 3);
+        let client = nodes.client().await;
+        nodes.meet(2..3, Fault::Refused);
+        let before = nodes.counts[2].steps();
+        for _ in 0..500 {
+            client.lock("x").acquire().await.unwrap().release().await.check().unwrap();
+            machine.sleep(MS).await;
+        }
+        nodes.meet(2..3, Fault::None);
+        machine.sleep(2 * LONGEST).await;
+        assert_eq!(nodes.counts[2].steps() - before, 0, "it was made to undo what it never did");
+    });
+}
