@@ -4,7 +4,6 @@
 
 mod machine;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use fencelock::driver::memory::Memory;

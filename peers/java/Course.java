@@ -126,23 +126,23 @@ final class Course {
         contestant.acquire(key + ":warm:" + words.get("first")).run();
         ready();
         long begin = System.nanoTime();
-        try (FileChannel turn = FileChannel.open(Path.of(words.get("turn")), READ, WRITE)) {
-            for (int number = 0; number < acquired.length; number++) {
-                int task = number;
-                new Thread(() -> {
-                    try {
-                        take(key, turn, task, acquired, handed);
-                    } catch (Exception error) {
-                        error.printStackTrace();
-                        Runtime.getRuntime().halt(1);
-                    }
-                }).start();
-            }
-            Thread.sleep(number("milliseconds"));
-            double seconds = (System.nanoTime() - begin) / 1e9;
-            return String.format(java.util.Locale.ROOT, "{\"acquired\": %s, \"handed\": %d, \"seconds\": %.3f}",
-                Arrays.toString(acquired), handed.get(), seconds);
+        // Open until the process ends: so long its users go on.
+        FileChannel turn = FileChannel.open(Path.of(words.get("turn")), READ, WRITE);
+        for (int number = 0; number < acquired.length; number++) {
+            int task = number;
+            new Thread(() -> {
+                try {
+                    take(key, turn, task, acquired, handed);
+                } catch (Exception error) {
+                    error.printStackTrace();
+                    Runtime.getRuntime().halt(1);
+                }
+            }).start();
         }
+        Thread.sleep(number("milliseconds"));
+        double seconds = (System.nanoTime() - begin) / 1e9;
+        return String.format(java.util.Locale.ROOT, "{\"acquired\": %s, \"handed\": %d, \"seconds\": %.3f}",
+            Arrays.toString(acquired), handed.get(), seconds);
     }
 
     private void take(String key, FileChannel turn, int task, long[] acquired, AtomicLong handed) throws Exception {
