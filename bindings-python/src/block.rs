@@ -44,22 +44,38 @@ impl Block {
     }
 }
 
+/// Which frame of Python's calls: a `with` is entered and left in one, whichever thread runs it; 0 if that cannot be said.
+fn frame(py: Python<'_>) -> usize {
+    let sys = py.import(intern!(py, "sys"));
+    let frame = sys.and_then(|sys| sys.call_method0(intern!(py, "_getframe")));
+    frame.map_or(0, |frame| frame.as_ptr() as usize)
+}
+
+/// A block that was entered.
+struct Entered {
+    frame: usize,
+    thread: ThreadId,
+    guard: Py<PyAny>,
+}
+
 /// What a lock is, so that blocks can be entered by its name: each has a guard of its own.
 #[pyclass(subclass, frozen, module = "fencelock._native")]
-pub(crate) struct Blocks(Mutex<Vec<(ThreadId, Py<PyAny>)>>);
+pub(crate) struct Blocks(Mutex<Vec<Entered>>);
 
 impl Blocks {
-    fn entered(&self) -> MutexGuard<'_, Vec<(ThreadId, Py<PyAny>)>> {
+    fn entered(&self) -> MutexGuard<'_, Vec<Entered>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The guard of this thread's innermost block. A generator may be ended by another thread than began it.
-    fn leave(&self) -> Option<Py<PyAny>> {
+    /// The guard of this frame's innermost block: a generator may be ended by another thread than began it. An `ExitStack`
+    /// enters in one frame and leaves in another: then it is this thread's, or the only one.
+    fn leave(&self, frame: usize) -> Option<Py<PyAny>> {
         let (mut entered, me) = (self.entered(), thread::current().id());
-        let mine = entered.iter().rposition(|(thread, _)| *thread == me);
+        let of_frame = entered.iter().rposition(|one| one.frame == frame);
+        let of_thread = || entered.iter().rposition(|one| one.thread == me);
         let only = || (entered.len() == 1).then_some(0);
-        let place = mine.or_else(only)?;
-        Some(entered.remove(place).1)
+        let place = of_frame.or_else(of_thread).or_else(only)?;
+        Some(entered.remove(place).guard)
     }
 }
 
@@ -72,14 +88,16 @@ impl Blocks {
     }
 
     fn __enter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        // First, so that nothing comes between the grant and its entry.
+        let (frame, thread) = (frame(slf.py()), thread::current().id());
         let guard = slf.call_method0(intern!(slf.py(), "acquire"))?;
-        slf.get().entered().push((thread::current().id(), guard.clone().unbind()));
+        slf.get().entered().push(Entered { frame, thread, guard: guard.clone().unbind() });
         Ok(guard)
     }
 
     #[pyo3(signature = (*how))]
     fn __exit__(slf: &Bound<'_, Self>, how: &Bound<'_, PyTuple>) -> PyResult<()> {
-        let guard = slf.get().leave().ok_or_else(|| {
+        let guard = slf.get().leave(frame(slf.py())).ok_or_else(|| {
             let message = "another thread entered this block, and others are in blocks of this lock; \
                            use `with lock.acquire() as guard`";
             raised(&Error::new(Code::Invalid, message).with("argument", "with"))

@@ -46,6 +46,82 @@ def test_a_block_may_end_in_another_task(client, name):
     asyncio.run(main())
 
 
+def test_blocks_of_generators_end_as_what_they_are(client, name):
+    lock = client.permits(name, 2)
+    guards = {}
+
+    @contextlib.contextmanager
+    def block(who):
+        with lock as guards[who]:
+            yield
+
+    def on_a_thread(act, *arguments):
+        thread = threading.Thread(target=act, args=arguments)
+        thread.start()
+        thread.join()
+
+    # The second one's thread ends the first.
+    first, second = block("first"), block("second")
+    on_a_thread(first.__enter__)
+    entered, ended, over = threading.Event(), threading.Event(), threading.Event()
+
+    def run():
+        second.__enter__()
+        first.__exit__(None, None, None)
+        entered.set()
+        over.wait()
+        second.__exit__(None, None, None)
+        ended.set()
+
+    threading.Thread(target=run).start()
+    assert entered.wait(10)
+    assert (guards["first"].is_held, guards["second"].is_held) == (False, True)
+    over.set()
+    assert ended.wait(10)
+    # And two of one thread, in the order in which they began.
+    third, fourth = block("third"), block("fourth")
+    third.__enter__()
+    fourth.__enter__()
+    third.__exit__(None, None, None)
+    assert (guards["third"].is_held, guards["fourth"].is_held) == (False, True)
+    fourth.__exit__(None, None, None)
+    at_rest(client, name)
+
+
+def test_blocks_of_async_generators_end_as_what_they_are(client, name):
+    lock = client.permits(name, 2)
+
+    async def block():
+        async with lock as guard:
+            yield guard
+
+    async def main():
+        blocks = [block(), block()]
+        guards = [await anext(one) for one in blocks]
+        await blocks[0].aclose()
+        assert [guard.is_held for guard in guards] == [False, True]
+        await asyncio.create_task(blocks[1].aclose())
+        await asyncio.to_thread(at_rest, client, name)
+
+    asyncio.run(main())
+
+
+def test_an_exit_stack_ends_the_blocks_of_its_thread(client, name):
+    lock = client.permits(name, 3)
+
+    async def main():
+        async with contextlib.AsyncExitStack() as stack:
+            for _ in range(3):
+                await stack.enter_async_context(lock)
+        await asyncio.to_thread(at_rest, client, name)
+
+    with contextlib.ExitStack() as stack:
+        for _ in range(3):
+            stack.enter_context(lock)
+    at_rest(client, name)
+    asyncio.run(main())
+
+
 def test_whose_block_ends_is_not_guessed(client, name):
     lock = client.permits(name, 2)
 
@@ -54,16 +130,28 @@ def test_whose_block_ends_is_not_guessed(client, name):
         thread.start()
         thread.join()
 
-    for _ in range(2):
-        on_a_thread(lock.__enter__)
-    with pytest.raises(InvalidArgument, match="another thread entered this block"):
+    def enter():
+        lock.__enter__()
+
+    def leave():
         lock.__exit__(None, None, None)
 
+    for _ in range(2):
+        on_a_thread(enter)
+    with pytest.raises(InvalidArgument, match="another thread entered this block"):
+        leave()
+
     async def main():
-        for _ in range(2):
-            await asyncio.create_task(lock_of_tasks.__aenter__())
-        with pytest.raises(InvalidArgument, match="another task entered this block"):
+        async def enter():
+            await lock_of_tasks.__aenter__()
+
+        async def leave():
             await lock_of_tasks.__aexit__(None, None, None)
+
+        for _ in range(2):
+            await asyncio.create_task(enter())
+        with pytest.raises(InvalidArgument, match="another task entered this block"):
+            await leave()
 
     lock_of_tasks = client.permits(name + ":tasks", 2)
     asyncio.run(main())

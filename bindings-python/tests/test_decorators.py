@@ -1,6 +1,7 @@
 """Functions and coroutines that run under a lock."""
 
 import asyncio
+import contextlib
 import functools
 import inspect
 import os
@@ -158,6 +159,23 @@ def test_what_would_run_after_the_release_is_refused(client, name, way, late):
     with pytest.raises(InvalidArgument, match="before its body runs") as told:
         decorators(client, name)[way](late)
     assert told.value.fields == {"argument": "function"}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_has_yet_to_run_is_refused_at_its_call(client, name, way):
+    def report():
+        yield "it must not run"
+
+    async def reports():
+        yield "it must not run"
+
+    hidden = lambda: report()
+    for deferred in (hidden, contextlib.contextmanager(report), contextlib.asynccontextmanager(reports)):
+        with pytest.raises(InvalidArgument, match="has yet to run"):
+            decorators(client, name)[way](deferred)()
+    # What opens something is no body of ours.
+    assert decorators(client, name)[way](lambda: contextlib.nullcontext("open"))().__enter__() == "open"
+    at_rest(client, name)
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -215,7 +215,8 @@ impl Guard {
 
     /// Its hold was upgraded, and this token drawn with that.
     pub(crate) fn has_drawn(&mut self, token: Token) {
-        self.claim.local.token = token;
+        // Of two that ended together the later token is the hold's.
+        self.claim.local.token = self.claim.local.token.max(token);
     }
 
     /// Turns a writer into an upgradeable or a plain reader, or an upgradeable into a plain reader: others may enter

@@ -1,5 +1,6 @@
 """Functions that run under a lock."""
 
+import contextlib
 import functools
 import inspect
 from collections.abc import Callable
@@ -41,9 +42,20 @@ def decorated(
                 result.close()
                 why = "answers a coroutine: the lock would be released before it runs; decorate the `async def`"
                 raise _refused(function, why)
+            if _is_deferred(function, result):
+                raise _refused(function, "answers what has yet to run: the lock would be released before; take it there")
             return result
 
     return called
+
+
+def _is_deferred(function: Callable[..., object], result: object) -> bool:
+    """Whether a generator's body is behind a result, itself or as a context manager."""
+    if inspect.isgenerator(result) or inspect.isasyncgen(result):
+        return True
+    made = inspect.unwrap(function)
+    managers = (contextlib.AbstractContextManager, contextlib.AbstractAsyncContextManager)
+    return isinstance(result, managers) and (inspect.isgeneratorfunction(made) or inspect.isasyncgenfunction(made))
 
 
 def _is(sort: Callable[[object], bool], function: object) -> bool:

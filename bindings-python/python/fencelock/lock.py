@@ -1,7 +1,8 @@
 """Locks by name: options, then acquire."""
 
 import json
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Coroutine, Iterable
 from types import TracebackType
 from typing import Any
 
@@ -23,7 +24,8 @@ class Acquirable(_native.Blocks):
     def __init__(self, link: Link, name: str, operation: dict[str, Any]) -> None:
         self._link, self._name, self._operation = link, name, operation
         self._texts: dict[str, str] = {}
-        self._blocks: dict[int, list[AsyncGuard]] = {}
+        # The frame and the task of every block that was entered.
+        self._blocks: list[tuple[int, int, AsyncGuard]] = []
 
     def acquire(self, wait: Time | None = _UNSAID) -> Guard:
         """Waits for the lock, for ``wait`` seconds at most (``None``: for ever) instead of the option's time; then raises
@@ -84,7 +86,11 @@ class Acquirable(_native.Blocks):
     def _verb(self, verb: str) -> str:
         return verb
 
-    async def __aenter__(self) -> AsyncGuard:
+    def __aenter__(self) -> Coroutine[Any, Any, AsyncGuard]:
+        # Called in the block's own frame, where it is left again, whichever task runs it.
+        return self._enter(id(sys._getframe(1)))
+
+    async def _enter(self, frame: int) -> AsyncGuard:
         guard = await self.acquire_async()
         try:
             await guard.__aenter__()
@@ -92,31 +98,31 @@ class Acquirable(_native.Blocks):
             # The client was closed. The block does not begin.
             guard.forget()
             raise
-        self._blocks.setdefault(_loop.task(), []).append(guard)
+        self._blocks.append((frame, _loop.task(), guard))
         return guard
 
-    async def __aexit__(
+    def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._leave().__aexit__(kind, error, trace)
+    ) -> Coroutine[Any, Any, None]:
+        return self._leave(id(sys._getframe(1))).__aexit__(kind, error, trace)
 
-    def _leave(self) -> AsyncGuard:
-        """The guard of this task's innermost block."""
+    def _leave(self, frame: int) -> AsyncGuard:
+        """The guard of this frame's innermost block: a generator may be ended by another task than began it, a coroutine by
+        whoever collects it. An exit stack enters in one frame and leaves in another: then it is this task's, or the only one.
+        """
         task = _loop.task()
-        if task not in self._blocks and len(self._blocks) == 1:
-            # A generator may be ended by another task than began it, and a coroutine by whoever collects it.
-            (task,) = self._blocks
-        guards = self._blocks.get(task)
-        if guards is None:
+        of_frame = [entered for entered in self._blocks if entered[0] == frame]
+        of_task = [entered for entered in self._blocks if entered[1] == task]
+        known = of_frame or of_task or self._blocks
+        if known is self._blocks and len(known) != 1:
             message = (
                 "another task entered this block, and others are in blocks of this lock; "
                 "use `async with await lock.acquire_async()`"
             )
             raise errors.InvalidArgument(message, fields={"argument": "async with"})
-        guard = guards.pop()
-        if not guards:
-            del self._blocks[task]
-        return guard
+        entered = known[-1]
+        self._blocks.remove(entered)
+        return entered[2]
 
     def __call__(self, function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
         """Decorates a function or a coroutine: every call of it runs under the lock.

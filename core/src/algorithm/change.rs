@@ -41,7 +41,8 @@ impl Core {
                     upgrade.done = true;
                     hold.set_mode(Mode::Write);
                     self.floors.saw(&hold.lock.key, token);
-                    return Ok(Upgraded { token, unkept: Some((self.clone(), hold.clone())) });
+                    let unkept = Some((self.clone(), hold.clone()));
+                    return Ok(Upgraded { token, turn: hold.turn(), unkept });
                 }
                 Some(Ok(Outcome::Queued { .. })) => {
                     rest = SHORTEST_REST;
@@ -154,7 +155,9 @@ struct Upgrade<'a> {
 
 impl Drop for Upgrade<'_> {
     fn drop(&mut self) {
-        if !self.done && !self.hold.is_lost() && !mutant!(CancelForgets) {
+        // Another one of the same hold may have come to its end.
+        let writes = self.hold.mode() == Mode::Write;
+        if !self.done && !writes && !self.hold.is_lost() && !mutant!(CancelForgets) {
             self.core.take_upgrade_back(self.hold);
         }
     }
@@ -163,13 +166,15 @@ impl Drop for Upgrade<'_> {
 /// The end of an upgrade, on its way to whoever asked for it. Dropped, it makes the writer the reader it was.
 pub(crate) struct Upgraded {
     token: Token,
+    /// The newest change when it ended: what was asked for since outweighs it.
+    turn: u32,
     unkept: Option<(Arc<Core>, Arc<Hold>)>,
 }
 
 impl Upgraded {
     /// It was the writer before.
     pub(crate) fn already(token: Token) -> Self {
-        Self { token, unkept: None }
+        Self { token, turn: 0, unkept: None }
     }
 
     /// Somebody has it: the token drawn with it.
@@ -183,6 +188,7 @@ impl Drop for Upgraded {
     fn drop(&mut self) {
         if let Some((core, hold)) = self.unkept.take()
             && hold.mode() == Mode::Write
+            && hold.turn() == self.turn
             && !hold.is_lost()
         {
             hold.set_mode(Mode::Upgradeable);

@@ -267,6 +267,11 @@ impl Hold {
         self.state.lock().alone
     }
 
+    /// The number of the newest change of its mode that was asked for.
+    pub(crate) fn turn(&self) -> u32 {
+        self.state.lock().turn
+    }
+
     /// Draws the number of a change of its mode: a later one outweighs it, however late it arrives.
     pub(crate) fn next_turn(&self) -> u32 {
         let mut state = self.state.lock();

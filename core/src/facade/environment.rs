@@ -171,7 +171,9 @@ impl Environment {
     /// Why a guard may not be relied on, as an error in JSON; none if it may.
     pub fn check(&self, client: u64, guard: u64) -> Option<String> {
         let checked = self.with(client, |facade| facade.check(guard));
-        checked.and_then(Result::err).map(|error| json!(error).to_string())
+        // Of a client that is gone nothing can be relied on.
+        let checked = checked.unwrap_or_else(|| Err(Error::closed()));
+        checked.err().map(|error| json!(error).to_string())
     }
 
     /// What is known of a client without asking the store, as JSON: `guarantees`, `options` by name, and what it carries
