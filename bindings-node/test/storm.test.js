@@ -7,6 +7,7 @@ import { chance, share } from './support/chance.js';
 import { atRest } from './support/rest.js';
 import { fresh, onEveryStore } from './support/stores.js';
 
+/** The same every time, and another one each time in full; `FENCELOCK_SEED` repeats it. */
 const SEED = Number(process.env.FENCELOCK_SEED ?? (process.env.FENCELOCK_FULL ? Date.now() % 1_000_000_000 : 20_211));
 const CANCELS = share(5_000);
 /** So many at once, over so many names of each kind. */
