@@ -104,13 +104,15 @@ fn healthy_worlds_keep_every_promise() {
 /// Worlds that broke a promise once: the first of several locks was lost with the store's data and acquired by another
 /// task before the last was won; a renewal that a cancelled upgrade overtook failed; readers of a quorum showed the same
 /// token and their losses looked like one; a writer that died waiting kept readers out of a free lock; a cancelled upgrade
-/// found the hold gone and gave the rest of it up, and the guard did not know.
-const FOUND: [(Family, u64); 5] = [
+/// found the hold gone and gave the rest of it up, and the guard did not know; a renewal was answered by a clock that had
+/// jumped, and the checker did not know of that lease.
+const FOUND: [(Family, u64); 6] = [
     (Family::Wiped, 16_267),
     (Family::Quorum, 134),
     (Family::Minority, 584),
     (Family::Votes, 1001),
     (Family::Votes, 2_012_366),
+    (Family::Jumped, 30_175_272),
 ];
 
 #[test]

@@ -66,7 +66,9 @@ impl Checker {
             if live.unheld.is_some() {
                 found.push((Rule::Revived, name.clone()));
             }
-            if live.doomed.is_some_and(|by| now > by) && client.kept < now {
+            let left = live.claim.remaining();
+            let overdue = live.doomed.is_some_and(|doomed| doomed.is_overdue(now, left));
+            if overdue && client.kept < now {
                 found.push((Rule::LossUntold, format!("{name} is gone from the store")));
                 live.doomed = None;
             }

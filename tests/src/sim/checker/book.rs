@@ -93,8 +93,27 @@ pub(super) struct Live {
     /// Whether a task awaits the loss, and has heard of it.
     pub(super) awaits: bool,
     pub(super) heard: bool,
-    /// By when it has to know that it is lost.
-    pub(super) doomed: Option<Duration>,
+    /// It is gone from the store, and has to know.
+    pub(super) doomed: Option<Doomed>,
+}
+
+/// A hold that the store has lost.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Doomed {
+    /// When.
+    pub(super) at: Duration,
+    /// The lease its client went by then, and what else may pass before it looks.
+    pub(super) lease: Duration,
+    pub(super) slack: Duration,
+}
+
+impl Doomed {
+    /// Whether it should be known by now, with so much left of the lease. An answer may have been under way that told of a
+    /// longer one.
+    pub(super) fn is_overdue(self, now: Duration, left: Duration) -> bool {
+        let lease = self.lease.max((now + left).saturating_sub(self.at));
+        now > self.at + lease / 2 + self.slack
+    }
 }
 
 #[derive(Debug)]

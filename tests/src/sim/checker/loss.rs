@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Checker;
-use super::book::Book;
+use super::book::{Book, Doomed};
 
 impl Checker {
     /// The store broke its word until now, and clients suffer from it until `until`: leases may be left over, or missing.
@@ -41,8 +41,8 @@ impl Checker {
             } else if renewed && works && live.claim.is_held() {
                 // A third of the lease, what may be under way already, the answer.
                 let lease = live.claim.remaining().max(live.act.longest_lease());
-                let by = now + lease / 2 + *round_trip * 2 + Duration::from_millis(20);
-                live.doomed.get_or_insert(by);
+                let slack = *round_trip * 2 + Duration::from_millis(20);
+                live.doomed.get_or_insert(Doomed { at: now, lease, slack });
             }
         }
     }
