@@ -1,18 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connect } from 'fencelock';
-import { run } from './support/program.js';
+import { ended, run, SLACK } from './support/program.js';
 import { fresh, onEveryStore, onRedis } from './support/stores.js';
-
-/** What a machine with other things to do may add. */
-const SLACK = 1_000;
-/** So soon a process ends that has nothing more to do. */
-const END = 300;
-
-function ended(program, within = END) {
-  assert.deepEqual([program.code, program.signal, program.err], [0, null, '']);
-  assert.ok(program.after < within, `it lived on for ${program.after} ms`);
-}
 
 onEveryStore('a process', (store) => {
   test('that locks and releases ends by itself', async () => {

@@ -1,4 +1,4 @@
-import { listening } from './listening.js';
+import { listening, until } from './listening.js';
 import { refusal, type Ended, type Transport, type Word } from './transport.js';
 
 /** What is used of a client of the package `ioredis`. */
@@ -70,17 +70,12 @@ export function ioredis(client: IORedis): Transport {
       const attempt = async (begun: () => void): Promise<void> => {
         const listener = open();
         const ended = new Promise<void>((resolve) => listener.on('end', resolve));
-        const stop = (): void => end(listener);
-        closing.signal.addEventListener('abort', stop);
-        try {
+        await until(closing.signal, () => end(listener), async () => {
           listener.on('message', (_: string, message: string) => told(message));
           await listener.subscribe(channel);
           begun();
           await ended;
-        } finally {
-          closing.signal.removeEventListener('abort', stop);
-          stop();
-        }
+        });
       };
       await listening(attempt, gap, closing.signal);
       return () => closing.abort();

@@ -1,3 +1,4 @@
+import { whenEnding } from './ending.js';
 import type { Door } from './native.js';
 import type { Wire } from './wire.js';
 
@@ -22,30 +23,12 @@ export function ended(wire: Wire): void {
   if (open.size === 0) clearTimeout(last);
 }
 
-/** What of a process is of use here; browsers have none. */
-interface Holder {
-  on?(event: 'beforeExit', listener: () => void): unknown;
-  [key: symbol]: unknown;
-}
-
 /**
- * What leaves when this thread has nothing more to do; after `process.exit()` nothing can be sent any more. Whoever loads the
- * package several times, as test runners do, has several; one listener serves them all.
+ * Has all clients close when this thread has nothing more to do: what they hold is given back, as far as the store answers in time.
+ * After `process.exit()` nothing can be sent any more.
  */
-function leaving(holder: Holder): Set<() => void> {
-  const key = Symbol.for('fencelock-wasm.leaving');
-  const known = holder[key] as Set<() => void> | undefined;
-  if (known) return known;
-  const all = new Set<() => void>();
-  holder[key] = all;
-  holder.on?.('beforeExit', () => all.forEach((leave) => leave()));
-  return all;
-}
-
-/** Has all clients close when this thread has nothing more to do: what they hold is given back, as far as the store answers in time. */
 export function leavesAtExit(ask: (question: (door: Door) => void) => void): void {
-  const holder = globalThis.process as unknown as Holder | undefined;
-  if (holder) leaving(holder).add(() => ask(leave));
+  whenEnding('beforeExit', 'fencelock-wasm.leaving', () => ask(leave));
 }
 
 function leave(door: Door): void {

@@ -6,6 +6,17 @@ const [SHORTEST_REST, LONGEST_REST] = [10, 1000];
 /** Listens for as long as a connection lasts, and says when that has begun. */
 export type Attempt = (begun: () => void) => Promise<void>;
 
+/** Does something, and stops it at its end and when all is over. */
+export async function until(over: AbortSignal, stop: () => void, work: () => Promise<void>): Promise<void> {
+  over.addEventListener('abort', stop);
+  try {
+    await work();
+  } finally {
+    over.removeEventListener('abort', stop);
+    stop();
+  }
+}
+
 /**
  * Listens, and again when a connection has ended, until that is over. Only the first attempt has to begin: it resolves then.
  * What was told between two of them was missed, which is a `gap`. No process is kept alive by the rests.

@@ -1,4 +1,4 @@
-import { listening } from './listening.js';
+import { listening, until } from './listening.js';
 import { refusal, type Ended, type Transport, type Word } from './transport.js';
 
 /** What is used of a client of the package `redis`. */
@@ -68,16 +68,11 @@ export function nodeRedis(client: NodeRedis): Transport {
         let gone = (): void => {};
         const ended = new Promise<void>((resolve) => (gone = resolve));
         const listener = await open(() => gone());
-        const stop = (): void => end(listener);
-        closing.signal.addEventListener('abort', stop);
-        try {
+        await until(closing.signal, () => end(listener), async () => {
           await listener.subscribe(channel, told);
           begun();
           await ended;
-        } finally {
-          closing.signal.removeEventListener('abort', stop);
-          stop();
-        }
+        });
       };
       await listening(attempt, gap, closing.signal);
       return () => closing.abort();

@@ -3,13 +3,9 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { connect } from 'fencelock';
 import { serve } from '../rest.js';
-import { run } from './support/program.js';
+import { ended, run, SLACK } from './support/program.js';
 import { fresh, onRedis } from './support/stores.js';
 
-/** What a machine with other things to do may add. */
-const SLACK = 1_000;
-/** So soon a process ends that has nothing more to do. */
-const END = 300;
 /** So long it waits for a store that does not answer. */
 const LAST = 1_000;
 /** Until it is told, the process stays. */
@@ -18,11 +14,6 @@ const TOLD = `await new Promise((resolve) => {
   process.once('SIGUSR2', () => { clearInterval(stay); console.log('end'); resolve(); });
   console.log('ready');
 });`;
-
-function ended(program, within = END) {
-  assert.deepEqual([program.code, program.signal, program.err], [0, null, '']);
-  assert.ok(program.after < within, `it lived on for ${program.after} ms`);
-}
 
 for (const over of ['ioredis', 'node-redis', 'http']) {
   onRedis(`a process over ${over}`, (store) => {

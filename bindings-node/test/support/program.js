@@ -1,7 +1,13 @@
 // Programs over the installed package, in processes of their own.
+import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+
+/** What a machine with other things to do may add. */
+export const SLACK = 1_000;
+/** So soon a process ends that has nothing more to do. */
+const END = 300;
 
 const FOLDER = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -30,4 +36,10 @@ async function node(words, { most = 20_000, heard = () => {}, env = {} }) {
   const [code, signal] = await once(child, 'close');
   clearTimeout(timer);
   return { out, err, code, signal, after: ended === undefined ? undefined : performance.now() - ended };
+}
+
+/** A program has ended by itself, well and soon, with nothing to complain of. */
+export function ended(program, within = END) {
+  assert.deepEqual([program.code, program.signal, program.err], [0, null, '']);
+  assert.ok(program.after < within, `it lived on for ${program.after} ms`);
 }
