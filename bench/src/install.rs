@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fencelock_peers::{DOORS, Family, Role};
+use fencelock_peers::{DOORS, Door, Family, Role};
 
 use crate::arguments::Arguments;
 use crate::contender::Contender;
@@ -37,10 +37,8 @@ pub(crate) fn peers(target: &Path, arguments: &Arguments) -> (Vec<Contender>, Ve
         }
     }
     let doors = arguments.workloads.iter().any(|workload| matches!(workload, Workload::Doors));
-    for door in DOORS.iter().filter(|_| doors) {
-        if !wanted(&format!("fencelock {}", door.language)) {
-            continue;
-        }
+    let measured = |door: &&Door| doors && wanted(&format!("fencelock {}", door.language));
+    for door in DOORS.iter().filter(measured) {
         eprintln!("installing fencelock for {}", door.language);
         match door.install(Role::Bench, target) {
             Ok(program) => peers.push(Contender::door(door.language, &program)),

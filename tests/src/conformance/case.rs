@@ -118,10 +118,10 @@ impl Case {
         if self.actors.len() > 1 {
             needs.insert(Need::SharedStore);
         }
-        if gives_up(&self.steps) {
+        if any(&self.steps, |step| matches!(step, Step::Abort(_))) {
             needs.insert(Need::Abort);
         }
-        if asks_for_permits(&self.steps) {
+        if any(&self.steps, asks_for_permit) {
             needs.insert(Need::Permits);
         }
         needs
@@ -141,20 +141,17 @@ impl Case {
     }
 }
 
-fn gives_up(steps: &[Step]) -> bool {
+/// Whether one of the steps is such, also within others.
+fn any(steps: &[Step], such: fn(&Step) -> bool) -> bool {
     steps.iter().any(|step| match step {
-        Step::Abort(_) => true,
-        Step::Parallel(times) | Step::Repeat(times) => gives_up(&times.steps),
-        _ => false,
+        Step::Parallel(times) | Step::Repeat(times) => any(&times.steps, such),
+        step => such(step),
     })
 }
 
-fn asks_for_permits(steps: &[Step]) -> bool {
-    steps.iter().any(|step| match step {
-        Step::Acquire(ask) | Step::Try(ask) | Step::Start(ask) => ask.mode == Mode::Permit,
-        Step::Parallel(times) | Step::Repeat(times) => asks_for_permits(&times.steps),
-        _ => false,
-    })
+fn asks_for_permit(step: &Step) -> bool {
+    let (Step::Acquire(ask) | Step::Try(ask) | Step::Start(ask)) = step else { return false };
+    ask.mode == Mode::Permit
 }
 
 /// Reads all cases of a folder, in the order of the files and of the cases in them.

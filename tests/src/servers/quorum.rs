@@ -25,10 +25,9 @@ impl QuorumSet {
 /// A server whose run has kept its data since 1970, for all that its birth mark says: nobody waits for it to vote.
 fn grown() -> RedisServer {
     let server = RedisServer::start();
-    let mut admin = server.admin();
-    let about: String = redis::cmd("INFO").arg("server").query(&mut admin).expect("it answers");
+    let about = server.info("server");
     let run = about.lines().find_map(|line| line.strip_prefix("run_id:"));
     let mark = format!("{} 0", run.expect("every run has an id").trim());
-    redis::cmd("SET").arg("fencelock:born").arg(mark).exec(&mut admin).expect("it can be written");
+    server.ask::<()>(&["SET", "fencelock:born", &mark]);
     server
 }

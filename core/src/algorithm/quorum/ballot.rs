@@ -27,6 +27,7 @@ impl Ballot {
     /// Sends each node its batch; nodes whose batch is empty are left out. After `patience` nobody is waited for.
     pub(super) fn send(ring: &Arc<Ring>, batches: Vec<Arc<[Step]>>, patience: Duration) -> Self {
         let out = FuturesUnordered::new();
+        let (now, longest) = (ring.runtime.now(), ring.patience(ring.max_ttl));
         let mut back = Vec::with_capacity(batches.len());
         for (number, batch) in batches.into_iter().enumerate() {
             back.push(batch.is_empty());
@@ -34,22 +35,20 @@ impl Ballot {
                 continue;
             }
             let node = Arc::clone(&ring.nodes[number]);
-            let (runtime, now) = (ring.runtime.clone(), ring.runtime.now());
-            let request: BoxFuture<'static, Return> =
-                if node.begin(now, ring.patience(ring.max_ttl)) {
-                    let asked = node.store.step(batch.to_vec());
-                    Box::pin(async move {
-                        let answers = asked.await;
-                        node.end(answers.iter().any(heard), runtime.now());
-                        (number, batch, answers)
-                    })
-                } else {
-                    let answers = batch.iter().map(|_| Err(Failure::refused(busy()))).collect();
-                    Box::pin(std::future::ready((number, batch, answers)))
-                };
+            let request: BoxFuture<'static, Return> = if node.begin(now, longest) {
+                let (runtime, asked) = (ring.runtime.clone(), node.store.step(batch.to_vec()));
+                Box::pin(async move {
+                    let answers = asked.await;
+                    node.end(answers.iter().any(heard), runtime.now());
+                    (number, batch, answers)
+                })
+            } else {
+                let answers = batch.iter().map(|_| Err(Failure::refused(busy()))).collect();
+                Box::pin(std::future::ready((number, batch, answers)))
+            };
             out.push(request);
         }
-        let patience = Some(ring.runtime.sleep_until(ring.runtime.now() + patience));
+        let patience = Some(ring.runtime.sleep_until(now + patience));
         Self { ring: Arc::clone(ring), out, back, patience }
     }
 
