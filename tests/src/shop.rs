@@ -11,6 +11,7 @@ use fencelock_peers::Program;
 use rusqlite::Connection;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::task::JoinHandle;
 
 use crate::clerk::{Clerk, Post};
 use crate::conformance::player::{Player, Stage};
@@ -80,12 +81,20 @@ pub async fn acquire(actor: &Player, ttl: Duration) -> Option<Grant> {
 struct Shop {
     till: Till,
     open: AtomicBool,
-    /// Who is in the section now, and since when.
-    holder: Mutex<Option<(usize, u64)>>,
+    /// Who is in the section now, the newest last.
+    inside: Mutex<Vec<Visit>>,
     /// How often each seat had the lock.
     granted: Vec<AtomicU64>,
     sold: AtomicU64,
     refused: AtomicU64,
+}
+
+/// One clerk's time in the section.
+struct Visit {
+    seat: usize,
+    token: u64,
+    /// Somebody came in before this one left.
+    overtaken: bool,
 }
 
 impl Shop {
@@ -93,8 +102,17 @@ impl Shop {
         self.granted.iter().map(|seat| seat.load(Ordering::Acquire)).sum()
     }
 
-    fn leave(&self, seat: usize, token: u64) {
-        self.holder.lock().unwrap().take_if(|holder| *holder == (seat, token));
+    fn enter(&self, seat: usize, token: u64) {
+        let mut inside = self.inside.lock().unwrap();
+        inside.iter_mut().for_each(|visit| visit.overtaken = true);
+        inside.push(Visit { seat, token, overtaken: false });
+    }
+
+    /// Whether nobody else was there.
+    fn leave(&self, seat: usize, token: u64) -> bool {
+        let mut inside = self.inside.lock().unwrap();
+        let place = inside.iter().position(|visit| (visit.seat, visit.token) == (seat, token));
+        !inside.remove(place.expect("who leaves had come in")).overtaken
     }
 }
 
@@ -104,7 +122,7 @@ async fn sell(shop: Arc<Shop>, seat: usize, clerk: Clerk) {
         let Some(held) = clerk.acquire().await else { return };
         let token = held.token;
         shop.granted[seat].fetch_add(1, Ordering::AcqRel);
-        *shop.holder.lock().unwrap() = Some((seat, token));
+        shop.enter(seat, token);
         let amount = shop.till.read(token);
         tokio::time::sleep(Duration::from_millis(3)).await;
         let written = amount.is_some_and(|amount| shop.till.write(token, amount + 1));
@@ -113,10 +131,21 @@ async fn sell(shop: Arc<Shop>, seat: usize, clerk: Clerk) {
         } else {
             shop.refused.fetch_add(1, Ordering::AcqRel);
         }
-        shop.leave(seat, token);
+        let alone = shop.leave(seat, token);
         let Some(held) = clerk.release(held).await else { return };
-        // If somebody newer was there, it must know that its time is over.
-        assert!(written || !held, "two holders at once");
+        // If somebody newer was there, it must know that its time is over. The till alone would not tell of one who came
+        // between the write and the end.
+        assert!(written && alone || !held, "two holders at once");
+    }
+}
+
+/// Fails with what went wrong for a clerk, other than the dead one, who has stopped selling while the shop is open.
+async fn at_work(staff: &mut [(Clerk, JoinHandle<()>)], dead: Option<usize>) {
+    for (seat, (_, work)) in staff.iter_mut().enumerate() {
+        if dead != Some(seat) && work.is_finished() {
+            work.await.expect("nobody fails");
+            unreachable!("nobody stops before the shop closes");
+        }
     }
 }
 
@@ -126,7 +155,7 @@ pub async fn kill_clerks(url: &str, posts: &[Post], kills: usize) {
     let shop = Arc::new(Shop {
         till: Till::new(),
         open: AtomicBool::new(true),
-        holder: Mutex::default(),
+        inside: Mutex::default(),
         granted: posts.iter().map(|_| AtomicU64::new(0)).collect(),
         sold: AtomicU64::new(0),
         refused: AtomicU64::new(0),
@@ -145,9 +174,10 @@ pub async fn kill_clerks(url: &str, posts: &[Post], kills: usize) {
         // whoever's turn it is, be it waiting or between two sales.
         tokio::time::sleep(Duration::from_millis(20 + round as u64 % 17)).await;
         let seat = loop {
-            if let Some((holder, _)) = *shop.holder.lock().unwrap() {
-                break if anybody(round) { (first + round / 5) % posts.len() } else { holder };
+            if let Some(visit) = shop.inside.lock().unwrap().last() {
+                break if anybody(round) { (first + round / 5) % posts.len() } else { visit.seat };
             }
+            at_work(&mut staff, None).await;
             tokio::task::yield_now().await;
         };
         deaths[seat] += 1;
@@ -161,6 +191,7 @@ pub async fn kill_clerks(url: &str, posts: &[Post], kills: usize) {
                 "no grant after the death of {:?}",
                 posts[seat]
             );
+            at_work(&mut staff, Some(seat)).await;
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         if !anybody(round) {

@@ -46,3 +46,11 @@ async fn all_languages_in_sqlite() {
     let url = format!("sqlite:{}", folder.path().join("locks.db").display());
     kill_clerks(&url, &fleet(|door| !door.is_hosted()), kills()).await;
 }
+
+/// A store for each process: a lock over it excludes nobody, which has to be seen.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[should_panic = "two holders at once"]
+async fn a_lock_that_excludes_nobody_is_seen() {
+    let rust = Post::Actor(Program::new(env!("CARGO_BIN_EXE_actor")));
+    kill_clerks("memory:", &[rust.clone(), rust], 20).await;
+}
