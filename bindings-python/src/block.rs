@@ -1,10 +1,12 @@
 //! The two ends of a `with`. A signal may come before the first line of a function of Python's, whose handler raises there:
 //! between a block's end and its guard's there must be none, or nobody would give the guard back.
 
+use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
 use fencelock::{Code, Error};
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -34,8 +36,11 @@ impl Block {
         Self
     }
 
-    fn __enter__(slf: Py<Self>) -> Py<Self> {
-        slf
+    /// A guard that is not held any more begins no block.
+    fn __enter__<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
+        let grant = slf.getattr(intern!(slf.py(), "_grant"))?;
+        grant.cast::<Grant>()?.get().check()?;
+        Ok(slf)
     }
 
     #[pyo3(signature = (*how))]
@@ -44,16 +49,32 @@ impl Block {
     }
 }
 
-/// Which frame of Python's calls: a `with` is entered and left in one, whichever thread runs it; 0 if that cannot be said.
-fn frame(py: Python<'_>) -> usize {
-    let sys = py.import(intern!(py, "sys"));
-    let frame = sys.and_then(|sys| sys.call_method0(intern!(py, "_getframe")));
+/// The frame of Python's that calls, if that can be said: a `with` is entered and left in one.
+fn frame(py: Python<'_>) -> Option<Bound<'_, PyAny>> {
+    py.import(intern!(py, "sys")).and_then(|sys| sys.call_method0(intern!(py, "_getframe"))).ok()
+}
+
+/// Whether this frame may be left on another thread than it was entered on: a generator's, or a coroutine's.
+fn wanders(frame: &Bound<'_, PyAny>) -> bool {
+    // CO_GENERATOR, CO_COROUTINE, CO_ITERABLE_COROUTINE and CO_ASYNC_GENERATOR of the `inspect` module.
+    const KINDS: u32 = 0x20 | 0x80 | 0x100 | 0x200;
+    let code = frame.getattr(intern!(frame.py(), "f_code"));
+    let flags =
+        code.and_then(|code| code.getattr(intern!(frame.py(), "co_flags"))?.extract::<u32>());
+    flags.is_ok_and(|flags| flags & KINDS != 0)
+}
+
+/// Where a frame lies. Another may lie there once it has ended and nobody keeps it.
+fn place(frame: Option<&Bound<'_, PyAny>>) -> usize {
     frame.map_or(0, |frame| frame.as_ptr() as usize)
 }
 
 /// A block that was entered.
 struct Entered {
     frame: usize,
+    /// The frame, if it may wander. An ordinary one stays on its thread, where blocks end in the order they nest; kept by a
+    /// block that an `ExitStack` ends, it would keep all that called it.
+    kept: Option<Py<PyAny>>,
     thread: ThreadId,
     guard: Py<PyAny>,
 }
@@ -67,14 +88,18 @@ impl Blocks {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The guard of this frame's innermost block: a generator may be ended by another thread than began it. An `ExitStack`
-    /// enters in one frame and leaves in another: then it is this thread's, or the only one.
+    /// The guard of this frame's innermost block, whichever thread runs it. An `ExitStack` enters in one frame and leaves in
+    /// another: then it is this thread's, none of a frame that wanders if there are others, or the only one.
     fn leave(&self, frame: usize) -> Option<Py<PyAny>> {
         let (mut entered, me) = (self.entered(), thread::current().id());
-        let of_frame = entered.iter().rposition(|one| one.frame == frame);
-        let of_thread = || entered.iter().rposition(|one| one.thread == me);
+        let stays = |one: &Entered| one.kept.is_none();
+        let mine = |one: &Entered| one.thread == me;
+        let of_frame =
+            entered.iter().rposition(|one| one.frame == frame && (mine(one) || !stays(one)));
+        let of_stack = || entered.iter().rposition(|one| mine(one) && stays(one));
+        let of_thread = || entered.iter().rposition(mine);
         let only = || (entered.len() == 1).then_some(0);
-        let place = of_frame.or_else(of_thread).or_else(only)?;
+        let place = of_frame.or_else(of_stack).or_else(of_thread).or_else(only)?;
         Some(entered.remove(place).guard)
     }
 }
@@ -87,17 +112,37 @@ impl Blocks {
         Self(Mutex::default())
     }
 
+    /// A frame that is kept keeps this lock.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let Ok(entered) = self.0.try_lock() else { return Ok(()) };
+        entered.iter().try_for_each(|one| {
+            visit.call(&one.kept)?;
+            visit.call(&one.guard)
+        })
+    }
+
+    fn __clear__(&self) {
+        let entered = mem::take(&mut *self.entered());
+        drop(entered);
+    }
+
     fn __enter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         // First, so that nothing comes between the grant and its entry.
         let (frame, thread) = (frame(slf.py()), thread::current().id());
+        let (place, kept) = (place(frame.as_ref()), frame.filter(wanders).map(Bound::unbind));
         let guard = slf.call_method0(intern!(slf.py(), "acquire"))?;
-        slf.get().entered().push(Entered { frame, thread, guard: guard.clone().unbind() });
+        slf.get().entered().push(Entered {
+            frame: place,
+            kept,
+            thread,
+            guard: guard.clone().unbind(),
+        });
         Ok(guard)
     }
 
     #[pyo3(signature = (*how))]
     fn __exit__(slf: &Bound<'_, Self>, how: &Bound<'_, PyTuple>) -> PyResult<()> {
-        let guard = slf.get().leave(frame(slf.py())).ok_or_else(|| {
+        let guard = slf.get().leave(place(frame(slf.py()).as_ref())).ok_or_else(|| {
             let message = "another thread entered this block, and others are in blocks of this lock; \
                            use `with lock.acquire() as guard`";
             raised(&Error::new(Code::Invalid, message).with("argument", "with"))

@@ -8,12 +8,12 @@ use fencelock::facade::{Facade, Granted, Operation};
 use fencelock::{Code, Error, Released, Result};
 use pyo3::exceptions::PyResourceWarning;
 use pyo3::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::connection::Link;
 use crate::process::{self, Own, block};
 use crate::pump::Pump;
-use crate::{Ended, caught, ended, numbered};
+use crate::{Ended, caught, ended, numbered, raised};
 
 /// A guard, or a run of a job, that somebody of Python's has. Dropped by whatever may happen between two of Python's steps,
 /// a signal for instance, it is declined unless it was given back before. In the child of a fork it is inert.
@@ -149,10 +149,10 @@ impl Grant {
         caught(|| self.now(Facade::remaining) / 1000.0)
     }
 
-    /// The error to raise unless it may be relied on.
-    fn check(&self) -> PyResult<Ended> {
-        let check = || self.facade()?.check(self.granted.guard).map(|()| Value::Null);
-        caught(|| ended(check()))
+    /// Raises unless it may be relied on.
+    pub(crate) fn check(&self) -> PyResult<()> {
+        let check = || self.facade()?.check(self.granted.guard);
+        caught(|| check().map_err(|error| raised(&error))).flatten()
     }
 
     /// Gives it back and waits for the answer.

@@ -9,7 +9,8 @@ import weakref
 import pytest
 from conftest import at_rest
 
-from fencelock import InvalidArgument
+import fencelock
+from fencelock import InvalidArgument, LockLost, NotHeld
 
 
 def test_a_block_may_end_on_another_thread(client, name):
@@ -175,4 +176,125 @@ def test_a_loop_that_is_closed_frees_what_its_tasks_hold(client, name):
     del holds, loop, entered
     gc.collect()
     assert guard() is None
+    at_rest(client, name)
+
+
+def test_a_late_block_leaves_the_next_alone(client, name):
+    lock = client.lock(name, ttl=0.15, renew=False)
+
+    def change(verb, *words):
+        return getattr(lock, verb)(*words)
+
+    overtaken, left = threading.Event(), threading.Event()
+    ends = []
+
+    def late():
+        change("__enter__")
+        overtaken.wait(5)
+        try:
+            change("__exit__", None, None, None)
+        except LockLost as lost:
+            ends.append(lost)
+        left.set()
+
+    def next_one():
+        # The frame that enters is made where the other one's was.
+        guard = change("__enter__")
+        guard.extend(5)
+        overtaken.set()
+        left.wait(5)
+        ends.append(guard.is_held)
+        change("__exit__", None, None, None)
+
+    threads = [threading.Thread(target=late), threading.Thread(target=next_one)]
+    for thread in threads:
+        thread.start()
+        while not client.lock(name).inspect().holders:
+            pass
+    for thread in threads:
+        thread.join()
+    assert [type(end) for end in ends] == [LockLost, bool], ends
+    assert ends[1], "the late one ended the block of the next"
+    at_rest(client, name)
+
+
+def test_a_late_block_of_a_task_leaves_the_next_alone(client, name):
+    lock = client.lock(name, ttl=0.15, renew=False)
+
+    def change(verb, *words):
+        return getattr(lock, verb)(*words)
+
+    async def main():
+        overtaken = asyncio.Event()
+
+        async def late():
+            async with contextlib.AsyncExitStack() as stack:
+                await stack.enter_async_context(lock)
+                with contextlib.suppress(asyncio.CancelledError):
+                    await overtaken.wait()
+                await overtaken.wait()
+
+        async def next_one():
+            async with contextlib.AsyncExitStack() as stack:
+                guard = await stack.enter_async_context(lock)
+                await guard.extend(5)
+                overtaken.set()
+                with pytest.raises(LockLost):
+                    await first
+                return guard.is_held
+
+        first = asyncio.create_task(late())
+        while not (await client.lock(name).inspect_async()).holders:
+            await asyncio.sleep(0)
+        assert await asyncio.create_task(next_one())
+
+    asyncio.run(main())
+    at_rest(client, name)
+
+
+def test_a_guard_that_is_not_held_begins_no_block(client, name):
+    begun = []
+    guard = client.lock(name).acquire()
+    with guard:
+        begun.append("once")
+    with pytest.raises(NotHeld), guard:
+        begun.append("given back")
+    lost = client.lock(name, ttl=0.05, renew=False).acquire()
+    lost.wait_lost()
+    with pytest.raises(LockLost), lost:
+        begun.append("lost")
+    lost.forget()
+
+    async def main():
+        guard = await client.lock(name).acquire_async()
+        async with guard:
+            begun.append("in a task")
+        with pytest.raises(NotHeld):
+            async with guard:
+                begun.append("given back")
+        lost = await client.lock(name, ttl=0.05, renew=False).acquire_async()
+        await lost.wait_lost()
+        with pytest.raises(LockLost):
+            async with lost:
+                begun.append("lost")
+        lost.forget()
+
+    asyncio.run(main())
+    assert begun == ["once", "in a task"]
+    at_rest(client, name)
+
+
+def test_a_lock_goes_with_the_frames_it_keeps(client, name):
+    def wanders(lock):
+        lock.__enter__()
+        yield
+
+    lock = client.lock(name)
+    for _ in wanders(lock):
+        pass
+    gone = weakref.ref(lock)
+    del lock
+    with pytest.warns(ResourceWarning, match="forgotten"):
+        gc.collect()
+    assert gone() is None
     at_rest(client, name)

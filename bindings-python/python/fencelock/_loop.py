@@ -99,12 +99,13 @@ def current() -> Loop:
     return loop
 
 
-def task() -> int:
-    """Which task asks; 0 outside of an event loop. Nobody keeps it for that: one that was forgotten is to be collected."""
+def task() -> ref[asyncio.Task[Any]] | None:
+    """Which task asks; ``None`` outside of an event loop. Nobody keeps it for that: one that was forgotten is to be collected."""
     try:
-        return id(asyncio.current_task())
+        asking = asyncio.current_task()
     except RuntimeError:
-        return 0
+        return None
+    return asking and ref(asking)
 
 
 # A child of a fork has none of its parent's loops.

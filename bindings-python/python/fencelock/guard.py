@@ -74,7 +74,7 @@ class Hold:
     def check(self) -> None:
         """Raises ``LockLost`` unless the lock may be relied on, ``NotHeld`` once it was given back, ``Closed`` in the child
         of a fork."""
-        _loop.settle(self._grant.check())
+        self._grant.check()
 
     def _why_lost(self) -> errors.LockError:
         try:
@@ -207,8 +207,7 @@ class AsyncGuard(Hold):
         return await self.release()
 
     async def __aenter__(self) -> Self:
-        if self._grant.is_given_back():
-            self.check()
+        self.check()
         task = asyncio.current_task()
         assert task is not None, "a coroutine runs in a task"
         # The block keeps its guard. That must not keep the task: one that is forgotten with its loop is to be collected.

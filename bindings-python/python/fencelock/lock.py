@@ -1,10 +1,12 @@
 """Locks by name: options, then acquire."""
 
+import asyncio
 import json
 import sys
 from collections.abc import Callable, Coroutine, Iterable
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any
+from weakref import ref
 
 from . import _loop, _native, errors
 from ._decorated import Parameters, Result, decorated
@@ -24,8 +26,8 @@ class Acquirable(_native.Blocks):
     def __init__(self, link: Link, name: str, operation: dict[str, Any]) -> None:
         self._link, self._name, self._operation = link, name, operation
         self._texts: dict[str, str] = {}
-        # The frame and the task of every block that was entered.
-        self._blocks: list[tuple[int, int, AsyncGuard]] = []
+        # The frame and the task of every block that was entered. A frame is kept, or another one may come to lie where it was.
+        self._blocks: list[tuple[FrameType, ref[asyncio.Task[Any]] | None, AsyncGuard]] = []
 
     def acquire(self, wait: Time | None = _UNSAID) -> Guard:
         """Waits for the lock, for ``wait`` seconds at most (``None``: for ever) instead of the option's time; then raises
@@ -88,9 +90,9 @@ class Acquirable(_native.Blocks):
 
     def __aenter__(self) -> Coroutine[Any, Any, AsyncGuard]:
         # Called in the block's own frame, where it is left again, whichever task runs it.
-        return self._enter(id(sys._getframe(1)))
+        return self._enter(sys._getframe(1))
 
-    async def _enter(self, frame: int) -> AsyncGuard:
+    async def _enter(self, frame: FrameType) -> AsyncGuard:
         guard = await self.acquire_async()
         try:
             await guard.__aenter__()
@@ -104,14 +106,14 @@ class Acquirable(_native.Blocks):
     def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> Coroutine[Any, Any, None]:
-        return self._leave(id(sys._getframe(1))).__aexit__(kind, error, trace)
+        return self._leave(sys._getframe(1)).__aexit__(kind, error, trace)
 
-    def _leave(self, frame: int) -> AsyncGuard:
+    def _leave(self, frame: FrameType) -> AsyncGuard:
         """The guard of this frame's innermost block: a generator may be ended by another task than began it, a coroutine by
         whoever collects it. An exit stack enters in one frame and leaves in another: then it is this task's, or the only one.
         """
         task = _loop.task()
-        of_frame = [entered for entered in self._blocks if entered[0] == frame]
+        of_frame = [entered for entered in self._blocks if entered[0] is frame]
         of_task = [entered for entered in self._blocks if entered[1] == task]
         known = of_frame or of_task or self._blocks
         if known is self._blocks and len(known) != 1:
