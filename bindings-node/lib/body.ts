@@ -1,7 +1,7 @@
 import { onAbort } from './cancellation.js';
 import { LockLostError } from './error.js';
 import type { Guard, Released } from './guard.js';
-import { warn } from './platform.js';
+import { nextTurn, warn } from './platform.js';
 
 /** What runs under a lock. The signal aborts when the lock is lost, or when the one given to `using` does. */
 export type Body<G, T> = (guard: G, signal: AbortSignal) => T | PromiseLike<T>;
@@ -20,7 +20,7 @@ export async function run<G extends Guard, T>(
   end: (guard: G, well: boolean) => Promise<Released>,
 ): Promise<T> {
   const lost = guard.signal;
-  const signal = outer ? AbortSignal.any([lost, outer]) : lost;
+  const [signal, leave] = outer ? either(lost, outer) : [lost, undefined];
   const ended = (async () => body(guard, signal))().then(
     (value): Ended<T> => ({ value }),
     (error: unknown): Ended<T> => ({ error }),
@@ -28,12 +28,13 @@ export async function run<G extends Guard, T>(
   let unfollow: (() => void) | undefined;
   // One turn of the event loop for the body to tell what it has to say to the loss.
   const told = new Promise<undefined>((resolve) => {
-    const soon = (): void => void setImmediate(resolve, undefined);
+    const soon = (): void => nextTurn(() => resolve(undefined));
     if (lost.aborted) soon();
     else unfollow = onAbort(lost, soon);
   });
   const first = await Promise.race([ended, told]);
   unfollow?.();
+  leave?.();
   const released = await giveBack(guard, first !== undefined && 'value' in first, end);
   if (first === undefined) {
     void ended.then((late) => tellLate(guard, late));
@@ -43,6 +44,19 @@ export async function run<G extends Guard, T>(
   if (released instanceof Error) throw released;
   if (released === 'already_lost') throw lost.reason;
   return first.value;
+}
+
+/**
+ * A signal that aborts with the first of two, and how to let go of both. `AbortSignal.any` never does: of every call, something
+ * stays at a signal that lives as long as its program.
+ */
+function either(lost: AbortSignal, outer: AbortSignal): [AbortSignal, () => void] {
+  const aborted = [lost, outer].find((signal) => signal.aborted);
+  if (aborted) return [aborted, () => {}];
+  const controller = new AbortController();
+  const follow = (signal: AbortSignal): (() => void) => onAbort(signal, () => controller.abort(signal.reason));
+  const leave = [follow(lost), follow(outer)];
+  return [controller.signal, () => leave.forEach((undo) => undo())];
 }
 
 /** An error of the release must not hide the body's. */

@@ -9,3 +9,8 @@ export function appName(): string {
 export function warn(message: string, code: string, detail?: string): void {
   process.emitWarning(message, { type: 'FencelockWarning', code, ...(detail && { detail }) });
 }
+
+/** Calls it in another turn of the event loop. */
+export function nextTurn(call: () => void): void {
+  setImmediate(call);
+}

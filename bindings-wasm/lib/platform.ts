@@ -10,3 +10,8 @@ export function warn(message: string, code: string, detail?: string): void {
   if (emit) emit.call(process, message, { type: 'FencelockWarning', code, ...(detail && { detail }) });
   else console.warn(`FencelockWarning [${code}]: ${message}${detail ? `\n${detail}` : ''}`);
 }
+
+/** Calls it in another turn of the event loop. */
+export function nextTurn(call: () => void): void {
+  setTimeout(call, 0);
+}

@@ -75,6 +75,25 @@ onRedis('in a browser', (store) => {
     assert.deepEqual([seen, errors], [{ late: true, rose: true, held: true, lost: 'lost', load }, []]);
   });
 
+  test('a body is told of the loss, and left if it does not listen', async () => {
+    const errors = [];
+    const seen = await (await page(errors)).evaluate(async () => {
+      const { connect } = await import('/index.js');
+      const client = await connect('memory:', { ttl: 100, renew: false });
+      const lock = client.lock('c');
+      const outer = new AbortController();
+      const aborted = (signal) => new Promise((resolve) => signal.addEventListener('abort', () => resolve(signal.reason.code)));
+      const told = [];
+      const listens = await lock
+        .using(async (_, signal) => told.push(await aborted(signal)), { signal: outer.signal })
+        .catch((error) => error.code);
+      const deaf = await lock.using(() => new Promise(() => {})).catch((error) => error.code);
+      await client.close();
+      return { told, listens, deaf };
+    });
+    assert.deepEqual([seen, errors], [{ told: ['lost'], listens: 'lost', deaf: 'lost' }, []]);
+  });
+
   test('two pages and a process count exactly', async () => {
     const errors = [];
     const [name, pages] = [fresh('count'), await Promise.all([page(errors), page(errors)])];
