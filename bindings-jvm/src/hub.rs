@@ -32,6 +32,8 @@ pub(crate) struct Hub {
     bell: Arc<Bell>,
     clients: Mutex<Clients>,
     events: Mutex<Vec<Value>>,
+    /// News that did not arrive.
+    kept: Mutex<Vec<u8>>,
 }
 
 #[derive(Default)]
@@ -64,8 +66,8 @@ impl Hub {
         let bell = Arc::new(Bell::default());
         let rung = bell.clone();
         let pump = Pump::new(Arc::new(move || rung.ring()));
-        let (clients, events) = (Mutex::default(), Mutex::default());
-        Self { runtime, handle, pump, bell, clients, events }
+        let (clients, events, kept) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Self { runtime, handle, pump, bell, clients, events, kept }
     }
 
     /// Completes with the client's number.
@@ -123,7 +125,7 @@ impl Hub {
         self.bell.wait();
         // Events that came before an end are told before it.
         let (done, events) = (self.pump.drain(), std::mem::take(&mut *locked(&self.events)));
-        let mut news = Vec::new();
+        let mut news = std::mem::take(&mut *locked(&self.kept));
         for event in events {
             news.extend(0_u64.to_be_bytes());
             news.push(1);
@@ -135,6 +137,12 @@ impl Hub {
             parcel::write(&mut news, &result.unwrap_or_else(|error| json!(error)));
         }
         news
+    }
+
+    /// Has news told again.
+    pub(crate) fn keep(&self, news: Vec<u8>) {
+        *locked(&self.kept) = news;
+        self.bell.ring();
     }
 
     /// What a client carries, and the pump for all of them.

@@ -102,7 +102,12 @@ pub fn abort<'local>(mut env: EnvUnowned<'local>, _class: JClass<'local>, operat
 pub fn drain<'local>(mut env: EnvUnowned<'local>, _class: JClass<'local>) -> JByteArray<'local> {
     env.with_env(|env| {
         let news = hub().drain();
-        env.byte_array_from_slice(&news)
+        let array = env.byte_array_from_slice(&news);
+        if array.is_err() {
+            // There was no memory for it. What was granted would be held by nobody.
+            hub().keep(news);
+        }
+        array
     })
     .resolve::<Internal>()
 }

@@ -1,44 +1,93 @@
 package io.github.fencelock;
 
 import java.lang.System.Logger.Level;
-import java.util.concurrent.ForkJoinPool;
-import java.util.concurrent.ForkJoinWorkerThread;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 
-/** The threads on which a user's code runs that is told of something: daemons, and more of them while some wait. */
+/**
+ * The threads on which a user's code runs that is told of something: daemons. A few always, so that what is told never has to
+ * start one; while they are not enough, because some of them wait, a watch makes more, so that nobody is told late of a loss.
+ */
 final class Callbacks {
     private static final System.Logger LOGGER = System.getLogger("io.github.fencelock");
 
-    private static final ForkJoinPool POOL = new ForkJoinPool(
-        Math.max(2, Runtime.getRuntime().availableProcessors()), Callbacks::thread, (thread, error) -> complain(error), true);
+    private static final int FEW = Math.max(2, Runtime.getRuntime().availableProcessors());
+    private static final int MOST = 256;
+    /** What is told may wait for a thread as long as this before there are more. */
+    private static final long PATIENCE = TimeUnit.MILLISECONDS.toNanos(10);
+    private static final long IDLE_SECONDS = 5;
+
+    private static final AtomicInteger THREADS = new AtomicInteger();
+    private static final LinkedBlockingQueue<Runnable> TOLD = new LinkedBlockingQueue<>();
+    private static final ThreadPoolExecutor POOL = new ThreadPoolExecutor(
+        FEW, MOST, IDLE_SECONDS, TimeUnit.SECONDS, TOLD,
+        told -> daemon(told, "fencelock-callbacks-" + THREADS.incrementAndGet()));
+    private static final Thread WATCH = daemon(Callbacks::watch, "fencelock-callbacks-watch");
+
+    /** Whether the watch looks after what waits for a thread. */
+    private static volatile boolean watched;
+
+    static {
+        POOL.prestartAllCoreThreads();
+        WATCH.start();
+    }
 
     private Callbacks() {}
 
-    private static ForkJoinWorkerThread thread(ForkJoinPool pool) {
-        ForkJoinWorkerThread thread = ForkJoinPool.defaultForkJoinWorkerThreadFactory.newThread(pool);
-        thread.setName("fencelock-callbacks-" + thread.getPoolIndex());
+    private static Thread daemon(Runnable work, String name) {
+        Thread thread = new Thread(work, name);
+        thread.setDaemon(true);
         return thread;
     }
 
-    /** Runs something that completes a future, and with it whatever hangs on that. */
-    static void execute(Runnable completing) {
-        POOL.execute(completing);
-    }
-
-    /** Runs a user's own action there. */
-    static void tell(Runnable action) {
+    /** Runs there what completes a future, and with it whatever hangs on that; or an action of a user's own. */
+    static void execute(Runnable action) {
         POOL.execute(() -> guarded(action));
+        if (!watched && !TOLD.isEmpty()) {
+            watched = true;
+            LockSupport.unpark(WATCH);
+        }
     }
 
     /** Runs a user's own action here; what it throws is logged, as nobody else could hear of it. */
     static void guarded(Runnable action) {
         try {
             action.run();
-        } catch (RuntimeException error) {
+        } catch (Throwable error) {
             complain(error);
         }
     }
 
     private static void complain(Throwable error) {
-        LOGGER.log(Level.WARNING, "an action that fencelock was given has failed", error);
+        try {
+            LOGGER.log(Level.WARNING, "an action that fencelock was given has failed", error);
+        } catch (Throwable nobodyToTell) {
+            // A program's own logger, which is told of its failure by nobody else either.
+        }
+    }
+
+    private static void watch() {
+        long ended = 0;
+        while (true) {
+            if (TOLD.isEmpty()) {
+                POOL.setCorePoolSize(FEW);
+                watched = false;
+                // Whoever came since has seen either that it is watched or that it is not.
+                if (TOLD.isEmpty()) {
+                    LockSupport.park();
+                }
+                watched = true;
+                ended = POOL.getCompletedTaskCount();
+            }
+            LockSupport.parkNanos(PATIENCE);
+            long now = POOL.getCompletedTaskCount();
+            if (TOLD.size() > now - ended) {
+                guarded(() -> POOL.setCorePoolSize(Math.min(2 * POOL.getCorePoolSize(), MOST)));
+            }
+            ended = now;
+        }
     }
 }

@@ -70,16 +70,21 @@ final class Drain {
             Object pending = EXPECTED.putIfAbsent(number, answer);
             if (pending != null) {
                 EXPECTED.remove(number);
-                ((Pending) pending).deliver(answer);
+                // One that fails takes none of the others with it.
+                Callbacks.guarded(() -> ((Pending) pending).deliver(answer));
             }
         }
     }
 
-    /** Nobody is to wait for an answer that cannot come any more. */
-    private static void fail(Answer defect) {
+    /**
+     * Nobody is to wait for an answer that may never come. If it does, whoever waited declines it; until then the operation is
+     * given up.
+     */
+    static void fail(Answer defect) {
         EXPECTED.forEach((number, pending) -> {
-            if (pending instanceof Pending waits && EXPECTED.remove(number, pending)) {
-                waits.deliver(defect);
+            if (pending instanceof Pending waits) {
+                Natives.abort(number);
+                Callbacks.guarded(() -> waits.deliver(defect));
             }
         });
     }

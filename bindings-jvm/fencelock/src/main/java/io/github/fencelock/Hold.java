@@ -122,7 +122,7 @@ public abstract sealed class Hold implements AutoCloseable permits Guard, Leader
      * could then never be collected.
      */
     public final void onLost(Runnable action) {
-        lost().thenRun(() -> Callbacks.tell(action));
+        lost().thenRun(() -> Callbacks.execute(action));
     }
 
     /** A request that gives this back, however it is answered. */

@@ -1,0 +1,64 @@
+package io.github.fencelock;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+
+/** What is told on threads of fencelock's own, and what becomes of it when something fails there. */
+final class CallbacksTest {
+    /** More than there are threads at first. */
+    private static final int WAITING = 50;
+
+    @Test
+    void aLossIsToldThoughOthersWait() throws Exception {
+        CountDownLatch end = new CountDownLatch(1);
+        CountDownLatch lost = new CountDownLatch(1);
+        try (Client client = Fencelock.connect("memory:")) {
+            CountDownLatch waiting = new CountDownLatch(WAITING);
+            for (int number = 0; number < WAITING; number++) {
+                client.lock("x" + number).acquireAsync().thenAccept(guard -> {
+                    waiting.countDown();
+                    awaited(end);
+                    guard.close();
+                });
+            }
+            assertTrue(waiting.await(10, TimeUnit.SECONDS), "each has a thread to wait on");
+            Guard guard = client.lock("short").ttl(Duration.ofMillis(100)).renew(false).acquire();
+            guard.onLost(lost::countDown);
+            assertTrue(lost.await(10, TimeUnit.SECONDS), "the loss is told");
+            assertThrows(LockLostException.class, guard::close);
+        } finally {
+            end.countDown();
+        }
+    }
+
+    private static void awaited(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException interrupted) {
+            throw new AssertionError(interrupted);
+        }
+    }
+
+    @Test
+    void whatWasLostOnItsWayIsGivenBack() throws InterruptedException {
+        try (Client client = Fencelock.connect("memory:")) {
+            Lock lock = client.lock("x");
+            Guard held = lock.acquire();
+            CompletableFuture<Guard> waits = lock.acquireAsync();
+            Drain.fail(Answer.defect(new OutOfMemoryError("no news today")));
+            CompletionException failed = assertThrows(CompletionException.class, waits::join);
+            assertEquals(InternalException.class, failed.getCause().getClass());
+            held.close();
+            Wait.until("nothing is left", () -> lock.inspect().holders().isEmpty() && client.load().running() == 0);
+            lock.acquire().close();
+        }
+    }
+}
