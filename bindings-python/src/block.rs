@@ -37,7 +37,7 @@ impl Block {
     }
 
     /// A guard that is not held any more begins no block.
-    fn __enter__<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
+    fn __enter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
         let grant = slf.getattr(intern!(slf.py(), "_grant"))?;
         grant.cast::<Grant>()?.get().check()?;
         Ok(slf)

@@ -10,10 +10,6 @@ use fencelock_tests::conformance::{Grid, binding, case, doors};
 /// Cells played at once: each of them is several programs, most of which wait.
 const AT_ONCE: usize = 24;
 
-/// The columns that were promised, whatever the table of doors has.
-const PROMISED: [&str; 7] =
-    ["command line", "python", "python asyncio", "node", "java", "kotlin", "wasm"];
-
 #[tokio::main(worker_threads = 4)]
 async fn main() -> ExitCode {
     let words: Vec<String> =
@@ -26,13 +22,6 @@ async fn main() -> ExitCode {
     let rust = Path::new(env!("CARGO_BIN_EXE_actor"));
     let columns = doors(rust, Path::new(env!("CARGO_BIN_EXE_command_line_actor")), language);
     assert!(!columns.is_empty(), "there is no door whose language begins with `{language}`");
-    for promised in PROMISED.iter().filter(|promised| promised.starts_with(language)) {
-        let is_there = columns.iter().any(|column| column.language == *promised);
-        assert!(is_there, "{promised} has no column");
-    }
-    for column in columns.iter().filter(|_| part.is_empty()) {
-        assert!(column.plays_enough(&cases), "{} is spared most cases", column.name());
-    }
     let strict = std::env::var_os("FENCELOCK_STRICT").is_some();
     let lacking = columns.iter().any(|column| column.lacks_wrongly(strict));
     let (report, well) = Grid::play(cases, columns, AT_ONCE).await.report();

@@ -263,7 +263,7 @@ pub(crate) const PARTS: &[Part] = &[
         shows: "the cases on every store and actor, as a grid without a gap",
         needs: &[Need::RedisServer],
         wants: &[],
-        steps: &[Step::Tests(Targets::Named(&["conformance", "conformance_sees"]))],
+        steps: &[Step::Tests(Targets::Named(&["conformance", "conformance_sees", "spared"]))],
         full: &[],
     },
     Part {

@@ -67,12 +67,30 @@ fn behind(door: &Door, target: &Path) -> impl Iterator<Item = Column> + use<> {
         Ok(program) => (program, None),
         Err(lack) => (Program::new(""), Some(lack)),
     };
-    let stores: &[Backend] = if door.is_another_way() { &[Backend::Redis] } else { &STORES };
-    stores.iter().map(move |&backend| Column {
+    stores(door).iter().map(move |&backend| Column {
         missing: missing.clone(),
         ready: Some(Ready::default()),
         ..Column::of(backend, language, Some(program.clone()))
     })
+}
+
+fn stores(door: &Door) -> &'static [Backend] {
+    if door.is_another_way() { &[Backend::Redis] } else { &STORES }
+}
+
+/// Every column of every grid, with nothing installed: to ask what it plays.
+pub fn all_columns() -> Vec<Column> {
+    let nothing = || Program::new("");
+    let over = |stores: &'static [Backend], language| {
+        stores.iter().map(move |&backend| Column::of(backend, language, Some(nothing())))
+    };
+    let doors = DOORS.iter().flat_map(|door| over(stores(door), door.language));
+    let others = INCUMBENTS.iter().map(|incumbent| Column {
+        incumbent: Some((incumbent, nothing())),
+        ..Column::of(Backend::Redis, incumbent.name, Some(nothing()))
+    });
+    let rust = columns("".as_ref()).into_iter();
+    rust.chain(doors).chain(over(&STORES, COMMAND_LINE)).chain(others).collect()
 }
 
 /// Redis with every other library beside the Rust actor.
@@ -109,21 +127,6 @@ impl Column {
     /// Whether another language than Rust plays here.
     pub(super) fn is_door(&self) -> bool {
         self.language == COMMAND_LINE || self.door().is_some()
-    }
-
-    /// Whether a door plays most of what Rust's own program plays on the same store. If not, its reasons hide it.
-    pub fn plays_enough(&self, cases: &[Case]) -> bool {
-        if self.beyond().is_some() {
-            return true;
-        }
-        let other = self.door().is_some_and(Door::is_another_way);
-        let rust = Self::of(self.backend, "rust", Some(Program::new("")));
-        let count = |column: &Self| {
-            cases.iter().filter(|case| column.plays(case) && (case.anywhere || !other)).count()
-        };
-        // A command line has words for mutexes only.
-        let least = if self.language == COMMAND_LINE { 25 } else { 80 };
-        count(self) * 100 >= count(&rust) * least
     }
 
     fn door(&self) -> Option<&'static Door> {

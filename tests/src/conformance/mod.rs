@@ -18,9 +18,11 @@ pub mod player;
 mod ready;
 mod rest;
 mod scope;
+mod spared;
 pub mod step;
 mod world;
 
-pub use column::{Column, columns, doors, neighbours};
+pub use column::{Column, all_columns, columns, doors, neighbours};
 pub use grid::{Grid, first_failure};
 pub use incumbent::Incumbent;
+pub use spared::spared;
