@@ -41,6 +41,8 @@ pub(crate) enum Step {
     Program(&'static str, &'static [&'static str]),
     /// A script of the project. Exit code 2 means that the machine lacks something: the part is skipped.
     Script(&'static str),
+    /// A script that runs tests with another language's own tool, which tells how many there were.
+    Suite(&'static str),
     /// A check written here. Returns what it saw.
     Check(fn(&Site) -> Result<String, String>),
 }

@@ -156,13 +156,16 @@ impl Runner {
                 command.args(*args);
                 (command, &[])
             }
-            Step::Script(path) => (Command::new(self.site.root.join(path)), &[]),
+            Step::Script(path) | Step::Suite(path) => {
+                (Command::new(self.site.root.join(path)), &[])
+            }
         };
         let before = tail::length(log);
         let status = self.wait(&mut command, file, limit)?;
         let last = tail::last_line(log);
         if !status.success() {
-            let lacking = matches!(step, Step::Script(_)) && status.code() == Some(LACKING);
+            let lacking =
+                matches!(step, Step::Script(_) | Step::Suite(_)) && status.code() == Some(LACKING);
             return Err(if lacking {
                 End::Lacking(tail::brief(&last))
             } else {
@@ -174,7 +177,7 @@ impl Runner {
         }
         let tests = match step {
             Step::Cargo { args, .. } => args.first() == Some(&"test"),
-            other => matches!(other, Step::Tests(_) | Step::On(..)),
+            other => matches!(other, Step::Tests(_) | Step::On(..) | Step::Suite(_)),
         };
         if tests && tail::tests_run(log, before) == 0 {
             return Err(End::Failed("no test ran".into()));

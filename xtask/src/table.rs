@@ -291,7 +291,7 @@ pub(crate) const PARTS: &[Part] = &[
         needs: &[Need::RedisServer, Need::Python],
         wants: &[],
         steps: &[
-            Step::Script("bindings-python/test.sh"),
+            Step::Suite("bindings-python/test.sh"),
             cargo!("test", QUICK, "--workspace", "--test", "doors", "--", "python"),
         ],
         full: &[],
@@ -303,7 +303,7 @@ pub(crate) const PARTS: &[Part] = &[
         needs: &[Need::RedisServer, Need::Node],
         wants: &[],
         steps: &[
-            Step::Script("bindings-node/test.sh"),
+            Step::Suite("bindings-node/test.sh"),
             cargo!("test", QUICK, "--workspace", "--test", "doors", "--", "node"),
         ],
         full: &[],
@@ -315,7 +315,7 @@ pub(crate) const PARTS: &[Part] = &[
         needs: &[Need::RedisServer, Need::Java, Need::Python],
         wants: &[],
         steps: &[
-            Step::Script("bindings-jvm/test.sh"),
+            Step::Suite("bindings-jvm/test.sh"),
             cargo!("test", QUICK, "--workspace", "--test", "doors", "--", "java"),
             cargo!("test", QUICK, "--workspace", "--test", "doors", "--", "kotlin"),
         ],
@@ -328,7 +328,7 @@ pub(crate) const PARTS: &[Part] = &[
         needs: &[Need::RedisServer, Need::Node, Need::Chromium],
         wants: &[],
         steps: &[
-            Step::Script("bindings-wasm/test.sh"),
+            Step::Suite("bindings-wasm/test.sh"),
             cargo!("test", QUICK, "--workspace", "--test", "doors", "--", "wasm"),
         ],
         full: &[],

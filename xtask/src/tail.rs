@@ -89,16 +89,36 @@ pub(crate) fn sizes(log: &Path) -> Vec<String> {
     read(log).lines().filter_map(|line| line.strip_prefix("size: ")).map(str::to_owned).collect()
 }
 
+/// Tests that passed, failed and were ignored, by what cargo, pytest, Node's runner and Maven say at their ends.
 fn count(text: &str) -> (u32, u32, u32) {
-    let results = text.lines().filter_map(|line| line.trim().strip_prefix("test result: "));
-    let number = |line: &str, word: &str| {
-        let before = line.split(word).next().unwrap_or_default();
-        before.rsplit([' ', ';']).find_map(|part| part.parse::<u32>().ok()).unwrap_or(0)
-    };
-    results.fold((0, 0, 0), |(passed, failed, ignored), line| {
-        let now = [" passed", " failed", " ignored"].map(|word| number(line, word));
-        (passed + now[0], failed + now[1], ignored + now[2])
+    text.lines().map(|line| counted(line.trim())).fold((0, 0, 0), |sum, now| {
+        let [passed, failed, ignored] = now;
+        (sum.0 + passed, sum.1 + failed, sum.2 + ignored)
     })
+}
+
+fn counted(line: &str) -> [u32; 3] {
+    let before = |word: &str| {
+        let (before, _) = line.split_once(word)?;
+        before.rsplit([' ', ';', ',']).find_map(|part| part.parse().ok())
+    };
+    let behind = |word: &str| {
+        let (_, behind) = line.split_once(word)?;
+        behind.split([' ', ',']).find_map(|part| part.parse::<u32>().ok())
+    };
+    let pytest = line.starts_with(|first: char| first.is_ascii_digit()) && line.contains(" in ");
+    if line.starts_with("test result: ") {
+        [" passed", " failed", " ignored"].map(|word| before(word).unwrap_or(0))
+    } else if pytest && line.ends_with(['s', ')']) {
+        [" passed", " failed", " skipped"].map(|word| before(word).unwrap_or(0))
+    } else if line.starts_with("Tests run: ") {
+        let [run, failures, errors, skipped] = ["Tests run:", "Failures:", "Errors:", "Skipped:"]
+            .map(|word| behind(word).unwrap_or(0));
+        [run.saturating_sub(failures + errors + skipped), failures + errors, skipped]
+    } else {
+        ["ℹ pass ", "ℹ fail ", "ℹ skipped "]
+            .map(|word| line.strip_prefix(word).and_then(|count| count.parse().ok()).unwrap_or(0))
+    }
 }
 
 #[cfg(test)]
@@ -115,5 +135,22 @@ mod tests {
         let log = "noise\ntest result: ok. 3 passed; 0 failed; 2 ignored; 0 measured; 0 filtered out\n\
                    test result: FAILED. 1 passed; 4 failed; 0 ignored; 0 measured";
         assert_eq!(super::count(log), (4, 4, 2));
+    }
+
+    #[test]
+    fn so_are_those_of_other_languages() {
+        for (log, sum) in [
+            ("384 passed, 2 skipped in 105.95s (0:01:45)", (384, 0, 2)),
+            ("1 failed, 3 passed in 1.00s", (3, 1, 0)),
+            ("no tests ran in 0.01s", (0, 0, 0)),
+            ("ℹ tests 8\nℹ pass 5\nℹ fail 1\nℹ skipped 2", (5, 1, 2)),
+            (
+                "Tests run: 9, Failures: 1, Errors: 2, Skipped: 3 in io.github.fencelock.LockTest",
+                (3, 3, 3),
+            ),
+            ("took 3 passed turns\n12 files passed in the end", (0, 0, 0)),
+        ] {
+            assert_eq!(super::count(log), sum, "{log}");
+        }
     }
 }
