@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { connect, FencelockError, LockLostError, LockTimeoutError } from 'fencelock';
 import { fresh } from './support/stores.js';
@@ -14,6 +15,13 @@ describe('errors', () => {
     assert.ok(LockTimeoutError.prototype instanceof FencelockError);
     assert.deepEqual([error.name, error.code, error.retryable, error.fields.argument], ['FencelockError', 'invalid', false, 'name']);
     assert.equal(Object.prototype.toString.call(error), '[object Error]');
+  });
+
+  test('have the codes of all languages', { skip: !process.env.FENCELOCK_SOURCES && 'it needs the sources' }, () => {
+    const read = (path) => readFileSync(`${process.env.FENCELOCK_SOURCES}/../${path}`, 'utf8');
+    const documented = read('OPTIONS.md').split('\n## Errors')[1].matchAll(/^\| `(\w+)` \|/gm);
+    const [, union] = read('bindings-node/lib/error.ts').match(/export type Code =([^;]*);/);
+    assert.deepEqual([...union.matchAll(/'(\w+)'/g)].map(([, code]) => code), [...documented].map(([, code]) => code));
   });
 
   test('of an unknown option name the nearest', async () => {

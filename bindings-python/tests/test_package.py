@@ -4,6 +4,7 @@ import ast
 import doctest
 import importlib
 import inspect
+import json
 import os
 import pickle
 import pkgutil
@@ -105,6 +106,21 @@ def test_an_error_reaches_another_process_whole(kind):
     came = pickle.loads(pickle.dumps(error))
     assert type(came) is kind and str(came) == str(error) == "what to do (name: orders:42)"
     assert (came.code, came.message, came.retryable, came.fields) == (kind.code, "what to do", True, {"name": "orders:42"})
+
+
+def test_the_wheel_keeps_to_the_stable_abi():
+    (wheel,) = (Path(sys.prefix).parent / "wheel").glob("*.whl")
+    assert "-cp311-abi3-" in wheel.name
+    audit = [sys.executable, "-m", "abi3audit", "--strict", "--report", str(wheel)]
+    audited = subprocess.run(audit, capture_output=True, text=True)
+    report = json.loads(audited.stdout)["specs"]
+    assert audited.returncode == 0 and report, audited.stderr
+
+
+def test_every_code_has_a_class():
+    errors = (Path(__file__).parents[2] / "OPTIONS.md").read_text().split("\n## Errors")[1]
+    codes = re.findall(r"^\| `(\w+)` \|", errors, re.MULTILINE)
+    assert sorted(codes) == sorted(kind.code for kind in ERRORS if kind is not fencelock.LockError)
 
 
 def test_the_options_are_those_of_the_table():

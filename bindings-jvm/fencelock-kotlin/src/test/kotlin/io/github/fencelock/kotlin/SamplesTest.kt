@@ -22,6 +22,17 @@ class SamplesTest {
     }
 
     @Test
+    fun `none is forgotten`() {
+        val tests = "src/test/kotlin/io/github/fencelock/kotlin"
+        val run = File("$tests/SamplesTest.kt").readText()
+        val samples = Regex("suspend fun (\\w+)\\(").findAll(File("$tests/Samples.kt").readText()).map { it.groupValues[1] }.toSet()
+        val documented = File("src/main").walk().filter { it.isFile }
+            .flatMap { Regex("@sample \\S+Samples\\.(\\w+)").findAll(it.readText()) }.map { it.groupValues[1] }.toSet()
+        assertTrue(documented.isNotEmpty() && samples.containsAll(documented), "$documented of $samples")
+        for (sample in samples) assertTrue(run.contains("Samples.$sample("), sample)
+    }
+
+    @Test
     fun `the examples run`() = runBlocking {
         Samples.fiveLines()
         Samples.service(Stores.redis().url())

@@ -1,0 +1,40 @@
+package io.github.fencelock;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.regex.MatchResult;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.Test;
+
+/** Errors are exceptions, a class for each code there is. */
+final class ErrorTest {
+    /** The codes as the document of all languages has them. */
+    private static List<String> codes() throws IOException {
+        String document = Files.readString(Path.of("../../OPTIONS.md"));
+        String errors = document.substring(document.indexOf("\n## Errors"));
+        return Pattern.compile("^\\| `(\\w+)` \\|", Pattern.MULTILINE).matcher(errors).results()
+            .map((MatchResult found) -> found.group(1)).toList();
+    }
+
+    @Test
+    void everyCodeHasAClass() throws IOException {
+        Set<Class<?>> classes = new HashSet<>();
+        for (String code : codes()) {
+            Map<String, String> fields = Map.of("name", "orders:42");
+            FencelockException error = FencelockException.of(
+                Map.of("code", code, "message", "what to do", "retryable", true, "fields", fields));
+            assertEquals(code, error.code().toString());
+            assertEquals(List.of("what to do", true, fields), List.of(error.getMessage(), error.retryable(), error.fields()));
+            classes.add(error.getClass());
+        }
+        assertEquals(Code.values().length, codes().size());
+        assertEquals(Code.values().length, classes.size());
+    }
+}
