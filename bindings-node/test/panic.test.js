@@ -184,6 +184,33 @@ describe('a panic at the end', () => {
     parentPort.postMessage('holds');
     setInterval(() => {}, 1_000);`;
 
+  test('of what was forgotten is thrown at nobody', async () => {
+    const script = `${NATIVE}
+      const panicked = [];
+      process.on('uncaughtException', (error) => panicked.push(error.message));
+      for (const name of ['dropGuard', 'closeScope', 'dropClient']) {
+        const sound = Door.prototype[name];
+        Door.prototype[name] = function (...words) {
+          panicked.push(name);
+          Door.panicNext();
+          return sound.apply(this, words);
+        };
+      }
+      const client = await connect(url);
+      await (async () => {
+        await client.lock('forgotten').acquire();
+        client.scope();
+        await connect(url);
+      })();
+      for (let round = 0; round < 200 && panicked.length < 3; round++) {
+        globalThis.gc();
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+      console.log(panicked.sort().join());`;
+    const program = await run(script, { flags: ['--expose-gc', '--no-warnings'] });
+    assert.deepEqual([program.out, program.code], ['closeScope,dropClient,dropGuard\n', 0], program.err);
+  });
+
   test('of a process does not change how it ends', async () => {
     const script = `${NATIVE}
       const client = await connect(url);
