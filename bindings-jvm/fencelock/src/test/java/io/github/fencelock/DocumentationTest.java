@@ -95,9 +95,12 @@ final class DocumentationTest {
             }
         };
         StringWriter said = new StringWriter();
-        List<String> words = List.of("-cp", System.getProperty("java.class.path"), "-d", folder.toString());
+        // What a user has: the package, and a JDK.
+        URL own = Fencelock.class.getProtectionDomain().getCodeSource().getLocation();
+        List<String> words = List.of("-cp", Path.of(own.toURI()).toString(), "-d", folder.toString());
         assertTrue(compiler.getTask(said, null, null, words, null, List.of(source)).call(), said::toString);
-        try (URLClassLoader loader = new URLClassLoader(new URL[] {folder.toUri().toURL()})) {
+        URL[] places = {folder.toUri().toURL(), own};
+        try (URLClassLoader loader = new URLClassLoader(places, ClassLoader.getPlatformClassLoader())) {
             loader.setDefaultAssertionStatus(true);
             Class<?> made = loader.loadClass("Examples");
             for (int number = 0; number < examples.size(); number++) {
