@@ -27,7 +27,7 @@ export interface Transport {
 
   /**
    * Sends commands, which the server carries out in this order, each by itself; answers one end for each. It rejects if it is
-   * not known what the server did. It never sends anything twice.
+   * not known what the server did. It never sends anything twice. It is called once for all that a turn asks for.
    */
   send(commands: readonly (readonly string[])[]): Promise<readonly Ended[]>;
 

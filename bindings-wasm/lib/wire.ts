@@ -1,8 +1,10 @@
-import type { Ended, Transport } from './transport.js';
+import { Gathering } from './gathering.js';
+import type { Transport } from './transport.js';
 
 /** A transport as the core sees it: JSON goes out and comes back, and nothing is thrown but an error that says why. */
 export class Wire {
   readonly #transport: Transport;
+  readonly #gathering: Gathering;
   /** Sees to what the core throws when it is told something. */
   readonly #guarded: (call: () => void) => void;
   readonly #ended: (wire: Wire) => void;
@@ -11,6 +13,7 @@ export class Wire {
 
   constructor(transport: Transport, guarded: (call: () => void) => void, ended: (wire: Wire) => void) {
     this.#transport = transport;
+    this.#gathering = new Gathering((commands) => transport.send(commands));
     this.#guarded = guarded;
     this.#ended = ended;
   }
@@ -21,8 +24,7 @@ export class Wire {
 
   async send(commands: string): Promise<string> {
     try {
-      const ends: readonly Ended[] = await this.#transport.send(JSON.parse(commands) as string[][]);
-      return JSON.stringify(ends);
+      return JSON.stringify(await this.#gathering.send(commands));
     } catch (error) {
       throw new Error(reason(error));
     }
@@ -50,6 +52,8 @@ export class Wire {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
+    // What was asked for before still goes out; asked for later, it would open a connection that nobody closes.
+    this.#gathering.setOff();
     this.#end();
     this.#ended(this);
   }
