@@ -1,4 +1,5 @@
 import { listening, until } from './listening.js';
+import { connecting } from './pulse.js';
 import { refusal, type Ended, type Transport, type Word } from './transport.js';
 
 /** What is used of a client of the package `ioredis`. */
@@ -40,10 +41,15 @@ export function ioredis(client: IORedis): Transport {
   const open = (): IORedis => {
     const one = client.duplicate(OWN);
     opened.add(one);
+    const connected = connecting(() => one.disconnect());
     // What goes wrong is told by the commands it goes wrong for. By itself a lock keeps no process alive.
     one.on('error', () => {});
-    one.on('connect', () => one.stream?.unref?.());
+    one.on('connect', () => {
+      connected();
+      one.stream?.unref?.();
+    });
     one.on('end', () => {
+      connected();
       opened.delete(one);
       if (commander === one) commander = undefined;
     });

@@ -1,5 +1,6 @@
 import init, { Door as Core, lostBeforeRelease, options, turn } from './core.js';
 import { Host } from './host.js';
+import { hold } from './pulse.js';
 import type { Wire } from './wire.js';
 
 /** Where the module lies: a file to a server, an address to a browser. */
@@ -17,7 +18,6 @@ export class Door {
   readonly #core: Core;
   readonly #wake: () => void;
   #defect: unknown;
-  #pulse: ReturnType<typeof setInterval> | undefined;
 
   constructor(wake: () => void) {
     this.#wake = () => queueMicrotask(wake);
@@ -36,8 +36,7 @@ export class Door {
 
   /** Keeps a server's process alive from now on, or lets it go. */
   hold(alive: boolean): void {
-    clearInterval(this.#pulse);
-    this.#pulse = alive ? setInterval(() => {}, 0x7fffffff) : undefined;
+    hold(alive);
   }
 
   connect(url: string, wire: Wire | undefined, given: string, app: string): number {

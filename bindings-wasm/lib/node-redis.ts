@@ -1,4 +1,5 @@
 import { listening, until } from './listening.js';
+import { connecting } from './pulse.js';
 import { refusal, type Ended, type Transport, type Word } from './transport.js';
 
 /** What is used of a client of the package `redis`. */
@@ -34,17 +35,26 @@ export function nodeRedis(client: NodeRedis): Transport {
   };
   /** It is made anew here, when it is needed: the rests of the client itself would keep the process alive. */
   const open = async (ended: () => void): Promise<NodeRedis> => {
-    const one = client.duplicate({ socket: { ...client.options?.socket, reconnectStrategy: false }, pingInterval: 0 });
-    opened.set(one, ended);
+    const stopping = new AbortController();
+    const { signal } = stopping;
+    const one = client.duplicate({ socket: { ...client.options?.socket, reconnectStrategy: false, signal }, pingInterval: 0 });
+    opened.set(one, () => {
+      // A connection that is only being made is not ended by the client.
+      stopping.abort();
+      ended();
+    });
     // What goes wrong is told by the commands it goes wrong for, and ends the connection.
     one.on('error', () => end(one));
     // By itself a lock keeps no process alive.
     one.unref?.();
+    const connected = connecting(() => end(one));
     try {
       await one.connect();
     } catch (error) {
       end(one);
       throw error;
+    } finally {
+      connected();
     }
     return one;
   };

@@ -1,3 +1,5 @@
+import { connecting } from './pulse.js';
+
 /** A request, as `fetch` takes it. */
 export interface Question {
   readonly headers: Record<string, string>;
@@ -28,7 +30,12 @@ function unheld(address: URL, { body, ...how }: Question): Promise<Answer> {
   const { Readable } = modules('node:stream');
   return new Promise((resolve, reject) => {
     const asked = request(address, { method: 'POST', ...how });
-    asked.on('socket', (socket) => socket.unref());
+    asked.on('socket', (socket) => {
+      socket.unref();
+      if (!socket.connecting) return;
+      const connected = connecting(() => socket.destroy(new Error('it could not be connected to')));
+      socket.once('connect', connected).once('close', connected);
+    });
     asked.on('error', reject);
     asked.on('response', (answer) => {
       const { statusCode: status = 0, statusMessage: statusText = '' } = answer;
