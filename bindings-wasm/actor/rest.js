@@ -12,32 +12,39 @@ async function body(request) {
 
 const end = ([error, result]) => (error ? { error: error.message } : { result });
 
-/** A connection that keeps no process alive. */
-function unheld(redis) {
+/** A connection that keeps no process alive, neither while it lasts nor by trying again for ever when its server is gone. */
+function unheld(url) {
+  const redis = new Redis(url, { autoResendUnfulfilledCommands: false, retryStrategy: null });
   redis.on('error', () => {});
   return redis.on('connect', () => redis.stream.unref());
 }
 
 /** Answers requests by what lies at `url`, until it is closed. */
 export function answering(url) {
-  const redis = unheld(new Redis(url, { autoResendUnfulfilledCommands: false }));
-  const listeners = new Set();
+  const connections = new Set();
+  let redis;
+
+  function open() {
+    const connection = unheld(url);
+    connections.add(connection);
+    return connection.on('end', () => {
+      connections.delete(connection);
+      if (redis === connection) redis = undefined;
+    });
+  }
 
   async function pipeline(request, response) {
     const commands = await body(request);
+    redis ??= open();
     const ends = await redis.pipeline(commands.map((words) => ['call', ...words])).exec();
     response.end(JSON.stringify(ends.map(end)));
   }
 
   async function subscribe(channel, response) {
-    const listener = unheld(redis.duplicate());
-    listeners.add(listener);
+    const listener = open();
     listener.on('close', () => response.destroy());
     listener.on('message', (from, message) => response.write(`data: message,${from},${message}\n\n`));
-    response.on('close', () => {
-      listeners.delete(listener);
-      listener.disconnect();
-    });
+    response.on('close', () => listener.disconnect());
     await listener.subscribe(channel);
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     response.write(`data: subscribe,${channel},1\n\n`);
@@ -59,7 +66,7 @@ export function answering(url) {
     }
   }
 
-  return { answer, close: () => [redis, ...listeners].forEach((one) => one.disconnect()) };
+  return { answer, close: () => connections.forEach((one) => one.disconnect()) };
 }
 
 /** Serves what lies at `url`, until it is closed or the process has nothing else to do, and answers how to be asked. */
