@@ -73,6 +73,8 @@ export function answering(url) {
 export async function serve(url) {
   const { answer, close } = answering(url);
   const server = createServer(answer).unref();
+  // What is kept alive for the next request keeps no process alive.
+  server.on('connection', (socket) => socket.unref());
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
   const end = () => {
     server.closeAllConnections();
