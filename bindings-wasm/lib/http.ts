@@ -33,7 +33,13 @@ export function http(options: HttpOptions): Transport {
 
   async function ask(place: string, { headers, ...question }: Question): Promise<Answer> {
     try {
-      return await post(new URL(place, base), { ...question, headers: { ...headers, authorization } });
+      const address = new URL(place, base);
+      const answer = await post(address, { ...question, headers: { ...headers, authorization } });
+      if (!isElsewhere(answer)) return answer;
+      await answer.body?.cancel();
+      const target = answer.headers.get('location');
+      const where = target === null ? 'another address' : new URL(target, address).origin;
+      throw new Error(`${answer.status || 'it'} sends on to ${where}, where the token is not sent: if it is yours, give that address`);
     } catch (error) {
       const { message, cause, code } = error as Error & { cause?: Error; code?: string };
       throw new Error(`${message || code} ${cause?.message ?? ''}`.replaceAll(token || ' ', ' ').trim());
@@ -79,6 +85,7 @@ export function http(options: HttpOptions): Transport {
   };
 }
 
+const isElsewhere = ({ status }: Answer): boolean => status === 0 || (status >= 300 && status < 400);
 const isWell = ({ status }: Answer): boolean => status >= 200 && status < 300;
 
 async function lines(stream: ReadableStream<Uint8Array>, read: (line: string) => void): Promise<void> {

@@ -9,8 +9,10 @@ export interface Question {
 
 /** What is used of the answer of `fetch`. */
 export interface Answer {
+  /** 0 is a redirect, too, of which a browser does not tell where to. */
   readonly status: number;
   readonly statusText: string;
+  readonly headers: { get(name: 'location'): string | null };
   readonly body: ReadableStream<Uint8Array> | null;
 }
 
@@ -18,18 +20,18 @@ const modules = globalThis.process?.getBuiltinModule;
 const plain = modules?.('node:http');
 
 /**
- * Posts. In Node.js what `fetch` has under way keeps the process alive, also a stream that nobody waits for: there Node's own
+ * Posts, and follows no redirect. In Node.js what `fetch` has under way keeps the process alive, also a stream that nobody waits for: there Node's own
  * client does it, over connections that keep nothing alive. Whoever waits does.
  */
 export function post(address: URL, question: Question): Promise<Answer> {
-  return plain ? unheld(address, question) : fetch(address, { method: 'POST', ...question });
+  return plain ? unheld(address, question) : fetch(address, { method: 'POST', redirect: 'manual', ...question });
 }
 
-function unheld(address: URL, { body, ...how }: Question): Promise<Answer> {
+function unheld(address: URL, { body, headers, signal }: Question): Promise<Answer> {
   const { request } = address.protocol === 'https:' ? modules('node:https') : modules('node:http');
   const { Readable } = modules('node:stream');
   return new Promise((resolve, reject) => {
-    const asked = request(address, { method: 'POST', ...how });
+    const asked = request(address, { method: 'POST', signal, headers: { ...headers, 'accept-encoding': 'identity' } });
     asked.on('socket', (socket) => {
       socket.unref();
       if (!socket.connecting) return;
@@ -39,7 +41,13 @@ function unheld(address: URL, { body, ...how }: Question): Promise<Answer> {
     asked.on('error', reject);
     asked.on('response', (answer) => {
       const { statusCode: status = 0, statusMessage: statusText = '' } = answer;
-      resolve({ status, statusText, body: Readable.toWeb(answer) as ReadableStream<Uint8Array> });
+      const { location = null, 'content-encoding': encoding = 'identity' } = answer.headers;
+      if (encoding !== 'identity') {
+        answer.destroy();
+        return reject(new Error(`its answer is encoded as ${encoding}, which nobody asked for`));
+      }
+      const body = Readable.toWeb(answer) as ReadableStream<Uint8Array>;
+      resolve({ status, statusText, headers: { get: () => location }, body });
     });
     asked.end(body);
   });

@@ -25,6 +25,9 @@ onRedis('in a browser', (store) => {
     server = createServer((request, response) => {
       const { pathname } = new URL(request.url, 'http://here');
       if (pathname.startsWith('/rest/')) return void rest.answer(request, response);
+      if (pathname.startsWith('/away/')) {
+        return void response.writeHead(307, { location: pathname.replace('away', 'rest') }).end();
+      }
       if (pathname === '/count') {
         // Two steps, so that whoever does them without a lock loses some.
         if (request.method === 'GET') return void response.end(String(count));
@@ -92,6 +95,17 @@ onRedis('in a browser', (store) => {
       return { told, listens, deaf };
     });
     assert.deepEqual([seen, errors], [{ told: ['lost'], listens: 'lost', deaf: 'lost' }, []]);
+  });
+
+  test('no redirect is followed with the token', async () => {
+    const errors = [];
+    const refused = await (await page(errors)).evaluate(async (token) => {
+      const { connect, http } = await import('/index.js');
+      return connect(http({ url: `${location.origin}/away`, token })).catch(({ code, fields }) => [code, fields.reason]);
+    }, TOKEN);
+    assert.equal(refused[0], 'unavailable');
+    assert.match(refused[1], /sends on to another address/);
+    assert.deepEqual(errors, []);
   });
 
   test('two pages and a process count exactly', async () => {
