@@ -25,6 +25,9 @@ const ALSO: &[&str] = &[
     "fencelock wasm",
     "redis-semaphore",
 ];
+/// Whose ratio to their language's peer is told without a goal, over the same client of Redis.
+const BESIDE: &[(&str, &str)] =
+    &[("fencelock node", "redis-semaphore"), ("fencelock wasm", "redis-semaphore")];
 /// With so many keys in flight, and who is measured beside them without a goal.
 const FLIGHTS: &[(u64, &[Goal], &[&str])] = &[
     (32, &[("fencelock python asyncio", "redis-py-asyncio", 4.0)], &[]),
@@ -80,12 +83,19 @@ fn contenders(
     Ok(all)
 }
 
-/// Adds the goals of the doors that were measured.
+/// Adds the goals of the doors that were measured, and the ratios that have none.
 fn judge(sheet: &mut Sheet, goals: &[Goal], quicker: impl Fn(f64, f64) -> f64) {
     for (door, peer, goal) in goals {
         let ratio = quicker(sheet.figure(door, 0), sheet.figure(peer, 0));
         if ratio.is_finite() {
             sheet.target(format!("{door}: times as quick as {peer}"), ratio, AtLeast(*goal));
+        }
+    }
+    let without = |(door, _): &&(&str, &str)| goals.iter().all(|(judged, ..)| judged != door);
+    for (door, peer) in BESIDE.iter().filter(without) {
+        let ratio = quicker(sheet.figure(door, 0), sheet.figure(peer, 0));
+        if ratio.is_finite() {
+            sheet.notes.push(format!("{door}: {ratio:.2} times as quick as {peer}"));
         }
     }
 }
