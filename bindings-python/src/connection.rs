@@ -193,6 +193,16 @@ impl Connection {
         caught(|| numbered(submit()))
     }
 
+    /// Closes the client, if there is one, and waits for nothing.
+    fn abandon(&self) -> PyResult<()> {
+        let close = || {
+            if let (Ok(facade), Ok(runtime)) = (self.facade(), process::runtime()) {
+                runtime.spawn(facade.perform(Operation::Close));
+            }
+        };
+        caught(close)
+    }
+
     /// Opens a scope; the client has to be open.
     fn open_scope(&self) -> PyResult<Scope> {
         let open = || {

@@ -93,6 +93,11 @@ class Link:
         if (thread := self._end_telling()) is not None:
             await asyncio.to_thread(thread.join, _HEARING)
 
+    def abandon(self) -> None:
+        """The same without waiting for it."""
+        self.here().abandon()
+        self._end_telling()
+
     def _end_telling(self) -> threading.Thread | None:
         return self._telling.end() if self._telling is not None else None
 

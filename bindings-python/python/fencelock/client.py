@@ -197,4 +197,8 @@ class Client:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self.close_async()
+        if kind is not None and issubclass(kind, GeneratorExit):
+            # Its coroutine is being closed, where nobody can wait.
+            self._link.abandon()
+        else:
+            await self.close_async()

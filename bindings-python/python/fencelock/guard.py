@@ -237,8 +237,8 @@ class AsyncGuard(Hold):
             ours = task is not None and task.uncancel() <= self._cancelling
             if kind is None or (ours and issubclass(kind, asyncio.CancelledError)):
                 raise lost from error
-        elif not _loop.task():
-            # Its loop is closed, and it is being collected: nobody can wait.
+        elif kind is not None and issubclass(kind, GeneratorExit):
+            # It is being closed, perhaps by whoever collects it, on any thread and with its loop closed: nobody can wait.
             self.forget()
         elif not self._grant.is_given_back():
             released = await self._finish(failed=kind is not None)
