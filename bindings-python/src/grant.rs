@@ -13,6 +13,7 @@ use serde_json::json;
 use crate::connection::Link;
 use crate::process::{self, Own, block};
 use crate::pump::Pump;
+use crate::stray;
 use crate::{Ended, caught, ended, numbered, raised};
 
 /// A guard, or a run of a job, that somebody of Python's has. Dropped by whatever may happen between two of Python's steps,
@@ -91,7 +92,7 @@ fn warn(py: Python<'_>, name: &str) {
     if !py.import("sys").and_then(leaves).unwrap_or(true) {
         let (category, message) = (py.get_type::<PyResourceWarning>(), CString::new(message));
         let warned = PyErr::warn(py, &category, &message.unwrap_or_default(), 1);
-        warned.unwrap_or_else(|error| error.write_unraisable(py, None));
+        warned.unwrap_or_else(|error| stray::tell(py, error));
     }
     if let Some(error) = raised {
         error.restore(py);

@@ -13,6 +13,7 @@ mod fork;
 mod grant;
 mod process;
 mod pump;
+mod stray;
 
 /// The module `fencelock._native`.
 #[pyo3::pymodule(gil_used = false)]

@@ -85,6 +85,12 @@ impl<T> Drop for Own<T> {
     }
 }
 
+/// Whether the handlers of signals may run on this thread: only on the main one, where that can be said.
+pub(crate) fn is_told_of_signals() -> bool {
+    !cfg!(target_os = "linux")
+        || rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs() == std::process::id()
+}
+
 /// Whether a signal came whose handler raises.
 fn look(py: Python<'_>) -> PyResult<()> {
     py.check_signals()
@@ -97,9 +103,7 @@ pub(crate) fn block<T: Send>(
     runtime: &Handle,
     work: impl Future<Output = T> + Send,
 ) -> PyResult<T> {
-    // Only the main thread is told of signals.
-    let told = !cfg!(target_os = "linux")
-        || rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs() == std::process::id();
+    let told = is_told_of_signals();
     py.detach(|| {
         let mut work = std::pin::pin!(work);
         loop {
