@@ -21,7 +21,7 @@ use crate::pump::Pump;
 use crate::{Ended, Outcome, caught, ended, numbered, raised};
 
 /// A client and where it connects to. It belongs to the process that made it; in the child of a fork it is inert.
-#[pyclass(frozen, module = "fencelock._native")]
+#[pyclass(frozen, weakref, module = "fencelock._native")]
 pub(crate) struct Connection(Own<Arc<Link>>);
 
 /// What operations under way and grants share.

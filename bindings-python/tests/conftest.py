@@ -4,6 +4,8 @@ import os
 import random
 import socket
 import subprocess
+import sys
+import textwrap
 import time
 import uuid
 
@@ -24,6 +26,19 @@ def drawn():
     seed = int(os.environ.get("FENCELOCK_SEED", time.time_ns() % 1_000_000_000))
     print(f"FENCELOCK_SEED={seed}")
     return random.Random(seed)
+
+
+def script(text, *words):
+    """Starts a program over the package, and waits until it says so."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(text), *words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout.readline() == "ready\n", process.stderr.read()
+    return process
 
 
 @pytest.fixture(scope="session")

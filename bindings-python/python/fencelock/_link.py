@@ -36,7 +36,9 @@ class Link:
         _links.add(self)
 
     def _new(self) -> _native.Connection:
-        return _native.Connection(*self._arguments, self._observer is not None)
+        connection = _native.Connection(*self._arguments, self._observer is not None)
+        _connections.add(connection)
+        return connection
 
     def here(self) -> _native.Connection:
         """The connection of this very process."""
@@ -81,7 +83,7 @@ class Link:
     def close(self) -> None:
         """Frees what is held and disconnects."""
         try:
-            _close([self], 86_400.0)
+            _close([self.here()], 86_400.0)
         finally:
             if (thread := self._end_telling()) is not None:
                 thread.join(_HEARING)
@@ -103,11 +105,13 @@ class Link:
 
 
 _links: WeakSet[Link] = WeakSet()
+# A guard that outlives its client keeps its connection.
+_connections: WeakSet[_native.Connection] = WeakSet()
 
 
-def _close(links: list[Link], seconds: float) -> None:
+def _close(connections: list[_native.Connection], seconds: float) -> None:
     """Closes them all at once: none waits for a store that keeps another one waiting."""
-    for ended in _native.close_all([link.here() for link in links], seconds):
+    for ended in _native.close_all(connections, seconds):
         _loop.settle(ended)
 
 
@@ -117,7 +121,7 @@ def _part() -> None:
     end = time.monotonic() + _PARTING
     # Nobody is there to hear of a refusal, and a lease ends by itself.
     with contextlib.suppress(errors.LockError):
-        _close(list(_links), _PARTING)
+        _close(list(_connections), _PARTING)
     event.part(end)
 
 
