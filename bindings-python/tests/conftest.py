@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import socket
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import time
 import uuid
 
 import pytest
+import redis
 
 import fencelock
 
@@ -108,3 +110,35 @@ def at_rest(client, name, within=5.0):
             return
         assert time.monotonic() < give_up, f"left behind: {state}, {load}"
         time.sleep(0.01)
+
+
+# What a lock's record keeps until its own end: the last holder and its hold, the newest token, since when the lock is open,
+# tombstones. Tickets, holds that are shared and whoever listens are other fields.
+KEPT = re.compile(rb"[hcmb]|x[0-9a-f]{32}")
+
+
+def leftovers(url, name):
+    """What is left on a Redis server of the locks whose names begin so: all but what a record keeps for a while, what became
+    of a job, and values of users."""
+    if not url.startswith("redis:"):
+        return []
+    left = []
+    with redis.Redis.from_url(url) as server:
+        for key in server.keys(f"*{name}*"):
+            own, _, sort = key.partition(b"}:")
+            if not own.startswith(b"fencelock:{") or server.pttl(key) < 0 and not sort.startswith(b"version:"):
+                left.append(key)
+            elif sort.startswith(b"lock:"):
+                record = server.hgetall(key).items()
+                left += [key + b" " + field for field, said in record if not KEPT.fullmatch(field) and (field, said) != (b"q", b"")]
+            elif not sort.startswith((b"job:", b"version:")):
+                left.append(key)
+    return left
+
+
+def listened(url):
+    """The channels of clients that somebody listens to on a Redis server."""
+    if not url.startswith("redis:"):
+        return set()
+    with redis.Redis.from_url(url) as server:
+        return set(server.pubsub_channels("fencelock:*"))

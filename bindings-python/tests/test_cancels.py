@@ -4,7 +4,8 @@ import asyncio
 import itertools
 import time
 
-from conftest import at_rest, drawn, scaled
+import pytest
+from conftest import at_rest, drawn, leftovers, listened, scaled
 
 import fencelock
 from fencelock import NotHeld
@@ -130,6 +131,8 @@ async def round_of(storm, clients, draw):
 
 
 def test_cancels_at_random_points_leave_nothing(url, name):
+    listening = listened(url)
+
     async def main():
         draw, storm, cancelled = drawn(), Storm(name), 0
         async with fencelock.connect(url) as client, fencelock.connect(url) as other:
@@ -152,3 +155,46 @@ def test_cancels_at_random_points_leave_nothing(url, name):
             assert told == {"S"}, told
 
     asyncio.run(main())
+    assert leftovers(url, name) == [] and listened(url) <= listening
+
+
+PLANTED = {
+    "a hold": lambda client, name: client.lock(name).acquire(),
+    "several": lambda client, name: client.all([name, name + ":too"]).acquire(),
+    "a permit": lambda client, name: client.permits(name, 2).acquire(),
+    "a reader": lambda client, name: client.read(name).acquire(),
+    "a writer": lambda client, name: client.write(name).acquire(),
+    "a leader": lambda client, name: client.elect(name).acquire(),
+}
+
+
+@pytest.mark.parametrize("sort", PLANTED)
+def test_a_leftover_is_seen(redis_url, name, sort):
+    with fencelock.connect(redis_url) as client:
+        planted = PLANTED[sort](client, name)
+        seen = leftovers(redis_url, name)
+        assert name.encode() in seen
+        if sort in ("a permit", "a reader", "a writer"):
+            # The mark of its kind may be gone, and a hold be there yet.
+            assert any(left.endswith(b" H") for left in seen)
+        planted.release()
+        assert leftovers(redis_url, name) == []
+
+
+def test_a_ticket_that_is_left_is_seen(redis_url, name):
+    listening = listened(redis_url)
+
+    async def main():
+        async with fencelock.connect(redis_url) as client, fencelock.connect(redis_url) as other, client.lock(name):
+            waits = asyncio.create_task(other.lock(name).acquire_async())
+            while not (await client.lock(name).inspect_async()).waiters:
+                await asyncio.sleep(0)
+            seen = [left.partition(b" ")[2][:1] for left in leftovers(redis_url, name)]
+            assert sorted(seen) == [b"", b"q", b"w"] and listened(redis_url) - listening
+            waits.cancel()
+            while (await client.lock(name).inspect_async()).waiters:
+                await asyncio.sleep(0)
+            assert leftovers(redis_url, name) == [name.encode()]
+
+    asyncio.run(main())
+    assert leftovers(redis_url, name) == [] and listened(redis_url) <= listening

@@ -9,7 +9,7 @@ import time
 import types
 
 import pytest
-from conftest import at_rest
+from conftest import at_rest, leftovers
 
 import fencelock
 
@@ -185,7 +185,7 @@ def test_a_closed_coroutine_gives_back(url, client, name, monkeypatch, sort, end
 
     asyncio.run(main())
     gc.collect()
-    assert (unraisable, unheard) == ([], [])
+    assert (unraisable, unheard, leftovers(url, name)) == ([], [], [])
 
 
 def test_a_closed_coroutine_that_waits_leaves_nothing(url, client, name, monkeypatch):
@@ -213,7 +213,7 @@ def test_a_closed_coroutine_that_waits_leaves_nothing(url, client, name, monkeyp
         await asyncio.to_thread(at_rest, client, name)
 
     asyncio.run(main())
-    assert not unraisable
+    assert (unraisable, leftovers(url, name)) == ([], [])
 
 
 @pytest.mark.parametrize("end", ["close", "collect"])
@@ -239,7 +239,7 @@ def test_a_closed_async_generator_gives_back(url, client, name, monkeypatch, end
         await asyncio.to_thread(at_rest, client, name)
 
     asyncio.run(main())
-    assert not unraisable
+    assert (unraisable, leftovers(url, name)) == ([], [])
 
 
 def of_a_lock(client, name):
@@ -298,4 +298,4 @@ def test_a_closed_generator_gives_back(url, client, name, monkeypatch, generator
         if generator is of_a_run:
             assert other.job(name + ":job", 60).inspect().status == "F"
     at_rest(client, name)
-    assert not unraisable
+    assert (unraisable, leftovers(url, name)) == ([], [])

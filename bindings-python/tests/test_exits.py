@@ -4,7 +4,7 @@ import signal
 import time
 
 import pytest
-from conftest import scaled, script
+from conftest import leftovers, scaled, script
 
 import fencelock
 
@@ -127,6 +127,7 @@ def test_an_exit_with_held_guards_frees_them(shared_url, name, end, way):
         free_within(client, names, parts(process))
         said, complaint = process.communicate(timeout=5)
     assert (process.returncode, said) == (ENDS[end], ""), complaint
+    assert leftovers(shared_url, name) == []
     assert complaint.count("Error") == (end == "error") and "ignored" not in complaint, complaint
 
 

@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import FULL, at_rest, drawn, scaled
+from conftest import FULL, at_rest, drawn, leftovers, scaled
 
 import fencelock
 
@@ -102,6 +102,7 @@ def test_a_signal_around_a_grant_leaves_nothing(redis_url, name):
     with fencelock.connect(redis_url) as client:
         for number in range(PROGRAMS):
             at_rest(client, f"{name}:{number}")
+    assert leftovers(redis_url, name) == []
 
 
 BLOCKS = """
@@ -186,11 +187,12 @@ SORTS = ["block", "guards_own", "reentrant", "scope_of_its_own", "all_of_them", 
 
 
 @pytest.mark.parametrize("sort", SORTS)
-def test_a_signal_at_any_step_of_a_block_leaves_nothing(url, redis_url, name, sort):
+def test_a_signal_at_any_step_of_a_block_leaves_nothing(url, name, sort):
     seed = drawn().randrange(1_000_000)
     words = [sys.executable, "-W", "ignore::ResourceWarning", "-c", BLOCKS, url, name, sort, str(scaled(2000)), str(seed)]
     ended = subprocess.run(words, capture_output=True, text=True, timeout=120)
     assert (ended.returncode, ended.stderr) == (0, ""), (seed, ended.stderr)
+    assert leftovers(url, name) == []
 
 
 MASKED = """
