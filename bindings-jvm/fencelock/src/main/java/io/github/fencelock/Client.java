@@ -146,10 +146,10 @@ public final class Client implements AutoCloseable {
         closing().get();
     }
 
-    /** As {@link #close}, without waiting. */
+    /** As {@link #close}, without waiting: the client closes whatever becomes of the future. */
     public CompletableFuture<Void> closeAsync() {
         leftover.excuse();
-        return closing().async();
+        return closing().async().copy();
     }
 
     private Request<Void> closing() {

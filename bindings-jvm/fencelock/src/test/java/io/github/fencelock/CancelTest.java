@@ -6,171 +6,29 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Duration;
-import java.time.Instant;
-import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.List;
+import java.util.LinkedHashMap;
+import java.util.Map;
 import java.util.Optional;
-import java.util.Random;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicIntegerArray;
-import java.util.concurrent.atomic.AtomicReference;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
-import java.util.stream.Stream;
+import java.util.function.Function;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/**
- * Operations that are interrupted or cancelled at random moments leave nothing. 500 a store; 5,000 with {@code FENCELOCK_FULL};
- * {@code FENCELOCK_SEED} repeats the choices of a run.
- */
+/** Operations that are interrupted or cancelled, at random moments too, leave nothing. */
 final class CancelTest {
     private static final String STORES = "io.github.fencelock.Stores#all";
-    private static final int LOCKS = 4;
-    private static final int THREADS = 8;
-
-    private static long seed() {
-        String given = System.getenv("FENCELOCK_SEED");
-        long seed = given == null ? System.nanoTime() : Long.parseLong(given);
-        System.out.println("FENCELOCK_SEED=" + seed);
-        return seed;
-    }
-
-    /** What one thread of a storm has: two clients, names that all threads share, dice and a job of its own. */
-    private static final class Sailor {
-        private final Client client;
-        private final Client other;
-        private final String[] names;
-        private final Random dice;
-        private final String job = Stores.name();
-        private long instant = 1_000_000;
-
-        Sailor(Client client, Client other, String[] names, long seed) {
-            this.client = client;
-            this.other = other;
-            this.names = names;
-            this.dice = new Random(seed);
-        }
-
-        private Client either() {
-            return dice.nextBoolean() ? client : other;
-        }
-
-        private String name() {
-            return names[dice.nextInt(names.length)];
-        }
-
-        private <T extends LockOptions<T>> T drawn(T of) {
-            return of.ttl(Duration.ofSeconds(20)).fair(dice.nextInt(4) > 0).local(dice.nextBoolean() ? 16 : 0);
-        }
-
-        Lock lock() {
-            return drawn(either().lock(name()));
-        }
-
-        All all() {
-            return either().all(name(), name() + "-more").ttl(Duration.ofSeconds(20));
-        }
-
-        Election election() {
-            return either().elect(name()).ttl(Duration.ofSeconds(20));
-        }
-
-        /** The readers' names are not those of the mutexes. */
-        Lock reader() {
-            return either().read(name() + "-read").ttl(Duration.ofSeconds(20));
-        }
-
-        Guard upgradeable() throws InterruptedException {
-            return either().upgradeable(name() + "-read").ttl(Duration.ofSeconds(20)).acquire();
-        }
-
-        /** The job's next instant, as one of the clients asks for it. */
-        Job nextRun() {
-            instant += 60;
-            return sameRun(either());
-        }
-
-        Job sameRun(Client asks) {
-            return asks.job(job, Duration.ofMinutes(1)).at(Instant.ofEpochSecond(instant)).ttl(Duration.ofSeconds(20));
-        }
-
-        /** A run that was taken back is there for others, as if nobody had asked. */
-        void runsAgain() {
-            Optional<Run> again = Optional.empty();
-            for (long end = System.nanoTime() + Wait.PATIENCE.toNanos(); again.isEmpty() && System.nanoTime() < end;) {
-                again = sameRun(either()).start();
-            }
-            assertEquals(Released.RELEASED, again.orElseThrow(() -> new AssertionError("the run is gone")).succeed());
-        }
-
-        void rest() {
-            LockSupport.parkNanos(dice.nextInt(3_000) * 1_000L);
-        }
-    }
-
-    /** One operation; whether it was cut short. */
-    private interface Turn {
-        boolean cut(Sailor sailor) throws Exception;
-    }
-
-    /** Has threads do {@code turns} as the dice say until enough were cut short, each of them too; looks at what is left. */
-    private static void storm(String url, List<Turn> turns) throws Exception {
-        String[] names = new String[LOCKS];
-        Arrays.setAll(names, number -> Stores.name());
-        AtomicIntegerArray cuts = new AtomicIntegerArray(turns.size());
-        AtomicInteger cut = new AtomicInteger();
-        AtomicReference<Throwable> failure = new AtomicReference<>();
-        long seed = seed();
-        int enough = Wait.tenth(5_000);
-        try (Client one = Fencelock.connect(url); Client other = Fencelock.connect(url)) {
-            List<Thread> threads = new ArrayList<>();
-            for (int number = 0; number < THREADS; number++) {
-                Sailor sailor = new Sailor(one, other, names, seed + number);
-                Thread thread = new Thread(() -> {
-                    try {
-                        while (cut.get() < enough && failure.get() == null) {
-                            int drawn = sailor.dice.nextInt(turns.size());
-                            if (turns.get(drawn).cut(sailor)) {
-                                cuts.incrementAndGet(drawn);
-                                cut.incrementAndGet();
-                            }
-                        }
-                    } catch (Throwable error) {
-                        failure.compareAndSet(null, error);
-                    }
-                });
-                threads.add(thread);
-                thread.start();
-            }
-            for (Thread thread : threads) {
-                thread.join();
-            }
-            if (failure.get() != null) {
-                throw new AssertionError(failure.get());
-            }
-            System.out.println(url.split(":")[0] + ": cut short " + cuts);
-            for (int turn = 0; turn < turns.size(); turn++) {
-                assertTrue(cuts.get(turn) > 0, cuts::toString);
-            }
-            Wait.atRest(one, Stream.of("", "-more", "-read").flatMap(end -> Arrays.stream(names).map(name -> name + end))
-                .toArray(String[]::new));
-            Wait.atRest(other);
-        }
-    }
-
     /** Cancels it after a moment, or is served. */
-    private static <T> boolean cancelled(Sailor sailor, CompletableFuture<T> future, Consumer<T> served) {
+    private static <T> boolean cancelled(Storm.Sailor sailor, CompletableFuture<T> future, Consumer<T> served) {
         sailor.rest();
         boolean cut =
             sailor.dice.nextBoolean() ? future.cancel(true) : future.completeExceptionally(new ExecutionException(null));
@@ -180,36 +38,85 @@ final class CancelTest {
         return cut;
     }
 
+    /** The same with whatever is asked under a guard, which stays as it is. */
+    private static <T> boolean cancelled(Storm.Sailor sailor, Guard guard, Function<Guard, CompletableFuture<T>> asked) {
+        try (guard) {
+            boolean cut = cancelled(sailor, asked.apply(guard), done -> {});
+            assertTrue(guard.isHeld());
+            return cut;
+        }
+    }
+
+    /** An end is told whatever becomes of the future: when the storm is over all is free. */
+    private static boolean ended(Storm.Sailor sailor, CompletableFuture<Released> end) {
+        return cancelled(sailor, end, released -> assertEquals(Released.RELEASED, released));
+    }
+
+    /** A run's, too: then the next one starts. */
+    private static boolean ended(Storm.Sailor sailor, Function<Run, CompletableFuture<Released>> end) {
+        boolean cut = ended(sailor, end.apply(sailor.nextRun().start().orElseThrow()));
+        sailor.nextRun();
+        sailor.runs();
+        return cut;
+    }
+
+    private static boolean connected(Storm.Sailor sailor, String url) {
+        return cancelled(sailor, Fencelock.connectAsync(url), client -> {
+            client.lock(sailor.name("")).acquireAsync();
+            client.closeAsync().cancel(sailor.dice.nextBoolean());
+        });
+    }
+
     @ParameterizedTest
     @MethodSource(STORES)
     void cancelledFuturesLeaveNothing(String url) throws Exception {
-        Turn run = sailor -> {
+        Map<String, Storm.Turn> turns = new LinkedHashMap<>();
+        turns.put("acquire", sailor -> cancelled(sailor, sailor.lock().acquireAsync(), Guard::close));
+        turns.put("acquire for a while",
+            sailor -> cancelled(sailor, sailor.lock().acquireAsync(Duration.ofMinutes(1)), Guard::close));
+        turns.put("try", sailor -> cancelled(sailor, sailor.lock().tryAcquireAsync(), won -> won.ifPresent(Guard::close)));
+        turns.put("all", sailor -> cancelled(sailor, sailor.all().acquireAsync(), Guard::close));
+        turns.put("try all", sailor -> cancelled(sailor, sailor.all().tryAcquireAsync(), won -> won.ifPresent(Guard::close)));
+        turns.put("campaign", sailor -> cancelled(sailor, sailor.election().campaignAsync(), Leadership::close));
+        turns.put("try campaign",
+            sailor -> cancelled(sailor, sailor.election().tryCampaignAsync(), won -> won.ifPresent(Leadership::close)));
+        turns.put("observe", sailor -> cancelled(sailor, sailor.election().observe().changedAsync(), leader -> {}));
+        turns.put("read", sailor -> cancelled(sailor, sailor.reader().acquireAsync(), Guard::close));
+        turns.put("write", sailor -> cancelled(sailor, sailor.writer().acquireAsync(), Guard::close));
+        turns.put("permits", sailor -> cancelled(sailor, sailor.permits().acquireAsync(), Guard::close));
+        turns.put("scope", sailor -> {
+            Lock lock = sailor.scoped();
+            try (Guard outer = lock.acquire()) {
+                boolean cut = cancelled(sailor, lock.acquireAsync(), Guard::close);
+                assertTrue(outer.isHeld());
+                return cut;
+            }
+        });
+        turns.put("run", sailor -> {
             CompletableFuture<Optional<Run>> asked = sailor.nextRun().startAsync();
             boolean cut = cancelled(sailor, asked, due -> assertEquals(Released.RELEASED, due.orElseThrow().succeed()));
             if (cut) {
-                sailor.runsAgain();
+                sailor.runs();
             }
             return cut;
-        };
-        Turn upgrade = sailor -> {
-            try (Guard reader = sailor.upgradeable()) {
-                boolean cut = cancelled(sailor, reader.upgradeAsync(), done -> {});
-                assertTrue(reader.isHeld());
-                return cut;
-            }
-        };
-        // The lock is freed whatever becomes of the future: at the end of the storm all are free.
-        Turn release = sailor -> sailor.lock().acquire().releaseAsync().cancel(true);
-        storm(url, List.of(
-            sailor -> cancelled(sailor, sailor.lock().acquireAsync(), Guard::close),
-            sailor -> cancelled(sailor, sailor.all().acquireAsync(), Guard::close),
-            sailor -> cancelled(sailor, sailor.election().campaignAsync(), Leadership::close),
-            sailor -> cancelled(sailor, sailor.reader().acquireAsync(), Guard::close),
-            run, upgrade, release));
+        });
+        turns.put("upgrade", sailor -> cancelled(sailor, sailor.upgradeable(), Guard::upgradeAsync));
+        turns.put("downgrade", sailor -> cancelled(sailor, sailor.upgradeable(), guard -> guard.downgradeAsync(Mode.READ)));
+        turns.put("extend", sailor -> cancelled(sailor, sailor.lock().acquire(), guard -> guard.extendAsync(Duration.ofMinutes(2))));
+        turns.put("lost", sailor -> cancelled(sailor, sailor.lock().acquire(), guard -> guard.lost().orTimeout(1, TimeUnit.MINUTES)));
+        turns.put("release", sailor -> ended(sailor, sailor.lock().acquire().releaseAsync()));
+        turns.put("resign", sailor -> ended(sailor, sailor.election().campaign().resignAsync()));
+        turns.put("succeed", sailor -> ended(sailor, Run::succeedAsync));
+        turns.put("fail", sailor -> ended(sailor, Run::failAsync));
+        turns.put("update", sailor -> cancelled(sailor, sailor.value().updateAsync(seen -> 1L), done -> {}));
+        turns.put("inspect", sailor -> cancelled(sailor, sailor.lock().inspectAsync(), done -> {}));
+        turns.put("names", sailor -> cancelled(sailor, sailor.either().namesAsync(""), done -> {}));
+        turns.put("connect", sailor -> connected(sailor, url));
+        new Storm(url, turns).rages();
     }
 
     /** Interrupts a call after a moment, or is served; whether it was cut short. */
-    private static boolean interrupted(Sailor sailor, ScheduledExecutorService clock, Callable<AutoCloseable> call)
+    private static boolean interrupted(Storm.Sailor sailor, ScheduledExecutorService clock, Callable<AutoCloseable> call)
         throws Exception {
         Thread me = Thread.currentThread();
         AtomicBoolean due = new AtomicBoolean(true);
@@ -218,7 +125,7 @@ final class CancelTest {
                 me.interrupt();
             }
         };
-        clock.schedule(interrupt, sailor.dice.nextInt(3_000), TimeUnit.MICROSECONDS);
+        clock.schedule(interrupt, sailor.moment(), TimeUnit.MICROSECONDS);
         AutoCloseable served = null;
         try {
             served = call.call();
@@ -234,11 +141,52 @@ final class CancelTest {
         return false;
     }
 
+    /** What only waits for the store's answer is done all the same, and keeps the interrupt; whether there was one by then. */
+    private static boolean kept(Storm.Sailor sailor, ScheduledExecutorService clock, Asked asked) throws Exception {
+        Thread me = Thread.currentThread();
+        ScheduledFuture<?> interrupt = clock.schedule(me::interrupt, sailor.moment(), TimeUnit.MICROSECONDS);
+        asked.ask();
+        boolean there = Thread.interrupted();
+        if (!there && !interrupt.cancel(false)) {
+            Wait.until("the interrupt is there", Thread::interrupted);
+        }
+        return there;
+    }
+
+    private interface Asked {
+        void ask() throws InterruptedException;
+    }
+
+    private static AutoCloseable locked(java.util.concurrent.locks.Lock lock, boolean won) {
+        return won ? lock::unlock : () -> {};
+    }
+
     @ParameterizedTest
     @MethodSource(STORES)
     void interruptedThreadsLeaveNothing(String url) throws Exception {
         ScheduledExecutorService clock = Executors.newSingleThreadScheduledExecutor();
-        Turn upgrade = sailor -> {
+        Map<String, Storm.Turn> turns = new LinkedHashMap<>();
+        turns.put("acquire", sailor -> interrupted(sailor, clock, sailor.lock()::acquire));
+        turns.put("acquire for a while", sailor -> interrupted(sailor, clock, () -> sailor.lock().acquire(Duration.ofMinutes(1))));
+        turns.put("withLock", sailor -> interrupted(sailor, clock, () -> sailor.lock().withLock(guard -> () -> {})));
+        turns.put("all", sailor -> interrupted(sailor, clock, sailor.all()::acquire));
+        turns.put("campaign", sailor -> interrupted(sailor, clock, sailor.election()::campaign));
+        turns.put("observe", sailor -> interrupted(sailor, clock, () -> {
+            Observer observer = sailor.election().observe();
+            observer.changed();
+            observer.changed();
+            return () -> {};
+        }));
+        turns.put("read", sailor -> interrupted(sailor, clock, sailor.reader()::acquire));
+        turns.put("write", sailor -> interrupted(sailor, clock, sailor.writer()::acquire));
+        turns.put("permits", sailor -> interrupted(sailor, clock, sailor.permits()::acquire));
+        turns.put("scope", sailor -> interrupted(sailor, clock, () -> {
+            Lock lock = sailor.scoped();
+            try (Guard outer = lock.acquire()) {
+                return lock.acquire();
+            }
+        }));
+        turns.put("upgrade", sailor -> {
             try (Guard reader = sailor.upgradeable()) {
                 boolean cut = interrupted(sailor, clock, () -> {
                     reader.upgrade();
@@ -247,14 +195,27 @@ final class CancelTest {
                 assertTrue(reader.isHeld());
                 return cut;
             }
-        };
-        storm(url, List.of(
-            sailor -> interrupted(sailor, clock, sailor.lock()::acquire),
-            sailor -> interrupted(sailor, clock, () -> sailor.lock().acquire(Duration.ofSeconds(10))),
-            sailor -> interrupted(sailor, clock, sailor.all()::acquire),
-            sailor -> interrupted(sailor, clock, sailor.election()::campaign),
-            sailor -> interrupted(sailor, clock, sailor.reader()::acquire),
-            upgrade));
+        });
+        turns.put("lockInterruptibly", sailor -> interrupted(sailor, clock, () -> {
+            java.util.concurrent.locks.Lock lock = sailor.lock().asLock();
+            lock.lockInterruptibly();
+            return locked(lock, true);
+        }));
+        turns.put("tryLock", sailor -> interrupted(sailor, clock, () -> {
+            java.util.concurrent.locks.Lock lock = sailor.lock().asLock();
+            return locked(lock, lock.tryLock(1, TimeUnit.MILLISECONDS));
+        }));
+        turns.put("connect", sailor -> kept(sailor, clock, () -> Fencelock.connect(url).close()));
+        turns.put("try", sailor -> kept(sailor, clock, () -> sailor.lock().tryAcquire().ifPresent(Guard::close)));
+        turns.put("run", sailor -> kept(sailor, clock, () -> sailor.nextRun().start().orElseThrow().succeed().check()));
+        turns.put("extend and release", sailor -> {
+            Guard guard = sailor.mine().acquire();
+            return kept(sailor, clock, () -> {
+                guard.extend(Duration.ofMinutes(2));
+                guard.close();
+            });
+        });
+        new Storm(url, turns).rages();
         clock.shutdown();
     }
 
@@ -264,6 +225,19 @@ final class CancelTest {
             Thread.currentThread().interrupt();
             assertThrows(InterruptedException.class, () -> client.lock("x").acquire());
             Wait.atRest(client, "x");
+        }
+    }
+
+    @Test
+    void aCloseThatIsCancelledClosesAllTheSame() throws Exception {
+        Client client = Fencelock.connect(Stores.redis().url());
+        try (Client witness = Fencelock.connect(Stores.redis().url())) {
+            Lock lock = client.lock(Stores.name());
+            Guard guard = lock.acquire();
+            client.closeAsync().cancel(true);
+            Wait.until("the lock is free", () -> witness.lock(lock.name()).inspect().holders().isEmpty());
+            assertThrows(ClosedException.class, lock::tryAcquire);
+            assertFalse(guard.isHeld());
         }
     }
 

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 
@@ -28,6 +29,26 @@ public final class Stores {
     /** The URL of each. */
     public static Stream<String> all() {
         return Stream.of("memory:test-" + NUMBERS.incrementAndGet(), sqlite(), REDIS.url());
+    }
+
+    /** The URL of each that other processes reach. */
+    public static Stream<String> shared() {
+        return Stream.of(sqlite(), REDIS.url());
+    }
+
+    /** What of all names with this prefix is left on the store's server, if it has one. */
+    static List<String> left(String url, String prefix) {
+        return url.equals(REDIS.url()) ? REDIS.leftovers(prefix) : List.of();
+    }
+
+    /** Nothing is. */
+    public static void nothingIsLeft(String url, String prefix) {
+        Wait.until(() -> "nothing is left: " + left(url, prefix), () -> left(url, prefix).isEmpty());
+    }
+
+    /** How many connections the store's server has, if it has one; ours is not among them. */
+    public static int connections(String url) {
+        return url.equals(REDIS.url()) ? ((String) REDIS.command("CLIENT", "LIST")).split("\n").length - 1 : 0;
     }
 
     static String sqlite() {

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.fail;
 
 import java.time.Duration;
 import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
 
 /** Waits for what happens elsewhere, not longer than a machine with other things to do may take. */
 final class Wait {
@@ -12,10 +13,14 @@ final class Wait {
     private Wait() {}
 
     static void until(String what, BooleanSupplier wanted) {
+        until(() -> what, wanted);
+    }
+
+    static void until(Supplier<String> what, BooleanSupplier wanted) {
         long end = System.nanoTime() + PATIENCE.toNanos();
         while (!wanted.getAsBoolean()) {
             if (System.nanoTime() > end) {
-                fail("not within " + PATIENCE + ": " + what);
+                fail("not within " + PATIENCE + ": " + what.get());
             }
             Thread.onSpinWait();
             Thread.yield();
@@ -24,7 +29,7 @@ final class Wait {
 
     /** Nothing runs, nothing is held, nobody waits. */
     static void atRest(Client client, String... locks) {
-        until("the client is at rest: " + client.load(), () -> client.load().equals(new Load(0, 0, 0, 0, 0)));
+        until(() -> "the client is at rest: " + client.load(), () -> client.load().equals(new Load(0, 0, 0, 0, 0)));
         for (String name : locks) {
             until("`" + name + "` is free", () -> {
                 LockState state = client.lock(name).inspect();
