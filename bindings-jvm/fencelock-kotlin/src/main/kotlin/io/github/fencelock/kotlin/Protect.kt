@@ -14,16 +14,25 @@ import kotlinx.coroutines.launch
 import kotlinx.coroutines.withContext
 
 /**
- * Runs [body] in a scope that ends with the hold, and gives the hold back: well if the body came to its end. What the body has
- * thrown is never hidden by how that went; a loss is suppressed in it.
+ * Runs [body] in a scope that ends with the hold, and gives the hold back: well if the body came to its end, as if it
+ * had not been asked for if the body has not even begun. What the body has thrown is never hidden by how that went; a loss is
+ * suppressed in it.
  */
 internal suspend fun <H : Hold, R> H.protect(
     giveBack: suspend H.(well: Boolean) -> Released,
     body: suspend CoroutineScope.(H) -> R,
 ): R {
+    var begun = false
     val result = try {
-        whileHeld(body)
+        whileHeld { hold ->
+            begun = true
+            body(hold)
+        }
     } catch (error: Throwable) {
+        if (!begun) {
+            decline()
+            throw error
+        }
         withContext(NonCancellable) {
             runCatching { giveBack(false).check() }.onFailure { if (error !is LockLostException) error.addSuppressed(it) }
         }
@@ -41,6 +50,8 @@ private suspend fun <H : Hold, R> H.whileHeld(body: suspend CoroutineScope.(H) -
                 hold.lost()
                 this@coroutineScope.cancel("`${hold.name}` was lost")
             }
+            // A cancel that came after the grant is no reason to begin.
+            ensureActive()
             val result = body(hold)
             watch.cancel()
             result

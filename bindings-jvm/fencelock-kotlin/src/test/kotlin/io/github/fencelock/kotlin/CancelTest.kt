@@ -1,24 +1,36 @@
 package io.github.fencelock.kotlin
 
+import io.github.fencelock.Heard
+import io.github.fencelock.Mode
 import io.github.fencelock.Released
 import io.github.fencelock.Stores
 import java.time.Instant
 import java.util.concurrent.atomic.AtomicInteger
 import java.util.concurrent.atomic.AtomicIntegerArray
+import kotlin.coroutines.CoroutineContext
 import kotlin.random.Random
 import kotlin.time.Duration.Companion.microseconds
+import kotlin.time.Duration.Companion.milliseconds
 import kotlin.time.Duration.Companion.minutes
 import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.CancellationException
+import kotlinx.coroutines.CopyableThreadContextElement
 import kotlinx.coroutines.CoroutineScope
+import kotlinx.coroutines.CoroutineStart
+import kotlinx.coroutines.DelicateCoroutinesApi
 import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.ExperimentalCoroutinesApi
 import kotlinx.coroutines.coroutineScope
 import kotlinx.coroutines.delay
+import kotlinx.coroutines.flow.take
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
 import kotlinx.coroutines.withTimeout
+import kotlinx.coroutines.withTimeoutOrNull
+import kotlinx.coroutines.yield
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertTrue
+import org.junit.jupiter.api.Test
 import org.junit.jupiter.params.ParameterizedTest
 import org.junit.jupiter.params.provider.MethodSource
 
@@ -30,79 +42,133 @@ class CancelTest {
     private companion object {
         val FULL = System.getenv("FENCELOCK_FULL") != null
         const val LOCKS = 4
+
+        /** What is left is not over before whoever looks for it gives up. */
+        val TTL = 60.seconds
+
+        /** Who comes back from these has done all there is to do. */
+        val BODILESS = setOf(
+            Operation.WAIT, Operation.TRY, Operation.TRY_ALL, Operation.TRY_LEAD, Operation.OBSERVE, Operation.END, Operation.RELEASE,
+            Operation.RESIGN, Operation.UPDATE, Operation.LOOK,
+        )
     }
 
     /** What one coroutine after another is cancelled in. */
-    private enum class Operation { LOCK, ALL, LEAD, RUN, READ, UPGRADE, RELEASE }
+    private enum class Operation {
+        LOCK, WAIT, TRY, ALL, TRY_ALL, LEAD, TRY_LEAD, OBSERVE, RUN, END, READ, WRITE, PERMITS, SCOPE, UPGRADE, DOWNGRADE,
+        EXTEND, LOST, RELEASE, RESIGN, UPDATE, LOOK, CONNECT,
+    }
 
-    /** What is seen of one of them: whether its body has begun, and was cancelled. */
+    /** What is seen of one of them, and whether its cancel has been [delivered]. */
     private class Seen(private val pause: Int) {
+        @Volatile var delivered = false
+        @Volatile var begun = false
         @Volatile var entered = false
+        @Volatile var completed = false
         @Volatile var cancelled = false
 
+        /** It went on after its cancel, as if there had been none. */
+        @Volatile var deaf = false
+
         suspend fun body(work: suspend () -> Unit = {}) {
+            val late = delivered
             entered = true
-            try {
-                work()
-                delay(pause.microseconds)
-            } catch (cancellation: CancellationException) {
-                cancelled = true
-                throw cancellation
-            }
+            work()
+            // Both of them see a cancel that is there.
+            if (pause == 0) yield() else delay(pause.microseconds)
+            deaf = late
+            completed = true
         }
+
+        /** Nobody may take it for well done if it was not, nor may it do anything once it was cancelled. */
+        val swallowed get() = deaf || begun && !cancelled && !completed
     }
 
-    private suspend fun Client.perform(operation: Operation, name: String, run: Job, seen: Seen) {
+    private class Storm(val url: String, val one: Client, val other: Client) {
+        val prefix = Stores.name() + "/"
+        val cuts = AtomicIntegerArray(Operation.entries.size)
+        val cut = AtomicInteger()
+        val swallowed = AtomicInteger()
+
+        fun names(way: String) = List(LOCKS) { "$prefix$it$way" }
+    }
+
+    private suspend fun Storm.perform(operation: Operation, client: Client, name: String, run: Job, seen: Seen) {
+        val lock = client.lock(name).ttl(TTL)
+        val all = client.all(name, "${prefix}1-more").ttl(TTL)
+        val election = client.elect(name).ttl(TTL).observe(10.milliseconds)
+        val reader = client.upgradeable("$name-read").ttl(TTL)
         when (operation) {
-            Operation.LOCK -> lock(name).ttl(20.seconds).withLock { seen.body() }
-            Operation.ALL -> all(name, "$name-more").ttl(20.seconds).withLock { seen.body() }
-            Operation.LEAD -> elect(name).ttl(20.seconds).whileLeading { seen.body() }
-            Operation.RUN -> run.withRun { seen.body() }
-            Operation.READ -> read("$name-read").ttl(20.seconds).withLock { seen.body() }
-            Operation.UPGRADE -> upgradeable("$name-read").ttl(20.seconds).withLock { seen.body { it.upgrade() } }
-            Operation.RELEASE -> lock(name).ttl(20.seconds).acquire().release()
+            Operation.LOCK -> lock.withLock { seen.body() }
+            Operation.WAIT -> lock.acquire(1.minutes).release()
+            Operation.TRY -> lock.tryAcquire()?.release()
+            Operation.ALL -> all.withLock { seen.body() }
+            Operation.TRY_ALL -> all.tryAcquire()?.release()
+            Operation.LEAD -> election.whileLeading { seen.body() }
+            Operation.TRY_LEAD -> election.tryCampaign()?.resign()
+            Operation.OBSERVE -> election.observe().take(3).collect {}
+            Operation.RUN -> assertTrue(run.withRun { seen.body() })
+            Operation.END -> run.start()!!.let { started ->
+                seen.entered = true
+                if (name < "${prefix}2") started.succeed() else started.fail()
+            }
+            Operation.READ -> client.read("$name-read").ttl(TTL).withLock { seen.body() }
+            Operation.WRITE -> client.write("$name-read").ttl(TTL).withLock { seen.body() }
+            Operation.PERMITS -> client.permits("$name-permits", 2).ttl(TTL).withLock { seen.body() }
+            Operation.SCOPE -> client.reentrant(name).ttl(TTL).let { it.withLock { _ -> it.withLock { seen.body() } } }
+            Operation.UPGRADE -> reader.withLock { seen.body { it.upgrade() } }
+            Operation.DOWNGRADE -> reader.withLock { seen.body { it.downgrade(Mode.READ) } }
+            Operation.EXTEND -> lock.withLock { seen.body { it.extend(TTL * 2) } }
+            Operation.LOST -> lock.withLock { seen.body { withTimeoutOrNull(1.milliseconds) { it.lost() } } }
+            Operation.RELEASE -> lock.acquire().release()
+            Operation.RESIGN -> election.campaign().resign()
+            Operation.UPDATE -> client.version("$name-value").update { 1L }
+            Operation.LOOK -> { lock.inspect(); election.leader(); client.names(prefix) }
+            Operation.CONNECT -> Fencelock.connect(url).use { it.lock(name).ttl(TTL).withLock { seen.body() } }
         }
+        if (operation in BODILESS) seen.completed = true
     }
 
-    /** A start that was cancelled is as if nobody had asked. */
-    private suspend fun Job.runsAgain() = withTimeout(20.seconds) {
+    /** The run of this instant is there for whoever asks, before the lease of one that was left could have ended. */
+    private suspend fun Job.runs() = withTimeout(20.seconds) {
         var run = start()
         while (run == null) run = start()
         assertEquals(Released.RELEASED, run.succeed())
     }
 
-    private class Storm(val one: Client, val other: Client, val names: List<String>) {
-        val cuts = AtomicIntegerArray(Operation.entries.size)
-        val cut = AtomicInteger()
-        val swallowed = AtomicInteger()
-    }
-
-    private suspend fun CoroutineScope.sail(storm: Storm, dice: Random, enough: Int) {
-        val runs = Stores.name()
+    private suspend fun CoroutineScope.sail(storm: Storm, number: Int, dice: Random, enough: Int) {
+        val runs = "${storm.prefix}job-$number"
         var instant = Instant.ofEpochSecond(1_000_000)
         while (storm.cut.get() < enough) {
             val client = if (dice.nextBoolean()) storm.one else storm.other
-            val (operation, name) = Operation.entries.random(dice) to storm.names.random(dice)
-            instant = instant.plusSeconds(60)
-            val run = client.job(runs, 1.minutes).at(instant).ttl(20.seconds)
+            val (operation, name) = Operation.entries.random(dice) to storm.names("").random(dice)
+            fun run(later: Long) = client.job(runs, 1.minutes).at(instant.plusSeconds(later)).ttl(TTL)
             val seen = Seen(dice.nextInt(300))
-            var cancelled = false
+            instant = instant.plusSeconds(120)
             val job = launch(if (dice.nextBoolean()) Dispatchers.Default else Dispatchers.Unconfined) {
+                seen.begun = true
                 try {
-                    client.perform(operation, name, run, seen)
+                    storm.perform(operation, client, name, run(0), seen)
                 } catch (cancellation: CancellationException) {
-                    cancelled = true
+                    seen.cancelled = true
                     throw cancellation
                 }
-                if (seen.cancelled) storm.swallowed.incrementAndGet()
             }
-            delay(dice.nextInt(3_000).microseconds)
+            when (dice.nextInt(3)) {
+                0 -> {}
+                1 -> yield()
+                else -> delay(dice.nextInt(3_000).microseconds)
+            }
             job.cancel()
+            seen.delivered = true
             job.join()
-            if (cancelled) {
+            if (seen.swallowed) storm.swallowed.incrementAndGet()
+            if (seen.cancelled) {
                 storm.cut.incrementAndGet()
                 storm.cuts.incrementAndGet(operation.ordinal)
-                if (operation == Operation.RUN && !seen.entered) run.runsAgain()
+                // A start that was cancelled is as if nobody had asked; an end is told all the same, and the next one starts.
+                if (operation == Operation.RUN && !seen.entered) run(0).runs()
+                if (operation == Operation.END) run(if (seen.entered) 60 else 0).runs()
             }
         }
     }
@@ -112,15 +178,61 @@ class CancelTest {
     fun `cancelled coroutines leave nothing`(url: String) = runBlocking(Dispatchers.Default) {
         val seed = System.getenv("FENCELOCK_SEED")?.toLong() ?: System.nanoTime()
         val enough = if (FULL) 5_000 else 500
-        val storm = Storm(Fencelock.connect(url), Fencelock.connect(url), List(LOCKS) { Stores.name() })
-        coroutineScope { repeat(8) { number -> launch { sail(storm, Random(seed + number), enough) } } }
-        println("FENCELOCK_SEED=$seed ${url.substringBefore(':')}: cut short ${storm.cuts}")
+        val before = Stores.connections(url)
+        val heard = Heard()
+        val storm = Storm(url, Fencelock.connect(url), Fencelock.connect(url))
+        coroutineScope { repeat(8) { number -> launch { sail(storm, number, Random(seed + number), enough) } } }
+        println("FENCELOCK_SEED=$seed ${url.substringBefore(':')}: cut short ${Operation.entries} ${storm.cuts}")
         assertEquals(0, storm.swallowed.get(), "a cancelled body was taken for one that had come to its end")
         Operation.entries.forEach { assertTrue(storm.cuts[it.ordinal] >= enough / 100, "${storm.cuts}") }
-        val names = storm.names.flatMap { listOf(it, "$it-more", "$it-read") }
-        for (client in listOf(storm.one, storm.other)) {
-            client.isAtRest(*names.toTypedArray())
-            client.close()
+        val names = listOf("", "-more", "-read", "-permits").flatMap(storm::names)
+        for (client in listOf(storm.one, storm.other)) client.isAtRest(*names.toTypedArray())
+        Stores.nothingIsLeft(url, storm.prefix)
+        heard.close()
+        assertEquals(emptyList<String>(), heard.messages(), "nothing was left to the collector of garbage")
+        for (client in listOf(storm.one, storm.other)) client.close()
+        withTimeout(20.seconds) { while (Stores.connections(url) > before) yield() }
+    }
+
+    /** Cancels when the coroutine makes a child that watches for a loss: between the grant and the body. */
+    @OptIn(DelicateCoroutinesApi::class, ExperimentalCoroutinesApi::class)
+    private class Late(val cancel: () -> Unit) : CopyableThreadContextElement<Unit> {
+        companion object Key : CoroutineContext.Key<Late>
+
+        override val key get() = Key
+
+        override fun copyForChild(): Late {
+            cancel()
+            return this
+        }
+
+        override fun mergeForChild(overwritingElement: CoroutineContext.Element): CoroutineContext = this
+        override fun updateThreadContext(context: CoroutineContext) = Unit
+        override fun restoreThreadContext(context: CoroutineContext, oldState: Unit) = Unit
+    }
+
+    @Test
+    fun `a body does not begin once it is cancelled`() = runBlocking {
+        Fencelock.connect("memory:late").use { client ->
+            for (ask in listOf<suspend (suspend () -> Unit) -> Unit>(
+                { body -> client.lock("x").withLock { body() } },
+                { body -> client.elect("x").whileLeading { body() } },
+                { body -> client.job("x", 1.minutes).withRun { body() } },
+            )) {
+                lateinit var job: kotlinx.coroutines.Job
+                var (asked, entered) = false to false
+                val late = Late { if (asked) job.cancel() }
+                job = launch(late, CoroutineStart.LAZY) {
+                    asked = true
+                    ask { entered = true }
+                }
+                job.join()
+                assertTrue(job.isCancelled && !entered)
+                // It is as if nobody had asked: a job's run is still due.
+                client.isAtRest("x")
+                ask { entered = true }
+                assertTrue(entered)
+            }
         }
     }
 }
