@@ -15,18 +15,18 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Every call that waits ends within 200 ms of an interrupt, in the median, and what it asked for is taken back. */
+/** Every call that waits ends within 200 ms of an interrupt, each single time, and what it asked for is taken back. */
 final class InterruptTest {
     private static final String STORES = "io.github.fencelock.Stores#all";
     private static final Duration PROMPT = Duration.ofMillis(200);
-    private static final int TIMES = 10;
+    private static final int TIMES = Wait.tenth(200);
 
     /** A call that waits until it is interrupted. */
     private interface Call {
         void make() throws Exception;
     }
 
-    /** When the thread was interrupted and when it had come out of the call; by the same clock. */
+    /** From when the thread was interrupted to when it had come out of the call, by the same clock. */
     private static Duration interrupted(ThreadFactory threads, BooleanSupplier waits, Call call) throws Exception {
         AtomicLong ended = new AtomicLong();
         Thread thread = threads.newThread(() -> {
@@ -50,9 +50,11 @@ final class InterruptTest {
     private static void allEndPromptly(String url, ThreadFactory threads) throws Exception {
         String held = Stores.name();
         String read = Stores.name();
+        String written = Stores.name();
         ClientOptions options = new ClientOptions().observe(Duration.ofSeconds(5));
         try (Client client = Fencelock.connect(url, options); Client other = Fencelock.connect(url);
              Guard holder = other.lock(held).acquire(); Guard reader = other.read(read).acquire();
+             Guard writer = other.write(written).acquire(); Guard permit = other.permits(held + "-permits", 1).acquire();
              Guard writes = client.upgradeable(read).acquire()) {
             Observer observer = client.elect(held).observe();
             assertEquals(holder.token(), observer.changed().orElseThrow().token().getAsLong());
@@ -61,6 +63,10 @@ final class InterruptTest {
             calls.put("acquire for a while", () -> client.lock(held).acquire(Duration.ofMinutes(1)));
             calls.put("withLock", () -> client.lock(held).withLock(guard -> guard.token()));
             calls.put("all", () -> client.all(held, held + "-free").acquire());
+            calls.put("read", () -> client.read(written).acquire());
+            calls.put("write", () -> client.write(written).acquire());
+            calls.put("permits", () -> client.permits(held + "-permits", 1).acquire());
+            calls.put("reentrant", () -> client.reentrant(held).acquire());
             calls.put("campaign", () -> client.elect(held).campaign());
             calls.put("changed", observer::changed);
             calls.put("upgrade", writes::upgrade);
@@ -73,11 +79,12 @@ final class InterruptTest {
                     Wait.until("it is given up", () -> client.load().running() == 0);
                 }
                 Arrays.sort(took);
-                Duration median = took[TIMES / 2];
-                assertTrue(median.compareTo(PROMPT) < 0, () -> call.getKey() + " ended after " + Arrays.toString(took));
+                System.out.printf("%s on %s: interrupted %d times, half within %d µs, all within %d µs%n", call.getKey(),
+                    url.split(":")[0], TIMES, took[TIMES / 2].toNanos() / 1_000, took[TIMES - 1].toNanos() / 1_000);
+                assertTrue(took[TIMES - 1].compareTo(PROMPT) <= 0, () -> call.getKey() + " ended after " + Arrays.toString(took));
                 Wait.until("nobody waits", () -> client.lock(held).inspect().waiters().isEmpty());
             }
-            assertTrue(reader.isHeld() && writes.isHeld());
+            assertTrue(reader.isHeld() && writes.isHeld() && writer.isHeld() && permit.isHeld());
         }
     }
 
