@@ -156,7 +156,8 @@ impl Hub {
         drop(client);
     }
 
-    /// Gives everything back before the process ends, as far as the time reaches.
+    /// Gives everything back before the process ends, as far as the time reaches. Nobody waits in [`Hub::drain`] then: a JVM
+    /// that ends gives threads in natives 300 ms to come out.
     pub(crate) fn exit(&self, patience: Duration) {
         let clients: Vec<Client> =
             locked(&self.clients).open.values().map(|facade| facade.client().clone()).collect();
@@ -166,5 +167,6 @@ impl Hub {
         };
         // What was not confirmed in time is left to its lease.
         let _ = self.runtime.block_on(closing);
+        self.bell.jam();
     }
 }

@@ -5,6 +5,7 @@ import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * Where operations complete: one daemon thread waits in the core for news and hands each to whoever asked. No code of a
@@ -16,12 +17,20 @@ final class Drain {
     /** By the operation's number: who waits for it, or its answer, if that was there first. */
     private static final Map<Long, Object> EXPECTED = new ConcurrentHashMap<>();
 
+    /** No native waits for news any more, so this side does: others may still ask something while the process ends. */
+    private static volatile boolean leaving;
+
     static {
         Thread thread = new Thread(Drain::run, "fencelock-drain");
         thread.setDaemon(true);
         thread.start();
-        // Guards that are still held when the process ends are released, as far as a second reaches.
-        Runtime.getRuntime().addShutdownHook(new Thread(() -> Natives.exit(1_000), "fencelock-exit"));
+        Runtime.getRuntime().addShutdownHook(new Thread(Drain::exit, "fencelock-exit"));
+    }
+
+    /** Guards that are still held when the process ends are released; the process has the rest of a second to end itself. */
+    private static void exit() {
+        leaving = true;
+        Natives.exit(900);
     }
 
     private Drain() {}
@@ -51,7 +60,11 @@ final class Drain {
     private static void run() {
         while (true) {
             try {
-                news(ByteBuffer.wrap(Natives.drain()));
+                byte[] news = Natives.drain();
+                if (leaving && news.length == 0) {
+                    LockSupport.parkNanos(1_000_000);
+                }
+                news(ByteBuffer.wrap(news));
             } catch (Throwable defect) {
                 LOGGER.log(Level.ERROR, "answers of fencelock's core were lost", defect);
                 fail(Answer.defect(defect));

@@ -1,30 +1,74 @@
 package io.github.fencelock;
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.CountDownLatch;
 
-/** A program that holds locks while it ends: {@code Holder URL LOCK how}. */
+/** A program that holds locks while it ends: {@code Holder URL PREFIX CLIENTS EACH how}. */
 public final class Holder {
+    private static final List<Hold> HELD = new ArrayList<>();
+
     private Holder() {}
 
-    /** Acquires, says so, and ends as the third word says. */
+    /** Acquires what a {@link Witness} waits for, says so, and ends as the last word says, after it has said when. */
     public static void main(String[] words) throws Exception {
-        Client client = Fencelock.connect(words[0]);
-        Guard guard = client.lock(words[1]).acquire();
-        client.lock(words[1]).acquireAsync();
-        if (words[2].equals("stuck")) {
-            // Another thread waits for ever; it is no daemon.
-            new Thread(() -> client.lock(words[1]).asLock().lock()).start();
+        int clients = Integer.parseInt(words[2]);
+        int each = Integer.parseInt(words[3]);
+        for (int number = 0; number < clients * each; number += each) {
+            Client client = Fencelock.connect(words[0]);
+            for (int kind = number; kind < number + each; kind++) {
+                HELD.add(Witness.asking(client, words[1], kind).join());
+            }
+            client.lock(words[1] + number).acquireAsync();
+            if (words[4].equals("stuck")) {
+                // Another thread waits for ever; it is no daemon.
+                new Thread(() -> client.lock(words[1] + "0").asLock().lock()).start();
+            }
         }
-        System.out.println("token " + guard.token());
-        System.out.flush();
-        switch (words[2]) {
-            case "exit", "stuck" -> System.exit(3);
+        System.out.println("held " + HELD.size());
+        part(words[4]);
+    }
+
+    /** Ends as the word says, and tells when that has begun by a clock that all processes share. */
+    public static void part(String how) throws Exception {
+        if (how.equals("wait") || how.equals("queue")) {
+            Runtime.getRuntime().addShutdownHook(new Thread(Holder::parting));
+            if (how.equals("queue")) {
+                HELD.get(0).client.lock(HELD.get(0).name()).acquire();
+            }
+            new CountDownLatch(1).await();
+        }
+        if (how.equals("late")) {
+            Runtime.getRuntime().addShutdownHook(new Thread(Holder::askLate));
+        }
+        parting();
+        switch (how) {
+            case "exit", "stuck", "late" -> System.exit(3);
             case "halt" -> Runtime.getRuntime().halt(4);
             case "throw" -> throw new IllegalStateException("on purpose");
-            case "wait" -> new CountDownLatch(1).await();
             default -> {
                 // Returns from main with everything held.
             }
         }
+    }
+
+    /** When all was given back, somebody still asks something, and is answered. */
+    private static void askLate() {
+        Hold last = HELD.get(HELD.size() - 1);
+        while (last.isHeld()) {
+            Thread.onSpinWait();
+        }
+        for (int number = 0; number < 100; number++) {
+            try {
+                last.client.lock(last.name()).inspect();
+            } catch (ClosedException refused) {
+                // That is an answer.
+            }
+        }
+    }
+
+    private static void parting() {
+        System.out.println("parting " + System.nanoTime());
+        System.out.flush();
     }
 }

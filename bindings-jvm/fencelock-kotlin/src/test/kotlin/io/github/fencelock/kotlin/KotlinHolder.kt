@@ -1,0 +1,40 @@
+package io.github.fencelock.kotlin
+
+import io.github.fencelock.Holder
+import java.util.concurrent.CountDownLatch
+import kotlinx.coroutines.DelicateCoroutinesApi
+import kotlinx.coroutines.GlobalScope
+import kotlinx.coroutines.awaitCancellation
+import kotlinx.coroutines.launch
+import kotlinx.coroutines.runBlocking
+
+/** As [Holder], with bodies of coroutines. */
+object KotlinHolder {
+    private suspend fun Client.hold(prefix: String, number: Int, held: CountDownLatch) {
+        val body: suspend () -> Unit = {
+            held.countDown()
+            awaitCancellation()
+        }
+        val name = "$prefix$number"
+        when (number % 4) {
+            1 -> write(name).withLock { body() }
+            2 -> permits(name, 1).withLock { body() }
+            3 -> elect(name).whileLeading { body() }
+            else -> lock(name).withLock { body() }
+        }
+    }
+
+    @OptIn(DelicateCoroutinesApi::class)
+    @JvmStatic
+    fun main(words: Array<String>) {
+        val (clients, each) = words[2].toInt() to words[3].toInt()
+        val held = CountDownLatch(clients * each)
+        repeat(clients) { nth ->
+            val client = runBlocking { Fencelock.connect(words[0]) }
+            repeat(each) { GlobalScope.launch { client.hold(words[1], nth * each + it, held) } }
+        }
+        held.await()
+        println("held ${clients * each}")
+        Holder.part(words[4])
+    }
+}
