@@ -5,34 +5,61 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** 100,000 acquires and releases, a tenth in a hurry: memory, descriptors and threads stay as they are. */
 final class FlatTest {
+    private static final String STORES = "io.github.fencelock.Stores#all";
     private static final int FLIGHT = 64;
 
-    private static void pairs(Client client, int pairs) throws Exception {
-        Lock lock = client.lock(Stores.name());
-        for (int number = 0; number < pairs / 2; number++) {
-            lock.acquire().release().check();
-        }
-        Deque<CompletableFuture<Void>> flight = new ArrayDeque<>();
-        for (int number = 0; number < pairs / 2; number++) {
-            if (flight.size() == FLIGHT) {
-                flight.remove().join();
+    /** What a thread does that waits, and now and then something else about its guard. */
+    private static void pair(Lock lock, int number) throws InterruptedException {
+        switch (number % 10) {
+            case 0 -> {
+                Guard guard = lock.acquire();
+                guard.lost();
+                guard.release().check();
             }
-            Lock mine = client.lock(lock.name() + number % FLIGHT);
-            flight.add(mine.acquireAsync().thenCompose(Guard::releaseAsync).thenAccept(Released::check));
+            case 1 -> {
+                java.util.concurrent.locks.Lock view = lock.asLock();
+                view.lock();
+                view.unlock();
+            }
+            case 2 -> lock.tryAcquire().orElseThrow().close();
+            default -> lock.acquire().release().check();
         }
-        flight.forEach(CompletableFuture::join);
     }
 
-    @Test
-    void manyPairsLeaveNothing() throws Exception {
-        try (Client client = Fencelock.connect(Stores.redis().url())) {
-            int count = Wait.tenth(100_000);
-            pairs(client, count / 4);
-            Weight.staysFlat(() -> {
-                pairs(client, count);
+    @ParameterizedTest
+    @MethodSource(STORES)
+    void pairsOfAThreadLeaveNothing(String url) throws Exception {
+        try (Client client = Fencelock.connect(url)) {
+            Lock lock = client.lock(Stores.name());
+            Weight.staysFlat("blocking on " + url.split(":")[0], times -> {
+                for (int number = 0; number < times; number++) {
+                    pair(lock, number);
+                }
+                Wait.atRest(client);
+            });
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource(STORES)
+    void pairsOfFuturesLeaveNothing(String url) throws Exception {
+        try (Client client = Fencelock.connect(url)) {
+            Lock lock = client.lock(Stores.name());
+            Weight.staysFlat("futures on " + url.split(":")[0], times -> {
+                Deque<CompletableFuture<Void>> flight = new ArrayDeque<>();
+                for (int number = 0; number < times; number++) {
+                    if (flight.size() == FLIGHT) {
+                        flight.remove().join();
+                    }
+                    Lock mine = client.lock(lock.name() + number % FLIGHT);
+                    flight.add(mine.acquireAsync().thenCompose(Guard::releaseAsync).thenAccept(Released::check));
+                }
+                flight.forEach(CompletableFuture::join);
                 Wait.atRest(client);
             });
         }

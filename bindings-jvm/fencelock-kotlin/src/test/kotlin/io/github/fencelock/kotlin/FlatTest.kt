@@ -9,13 +9,13 @@ import kotlinx.coroutines.coroutineScope
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
 import org.junit.jupiter.api.Assertions.assertTrue
-import org.junit.jupiter.api.Test
+import org.junit.jupiter.params.ParameterizedTest
+import org.junit.jupiter.params.provider.MethodSource
 
 /** 100,000 bodies under locks, a tenth in a hurry: memory, descriptors, threads and coroutines stay as they are. */
 class FlatTest {
     private companion object {
         const val FLIGHT = 64
-        val COUNT = if (System.getenv("FENCELOCK_FULL") == null) 10_000 else 100_000
     }
 
     private suspend fun bodies(client: Client, count: Int) {
@@ -42,13 +42,14 @@ class FlatTest {
         return alive.findAll(histogram as String).sumOf { it.groupValues[1].toLong() }
     }
 
-    @Test
-    fun `many bodies leave nothing`() = runBlocking {
-        Fencelock.connect(Stores.redis().url()).use { client ->
-            bodies(client, COUNT / 4)
+    @ParameterizedTest
+    @MethodSource("io.github.fencelock.Stores#all")
+    fun `many bodies leave nothing`(url: String) = runBlocking {
+        Fencelock.connect(url).use { client ->
+            bodies(client, FLIGHT)
             val before = coroutines()
             assertTrue(before > 0, "this one is one")
-            Weight.staysFlat { runBlocking { bodies(client, COUNT) } }
+            Weight.staysFlat("coroutines on ${url.substringBefore(':')}") { times -> runBlocking { bodies(client, times) } }
             val after = coroutines()
             assertTrue(after <= before, "there were $before coroutines, there are $after")
         }

@@ -1,0 +1,50 @@
+package io.github.fencelock;
+
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import java.io.InputStream;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import org.junit.jupiter.api.Test;
+import org.opentest4j.AssertionFailedError;
+
+/** The scales see little: 64 bytes each time in full, 640 at a tenth; one file; one thread. */
+final class WeightTest {
+    private static final int LITTLE = 64 * 100_000;
+
+    private static void isSeen(Weight.Work work) {
+        assertThrows(AssertionFailedError.class, () -> Weight.staysFlat("a leak", work));
+    }
+
+    @Test
+    void whatLeaksInTheHeapIsSeen() {
+        List<byte[]> leak = new ArrayList<>();
+        isSeen(times -> leak.add(new byte[LITTLE]));
+    }
+
+    @Test
+    void whatLeaksOutsideIsSeen() {
+        List<ByteBuffer> leak = new ArrayList<>();
+        isSeen(times -> leak.add(ByteBuffer.allocateDirect(LITTLE)));
+    }
+
+    @Test
+    void aFileThatStaysOpenIsSeen() throws Exception {
+        List<InputStream> leak = new ArrayList<>();
+        isSeen(times -> leak.add(Files.newInputStream(Path.of("/proc/self/statm"))));
+        for (InputStream file : leak) {
+            file.close();
+        }
+    }
+
+    @Test
+    void aThreadThatStaysIsSeen() {
+        CountDownLatch end = new CountDownLatch(1);
+        isSeen(times -> new Thread(() -> Wait.until("the test is over", () -> end.getCount() == 0)).start());
+        end.countDown();
+    }
+}
