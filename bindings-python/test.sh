@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Installs the package and runs its own tests. Exit 2: this machine lacks something, the last line says what.
+# Installs the package and runs its own tests; what stands behind is told to pytest (`-k forks --durations=9`). Exit 2: this
+# machine lacks something, the last line says what.
 set -euo pipefail
 cd "$(dirname "$0")"
 target=$(mkdir -p "${CARGO_TARGET_DIR:-../target}" && cd "${CARGO_TARGET_DIR:-../target}" && pwd)
 ./install.sh "$target/doors/python"
-exec "$target/doors/python/venv/bin/python" -B -m pytest -q -p no:cacheprovider tests
+exec "$target/doors/python/venv/bin/python" -B -m pytest -q -p no:cacheprovider tests "$@"

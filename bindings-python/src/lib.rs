@@ -32,7 +32,12 @@ mod _native {
     use super::pump::{Pump, panic};
 
     use fencelock::options::TABLE;
-    use pyo3::pyfunction;
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::process::refuse_subinterpreter(module.py())
+    }
 
     /// The table of options as JSON: name, kind, default, scope and meaning of each.
     #[pyfunction]

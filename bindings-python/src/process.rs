@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Duration;
 
 use fencelock::{Code, Error, Result};
+use pyo3::exceptions::PyImportError;
+use pyo3::ffi;
 use pyo3::prelude::*;
 use tokio::runtime::{Builder, Handle, Runtime};
 
@@ -83,6 +85,20 @@ impl<T> Drop for Own<T> {
             mem::forget(self.value.take());
         }
     }
+}
+
+/// Types, and what a thread is attached to, are the process's: where an interpreter beside the main one may load what does not
+/// say that it cannot be shared (before 3.12, and where it is told to), it would work until two of them meet.
+pub(crate) fn refuse_subinterpreter(_: Python<'_>) -> PyResult<()> {
+    #[expect(unsafe_code, reason = "there is no safe way to ask for an interpreter's number")]
+    // SAFETY: this thread is attached, so there is a current interpreter.
+    let number = unsafe { ffi::PyInterpreterState_GetID(ffi::PyInterpreterState_Get()) };
+    if number == 0 {
+        return Ok(());
+    }
+    let message = "fencelock works in the main interpreter of a process only; import it there (mod_wsgi: \
+                   `WSGIApplicationGroup %{GLOBAL}`), or use processes";
+    Err(PyImportError::new_err(message))
 }
 
 /// Whether the handlers of signals may run on this thread: only on the main one, where that can be said.

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import threading
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -224,3 +225,18 @@ def test_what_is_decorated_keeps_its_signature(tmp_path):
     errors = [line for line in checked.stdout.splitlines() if " error: " in line]
     wrong_call = TYPED.count("\n")
     assert len(errors) == 1 and f"typed.py:{wrong_call}:5 " in errors[0] and '"str"' in errors[0], checked.stdout
+
+
+@pytest.mark.parametrize(("wrong", "why"), [("{dya}", "`dya`"), ("{}", "``"), ("{0}", "`0`"), ("{day", "expected '}'"), ("{dya.x[1]}", "`dya`")])
+def test_a_name_of_other_arguments_is_refused_before_any_call(client, wrong, why):
+    with pytest.raises(InvalidArgument, match="cannot be told") as told:
+        client.locked(f"report:{wrong}")(lambda day: day)
+    assert why in str(told.value)
+
+
+def test_a_name_may_say_parts_of_arguments(client):
+    @client.locked("report:{day.year}:{of[0]}:{{x}}")
+    def report(day, *of):
+        return client.names("report:")
+
+    assert report(date(2026, 7, 1), "shop") == ["report:2026:shop:{x}"]

@@ -97,6 +97,34 @@ def test_the_stub_of_the_native_module_says_what_it_has():
             assert said(members["__new__"]) == had(kind), name
 
 
+SUBINTERPRETER = """
+import sys
+if sys.version_info < (3, 13):
+    import _xxsubinterpreters as interpreters
+    other = interpreters.create(isolated=False)
+    run = interpreters.run_string
+else:
+    import _interpreters as interpreters
+    other = interpreters.create("legacy")
+    run = interpreters.exec
+if sys.argv[1] == "after":
+    import fencelock
+refused = "try:\\n    import fencelock\\nexcept ImportError as error:\\n    print(error, flush=True)"
+run(other, refused)
+import fencelock
+with fencelock.connect("memory:") as client, client.lock("x") as guard:
+    print(guard.is_held)
+"""
+"""Imports the package in an interpreter beside the main one, and in that one before or after."""
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_an_interpreter_beside_the_main_one_is_refused(when):
+    ended = subprocess.run([sys.executable, "-W", "ignore", "-c", SUBINTERPRETER, when], capture_output=True, text=True, timeout=30)
+    why, held = ended.stdout.splitlines()
+    assert "main interpreter" in why and held == "True" and ended.returncode == 0, ended
+
+
 ERRORS = [kind for kind in vars(fencelock).values() if isinstance(kind, type) and issubclass(kind, fencelock.LockError)]
 
 

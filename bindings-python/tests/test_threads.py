@@ -1,6 +1,7 @@
 """The package for threads."""
 
 import gc
+import math
 import sys
 import threading
 import time
@@ -240,7 +241,11 @@ def test_closing_frees_and_refuses(url, name):
         (lambda client: client.lock("x", tll=3), "invalid", "`ttl`"),
         (lambda client: client.lock("x", ttl=0), "invalid", "`ttl`"),
         (lambda client: client.lock("x", ttl=-1), "invalid", "`ttl`"),
+        (lambda client: client.lock("x", ttl=math.nan), "invalid", "`ttl`"),
+        (lambda client: client.lock("x", ttl=math.inf), "invalid", "`ttl`"),
+        (lambda client: client.lock("x", wait=10**400), "invalid", "`wait`"),
         (lambda client: client.lock("x", renew=3), "invalid", "`renew`"),
+        (lambda client: client.all("xyz"), "invalid", "['xyz']"),
         (lambda client: client.permits("x", 0), "invalid", "permit"),
     ],
 )

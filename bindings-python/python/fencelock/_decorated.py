@@ -3,6 +3,8 @@
 import contextlib
 import functools
 import inspect
+import re
+import string
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
@@ -47,6 +49,23 @@ def decorated(
             return result
 
     return called
+
+
+def named(name: str, signature: inspect.Signature) -> None:
+    """Refuses a lock's name that says other arguments than the function has, before it is called."""
+    try:
+        said = [field for _, field, _, _ in string.Formatter().parse(name) if field is not None]
+    except ValueError as error:
+        raise _misnamed(name, str(error)) from None
+    for field in said:
+        argument = re.split(r"[.\[]", field)[0]
+        if argument not in signature.parameters:
+            raise _misnamed(name, f"there is no argument `{argument}`")
+
+
+def _misnamed(name: str, why: str) -> errors.InvalidArgument:
+    message = f"the name `{name}` cannot be told from the function's arguments: {why}"
+    return errors.InvalidArgument(message, fields={"argument": "name"})
 
 
 def _is_deferred(function: Callable[..., object], result: object) -> bool:

@@ -90,9 +90,12 @@ class Link:
 
     async def close_async(self) -> None:
         """The same, awaited."""
-        if self.here().is_open():
-            await self.perform_async('{"op":"close"}')
-        if (thread := self._end_telling()) is not None:
+        try:
+            if self.here().is_open():
+                await self.perform_async('{"op":"close"}')
+        finally:
+            thread = self._end_telling()
+        if thread is not None:
             await asyncio.to_thread(thread.join, _HEARING)
 
     def abandon(self) -> None:

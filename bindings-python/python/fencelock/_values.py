@@ -6,6 +6,9 @@ from typing import Any
 
 from .options import TABLE
 
+_MOST = 1e15
+"""So many seconds are no time any more; nor is what cannot be compared with them."""
+
 _TIMES = {row["name"] for row in TABLE if row["kind"] in ("duration", "optional_duration")}
 
 
@@ -14,7 +17,7 @@ def milliseconds(value: Any) -> Any:
     if isinstance(value, timedelta):
         return value.total_seconds() * 1000
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return value * 1000
+        return value * 1000 if abs(value) < _MOST else str(value)
     return value
 
 

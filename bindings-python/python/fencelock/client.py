@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any, Self, Unpack
 
-from ._decorated import Parameters, Result, decorated
+from ._decorated import Parameters, Result, decorated, named
 from ._link import Link
 from ._values import milliseconds
 from ._values import options as in_core_units
@@ -133,13 +133,14 @@ class Client:
         """
 
         def decorate(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-            def lock(arguments: tuple[Any, ...], named: dict[str, Any]) -> Lock:
-                bound = signature.bind(*arguments, **named)
+            def lock(arguments: tuple[Any, ...], by_name: dict[str, Any]) -> Lock:
+                bound = signature.bind(*arguments, **by_name)
                 bound.apply_defaults()
                 return self.lock(name.format(**bound.arguments), **options)
 
             safe = decorated(function, lock)
             signature = inspect.signature(function)
+            named(name, signature)
             return safe
 
         return decorate

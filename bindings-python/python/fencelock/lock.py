@@ -200,6 +200,9 @@ class All(Acquirable):
     """
 
     def __init__(self, link: Link, names: Iterable[str], options: dict[str, Any]) -> None:
+        if isinstance(names, str):
+            message = f"these are names: give a list of them, such as [{names!r}]"
+            raise errors.InvalidArgument(message, fields={"argument": "names"})
         listed = list(names)
         super().__init__(link, ", ".join(listed), {"names": listed, "options": options})
 
