@@ -6,10 +6,12 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 import weakref
 from dataclasses import FrozenInstanceError
 
 import pytest
+import redis
 from conftest import at_rest
 from test_forks import in_os_fork
 
@@ -256,3 +258,25 @@ def test_an_event_is_a_value():
     assert event.kind == "granted" and str(event.kind) == "granted"
     with pytest.raises(FrozenInstanceError):
         event.token = 8
+
+
+def test_a_close_that_is_cancelled_ends_the_thread(redis_url, name):
+    async def main():
+        client = fencelock.connect(redis_url, on_event=lambda event: None)
+        await client.lock(name).acquire_async()
+        thread = client._link._telling._thread
+        # Nothing is answered meanwhile: the close waits for what it frees.
+        redis.Redis.from_url(redis_url).client_pause(300)
+        close = asyncio.create_task(client.close_async())
+        await asyncio.sleep(0)
+        close.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await close
+        await asyncio.to_thread(thread.join, 5)
+        assert not thread.is_alive()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        asyncio.run(main())
+    with fencelock.connect(redis_url) as other:
+        at_rest(other, name)
