@@ -4,14 +4,14 @@ export function appName(): string {
   return place.split(/[/\\]/).pop() ?? '';
 }
 
+/** Calls when whatever is due now has run. Browsers have no `setImmediate`. */
+export function nextTurn(call: () => void): void {
+  (globalThis.setImmediate ?? setTimeout)(call);
+}
+
 /** Tells whoever runs the program. `code` is for machines. */
 export function warn(message: string, code: string, detail?: string): void {
   const emit = globalThis.process?.emitWarning;
   if (emit) emit.call(process, message, { type: 'FencelockWarning', code, ...(detail && { detail }) });
   else console.warn(`FencelockWarning [${code}]: ${message}${detail ? `\n${detail}` : ''}`);
-}
-
-/** Calls it in another turn of the event loop. */
-export function nextTurn(call: () => void): void {
-  setTimeout(call, 0);
 }
