@@ -20,7 +20,7 @@ export class Door {
   #defect: unknown;
 
   constructor(wake: () => void) {
-    this.#wake = () => queueMicrotask(wake);
+    this.#wake = () => void Promise.resolve().then(wake);
     const guarded = (call: () => void): void => this.guarded(call);
     this.#core = new Core(new Host(() => guarded(turn), guarded), this.#wake);
   }

@@ -30,6 +30,17 @@ test('a script that locks and releases ends by itself, and at once', async () =>
   assert.ok(after < 300, `it lived for ${after} ms`);
 });
 
+test('a lock can be had while a test holds the clock', async () => {
+  const script = `
+    const client = await connect('memory:');
+    const standing = () => ({});
+    for (const name of ['queueMicrotask', 'setImmediate', 'setInterval', 'setTimeout']) globalThis[name] = standing;
+    await (await client.lock('a').acquire()).release();
+    console.log('end');`;
+  const { out, err, code } = await run(script);
+  assert.deepEqual([out, err, code], ['end\n', '', 0]);
+});
+
 test('clients of both packages are taken as they are typed', () => {
   const program = `
     import { http, ioredis, nodeRedis, type Transport } from 'fencelock-wasm';
