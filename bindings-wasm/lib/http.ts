@@ -30,6 +30,7 @@ export function http(options: HttpOptions): Transport {
   base.pathname = base.pathname.replace(/\/*$/, '/');
   const authorization = `Bearer ${token}`;
   const closing = new AbortController();
+  const scrubbed = (text: string): string => text.replaceAll(token || ' ', ' ').trim();
 
   async function ask(place: string, { headers, ...question }: Question): Promise<Answer> {
     try {
@@ -42,7 +43,7 @@ export function http(options: HttpOptions): Transport {
       throw new Error(`${answer.status || 'it'} sends on to ${where}, where the token is not sent: if it is yours, give that address`);
     } catch (error) {
       const { message, cause, code } = error as Error & { cause?: Error; code?: string };
-      throw new Error(`${message || code} ${cause?.message ?? ''}`.replaceAll(token || ' ', ' ').trim());
+      throw new Error(scrubbed(`${message || code} ${cause?.message ?? ''}`));
     }
   }
 
@@ -51,16 +52,22 @@ export function http(options: HttpOptions): Transport {
     another: () => http(options),
     async send(commands) {
       // Not ended by a close: it may be what gives a lock back.
-      const signal = AbortSignal.timeout(PATIENCE);
-      const headers = { 'content-type': 'application/json' };
-      const answer = await ask('pipeline', { headers, body: JSON.stringify(commands), signal });
-      const told = new Response(answer.body);
-      if (isWell(answer)) return (await told.json()) as Ended[];
-      const { error = answer.statusText } = (await told.json().catch(() => ({}))) as { error?: string };
-      // Whoever refuses a request has not carried it out; whoever fails at it may have.
-      if (answer.status >= 500) throw new Error(`${answer.status} ${error}`);
-      const word = answer.status === 401 || answer.status === 403 ? 'WRONGPASS' : 'ERR';
-      return commands.map(() => ({ error: `${word} ${answer.status} ${error}` }));
+      const over = new AbortController();
+      const late = unheld(() => over.abort(), PATIENCE);
+      try {
+        const headers = { 'content-type': 'application/json' };
+        const answer = await ask('pipeline', { headers, body: JSON.stringify(commands), signal: over.signal });
+        const told = new Response(answer.body);
+        if (isWell(answer)) return (await told.json()) as Ended[];
+        const { error = answer.statusText } = (await told.json().catch(() => ({}))) as { error?: string };
+        // Whoever fails at a request may have carried it out; whoever has too much to do takes it later.
+        const said = scrubbed(`${answer.status} ${error}`);
+        if (answer.status >= 500 || answer.status === 429) throw new Error(said);
+        const word = answer.status === 401 || answer.status === 403 ? 'WRONGPASS' : 'ERR';
+        return commands.map(() => ({ error: `${word} ${said}` }));
+      } finally {
+        clearTimeout(late);
+      }
     },
     async subscribe(channel, told, gap) {
       const place = `subscribe/${encodeURIComponent(channel)}`;

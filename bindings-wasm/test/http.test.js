@@ -18,11 +18,11 @@ async function serving(t, answer) {
   return `http://127.0.0.1:${server.address().port}`;
 }
 
-/** It is refused, its reason says so, and no secret does. */
-const refused = (url, reason) =>
+/** It is refused, its reason or reply says so, and no secret does. */
+const refused = (url, said, code = 'unavailable') =>
   assert.rejects(connect(http({ url, token: TOKEN })), (error) => {
-    assert.equal(error.code, 'unavailable');
-    assert.match(error.fields.reason, reason);
+    assert.equal(error.code, code);
+    assert.match(error.fields.reason ?? error.fields.reply, said);
     assert.ok(!JSON.stringify([error.message, error.fields]).includes(TOKEN));
     return true;
   });
@@ -45,6 +45,31 @@ onRedis('a server over HTTP', (store) => {
 
   test('that sends on without saying where is named all the same', async (t) => {
     await refused(await serving(t, (_, response) => response.writeHead(302).end()), /^302 sends on to another address,/);
+  });
+
+  test('that has too much to do is asked again', async (t) => {
+    let busy = false;
+    const rest = answering(store.url);
+    t.after(rest.close);
+    const url = await serving(t, (request, response) => {
+      if (!busy) return rest.answer(request, response);
+      busy = false;
+      response.writeHead(429).end('{ "error": "Too many requests" }');
+    });
+    const client = await connect(http({ url, token: TOKEN }), { ttl: 20_000 });
+    busy = true;
+    const guard = await client.lock('a').acquire();
+    assert.deepEqual([busy, guard.isHeld], [false, true]);
+    await guard.release();
+    await client.close();
+    busy = true;
+    await refused(url, /^429 Too many requests$/);
+  });
+
+  test('that repeats the token is not repeated', async (t) => {
+    const echo = (status) => serving(t, (_, response) => response.writeHead(status).end(JSON.stringify({ error: `${TOKEN} is bad` })));
+    await refused(await echo(401), /401  *is bad/, 'auth');
+    await refused(await echo(500), /^500  *is bad$/);
   });
 
   test('that encodes its answers is asked not to, and not understood', async (t) => {
