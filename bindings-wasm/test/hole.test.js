@@ -1,6 +1,6 @@
 // Servers that nobody refuses for: nothing waits for them longer than it was said, nor does the process.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import { serve } from '../rest.js';
 import { Hole } from './support/hole.js';
 import { ended, run, SLACK } from './support/program.js';
@@ -20,11 +20,12 @@ const TIMED = `const timed = async (what) => {
 const lines = (program) => program.out.trim().split('\n').filter((line) => line !== 'end').map((line) => JSON.parse(line));
 const within = ([, lasted], limit) => assert.ok(lasted < limit + SLACK, `it lasted for ${lasted} ms`);
 
-for (const over of ['ioredis', 'node-redis', 'http']) {
+// They wait most of the time, so they do it beside each other.
+describe('a server in a hole', { concurrency: true }, () => ['ioredis', 'node-redis', 'http'].forEach((over) => describe(`over ${over}`, { concurrency: 1 }, () => {
   const way = (port) => ({ url: `${over === 'http' ? 'http' : 'redis'}://127.0.0.1:${port}`, env: { FENCELOCK_OVER: over } });
 
   for (const [what, accepts] of [['that answers nothing', true], ['that does not even accept', false]]) {
-    test(`a server ${what} is given up over ${over}, and lets the process end`, async (t) => {
+    test(`a server ${what} is given up, and lets the process end`, async (t) => {
       const hole = await Hole.open({ accepts });
       t.after(() => hole.close());
       const script = `${TIMED}
@@ -67,7 +68,7 @@ for (const over of ['ioredis', 'node-redis', 'http']) {
     return run(program, { ...way(port), heard });
   }
 
-  onRedis(`a server that falls into a hole, over ${over}`, (store) => {
+  onRedis(`a server that falls into a hole`, (store) => {
     test('all ends in time', async (t) => {
       const program = await falling(t, store, `
         await fallen();
@@ -85,7 +86,7 @@ for (const over of ['ioredis', 'node-redis', 'http']) {
     });
   });
 
-  onRedis(`a server that falls into a hole under a process with nothing more to do, over ${over}`, (store) => {
+  onRedis(`a server that falls into a hole under a process with nothing more to do`, (store) => {
     test('lets it end', async (t) => {
       const program = await falling(t, store, `
         await fallen();
@@ -94,4 +95,4 @@ for (const over of ['ioredis', 'node-redis', 'http']) {
       ended(program, UNAWAITED + LAST + SLACK);
     });
   });
-}
+})));
