@@ -10,7 +10,11 @@ async function body(request) {
   return JSON.parse(text);
 }
 
-const end = ([error, result]) => (error ? { error: error.message } : { result });
+/** How a command ended, in the server's words; what its client says is not known to be its end. */
+function end([error, result]) {
+  if (error && error.name !== 'ReplyError') throw error;
+  return error ? { error: error.message } : { result };
+}
 
 /** A connection that keeps no process alive, neither while it lasts nor by trying again for ever when its server is gone. */
 function unheld(url) {

@@ -20,8 +20,8 @@ const modules = globalThis.process?.getBuiltinModule;
 const plain = modules?.('node:http');
 
 /**
- * Posts, and follows no redirect. In Node.js what `fetch` has under way keeps the process alive, also a stream that nobody waits for: there Node's own
- * client does it, over connections that keep nothing alive. Whoever waits does.
+ * Posts, and follows no redirect. In Node.js what `fetch` has under way keeps the process alive, also a stream that nobody waits
+ * for: there Node's own client does it, over connections that keep nothing alive. Whoever waits does.
  */
 export function post(address: URL, question: Question): Promise<Answer> {
   return plain ? unheld(address, question) : fetch(address, { method: 'POST', redirect: 'manual', ...question });

@@ -21,7 +21,9 @@ const lines = (program) => program.out.trim().split('\n').filter((line) => line 
 const within = ([, lasted], limit) => assert.ok(lasted < limit + SLACK, `it lasted for ${lasted} ms`);
 
 // They wait most of the time, so they do it beside each other.
-describe('a server in a hole', { concurrency: true }, () => ['ioredis', 'node-redis', 'http'].forEach((over) => describe(`over ${over}`, { concurrency: 1 }, () => {
+const beside = (body) => ['ioredis', 'node-redis', 'http'].forEach((over) => describe(`over ${over}`, { concurrency: 1 }, () => body(over)));
+
+describe('a server in a hole', { concurrency: true }, () => beside((over) => {
   const way = (port) => ({ url: `${over === 'http' ? 'http' : 'redis'}://127.0.0.1:${port}`, env: { FENCELOCK_OVER: over } });
 
   for (const [what, accepts] of [['that answers nothing', true], ['that does not even accept', false]]) {
@@ -95,4 +97,4 @@ describe('a server in a hole', { concurrency: true }, () => ['ioredis', 'node-re
       ended(program, UNAWAITED + LAST + SLACK);
     });
   });
-})));
+}));
