@@ -21,10 +21,8 @@ final class Drain {
     private static volatile boolean leaving;
 
     static {
-        Thread thread = new Thread(Drain::run, "fencelock-drain");
-        thread.setDaemon(true);
-        thread.start();
-        Runtime.getRuntime().addShutdownHook(new Thread(Drain::exit, "fencelock-exit"));
+        Attendant.of(Drain::run, "fencelock-drain").start();
+        Runtime.getRuntime().addShutdownHook(Attendant.of(Drain::exit, "fencelock-exit"));
     }
 
     /** Guards that are still held when the process ends are released; the process has the rest of a second to end itself. */

@@ -6,11 +6,7 @@ import java.lang.ref.Cleaner;
 /** What there is to do when a handle was collected that nobody had given back. */
 final class Leftover implements Runnable {
     private static final System.Logger LOGGER = System.getLogger("io.github.fencelock");
-    private static final Cleaner CLEANER = Cleaner.create(work -> {
-        Thread thread = new Thread(work, "fencelock-cleaner");
-        thread.setDaemon(true);
-        return thread;
-    });
+    private static final Cleaner CLEANER = Cleaner.create(work -> Attendant.of(work, "fencelock-cleaner"));
 
     private final Runnable undo;
     private volatile String complaint;
