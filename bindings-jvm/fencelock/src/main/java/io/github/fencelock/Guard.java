@@ -38,18 +38,14 @@ public final class Guard extends Hold {
      * @throws LockNotHeldException if it was given back before
      */
     public Released release() {
-        try {
-            return releasing().get();
-        } finally {
-            givenBack();
-        }
+        givesBack();
+        return releasing().get();
     }
 
     /** As {@link #release}, without waiting: the lock is freed whatever becomes of the future. */
     public CompletableFuture<Released> releaseAsync() {
-        CompletableFuture<Released> released = releasing().async();
-        givenBack();
-        return released;
+        givesBack();
+        return releasing().async();
     }
 
     private Request<Released> releasing() {
@@ -109,8 +105,8 @@ public final class Guard extends Hold {
      */
     @Override
     public void close() {
-        if (!isGivenBack()) {
-            release().check();
+        if (givesBack()) {
+            releasing().get().check();
         }
     }
 }

@@ -130,13 +130,9 @@ public abstract sealed class Hold implements AutoCloseable permits Guard, Leader
         return Request.of(client, operation, Released::of);
     }
 
-    /** Somebody has asked the core to give this back. */
-    final void givenBack() {
-        leftover.settle();
-    }
-
-    final boolean isGivenBack() {
-        return leftover.isSettled();
+    /** The core is to give this back; whether nobody has asked it to before. */
+    final boolean givesBack() {
+        return leftover.settle();
     }
 
     /**

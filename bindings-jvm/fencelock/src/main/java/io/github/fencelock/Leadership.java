@@ -15,18 +15,14 @@ public final class Leadership extends Hold {
      * @throws LockNotHeldException if it was given up before
      */
     public Released resign() {
-        try {
-            return resigning().get();
-        } finally {
-            givenBack();
-        }
+        givesBack();
+        return resigning().get();
     }
 
     /** As {@link #resign}, without waiting. */
     public CompletableFuture<Released> resignAsync() {
-        CompletableFuture<Released> resigned = resigning().async();
-        givenBack();
-        return resigned;
+        givesBack();
+        return resigning().async();
     }
 
     private Request<Released> resigning() {
@@ -40,8 +36,8 @@ public final class Leadership extends Hold {
      */
     @Override
     public void close() {
-        if (!isGivenBack()) {
-            resign().check();
+        if (givesBack()) {
+            resigning().get().check();
         }
     }
 }

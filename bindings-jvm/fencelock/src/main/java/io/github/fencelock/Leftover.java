@@ -2,6 +2,7 @@ package io.github.fencelock;
 
 import java.lang.System.Logger.Level;
 import java.lang.ref.Cleaner;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /** What there is to do when a handle was collected that nobody had given back. */
 final class Leftover implements Runnable {
@@ -10,7 +11,7 @@ final class Leftover implements Runnable {
 
     private final Runnable undo;
     private volatile String complaint;
-    private volatile boolean settled;
+    private final AtomicBoolean settled = new AtomicBoolean();
     private Cleaner.Cleanable cleanable;
 
     private Leftover(Runnable undo, String complaint) {
@@ -25,14 +26,11 @@ final class Leftover implements Runnable {
         return leftover;
     }
 
-    /** The handle was given back: nothing is left. */
-    void settle() {
-        settled = true;
+    /** The handle is given back: nothing is left. Whether it was not before. */
+    boolean settle() {
+        boolean first = settled.compareAndSet(false, true);
         cleanable.clean();
-    }
-
-    boolean isSettled() {
-        return settled;
+        return first;
     }
 
     /** What is left is nobody's fault. */
@@ -42,7 +40,7 @@ final class Leftover implements Runnable {
 
     @Override
     public void run() {
-        if (settled) {
+        if (settled.get()) {
             return;
         }
         if (complaint != null) {

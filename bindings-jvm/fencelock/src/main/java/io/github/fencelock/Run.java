@@ -48,17 +48,13 @@ public final class Run extends Hold {
     }
 
     private Released end(boolean succeeded) {
-        try {
-            return ending(succeeded).get();
-        } finally {
-            givenBack();
-        }
+        givesBack();
+        return ending(succeeded).get();
     }
 
     private CompletableFuture<Released> endAsync(boolean succeeded) {
-        CompletableFuture<Released> ended = ending(succeeded).async();
-        givenBack();
-        return ended;
+        givesBack();
+        return ending(succeeded).async();
     }
 
     private Request<Released> ending(boolean succeeded) {
@@ -72,8 +68,8 @@ public final class Run extends Hold {
      */
     @Override
     public void close() {
-        if (!isGivenBack()) {
-            fail().check();
+        if (givesBack()) {
+            ending(false).get().check();
         }
     }
 }

@@ -1,5 +1,6 @@
 package io.github.fencelock;
 
+import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertSame;
@@ -8,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -60,7 +62,7 @@ final class LockTest {
             assertEquals("java", state.holders().get(0).info().get("language"));
             guard.release().check();
             waits.get(10, TimeUnit.SECONDS).close();
-            assertEquals(java.util.List.of(), one.names(name + "-none"));
+            assertEquals(List.of(), one.names(name + "-none"));
         }
     }
 
@@ -110,6 +112,23 @@ final class LockTest {
             }
             assertEquals(200, count[0]);
             Wait.atRest(one, name);
+        }
+    }
+
+    @Test
+    void whoClosesWhatAnotherIsClosingIsDone() throws Exception {
+        try (RedisServer server = new RedisServer(); Client client = Fencelock.connect(server.url() + "?timeout=300ms")) {
+            List<Hold> holds = List.of(client.lock("x").acquire(), client.elect("y").campaign(),
+                client.job("z", Duration.ofDays(1)).ttl(Duration.ofSeconds(2)).start().orElseThrow());
+            server.standStill();
+            // What becomes of it on a store that does not answer is the first one's to hear.
+            List<CompletableFuture<Void>> firsts = holds.stream().map(hold -> CompletableFuture.runAsync(hold::close, work ->
+                new Thread(work).start())).toList();
+            Wait.until("they ask", () -> holds.stream().noneMatch(Hold::isHeld));
+            holds.forEach(hold -> assertDoesNotThrow(hold::close));
+            for (CompletableFuture<Void> first : firsts) {
+                first.handle((done, error) -> null).get(Wait.PATIENCE.toSeconds(), TimeUnit.SECONDS);
+            }
         }
     }
 
