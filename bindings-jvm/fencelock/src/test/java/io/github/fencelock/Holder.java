@@ -4,7 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 
-/** A program that holds locks while it ends: {@code Holder URL PREFIX CLIENTS EACH how}. */
+/** A program that holds locks while it ends: {@code Holder URL PREFIX CLIENTS EACH how}; {@code Holder idle} does nothing but wait. */
 public final class Holder {
     private static final List<Hold> HELD = new ArrayList<>();
 
@@ -12,6 +12,11 @@ public final class Holder {
 
     /** Acquires what a {@link Witness} waits for, says so, and ends as the last word says, after it has said when. */
     public static void main(String[] words) throws Exception {
+        if (words[0].equals("idle")) {
+            Runtime.getRuntime().addShutdownHook(new Thread(Holder::parting));
+            System.out.println("waits");
+            new CountDownLatch(1).await();
+        }
         int clients = Integer.parseInt(words[2]);
         int each = Integer.parseInt(words[3]);
         for (int number = 0; number < clients * each; number += each) {

@@ -75,8 +75,21 @@ public final class Witness implements AutoCloseable {
         return ended;
     }
 
+    /** How long a process takes to end that has nothing to do with any of this, as busy as the machine is. */
+    static Duration idleEnds() throws Exception {
+        Process process = program(Holder.class.getName(), "idle").start();
+        BufferedReader out = new BufferedReader(new InputStreamReader(process.getInputStream()));
+        assertEquals("waits", out.readLine());
+        assertTrue(process.toHandle().destroy());
+        return ended(process, parting(out), 143);
+    }
+
     /** When the end has begun. */
     long parting() throws IOException {
+        return parting(out);
+    }
+
+    private static long parting(BufferedReader out) throws IOException {
         String said = out.readLine();
         assertTrue(said != null && said.startsWith("parting "), said);
         return Long.parseLong(said.substring("parting ".length()));
@@ -84,6 +97,10 @@ public final class Witness implements AutoCloseable {
 
     /** How long the process has taken to end, with this code. */
     Duration ended(long parting, int code) throws InterruptedException {
+        return ended(process, parting, code);
+    }
+
+    private static Duration ended(Process process, long parting, int code) throws InterruptedException {
         assertTrue(process.waitFor(Wait.PATIENCE.toSeconds(), TimeUnit.SECONDS), "it hangs");
         Duration ended = Duration.ofNanos(System.nanoTime() - parting);
         assertEquals(code, process.exitValue());
