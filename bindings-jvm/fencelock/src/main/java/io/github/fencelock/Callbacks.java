@@ -24,8 +24,8 @@ final class Callbacks {
     private static final LinkedBlockingQueue<Runnable> TOLD = new LinkedBlockingQueue<>();
     private static final ThreadPoolExecutor POOL = new ThreadPoolExecutor(
         FEW, MOST, IDLE_SECONDS, TimeUnit.SECONDS, TOLD,
-        told -> daemon(told, "fencelock-callbacks-" + THREADS.incrementAndGet()));
-    private static final Thread WATCH = daemon(Callbacks::watch, "fencelock-callbacks-watch");
+        told -> Attendant.of(told, "fencelock-callbacks-" + THREADS.incrementAndGet()));
+    private static final Thread WATCH = Attendant.of(Callbacks::watch, "fencelock-callbacks-watch");
 
     /** Whether the watch looks after what waits for a thread. */
     private static volatile boolean watched;
@@ -36,12 +36,6 @@ final class Callbacks {
     }
 
     private Callbacks() {}
-
-    private static Thread daemon(Runnable work, String name) {
-        Thread thread = new Thread(work, name);
-        thread.setDaemon(true);
-        return thread;
-    }
 
     /** Runs there what completes a future, and with it whatever hangs on that; or an action of a user's own. */
     static void execute(Runnable action) {

@@ -23,11 +23,16 @@ final class CallbacksTest {
         try (Client client = Fencelock.connect("memory:")) {
             CountDownLatch waiting = new CountDownLatch(WAITING);
             for (int number = 0; number < WAITING; number++) {
-                client.lock("x" + number).acquireAsync().thenAccept(guard -> {
-                    waiting.countDown();
-                    awaited(end);
-                    guard.close();
-                });
+                Lock lock = client.lock("x" + number);
+                // What is already told when somebody hangs on it is told to them by their own thread.
+                try (Guard first = lock.acquire()) {
+                    lock.acquireAsync().thenAccept(guard -> {
+                        waiting.countDown();
+                        awaited(end);
+                        guard.close();
+                    });
+                    first.check();
+                }
             }
             assertTrue(waiting.await(10, TimeUnit.SECONDS), "each has a thread to wait on");
             Guard guard = client.lock("short").ttl(Duration.ofMillis(100)).renew(false).acquire();
