@@ -3,7 +3,7 @@ package io.github.fencelock;
 import java.security.AccessController;
 import java.security.PrivilegedAction;
 
-/** A thread of our own, which keeps nothing of whoever happened to be the first to need it: applications come and go beside it. */
+/** A thread of our own, which keeps nothing of who happened to be the first to need it: applications come and go beside it. */
 final class Attendant {
     private Attendant() {}
 

@@ -102,8 +102,10 @@ final class CancelTest {
         });
         turns.put("upgrade", sailor -> cancelled(sailor, sailor.upgradeable(), Guard::upgradeAsync));
         turns.put("downgrade", sailor -> cancelled(sailor, sailor.upgradeable(), guard -> guard.downgradeAsync(Mode.READ)));
-        turns.put("extend", sailor -> cancelled(sailor, sailor.lock().acquire(), guard -> guard.extendAsync(Duration.ofMinutes(2))));
-        turns.put("lost", sailor -> cancelled(sailor, sailor.lock().acquire(), guard -> guard.lost().orTimeout(1, TimeUnit.MINUTES)));
+        turns.put("extend",
+            sailor -> cancelled(sailor, sailor.lock().acquire(), guard -> guard.extendAsync(Duration.ofMinutes(2))));
+        turns.put("lost",
+            sailor -> cancelled(sailor, sailor.lock().acquire(), guard -> guard.lost().orTimeout(1, TimeUnit.MINUTES)));
         turns.put("release", sailor -> ended(sailor, sailor.lock().acquire().releaseAsync()));
         turns.put("resign", sailor -> ended(sailor, sailor.election().campaign().resignAsync()));
         turns.put("succeed", sailor -> ended(sailor, Run::succeedAsync));
@@ -167,7 +169,8 @@ final class CancelTest {
         ScheduledExecutorService clock = Executors.newSingleThreadScheduledExecutor();
         Map<String, Storm.Turn> turns = new LinkedHashMap<>();
         turns.put("acquire", sailor -> interrupted(sailor, clock, sailor.lock()::acquire));
-        turns.put("acquire for a while", sailor -> interrupted(sailor, clock, () -> sailor.lock().acquire(Duration.ofMinutes(1))));
+        turns.put("acquire for a while",
+            sailor -> interrupted(sailor, clock, () -> sailor.lock().acquire(Duration.ofMinutes(1))));
         turns.put("withLock", sailor -> interrupted(sailor, clock, () -> sailor.lock().withLock(guard -> () -> {})));
         turns.put("all", sailor -> interrupted(sailor, clock, sailor.all()::acquire));
         turns.put("campaign", sailor -> interrupted(sailor, clock, sailor.election()::campaign));

@@ -1,6 +1,7 @@
 package io.github.fencelock;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.junit.jupiter.api.Test;
 
@@ -10,7 +11,8 @@ final class ClassLoaderTest {
     void anApplicationThatIsGoneIsCollected() throws Exception {
         Process process = Witness.program(Host.class.getName()).redirectErrorStream(true).start();
         String said = new String(process.getInputStream().readAllBytes());
-        assertEquals("gone", said.strip());
+        // A newer Java warns of native code before.
+        assertTrue(said.strip().endsWith("gone"), said);
         assertEquals(0, process.waitFor());
     }
 }

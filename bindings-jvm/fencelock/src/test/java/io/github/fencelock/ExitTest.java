@@ -16,8 +16,8 @@ import org.junit.jupiter.params.provider.MethodSource;
 final class ExitTest {
     private static Stream<Arguments> ends() {
         Map<String, Integer> ways = Map.of("return", 0, "exit", 3, "stuck", 3, "late", 3, "throw", 1, "wait", 143);
-        return ways.entrySet().stream().flatMap(way -> Stores.shared().flatMap(url ->
-            Stream.of(Arguments.of(url, 1, 1, way.getKey(), way.getValue()), Arguments.of(url, 3, 40, way.getKey(), way.getValue()))));
+        return ways.entrySet().stream().flatMap(way -> Stores.shared().flatMap(url -> Stream.of(
+            Arguments.of(url, 1, 1, way.getKey(), way.getValue()), Arguments.of(url, 3, 40, way.getKey(), way.getValue()))));
     }
 
     @ParameterizedTest
@@ -44,7 +44,8 @@ final class ExitTest {
 
     @Test
     void withoutALibraryConnectingSaysWhy() throws Exception {
-        Process process = Witness.program("-Dfencelock.library=/no/such/library", Holder.class.getName(), "memory:", "x", "1", "1", "exit")
+        String library = "-Dfencelock.library=/no/such/library";
+        Process process = Witness.program(library, Holder.class.getName(), "memory:", "x", "1", "1", "exit")
             .redirectErrorStream(true).start();
         String said = new String(process.getInputStream().readAllBytes());
         assertEquals(1, process.waitFor(), said);

@@ -4,7 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 
-/** A program that holds locks while it ends: {@code Holder URL PREFIX CLIENTS EACH how}; {@code Holder idle} does nothing but wait. */
+/** A program that holds locks while it ends: {@code Holder URL PREFIX CLIENTS EACH how}; {@code Holder idle} only waits. */
 public final class Holder {
     private static final List<Hold> HELD = new ArrayList<>();
 

@@ -160,7 +160,8 @@ final class Storm {
     /** What is left behind keeps the others waiting. */
     private void endsWhileOthersAreCut(Thread thread, Client one, Client other) throws InterruptedException {
         for (int seen = -1; thread.isAlive(); seen = cut.get()) {
-            assertTrue(seen < cut.get(), () -> "it stands still with " + one.load() + ", " + other.load() + ", " + Stores.left(url, prefix));
+            assertTrue(seen < cut.get(),
+                () -> "it stands still with " + one.load() + ", " + other.load() + ", " + Stores.left(url, prefix));
             thread.join(Wait.PATIENCE.toMillis());
         }
     }
@@ -192,8 +193,8 @@ final class Storm {
             }
             String[] names = new String[LOCKS];
             Arrays.setAll(names, number -> prefix + number);
-            Wait.atRest(one, Stream.of("", "-more", "-read", "-permits").flatMap(way -> Arrays.stream(names).map(name -> name + way))
-                .toArray(String[]::new));
+            Wait.atRest(one, Stream.of("", "-more", "-read", "-permits")
+                .flatMap(way -> Arrays.stream(names).map(name -> name + way)).toArray(String[]::new));
             Wait.atRest(other);
             Stores.nothingIsLeft(url, prefix);
             assertEquals(List.of(), heard.messages().stream().filter(told -> told.contains(prefix)).toList(),

@@ -48,8 +48,8 @@ class CancelTest {
 
         /** Who comes back from these has done all there is to do. */
         val BODILESS = setOf(
-            Operation.WAIT, Operation.TRY, Operation.TRY_ALL, Operation.TRY_LEAD, Operation.OBSERVE, Operation.END, Operation.RELEASE,
-            Operation.RESIGN, Operation.UPDATE, Operation.LOOK,
+            Operation.WAIT, Operation.TRY, Operation.TRY_ALL, Operation.TRY_LEAD, Operation.OBSERVE, Operation.END,
+            Operation.RELEASE, Operation.RESIGN, Operation.UPDATE, Operation.LOOK,
         )
     }
 
@@ -189,7 +189,8 @@ class CancelTest {
         for (client in listOf(storm.one, storm.other)) client.isAtRest(*names.toTypedArray())
         Stores.nothingIsLeft(url, storm.prefix)
         heard.close()
-        assertEquals(emptyList<String>(), heard.messages().filter { storm.prefix in it }, "nothing was left to the collector of garbage")
+        val complaints = heard.messages().filter { storm.prefix in it }
+        assertEquals(emptyList<String>(), complaints, "nothing was left to the collector of garbage")
         for (client in listOf(storm.one, storm.other)) client.close()
         withTimeout(20.seconds) { while (Stores.connections(url) > before) yield() }
     }
