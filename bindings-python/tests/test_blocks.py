@@ -284,6 +284,27 @@ def test_a_guard_that_is_not_held_begins_no_block(client, name):
     at_rest(client, name)
 
 
+def test_an_exit_stack_keeps_nothing_of_who_entered_it(client, name):
+    class Big:
+        pass
+
+    lock, seen = client.lock(name), []
+
+    async def startup(stack):
+        local = Big()
+        seen.append(weakref.ref(local))
+        await stack.enter_async_context(lock)
+
+    async def main():
+        async with contextlib.AsyncExitStack() as stack:
+            await startup(stack)
+            assert [kept for kept, _, _ in lock._blocks] == [None]
+            assert seen[0]() is None
+
+    asyncio.run(main())
+    at_rest(client, name)
+
+
 def test_a_lock_goes_with_the_frames_it_keeps(client, name):
     def wanders(lock):
         lock.__enter__()

@@ -140,7 +140,8 @@ program = os.environ.get("FENCELOCK_REDIS_SERVER", "redis-server")
 server = subprocess.Popen([program, "--port", str(port), "--save", ""], stdout=subprocess.DEVNULL)
 # What is registered first is done last: the server is there, and silent, when the package parts.
 atexit.register(server.kill)
-atexit.register(print, "parted", flush=True)
+began = []
+atexit.register(lambda: print("parted", time.monotonic() - began[0], flush=True))
 while True:
     try:
         socket.create_connection(("127.0.0.1", port)).close()
@@ -149,6 +150,7 @@ while True:
         time.sleep(0.01)
 import fencelock
 atexit.register(print, "parting", flush=True)
+atexit.register(lambda: began.append(time.monotonic()))
 guard = fencelock.connect(f"redis://127.0.0.1:{port}").lock("x").acquire()
 others = [fencelock.connect(sys.argv[1]).lock(f"{sys.argv[2]}{number}").acquire() for number in range(5)]
 server.send_signal(signal.SIGSTOP)
@@ -156,8 +158,8 @@ print("ready", flush=True)
 """
 """Holds locks, one of them on a server of its own that has stopped by the time the program exits."""
 
-TIMER = 0.1
-"""What the timer of a busy machine may be late by."""
+LATE = 1.0
+"""So much later a busy machine may go on than it was told to."""
 
 
 @pytest.mark.parametrize("shared_url", ["redis", "sqlite"], indirect=True)
@@ -166,9 +168,8 @@ def test_an_exit_without_a_store_waits_a_second_for_all(shared_url, name):
     begun = parts(process)
     with fencelock.connect(shared_url) as client:
         free_within(client, [f"{name}{number}" for number in range(5)], begun)
-    assert process.stdout.readline() == "parted\n"
-    took = time.monotonic() - begun
-    assert PARTING - TIMER < took < PARTING + TIMER, took
+    word, took = process.stdout.readline().split()
+    assert word == "parted" and PARTING <= float(took) + 0.01 < PARTING + LATE, took
     process.wait(5)
 
 

@@ -75,7 +75,7 @@ export function http(options: HttpOptions): Transport {
         const stream = await ask(place, { headers: { accept: 'text/event-stream' }, signal: closing.signal });
         if (!isWell(stream) || !stream.body) {
           await stream.body?.cancel();
-          throw new Error(`${stream.status} ${stream.statusText}`);
+          throw new Error(scrubbed(`${stream.status} ${stream.statusText}`));
         }
         await lines(stream.body, (line) => {
           const [, kind, text = ''] = /^data: ?(subscribe|message),[^,]*,(.*)$/.exec(line) ?? [];

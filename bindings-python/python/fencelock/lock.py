@@ -27,7 +27,7 @@ class Acquirable(_native.Blocks):
         self._link, self._name, self._operation = link, name, operation
         self._texts: dict[str, str] = {}
         # The frame and the task of every block that was entered. A frame is kept, or another one may come to lie where it was.
-        self._blocks: list[tuple[FrameType, ref[asyncio.Task[Any]] | None, AsyncGuard]] = []
+        self._blocks: list[tuple[FrameType | None, ref[asyncio.Task[Any]] | None, AsyncGuard]] = []
 
     def acquire(self, wait: Time | None = _UNSAID) -> Guard:
         """Waits for the lock, for ``wait`` seconds at most (``None``: for ever) instead of the option's time; then raises
@@ -100,7 +100,9 @@ class Acquirable(_native.Blocks):
             # The client was closed. The block does not begin.
             guard.forget()
             raise
-        self._blocks.append((frame, _loop.task(), guard))
+        # An exit stack leaves in another frame. Its own, kept, would keep all that called it.
+        kept = None if frame.f_globals.get("__name__") == "contextlib" else frame
+        self._blocks.append((kept, _loop.task(), guard))
         return guard
 
     def __aexit__(

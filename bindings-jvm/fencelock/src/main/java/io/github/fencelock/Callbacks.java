@@ -14,8 +14,9 @@ import java.util.concurrent.locks.LockSupport;
 final class Callbacks {
     private static final System.Logger LOGGER = System.getLogger("io.github.fencelock");
 
-    private static final int FEW = Math.max(2, Runtime.getRuntime().availableProcessors());
-    private static final int MOST = 256;
+    private static final int FEW = Math.min(Math.max(2, Runtime.getRuntime().availableProcessors()), 8);
+    /** So many may wait at once. */
+    static final int MOST = 256;
     /** What is told may wait for a thread as long as this before there are more. */
     private static final long PATIENCE = TimeUnit.MILLISECONDS.toNanos(10);
     private static final long IDLE_SECONDS = 5;
@@ -39,7 +40,8 @@ final class Callbacks {
 
     /** Runs there what completes a future, and with it whatever hangs on that; or an action of a user's own. */
     static void execute(Runnable action) {
-        POOL.execute(() -> guarded(action));
+        // Not by the pool's own way in, which may start a thread and fail.
+        TOLD.add(() -> guarded(action));
         if (!watched && !TOLD.isEmpty()) {
             watched = true;
             LockSupport.unpark(WATCH);
@@ -56,8 +58,13 @@ final class Callbacks {
     }
 
     private static void complain(Throwable error) {
+        complain(Level.WARNING, "an action that fencelock was given has failed", error);
+    }
+
+    /** Logs, whatever a program's logger may do. */
+    static void complain(Level level, String what, Throwable error) {
         try {
-            LOGGER.log(Level.WARNING, "an action that fencelock was given has failed", error);
+            LOGGER.log(level, what, error);
         } catch (Throwable nobodyToTell) {
             // A program's own logger, which is told of its failure by nobody else either.
         }
@@ -79,9 +86,16 @@ final class Callbacks {
             LockSupport.parkNanos(PATIENCE);
             long now = POOL.getCompletedTaskCount();
             if (TOLD.size() > now - ended) {
-                guarded(() -> POOL.setCorePoolSize(Math.min(2 * POOL.getCorePoolSize(), MOST)));
+                guarded(Callbacks::grow);
             }
             ended = now;
+        }
+    }
+
+    private static void grow() {
+        POOL.setCorePoolSize(Math.min(2 * POOL.getCorePoolSize(), MOST));
+        for (int wait = TOLD.size(); wait > 0 && POOL.prestartCoreThread(); wait--) {
+            // Each of them starts one more.
         }
     }
 }

@@ -149,7 +149,15 @@ public final class Client implements AutoCloseable {
     /** As {@link #close}, without waiting: the client closes whatever becomes of the future. */
     public CompletableFuture<Void> closeAsync() {
         leftover.excuse();
-        return closing().async().copy();
+        CompletableFuture<Void> told = new CompletableFuture<>();
+        closing().async().whenComplete((done, error) -> {
+            if (error == null) {
+                told.complete(null);
+            } else {
+                told.completeExceptionally(error);
+            }
+        });
+        return told;
     }
 
     private Request<Void> closing() {

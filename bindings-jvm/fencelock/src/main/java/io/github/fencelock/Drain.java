@@ -12,8 +12,6 @@ import java.util.concurrent.locks.LockSupport;
  * user runs on it.
  */
 final class Drain {
-    private static final System.Logger LOGGER = System.getLogger("io.github.fencelock");
-
     /** By the operation's number: who waits for it, or its answer, if that was there first. */
     private static final Map<Long, Object> EXPECTED = new ConcurrentHashMap<>();
 
@@ -36,6 +34,11 @@ final class Drain {
     /** Somebody who wants an answer. Called on the drain's thread or by whoever submits, it must return at once. */
     interface Pending {
         void deliver(Answer answer);
+
+        /** Whether it goes on when something else has failed: nobody waits for its end. */
+        default boolean lasts() {
+            return false;
+        }
     }
 
     /** Sets an operation off; whoever waits for it keeps the client from being collected. */
@@ -56,34 +59,47 @@ final class Drain {
     }
 
     private static void run() {
+        ByteBuffer news = ByteBuffer.allocate(0);
+        boolean again = false;
         while (true) {
+            news.mark();
             try {
-                byte[] news = Natives.drain();
-                if (leaving && news.length == 0) {
-                    LockSupport.parkNanos(1_000_000);
+                if (news.hasRemaining()) {
+                    tell(news);
+                } else {
+                    news = ByteBuffer.wrap(news());
                 }
-                news(ByteBuffer.wrap(news));
+                again = false;
             } catch (Throwable defect) {
-                LOGGER.log(Level.ERROR, "answers of fencelock's core were lost", defect);
-                fail(Answer.defect(defect));
+                Callbacks.complain(Level.ERROR, "an answer of fencelock's core may be lost", defect);
+                Callbacks.guarded(() -> fail(Answer.defect(defect)));
+                // There may be memory for it the next time. What cannot be read twice is lost, with all behind it.
+                news.reset().position(again ? news.limit() : news.position());
+                again = true;
             }
         }
     }
 
-    private static void news(ByteBuffer news) {
-        while (news.hasRemaining()) {
-            long number = news.getLong();
-            Answer answer = Answer.read(news);
-            if (number == 0) {
-                Events.tell(Shape.map(answer.content()));
-                continue;
-            }
-            Object pending = EXPECTED.putIfAbsent(number, answer);
-            if (pending != null) {
-                EXPECTED.remove(number);
-                // One that fails takes none of the others with it.
-                Callbacks.guarded(() -> ((Pending) pending).deliver(answer));
-            }
+    private static byte[] news() {
+        byte[] news = Natives.drain();
+        if (leaving && news.length == 0) {
+            LockSupport.parkNanos(1_000_000);
+        }
+        return news;
+    }
+
+    private static void tell(ByteBuffer news) {
+        long number = news.getLong();
+        Answer answer = Answer.read(news);
+        if (number == 0) {
+            Events.tell(Shape.map(answer.content()));
+            return;
+        }
+        Object pending = EXPECTED.putIfAbsent(number, answer);
+        if (pending != null) {
+            EXPECTED.remove(number);
+            // One that fails takes none of the others with it.
+            Callbacks.guarded(() -> ((Pending) pending).deliver(answer));
         }
     }
 
@@ -93,9 +109,9 @@ final class Drain {
      */
     static void fail(Answer defect) {
         EXPECTED.forEach((number, pending) -> {
-            if (pending instanceof Pending waits) {
-                Natives.abort(number);
+            if (pending instanceof Pending waits && !waits.lasts()) {
                 Callbacks.guarded(() -> waits.deliver(defect));
+                Natives.abort(number);
             }
         });
     }

@@ -101,6 +101,21 @@ public abstract sealed class Hold implements AutoCloseable permits Guard, Leader
         return Request.of(client, Map.of("op", "extend", "guard", number, "ttl", ttl), done -> null);
     }
 
+    /** Whoever is to be told of the loss, as long as the lock is held. */
+    private record Loss(CompletableFuture<Void> told) implements Drain.Pending {
+        @Override
+        public void deliver(Answer answer) {
+            if (answer.well()) {
+                Callbacks.execute(() -> told.complete(null));
+            }
+        }
+
+        @Override
+        public boolean lasts() {
+            return true;
+        }
+    }
+
     /**
      * Completes when the lock is lost; never, if it is given back before that. What hangs on it runs on a thread of
      * fencelock's callbacks.
@@ -108,11 +123,7 @@ public abstract sealed class Hold implements AutoCloseable permits Guard, Leader
     public final CompletableFuture<Void> lost() {
         CompletableFuture<Void> made = new CompletableFuture<>();
         if (lost.compareAndSet(null, made)) {
-            Drain.submit(client, Map.of("op", "lost", "guard", number), answer -> {
-                if (answer.well()) {
-                    Callbacks.execute(() -> made.complete(null));
-                }
-            });
+            Drain.submit(client, Map.of("op", "lost", "guard", number), new Loss(made));
         }
         return lost.get().copy();
     }

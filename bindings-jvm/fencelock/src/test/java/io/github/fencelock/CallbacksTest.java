@@ -58,10 +58,15 @@ final class CallbacksTest {
             Lock lock = client.lock("x");
             Guard held = lock.acquire();
             CompletableFuture<Guard> waits = lock.acquireAsync();
+            CountDownLatch lost = new CountDownLatch(1);
+            Guard brief = client.lock("brief").ttl(Duration.ofMillis(300)).renew(false).acquire();
+            brief.onLost(lost::countDown);
             Drain.fail(Answer.defect(new OutOfMemoryError("no news today")));
             CompletionException failed = assertThrows(CompletionException.class, waits::join);
             assertEquals(InternalException.class, failed.getCause().getClass());
             held.close();
+            assertTrue(lost.await(10, TimeUnit.SECONDS), "a loss is told all the same");
+            assertThrows(LockLostException.class, brief::close);
             Wait.until("nothing is left", () -> lock.inspect().holders().isEmpty() && client.load().running() == 0);
             lock.acquire().close();
         }

@@ -17,7 +17,7 @@ final class ObserverTest {
         private final CountDownLatch end = new CountDownLatch(1);
 
         Busy() throws InterruptedException {
-            int threads = Math.max(2, Runtime.getRuntime().availableProcessors());
+            int threads = Callbacks.MOST;
             CountDownLatch begun = new CountDownLatch(threads);
             for (int number = 0; number < threads; number++) {
                 Callbacks.execute(() -> {
