@@ -15,9 +15,9 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
-import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import org.junit.jupiter.api.Test;
@@ -117,9 +117,8 @@ final class CancelTest {
         new Storm(url, turns).rages();
     }
 
-    /** Interrupts a call after a moment, or is served; whether it was cut short. */
-    private static boolean interrupted(Storm.Sailor sailor, ScheduledExecutorService clock, Callable<AutoCloseable> call)
-        throws Exception {
+    /** Interrupts this thread after a moment; what is answered takes that back, and tells whether it was not too late. */
+    private static BooleanSupplier interruptSoon(Storm.Sailor sailor, ScheduledExecutorService clock) {
         Thread me = Thread.currentThread();
         AtomicBoolean due = new AtomicBoolean(true);
         Runnable interrupt = () -> {
@@ -128,6 +127,13 @@ final class CancelTest {
             }
         };
         clock.schedule(interrupt, sailor.moment(), TimeUnit.MICROSECONDS);
+        return () -> due.getAndSet(false);
+    }
+
+    /** Interrupts a call after a moment, or is served; whether it was cut short. */
+    private static boolean interrupted(Storm.Sailor sailor, ScheduledExecutorService clock, Callable<AutoCloseable> call)
+        throws Exception {
+        BooleanSupplier takenBack = interruptSoon(sailor, clock);
         AutoCloseable served = null;
         try {
             served = call.call();
@@ -136,7 +142,7 @@ final class CancelTest {
             return true;
         }
         served.close();
-        if (!due.getAndSet(false)) {
+        if (!takenBack.getAsBoolean()) {
             // It is on its way, and must not meet the next turn.
             Wait.until("the interrupt is there", Thread::interrupted);
         }
@@ -145,11 +151,10 @@ final class CancelTest {
 
     /** What only waits for the store's answer is done all the same, and keeps the interrupt; whether there was one by then. */
     private static boolean kept(Storm.Sailor sailor, ScheduledExecutorService clock, Asked asked) throws Exception {
-        Thread me = Thread.currentThread();
-        ScheduledFuture<?> interrupt = clock.schedule(me::interrupt, sailor.moment(), TimeUnit.MICROSECONDS);
+        BooleanSupplier takenBack = interruptSoon(sailor, clock);
         asked.ask();
         boolean there = Thread.interrupted();
-        if (!there && !interrupt.cancel(false)) {
+        if (!there && !takenBack.getAsBoolean()) {
             Wait.until("the interrupt is there", Thread::interrupted);
         }
         return there;

@@ -30,14 +30,17 @@ public final class Holder {
                 new Thread(() -> client.lock(words[1] + "0").asLock().lock()).start();
             }
         }
-        System.out.println("held " + HELD.size());
-        part(words[4]);
+        part(HELD.size(), words[4]);
     }
 
-    /** Ends as the word says, and tells when that has begun by a clock that all processes share. */
-    public static void part(String how) throws Exception {
-        if (how.equals("wait") || how.equals("queue")) {
+    /** Says what is held, ends as the word says, and tells when that has begun by a clock that all processes share. */
+    public static void part(int held, String how) throws Exception {
+        boolean terminated = how.equals("wait") || how.equals("queue");
+        if (terminated) {
             Runtime.getRuntime().addShutdownHook(new Thread(Holder::parting));
+        }
+        System.out.println("held " + held);
+        if (terminated) {
             if (how.equals("queue")) {
                 HELD.get(0).client.lock(HELD.get(0).name()).acquire();
             }

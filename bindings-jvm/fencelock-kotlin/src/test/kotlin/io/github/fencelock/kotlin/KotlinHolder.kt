@@ -34,7 +34,6 @@ object KotlinHolder {
             repeat(each) { GlobalScope.launch { client.hold(words[1], nth * each + it, held) } }
         }
         held.await()
-        println("held ${clients * each}")
-        Holder.part(words[4])
+        Holder.part(clients * each, words[4])
     }
 }
