@@ -62,7 +62,7 @@ final class CancelTest {
 
     private static boolean connected(Storm.Sailor sailor, String url) {
         return cancelled(sailor, Fencelock.connectAsync(url), client -> {
-            client.lock(sailor.name("")).acquireAsync().thenAccept(Guard::decline);
+            sailor.keep(client.lock(sailor.name("")).acquireAsync().join());
             client.closeAsync().cancel(sailor.dice.nextBoolean());
         });
     }
