@@ -6,8 +6,8 @@ from typing import Any
 
 from .options import TABLE
 
-_MOST = 1e15
-"""So many seconds are no time any more; nor is what cannot be compared with them."""
+_MOST = 1e300
+"""More seconds than this, or what cannot be compared with them, are no number in the core."""
 
 _TIMES = {row["name"] for row in TABLE if row["kind"] in ("duration", "optional_duration")}
 
