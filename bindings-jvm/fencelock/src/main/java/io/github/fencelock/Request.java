@@ -69,7 +69,15 @@ record Request<T>(Submission submission, Function<Object, T> understood, Consume
     CompletableFuture<T> async() {
         CompletableFuture<T> future = new CompletableFuture<>();
         AtomicBoolean answered = new AtomicBoolean();
-        long number = submission.by(answer -> Callbacks.execute(() -> settle(future, answered, answer)));
+        AtomicBoolean told = new AtomicBoolean();
+        long number = submission.by(answer -> {
+            // A second one comes where the first was a defect's: it is for nobody.
+            if (told.compareAndSet(false, true)) {
+                Callbacks.execute(() -> settle(future, answered, answer));
+            } else {
+                decline(answer);
+            }
+        });
         future.whenComplete((value, error) -> {
             if (!answered.get()) {
                 Natives.abort(number);
