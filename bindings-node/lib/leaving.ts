@@ -1,7 +1,10 @@
 import { whenEnding } from './ending.js';
 import type { Door } from './native.js';
 
-/** Has a door, to which one comes like this, leave when this thread exits: also after `process.exit()`, where no cleanup hook of an addon is run. */
+/**
+ * Has a door, to which one comes like this, leave when this thread exits: also after `process.exit()`, where no cleanup hook of an
+ * addon is run.
+ */
 export function leavesAtExit(ask: (question: (door: Door) => void) => void): void {
   whenEnding('exit', 'fencelock.leaving', () => ask((door) => door.leave()));
 }

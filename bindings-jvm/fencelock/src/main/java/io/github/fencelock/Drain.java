@@ -74,7 +74,11 @@ final class Drain {
                 Callbacks.complain(Level.ERROR, "an answer of fencelock's core may be lost", defect);
                 Callbacks.guarded(() -> fail(Answer.defect(defect)));
                 // There may be memory for it the next time. What cannot be read twice is lost, with all behind it.
-                news.reset().position(again ? news.limit() : news.position());
+                if (again) {
+                    news.position(news.limit());
+                } else {
+                    news.reset();
+                }
                 again = true;
             }
         }

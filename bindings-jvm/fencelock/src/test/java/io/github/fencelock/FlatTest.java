@@ -13,6 +13,21 @@ final class FlatTest {
     private static final String STORES = "io.github.fencelock.Stores#all";
     private static final int FLIGHT = 64;
 
+    /** So many pairs of locks whose names begin like this. */
+    private interface Pairs {
+        void make(Client client, String name, int times) throws Exception;
+    }
+
+    private static void leavesNothing(String how, String url, Pairs pairs) throws Exception {
+        String name = Stores.name();
+        try (Client client = Fencelock.connect(url)) {
+            Weight.staysFlat(how + " on " + url.split(":")[0], times -> {
+                pairs.make(client, name, times);
+                Wait.atRest(client);
+            });
+        }
+    }
+
     /** What a thread does that waits, and now and then something else about its guard. */
     private static void pair(Lock lock, int number) throws InterruptedException {
         switch (number % 10) {
@@ -34,35 +49,28 @@ final class FlatTest {
     @ParameterizedTest
     @MethodSource(STORES)
     void pairsOfAThreadLeaveNothing(String url) throws Exception {
-        try (Client client = Fencelock.connect(url)) {
-            Lock lock = client.lock(Stores.name());
-            Weight.staysFlat("blocking on " + url.split(":")[0], times -> {
-                for (int number = 0; number < times; number++) {
-                    pair(lock, number);
-                }
-                Wait.atRest(client);
-            });
-        }
+        leavesNothing("blocking", url, (client, name, times) -> {
+            Lock lock = client.lock(name);
+            for (int number = 0; number < times; number++) {
+                pair(lock, number);
+            }
+        });
     }
 
     @ParameterizedTest
     @MethodSource(STORES)
     void pairsOfFuturesLeaveNothing(String url) throws Exception {
-        try (Client client = Fencelock.connect(url)) {
-            Lock lock = client.lock(Stores.name());
-            Weight.staysFlat("futures on " + url.split(":")[0], times -> {
-                Deque<CompletableFuture<Void>> flight = new ArrayDeque<>();
-                for (int number = 0; number < times; number++) {
-                    if (flight.size() == FLIGHT) {
-                        flight.remove().join();
-                    }
-                    Lock mine = client.lock(lock.name() + number % FLIGHT);
-                    flight.add(mine.acquireAsync().thenCompose(Guard::releaseAsync).thenAccept(Released::check));
+        leavesNothing("futures", url, (client, name, times) -> {
+            Deque<CompletableFuture<Void>> flight = new ArrayDeque<>();
+            for (int number = 0; number < times; number++) {
+                if (flight.size() == FLIGHT) {
+                    flight.remove().join();
                 }
-                flight.forEach(CompletableFuture::join);
-                Wait.atRest(client);
-            });
-        }
+                Lock mine = client.lock(name + number % FLIGHT);
+                flight.add(mine.acquireAsync().thenCompose(Guard::releaseAsync).thenAccept(Released::check));
+            }
+            flight.forEach(CompletableFuture::join);
+        });
     }
 
     @Test
