@@ -100,7 +100,12 @@ impl Run<'_> {
         let slack = self.slack;
         let within = step.within.map_or(HANG, millis);
         let entry = scope.entry(&step.what)?;
-        let ended = self.end(&entry.reply, within).await?;
+        let reply = entry.reply.clone();
+        let ended = match self.end(&reply, within).await {
+            Ok(ended) => ended,
+            Err(wrong) => return Err(format!("{wrong}; what has ended: {:?}", scope.ended())),
+        };
+        let entry = scope.entry(&step.what)?;
         entry.grant = check::grant(&ended.end);
         entry.fate = if entry.grant.is_some() { Fate::Granted } else { Fate::Over };
         let (by, asked, grant) = (entry.by.clone(), entry.reply.asked, entry.grant);

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use futures_util::FutureExt;
+
 use super::player::Reply;
 use super::step::Name;
 use crate::protocol::Grant;
@@ -50,6 +52,15 @@ pub(super) struct Scope {
 impl Scope {
     pub(super) fn entry(&mut self, name: &str) -> Result<&mut Entry, String> {
         self.entries.get_mut(name).ok_or_else(|| format!("nothing here is called `{name}`"))
+    }
+
+    /// What has ended and was not given back, for whoever wonders why something else has not.
+    pub(super) fn ended(&self) -> Vec<&str> {
+        let open = |fate| matches!(fate, Fate::Asked | Fate::Granted);
+        let ended = |reply: &Reply| reply.end.clone().now_or_never().is_some();
+        let entries = self.entries.iter();
+        let entries = entries.filter(|(_, entry)| open(entry.fate) && ended(&entry.reply));
+        entries.map(|(name, _)| name.as_str()).collect()
     }
 
     pub(super) fn grant(&mut self, name: &str) -> Result<(String, Grant), String> {
