@@ -62,7 +62,7 @@ final class CancelTest {
 
     private static boolean connected(Storm.Sailor sailor, String url) {
         return cancelled(sailor, Fencelock.connectAsync(url), client -> {
-            sailor.keep(client.lock(sailor.name("")).acquireAsync().join());
+            client.lock(sailor.name("")).acquireAsync().thenAccept(Guard::decline);
             client.closeAsync().cancel(sailor.dice.nextBoolean());
         });
     }

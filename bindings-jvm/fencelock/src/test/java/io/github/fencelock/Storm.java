@@ -3,7 +3,6 @@ package io.github.fencelock;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.lang.ref.Reference;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -11,9 +10,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Queue;
 import java.util.Random;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicReference;
@@ -38,7 +35,6 @@ final class Storm {
     private final String url;
     private final Map<String, Turn> turns;
     private final String prefix = Stores.name() + "/";
-    private final Queue<Guard> kept = new ConcurrentLinkedQueue<>();
     private final AtomicInteger cut = new AtomicInteger();
     private final AtomicReference<Throwable> failure = new AtomicReference<>();
 
@@ -60,11 +56,6 @@ final class Storm {
             this.other = other;
             this.job = prefix + "job-" + number;
             this.dice = new Random(seed + number);
-        }
-
-        /** What the close of its client frees is no garbage before that. */
-        void keep(Guard guard) {
-            kept.add(guard);
         }
 
         Client either() {
@@ -208,7 +199,6 @@ final class Storm {
             Stores.nothingIsLeft(url, prefix);
             assertEquals(List.of(), heard.messages().stream().filter(told -> told.contains(prefix)).toList(),
                 "nothing was left to the collector of garbage");
-            Reference.reachabilityFence(kept);
         }
         Wait.until(() -> "connections are closed: " + Stores.connections(url) + " of " + before,
             () -> Stores.connections(url) <= before);
