@@ -13,12 +13,17 @@ const PATIENCE: u64 = 20_000;
 
 /// Clauses that other suites see: a client undoes what a store wrongly gave it of several locks, and upgrades are rarely
 /// disturbed here (`equivalence` sees these); whoever is passed a hold looks at it itself (`clauses` sees this); no world
-/// drops a downgrade (`awaits` sees this).
+/// drops a downgrade (`awaits` sees this); here a client is never closed in the middle of its own step, as threads do it
+/// (`shuttle` sees these).
 const ELSEWHERE: &[Mutant] = &[
     Mutant::AllTakesSome,
+    Mutant::ClosingAsks,
     Mutant::DowngradeForgotten,
+    Mutant::ForgottenBeforeUndone,
     Mutant::LateChangeBelieved,
     Mutant::LostHoldPassedOn,
+    Mutant::ReleaseForgotten,
+    Mutant::RunBeginsUnseen,
     Mutant::UpgradeLetsReadersIn,
 ];
 

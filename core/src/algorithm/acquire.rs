@@ -1,7 +1,6 @@
 //! The way to a lock: stand in the line of this client, lead when it is your turn, give way when you leave.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_channel::oneshot;
@@ -46,7 +45,7 @@ impl Core {
         terms: Terms,
         wait: Wait,
     ) -> Result<Option<Local>> {
-        if self.closed.load(Ordering::Acquire) {
+        if self.is_closed() {
             return Err(Error::closed());
         }
         let Wait::Until(end) = wait else {

@@ -146,10 +146,6 @@ impl Agenda {
         }
     }
 
-    pub(super) fn clear(&mut self) {
-        (self.dues, self.patient) = Default::default();
-    }
-
     pub(super) fn wake_task(&mut self) {
         if let Some(task) = self.task.take() {
             task.wake();

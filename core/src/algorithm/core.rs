@@ -1,7 +1,6 @@
 //! What the holds, tickets and waiters of one client share, and the two tasks that serve them.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::future::{join, select};
@@ -32,7 +31,6 @@ pub(crate) struct Core {
     pub(super) rests: Rests,
     pub(super) floors: Floors,
     pub(super) tending: Tending,
-    pub(super) closed: AtomicBool,
 }
 
 impl Core {
@@ -55,7 +53,6 @@ impl Core {
             rests: Rests::new(runtime.clone()),
             floors: Floors::default(),
             tending: Tending::default(),
-            closed: AtomicBool::new(false),
         });
         let (listener, ended) = (Arc::downgrade(&wheel), Arc::downgrade(&core.ended));
         let rests = core.rests.clone();
@@ -129,7 +126,11 @@ impl Core {
 
     /// Ends a hold's claim: tells its guard, and whoever waits here asks the store itself.
     pub(super) fn lose(self: &Arc<Self>, hold: &Arc<Hold>, gone: bool) {
+        self.end_claim(hold, gone);
         self.wheel.remove(hold.owner);
+    }
+
+    fn end_claim(self: &Arc<Self>, hold: &Arc<Hold>, gone: bool) {
         if !hold.lose(gone) {
             return;
         }
@@ -182,25 +183,24 @@ impl Core {
 
     /// Refuses new work, gives up all that is held and waited for, and waits until that is settled on the store.
     pub(crate) async fn close(self: &Arc<Self>, patience: Duration) {
-        self.closed.store(true, Ordering::Release);
-        let (holds, tickets) = self.wheel.drain();
+        let (holds, tickets) = self.wheel.shut();
         for hold in holds {
-            self.lose(&hold, true);
+            self.end_claim(&hold, true);
             self.free_later(&hold);
         }
-        for Abandoned { lock, owner, ttl, kept } in tickets {
-            self.leave_later(&lock, owner, Some(ttl.max(TOMBSTONE_LIFE)), kept);
+        for Abandoned { lock, owner, ttl } in tickets {
+            self.leave_later(&lock, owner, Some(ttl.max(TOMBSTONE_LIFE)));
         }
+        self.rests.end();
         let end = self.runtime.now() + patience;
         let settled = join(self.undo.flush(), self.tending.close());
         select(Box::pin(settled), self.runtime.sleep_until(end)).await;
         self.tending.give_up();
-        self.wheel.close();
         self.store.close().await;
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.closed.load(Ordering::Acquire)
+        self.wheel.is_shut()
     }
 
     /// How many attempts, tickets and holds the wheel carries and runs are tended to, and how many locks have a cohort:
@@ -212,6 +212,6 @@ impl Core {
 
 impl Drop for Core {
     fn drop(&mut self) {
-        self.wheel.close();
+        self.wheel.shut();
     }
 }

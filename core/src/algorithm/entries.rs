@@ -104,8 +104,8 @@ impl Entries {
         self.places.iter().map(|(owner, place)| (*owner, &self[*place].stage))
     }
 
-    pub(super) fn into_stages(self) -> impl Iterator<Item = Stage> {
-        self.all.into_iter().map(|entry| entry.stage)
+    pub(super) fn stages_mut(&mut self) -> impl Iterator<Item = &mut Stage> {
+        self.all.iter_mut().map(|entry| &mut entry.stage)
     }
 
     pub(super) fn len(&self) -> usize {

@@ -76,6 +76,8 @@ pub(crate) struct Hold {
     /// The furthest end that was ever asked for, answered or not.
     asked: AtomicU64,
     lost: AtomicBool,
+    /// Whether the last one gave it up, and it is to be freed.
+    retired: AtomicBool,
     /// Whether its loss was told.
     mourned: AtomicBool,
     /// Whether the store said that it is gone, so that there is nothing left to free.
@@ -141,6 +143,7 @@ impl Hold {
             cap: AtomicU64::new(u64::MAX),
             asked: AtomicU64::new(0),
             lost: AtomicBool::new(false),
+            retired: AtomicBool::new(false),
             mourned: AtomicBool::new(false),
             present: AtomicU64::new(0),
             gone: AtomicBool::new(false),
@@ -225,6 +228,16 @@ impl Hold {
     /// Whether its loss is still to be told; true for the first who asks.
     pub(crate) fn mourn(&self) -> bool {
         !self.mourned.swap(true, Ordering::AcqRel)
+    }
+
+    /// It is not renewed from now on.
+    pub(crate) fn retire(&self) {
+        self.retired.store(true, Ordering::Release);
+    }
+
+    /// Whether nobody claims it any more, nor will.
+    pub(crate) fn is_over(&self) -> bool {
+        self.retired.load(Ordering::Acquire) || self.is_lost()
     }
 
     pub(crate) fn is_lost(&self) -> bool {

@@ -55,7 +55,10 @@ impl Attempt {
     pub(crate) fn after(core: Arc<Core>, hold: &Hold, terms: Terms) -> (Self, Batch) {
         let mut attempt = Self::new(core, hold.lock.clone(), terms, true);
         let free = hold.lock.step(hold.owner, Action::Free { open: hold.open });
-        let (owner, take) = attempt.draw();
+        let Some((owner, take)) = attempt.draw() else {
+            let batch = attempt.core.store.step(vec![free]).shared();
+            return (attempt, batch);
+        };
         let sent = attempt.core.runtime.now();
         let batch = attempt.core.store.step(vec![free, take]).shared();
         attempt.stage = Stage::Asked { owner, sent, answers: Either::Right(batch.clone()) };
@@ -107,7 +110,7 @@ impl Attempt {
                             self.stage = Stage::Ready;
                         }
                         Turn::Lost => {
-                            self.undo(owner, None, Instant::default());
+                            self.undo(owner, None);
                             self.stage = Stage::Ready;
                         }
                         Turn::Gone => self.stage = Stage::Ready,
@@ -127,23 +130,26 @@ impl Attempt {
         if matches!(self.reason, Reason::Held) {
             self.learn(Reason::Unanswered);
         }
-        let (owner, take) = self.draw();
+        // That the client closes is told at the next look.
+        let Some((owner, take)) = self.draw() else { return };
         let sent = self.core.runtime.now();
         let answers = Either::Left(self.core.store.step(vec![take]));
         self.stage = Stage::Asked { owner, sent, answers };
     }
 
-    /// Draws an owner id and its Take; from now on the wheel knows it.
-    fn draw(&mut self) -> (OwnerId, Step) {
+    /// Draws an owner id and its Take; from now on the wheel knows it. `None`: the client closes.
+    fn draw(&mut self) -> Option<(OwnerId, Step)> {
         let owner = if mutant!(SameOwnerForEveryAttempt) {
             OwnerId::parse(&format!("{:032x}", std::ptr::from_ref(&*self.core) as usize))
                 .expect("hexadecimal digits")
         } else {
             OwnerId::draw(&*self.core.runtime)
         };
-        self.core.wheel.ask(owner, self.lock.clone(), self.terms.clone());
+        if !self.core.wheel.ask(owner, self.lock.clone(), self.terms.clone()) {
+            return None;
+        }
         let take = self.terms.take(self.waits, self.core.floors.of(&self.lock.key));
-        (owner, self.lock.step(owner, Action::Take(take)))
+        Some((owner, self.lock.step(owner, Action::Take(take))))
     }
 
     /// Takes the answers in. `None`: go on.
@@ -157,12 +163,12 @@ impl Attempt {
                     self.stage = Stage::Done;
                     return Some(Ok(Some(hold)));
                 }
+                self.undo(owner, None);
                 if self.core.is_closed() {
                     self.stage = Stage::Done;
                     return Some(Err(Error::closed()));
                 }
                 // The reply took longer than the lease may be relied on.
-                self.undo(owner, None, sent + left);
                 if !self.waits && !mutant!(LateTryAsksAgain) {
                     self.stage = Stage::Done;
                     return Some(Err(too_late()));
@@ -207,10 +213,10 @@ impl Attempt {
                 hold.map(|hold| Ok(Some(hold)))
             }
             Some(Err(failure)) => {
-                let kept = self.end(owner);
                 if failure.applied == Applied::Unknown && !mutant!(UnknownNotUndone) {
-                    self.undo(owner, Some(self.terms.ttl.max(TOMBSTONE_LIFE)), kept);
+                    self.undo(owner, Some(self.terms.ttl.max(TOMBSTONE_LIFE)));
                 }
+                self.end(owner);
                 if !self.waits || !failure.error.retryable() {
                     return Some(Err(failure.error));
                 }
@@ -221,9 +227,10 @@ impl Attempt {
         }
     }
 
-    fn end(&mut self, owner: OwnerId) -> Instant {
+    /// Nothing of it is on the store, or that is seen to.
+    fn end(&mut self, owner: OwnerId) {
         self.stage = Stage::Done;
-        self.core.wheel.remove(owner)
+        self.core.wheel.remove(owner);
     }
 
     /// The store cannot be asked now. Whoever waits here, also behind the one who asks, is to know why.
@@ -254,15 +261,16 @@ impl Attempt {
             Stage::Waiting { owner } => (owner, None),
             Stage::Ready | Stage::Resting { .. } | Stage::Done => return,
         };
-        let kept = self.core.wheel.remove(owner);
-        if !mutant!(CancelForgets) {
-            self.undo(owner, tombstone, kept);
+        if mutant!(CancelForgets) {
+            self.core.wheel.remove(owner);
+        } else {
+            self.undo(owner, tombstone);
         }
     }
 
-    /// Takes back whatever the attempt won or queued, which the store may keep so long.
-    fn undo(&self, owner: OwnerId, tombstone: Option<Duration>, kept: Instant) {
-        self.core.leave_later(&self.lock, owner, tombstone, kept);
+    /// Takes back whatever the attempt won or queued.
+    fn undo(&self, owner: OwnerId, tombstone: Option<Duration>) {
+        self.core.leave_later(&self.lock, owner, tombstone);
     }
 }
 

@@ -21,7 +21,6 @@ pub(super) const SHORTEST_REST: Duration = Duration::from_millis(2);
 pub(super) struct Register {
     pub(super) entries: Entries,
     pub(super) agenda: Agenda,
-    pub(super) closed: bool,
 }
 
 /// An attempt to become a hold.
@@ -89,15 +88,11 @@ impl Register {
         self.entries.insert(owner, Stage::Bidding(Box::new(bid)));
     }
 
-    /// Forgets an entry. Returns until when the store may keep what was asked for in its name.
-    pub(super) fn remove(&mut self, owner: OwnerId) -> Instant {
+    /// Forgets an entry.
+    pub(super) fn remove(&mut self, owner: OwnerId) {
         if let Some(place) = self.entries.find(owner) {
             self.agenda.forget(&mut self.entries, place);
-        }
-        match self.entries.remove(owner) {
-            Some(Stage::Held(hold)) => hold.furthest(),
-            Some(Stage::Bidding(bid)) => bid.asked,
-            Some(Stage::Free(_)) | None => Instant::default(),
+            self.entries.remove(owner);
         }
     }
 

@@ -80,15 +80,33 @@ impl Core {
         }
     }
 
+    /// The wheel renews it no more. It keeps it until the store has freed it, or the housekeeping is told to.
     fn retire(&self, hold: &Hold) {
-        if !mutant!(RenewAfterRelease) {
+        if mutant!(ReleaseForgotten) {
             self.wheel.remove(hold.owner);
+        } else if !mutant!(RenewAfterRelease) {
+            hold.retire();
         }
     }
 
     /// Frees a hold by the housekeeping.
     pub(crate) fn free_later(&self, hold: &Hold) {
-        self.undo.send(self.undo_of(hold));
+        self.pass_on(hold.owner, || self.undo.send(self.undo_of(hold)));
+    }
+
+    /// The same for one that is being freed already.
+    fn finish_later(&self, hold: &Hold, begun: Batch) {
+        self.pass_on(hold.owner, || self.undo.finish(self.undo_of(hold), begun));
+    }
+
+    /// Has the housekeeping see to what the wheel has seen to: in this order, so that whoever closes the client in between
+    /// finds it with one of them.
+    fn pass_on(&self, owner: OwnerId, tell: impl FnOnce()) {
+        if mutant!(ForgottenBeforeUndone) {
+            self.wheel.remove(owner);
+        }
+        tell();
+        self.wheel.remove(owner);
     }
 
     /// The end of a hold, noted and to be repeated until the store has confirmed it or the lease has certainly ended.
@@ -108,22 +126,18 @@ impl Core {
     }
 
     /// Takes an attempt back by the housekeeping, whatever became of it: a ticket, a grant, or a Take still under way.
-    /// `kept` is the furthest end the store was asked for: a ticket that was served may have become a whole lease.
-    pub(super) fn leave_later(
-        &self,
-        lock: &Target,
-        owner: OwnerId,
-        tombstone: Option<Duration>,
-        kept: Instant,
-    ) {
+    pub(super) fn leave_later(&self, lock: &Target, owner: OwnerId, tombstone: Option<Duration>) {
         let now = self.runtime.now();
         // A ticket nobody refreshes, and the grant it may yet get, end by themselves.
         let least = now + tombstone.unwrap_or(TICKET_LIFE + GRANT_TTL);
-        let kept = if mutant!(ServedTicketKept) { now } else { kept };
+        // One that was served may have become a whole lease.
+        let kept = if mutant!(ServedTicketKept) { now } else { self.wheel.furthest(owner) };
         let until = least.max(certainly_after(kept, now));
         self.ended.note(lock, owner, until);
         let (lock, action) = (lock.clone(), Action::Leave { tombstone });
-        self.undo.send(Undo { lock, owner, action, until, settled: None });
+        self.pass_on(owner, || {
+            self.undo.send(Undo { lock, owner, action, until, settled: None });
+        });
     }
 
     /// Frees a hold now; if the caller does not stay for the answer, the housekeeping sees to it.
@@ -181,9 +195,10 @@ impl Core {
     /// Gives a local hold up without staying for the answer.
     pub(crate) fn abandon(self: &Arc<Self>, local: &Local) {
         match self.give_up(local) {
-            GivenUp::Free(hold) if !mutant!(CancelForgets) => self.free_later(&hold),
-            GivenUp::HandedOver(hold, batch) => self.undo.finish(self.undo_of(&hold), batch),
-            GivenUp::Free(_) | GivenUp::Passed | GivenUp::NotMine => {}
+            GivenUp::Free(hold) if mutant!(CancelForgets) => self.wheel.remove(hold.owner),
+            GivenUp::Free(hold) => self.free_later(&hold),
+            GivenUp::HandedOver(hold, batch) => self.finish_later(&hold, batch),
+            GivenUp::Passed | GivenUp::NotMine => {}
         }
     }
 }
@@ -203,6 +218,9 @@ impl Freeing<'_> {
             Some(Ok(outcome)) => {
                 self.confirmed = true;
                 self.core.note_end(self.hold);
+                if !mutant!(RenewAfterRelease) {
+                    self.core.wheel.remove(self.hold.owner);
+                }
                 released(&outcome)
             }
             Some(Err(_)) | None if mutant!(UnknownToldAsReleased) => Released::Released,
@@ -213,11 +231,13 @@ impl Freeing<'_> {
 
 impl Drop for Freeing<'_> {
     fn drop(&mut self) {
-        if !self.confirmed && !mutant!(CancelForgets) {
-            match self.batch.take() {
-                Some(batch) => self.core.undo.finish(self.core.undo_of(self.hold), batch),
-                None => self.core.free_later(self.hold),
-            }
+        if self.confirmed {
+            return;
+        }
+        match self.batch.take() {
+            _ if mutant!(CancelForgets) => self.core.wheel.remove(self.hold.owner),
+            Some(batch) => self.core.finish_later(self.hold, batch),
+            None => self.core.free_later(self.hold),
         }
     }
 }

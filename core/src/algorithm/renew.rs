@@ -2,6 +2,7 @@
 //! store pushes, and decides when a hold is lost.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -27,6 +28,8 @@ const PACE: Duration = Duration::from_millis(100);
 pub(crate) struct Wheel {
     runtime: RuntimeHandle,
     state: Mutex<Register>,
+    /// Whether the client closes. Written and relied on under the lock of the state; anybody may look.
+    shut: AtomicBool,
 }
 
 /// What the wheel's task has to do now.
@@ -73,26 +76,41 @@ pub(crate) struct Abandoned {
     pub owner: OwnerId,
     /// The lease it wanted.
     pub ttl: Duration,
-    /// Until when the store may keep what was asked for.
-    pub kept: Instant,
 }
 
 impl Wheel {
     pub(crate) fn new(runtime: RuntimeHandle) -> Self {
-        Self { runtime, state: Mutex::default() }
+        Self { runtime, state: Mutex::default(), shut: AtomicBool::new(false) }
     }
 
-    /// An attempt is about to ask: from now on a push for it is kept.
-    pub(crate) fn ask(&self, owner: OwnerId, lock: Target, terms: Terms) {
+    /// An attempt is about to ask: from now on a push for it is kept. False if the client closes: nobody would take back
+    /// what is won now.
+    #[must_use]
+    pub(crate) fn ask(&self, owner: OwnerId, lock: Target, terms: Terms) -> bool {
         let progress = Progress::Asked { early: None, opened: false };
         let (block, asked) = (terms.block(), self.runtime.now() + terms.ttl);
         let bid = Bid { owner, lock, terms, block, asked, progress, waiter: None, late: false };
-        self.state.lock().add(bid);
+        let mut state = self.state.lock();
+        let asks = !self.is_shut() || mutant!(ClosingAsks);
+        if asks {
+            state.add(bid);
+        }
+        asks
     }
 
-    /// Forgets an attempt or a hold, whatever its stage. Returns until when the store may keep what was asked for.
-    pub(crate) fn remove(&self, owner: OwnerId) -> Instant {
-        self.state.lock().remove(owner)
+    /// Forgets an attempt or a hold, whatever its stage. What may lie on the store in its name is seen to by somebody else
+    /// by now.
+    pub(crate) fn remove(&self, owner: OwnerId) {
+        self.state.lock().remove(owner);
+    }
+
+    /// Until when the store may keep what was asked for in this owner's name.
+    pub(crate) fn furthest(&self, owner: OwnerId) -> Instant {
+        match self.state.lock().entries.get_mut(owner).map(|entry| &entry.stage) {
+            Some(Stage::Held(hold)) => hold.furthest(),
+            Some(Stage::Bidding(bid)) => bid.asked,
+            Some(Stage::Free(_)) | None => Instant::default(),
+        }
     }
 
     /// The attempt passes to a waiter with other terms. False if what it has won or asked for does not fit them.
@@ -120,7 +138,8 @@ impl Wheel {
         }
     }
 
-    /// A Take sent at `sent` was granted with `left` left. `None`: the answer came after the deadline, it is no grant.
+    /// A Take sent at `sent` was granted with `left` left. `None`: the answer came after the deadline, or after the client was
+    /// closed; it is no grant, and to be taken back.
     pub(crate) fn granted(
         &self,
         owner: OwnerId,
@@ -135,11 +154,10 @@ impl Wheel {
             _ => left,
         };
         let sent = if mutant!(DeadlineFromReply) { now } else { sent };
-        let hold = state.hold(owner, token, deadline(sent, left), left, now, &self.runtime);
-        if hold.is_none() {
-            state.remove(owner);
+        if self.is_shut() && !mutant!(ClosingAsks) {
+            return None;
         }
-        hold
+        state.hold(owner, token, deadline(sent, left), left, now, &self.runtime)
     }
 
     /// A request sent at `sent` was answered "still waiting".
@@ -154,6 +172,9 @@ impl Wheel {
     /// Completes when the ticket has become something else.
     pub(crate) fn poll_turn(&self, owner: OwnerId, context: &mut Context<'_>) -> Poll<Turn> {
         let mut state = self.state.lock();
+        if self.is_shut() {
+            return Poll::Ready(Turn::Lost);
+        }
         let bid = match state.entries.get_mut(owner).map(|entry| &mut entry.stage) {
             Some(Stage::Held(hold)) => return Poll::Ready(Turn::Won(hold.clone())),
             Some(Stage::Bidding(bid)) => bid,
@@ -227,12 +248,11 @@ impl Wheel {
             }
             let Some(place) = agenda.take(entries, now) else { break };
             let (next, step) = match &mut entries[place].stage {
+                Stage::Held(hold) if hold.is_over() => continue,
                 Stage::Held(hold) if now >= hold.deadline() => {
-                    let owner = hold.owner;
                     if !mutant!(ExpiryUntold) {
                         work.lost.push(hold.clone());
                     }
-                    entries.remove(owner);
                     continue;
                 }
                 Stage::Held(hold) if hold.renew && now < hold.cap() => {
@@ -285,6 +305,7 @@ impl Wheel {
         let Asked { owner, place } = asked;
         let bid = match &mut entries.at(place, owner)?.stage {
             Stage::Free(_) => return None,
+            Stage::Held(hold) if hold.is_over() => return None,
             Stage::Held(hold) => {
                 let hold = hold.clone();
                 return match answer {
@@ -326,12 +347,12 @@ impl Wheel {
         None
     }
 
-    /// Completes when something is due or the wheel was closed (then true).
+    /// Completes when something is due or the client closes (then true).
     pub(crate) async fn rest(&self) -> bool {
         loop {
             let until = {
                 let mut state = self.state.lock();
-                if state.closed {
+                if self.is_shut() {
                     return true;
                 }
                 state.agenda.rests_until = state.agenda.first();
@@ -343,7 +364,7 @@ impl Wheel {
             let mut sleep = (until != Instant::FAR).then(|| self.runtime.sleep_until(until));
             std::future::poll_fn(|context| {
                 let mut state = self.state.lock();
-                if state.closed || state.agenda.rests_until < until {
+                if self.is_shut() || state.agenda.rests_until < until {
                     return Poll::Ready(());
                 }
                 state.agenda.task = Some(context.waker().clone());
@@ -354,32 +375,30 @@ impl Wheel {
         }
     }
 
-    /// Forgets everything, for a client that closes: holds and tickets. Whoever waits for one is woken.
-    pub(crate) fn drain(&self) -> (Vec<Arc<Hold>>, Vec<Abandoned>) {
+    /// Nobody asks from now on, and whoever waits is woken. Returns all there is, holds and tickets: it stays known until it
+    /// is undone, however many close at once.
+    pub(crate) fn shut(&self) -> (Vec<Arc<Hold>>, Vec<Abandoned>) {
         let mut state = self.state.lock();
-        state.agenda.clear();
+        self.shut.store(true, Ordering::Release);
+        state.agenda.wake_task();
         let (mut holds, mut tickets) = (Vec::new(), Vec::new());
-        for stage in std::mem::take(&mut state.entries).into_stages() {
+        for stage in state.entries.stages_mut() {
             match stage {
                 Stage::Free(_) => {}
-                Stage::Held(hold) => holds.push(hold),
-                Stage::Bidding(mut bid) => {
+                Stage::Held(hold) => holds.push(hold.clone()),
+                Stage::Bidding(bid) => {
                     bid.wake();
-                    if !matches!(bid.progress, Progress::Gone) {
-                        let Bid { owner, lock, terms, asked: kept, .. } = *bid;
-                        tickets.push(Abandoned { lock, owner, ttl: terms.ttl, kept });
-                    }
+                    let (lock, ttl) = (bid.lock.clone(), bid.terms.ttl);
+                    tickets.push(Abandoned { lock, owner: bid.owner, ttl });
                 }
             }
         }
         (holds, tickets)
     }
 
-    /// Ends the wheel's task.
-    pub(crate) fn close(&self) {
-        let mut state = self.state.lock();
-        state.closed = true;
-        state.agenda.wake_task();
+    /// Whether nobody asks any more.
+    pub(crate) fn is_shut(&self) -> bool {
+        self.shut.load(Ordering::Acquire)
     }
 
     /// Attempts, tickets and holds the wheel knows of.

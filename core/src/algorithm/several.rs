@@ -100,8 +100,11 @@ impl Core {
                 return AsOne::Occupied;
             }
             let owner = OwnerId::draw(&*self.runtime);
-            self.wheel.ask(owner, lock.clone(), terms.clone());
+            let asks = self.wheel.ask(owner, lock.clone(), terms.clone());
             asked.attempts.push((lock, owner, terms.ttl));
+            if !asks {
+                return AsOne::Failed(Error::closed());
+            }
         }
         let steps = members.iter().zip(&asked.attempts).map(|(member, (lock, owner, _))| {
             let take = member.terms.take(false, self.floors.of(&lock.key));
@@ -176,9 +179,10 @@ struct Asked<'a> {
 impl Drop for Asked<'_> {
     fn drop(&mut self) {
         for (lock, owner, ttl) in &self.attempts {
-            let kept = self.core.wheel.remove(*owner);
             if self.doubtful && !mutant!(CancelForgets) {
-                self.core.leave_later(lock, *owner, Some((*ttl).max(TOMBSTONE_LIFE)), kept);
+                self.core.leave_later(lock, *owner, Some((*ttl).max(TOMBSTONE_LIFE)));
+            } else {
+                self.core.wheel.remove(*owner);
             }
             self.core.pass_leadership(lock, None);
         }

@@ -96,6 +96,14 @@ mutants! {
     PushCountedFromArrival,
     /// A push that overtakes the answer of its Take is thrown away and its ticket is not refreshed.
     EarlyPushDropped,
+    /// A client that closes asks once more, behind the back of its own close.
+    ClosingAsks,
+    /// What is to be undone leaves the wheel before the housekeeping knows of it.
+    ForgottenBeforeUndone,
+    /// A hold leaves the wheel as soon as its release begins.
+    ReleaseForgotten,
+    /// A client that closes does not know of a run that is being started.
+    RunBeginsUnseen,
     /// A push that leaves less than half of its grant is believed without a Refresh.
     ShortRestBelieved,
     /// A fixed lease that was pushed is not renewed before it begins.

@@ -38,6 +38,7 @@ impl Place {
     pub async fn run(self, client: Client, task: Task) {
         for act in &task.acts {
             self.sleep(act.rest).await;
+            let _until_it_is_given_back = self.checker.acts(self.number);
             self.act(&client, act).await;
         }
     }

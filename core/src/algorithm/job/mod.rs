@@ -26,6 +26,7 @@ use self::record::Record;
 pub use self::record::{JobState, Status};
 use self::tend::Tender;
 pub(crate) use self::tend::{Begun, Ending};
+use self::tending::Busy;
 pub(crate) use self::tending::Tending;
 
 /// The record of a job that is not run any more is forgotten after this long, or ten periods.
@@ -83,14 +84,12 @@ impl Core {
         key: CellKey,
         terms: JobTerms,
     ) -> Result<Option<Begun>> {
-        if self.is_closed() {
-            return Err(Error::closed());
-        }
+        let Some(busy) = self.tending.begin() else { return Err(Error::closed()) };
         let (sender, receiver) = oneshot::channel();
         let patience = self.runtime.sleep_until(self.runtime.now() + terms.patience);
         let core = self.clone();
         self.runtime.spawn(Box::pin(async move {
-            let begun = core.begin_run(&key, &terms).await;
+            let begun = core.begin_run(&key, &terms, busy).await;
             // Whoever does not stay for it drops it, which takes it back.
             let _ = sender.send(begun);
         }));
@@ -112,7 +111,12 @@ impl Core {
         }
     }
 
-    async fn begin_run(self: &Arc<Self>, key: &CellKey, terms: &JobTerms) -> Result<Option<Begun>> {
+    async fn begin_run(
+        self: &Arc<Self>,
+        key: &CellKey,
+        terms: &JobTerms,
+        busy: Busy,
+    ) -> Result<Option<Begun>> {
         let mut look = self.look(key).await?;
         let owner = OwnerId::draw(&*self.runtime);
         let lease = terms.at_most.map_or(terms.ttl, |most| most.min(terms.ttl));
@@ -147,7 +151,7 @@ impl Core {
                         sent,
                         cap: terms.at_most.map_or(Instant::FAR, |most| sent + most),
                     };
-                    return Ok(Some(tender.begin(instant)));
+                    return Ok(Some(tender.begin(instant, busy)));
                 }
             }
         }

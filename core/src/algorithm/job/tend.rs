@@ -8,6 +8,7 @@ use futures_util::future::{Either, select};
 
 use super::micros;
 use super::record::{Record, Status};
+use super::tending::Busy;
 use crate::algorithm::core::Core;
 use crate::algorithm::hold::Hold;
 use crate::event::Event;
@@ -93,10 +94,10 @@ pub(super) struct Tender {
 
 impl Tender {
     /// Sets itself to work.
-    pub(super) fn begin(self, instant: u64) -> Begun {
+    pub(super) fn begin(self, instant: u64, busy: Busy) -> Begun {
         let (sender, receiver) = oneshot::channel();
         let hold = self.hold.clone();
-        let (runtime, busy) = (self.core.runtime.clone(), self.core.tending.begin());
+        let runtime = self.core.runtime.clone();
         runtime.spawn(Box::pin(async move {
             self.tend(receiver).await;
             drop(busy);

@@ -21,18 +21,22 @@ struct Inner {
     settled: Event,
 }
 
-/// One run, for as long as it is tended to.
+/// One run, from its start on and for as long as it is tended to.
 pub(super) struct Busy(Arc<Inner>);
 
 impl Tending {
     /// How many there are.
     pub(crate) fn count(&self) -> usize {
-        self.0.count.load(Ordering::Acquire)
+        self.0.count.load(Ordering::SeqCst)
     }
 
-    pub(super) fn begin(&self) -> Busy {
-        self.0.count.fetch_add(1, Ordering::AcqRel);
-        Busy(self.0.clone())
+    /// One more, before it is asked for. `None` once the client closes: either the one who begins sees that, or the one who
+    /// closes sees it.
+    pub(super) fn begin(&self) -> Option<Busy> {
+        let inner = if mutant!(RunBeginsUnseen) { Arc::default() } else { self.0.clone() };
+        inner.count.fetch_add(1, Ordering::SeqCst);
+        let busy = Busy(inner);
+        (!busy.0.closing.load(Ordering::SeqCst)).then_some(busy)
     }
 
     /// Completes when the client closes.
@@ -47,7 +51,7 @@ impl Tending {
 
     /// Has every run end, and waits until they have.
     pub(crate) async fn close(&self) {
-        self.0.closing.store(true, Ordering::Release);
+        self.0.closing.store(true, Ordering::SeqCst);
         self.0.closes.notify(usize::MAX);
         loop {
             let settled = self.0.settled.listen();

@@ -53,6 +53,8 @@ pub(super) struct Watched {
     pub(super) unhealthy: Duration,
     /// How often it stopped and went on.
     pub(super) pauses: u64,
+    /// How many of its tasks are at something, the end of a release included.
+    pub(super) acting: u32,
     /// For each lock: how many of its tasks hold it or ask for it, and since when none.
     pub(super) idle: Vec<(u32, Duration)>,
     /// For each lock: when the store last ended a hold of this client.

@@ -23,7 +23,7 @@ use self::book::{Book, Live, Pending, Shared, Watched};
 use super::plan::{Act, Plan};
 use super::stores::Stores;
 
-pub use self::note::Note;
+pub use self::note::{Acting, Note};
 pub use self::violation::{Figures, Rule, Violation};
 
 /// Watches one world.
@@ -104,6 +104,7 @@ impl Checker {
             disturbed: Duration::ZERO,
             unhealthy: Duration::ZERO,
             pauses: 0,
+            acting: 0,
             idle: vec![(0, Duration::ZERO); plan.locks()],
             ended: vec![Duration::ZERO; plan.locks()],
         });
@@ -159,10 +160,16 @@ impl Checker {
         self.book().clients[client].pauses
     }
 
-    /// Whether a client has nothing to do: it holds nothing, asks for nothing.
+    /// A task of a client begins something; until that is dropped it is at it.
+    pub fn acts(self: &Arc<Self>, client: usize) -> Acting {
+        self.book().clients[client].acting += 1;
+        Acting { checker: Arc::clone(self), client }
+    }
+
+    /// Whether a client has nothing to do: it holds nothing, asks for nothing, gives nothing back.
     pub fn rests(&self, client: usize) -> bool {
         let book = self.book();
-        !book.clients[client].crashed && book.clients[client].idle.iter().all(|idle| idle.0 == 0)
+        !book.clients[client].crashed && book.clients[client].acting == 0
     }
 
     /// Whether nothing may fail here.

@@ -1,4 +1,4 @@
-//! What the checker notes of one who asks or holds, for as long as it does.
+//! What the checker notes of one who asks, holds or is at something, for as long as it is.
 
 use std::sync::Arc;
 
@@ -25,5 +25,18 @@ impl Drop for Note {
         drop(book);
         // With the book closed: the last claim of a client takes the client with it.
         drop(live);
+    }
+}
+
+/// Something a task of a client is at; dropping it says that it is done.
+#[derive(Debug)]
+pub struct Acting {
+    pub(super) checker: Arc<Checker>,
+    pub(super) client: usize,
+}
+
+impl Drop for Acting {
+    fn drop(&mut self) {
+        self.checker.book().clients[self.client].acting -= 1;
     }
 }

@@ -1,6 +1,8 @@
 //! Cohort and wheel under shuttle: the order of threads is searched at every lock. Time stands still here, so nothing but
 //! wake-ups moves a waiter: one that is lost shows as a deadlock.
 
+mod closing;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -189,7 +191,7 @@ fn the_wheel_sleeps_through_nothing() {
             let wheel = Arc::new(Wheel::new(runtime.clone()));
             let owners = [OwnerId::draw(&*runtime), OwnerId::draw(&*runtime)];
             for owner in owners {
-                wheel.ask(owner, target(), Terms::of_a_mutex(0));
+                assert!(wheel.ask(owner, target(), Terms::of_a_mutex(0)));
                 let queued = Outcome::Queued {
                     last: Token::default(),
                     left: None,
@@ -234,6 +236,8 @@ fn the_wheel_sleeps_through_nothing() {
 #[cfg(feature = "mutants")]
 #[test]
 fn the_searches_see_their_mutants() {
+    use closing::Does;
+
     use crate::mutation::{Mutant, activate};
     let caught = |mutant, world: fn()| {
         activate(Some(mutant));
@@ -247,4 +251,8 @@ fn the_searches_see_their_mutants() {
     caught(Mutant::LeaderForgetsFollowers, || world(16, GivesUp::Together));
     caught(Mutant::CancelForgets, || world(0, GivesUp::Alone));
     caught(Mutant::EarlyPushDropped, || world(0, GivesUp::Nobody));
+    caught(Mutant::ClosingAsks, || closing::locks(Does::Asks));
+    caught(Mutant::ForgottenBeforeUndone, || closing::locks(Does::Abandons));
+    caught(Mutant::ReleaseForgotten, || closing::locks(Does::Releases));
+    caught(Mutant::RunBeginsUnseen, closing::runs);
 }
