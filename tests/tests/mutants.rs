@@ -18,12 +18,15 @@ const PATIENCE: u64 = 20_000;
 const ELSEWHERE: &[Mutant] = &[
     Mutant::AllTakesSome,
     Mutant::ClosingAsks,
+    Mutant::ClosingGrants,
+    Mutant::ClosingServes,
     Mutant::DowngradeForgotten,
     Mutant::ForgottenBeforeUndone,
     Mutant::LateChangeBelieved,
     Mutant::LostHoldPassedOn,
     Mutant::ReleaseForgotten,
     Mutant::RunBeginsUnseen,
+    Mutant::UntakenRunFails,
     Mutant::UpgradeLetsReadersIn,
 ];
 

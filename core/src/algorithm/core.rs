@@ -10,7 +10,8 @@ use super::ended::Ended;
 use super::floors::Floors;
 use super::hold::Hold;
 use super::job::Tending;
-use super::renew::{Abandoned, Asked, News, Wheel};
+use super::register::Abandoned;
+use super::renew::{Asked, News, Wheel};
 use super::rest::Rests;
 use super::undo::{self, UndoSender};
 use crate::error::Result;
@@ -126,14 +127,22 @@ impl Core {
 
     /// Ends a hold's claim: tells its guard, and whoever waits here asks the store itself.
     pub(super) fn lose(self: &Arc<Self>, hold: &Arc<Hold>, gone: bool) {
-        self.end_claim(hold, gone);
-        self.wheel.remove(hold.owner);
+        // One that has lost it before, as a close does, sees to what is left.
+        if self.end_claim(hold, gone) || gone {
+            self.wheel.remove(hold.owner);
+        }
     }
 
-    fn end_claim(self: &Arc<Self>, hold: &Arc<Hold>, gone: bool) {
-        if !hold.lose(gone) {
-            return;
+    /// The same, but the wheel goes on knowing it. True for the first who does.
+    fn end_claim(self: &Arc<Self>, hold: &Arc<Hold>, gone: bool) -> bool {
+        let first = hold.lose(gone);
+        if first {
+            self.claim_has_ended(hold, gone);
         }
+        first
+    }
+
+    fn claim_has_ended(self: &Arc<Self>, hold: &Arc<Hold>, gone: bool) {
         // One that no guard has yet is nobody's loss.
         if hold.serves(0) {
             if !gone {

@@ -39,6 +39,14 @@ pub(super) struct Bid {
     pub(super) late: bool,
 }
 
+/// A ticket that nobody waits for when the client is closed.
+pub(crate) struct Abandoned {
+    pub lock: Target,
+    pub owner: OwnerId,
+    /// The lease it wanted.
+    pub ttl: Duration,
+}
+
 pub(super) enum Progress {
     /// The Take is under way. A push may overtake its answer.
     Asked {
@@ -94,6 +102,32 @@ impl Register {
             self.agenda.forget(&mut self.entries, place);
             self.entries.remove(owner);
         }
+    }
+
+    /// Until when the store may keep what was asked for in this owner's name.
+    pub(super) fn furthest(&self, owner: OwnerId) -> Instant {
+        match self.entries.find(owner).map(|place| &self.entries[place].stage) {
+            Some(Stage::Held(hold)) => hold.furthest(),
+            Some(Stage::Bidding(bid)) => bid.asked,
+            Some(Stage::Free(_)) | None => Instant::default(),
+        }
+    }
+
+    /// All there is, and whoever waits is woken.
+    pub(super) fn all_woken(&mut self) -> (Vec<Arc<Hold>>, Vec<Abandoned>) {
+        let (mut holds, mut tickets) = (Vec::new(), Vec::new());
+        for stage in self.entries.stages_mut() {
+            match stage {
+                Stage::Free(_) => {}
+                Stage::Held(hold) => holds.push(hold.clone()),
+                Stage::Bidding(bid) => {
+                    bid.wake();
+                    let (lock, ttl) = (bid.lock.clone(), bid.terms.ttl);
+                    tickets.push(Abandoned { lock, owner: bid.owner, ttl });
+                }
+            }
+        }
+        (holds, tickets)
     }
 
     /// The attempt of this owner, if it is one.

@@ -221,7 +221,13 @@ impl Freeing<'_> {
                 if !mutant!(RenewAfterRelease) {
                     self.core.wheel.remove(self.hold.owner);
                 }
-                released(&outcome)
+                match released(&outcome) {
+                    // The client's close frees it as well, and may have come first.
+                    Released::AlreadyLost if self.core.is_closed() && !mutant!(CloseToldAsLoss) => {
+                        Released::Unconfirmed
+                    }
+                    released => released,
+                }
             }
             Some(Err(_)) | None if mutant!(UnknownToldAsReleased) => Released::Released,
             Some(Err(_)) | None => Released::Unconfirmed,

@@ -9,7 +9,8 @@ use std::time::Duration;
 use super::entries::{Place, Stage};
 use super::hold::{Hold, Terms, deadline};
 use super::register::{
-    Bid, LONGEST_REST, Progress, Register, SHORTEST_REST, aligned, next_look, ticket_rest,
+    Abandoned, Bid, LONGEST_REST, Progress, Register, SHORTEST_REST, aligned, next_look,
+    ticket_rest,
 };
 use super::target::Target;
 use crate::fence::Token;
@@ -70,14 +71,6 @@ pub(crate) enum Turn {
     Late,
 }
 
-/// A ticket nobody waits for any more.
-pub(crate) struct Abandoned {
-    pub lock: Target,
-    pub owner: OwnerId,
-    /// The lease it wanted.
-    pub ttl: Duration,
-}
-
 impl Wheel {
     pub(crate) fn new(runtime: RuntimeHandle) -> Self {
         Self { runtime, state: Mutex::default(), shut: AtomicBool::new(false) }
@@ -106,11 +99,7 @@ impl Wheel {
 
     /// Until when the store may keep what was asked for in this owner's name.
     pub(crate) fn furthest(&self, owner: OwnerId) -> Instant {
-        match self.state.lock().entries.get_mut(owner).map(|entry| &entry.stage) {
-            Some(Stage::Held(hold)) => hold.furthest(),
-            Some(Stage::Bidding(bid)) => bid.asked,
-            Some(Stage::Free(_)) | None => Instant::default(),
-        }
+        self.state.lock().furthest(owner)
     }
 
     /// The attempt passes to a waiter with other terms. False if what it has won or asked for does not fit them.
@@ -154,7 +143,7 @@ impl Wheel {
             _ => left,
         };
         let sent = if mutant!(DeadlineFromReply) { now } else { sent };
-        if self.is_shut() && !mutant!(ClosingAsks) {
+        if self.is_shut() && !mutant!(ClosingGrants) {
             return None;
         }
         state.hold(owner, token, deadline(sent, left), left, now, &self.runtime)
@@ -172,7 +161,7 @@ impl Wheel {
     /// Completes when the ticket has become something else.
     pub(crate) fn poll_turn(&self, owner: OwnerId, context: &mut Context<'_>) -> Poll<Turn> {
         let mut state = self.state.lock();
-        if self.is_shut() {
+        if self.is_shut() && !mutant!(ClosingServes) {
             return Poll::Ready(Turn::Lost);
         }
         let bid = match state.entries.get_mut(owner).map(|entry| &mut entry.stage) {
@@ -381,19 +370,7 @@ impl Wheel {
         let mut state = self.state.lock();
         self.shut.store(true, Ordering::Release);
         state.agenda.wake_task();
-        let (mut holds, mut tickets) = (Vec::new(), Vec::new());
-        for stage in state.entries.stages_mut() {
-            match stage {
-                Stage::Free(_) => {}
-                Stage::Held(hold) => holds.push(hold.clone()),
-                Stage::Bidding(bid) => {
-                    bid.wake();
-                    let (lock, ttl) = (bid.lock.clone(), bid.terms.ttl);
-                    tickets.push(Abandoned { lock, owner: bid.owner, ttl });
-                }
-            }
-        }
-        (holds, tickets)
+        state.all_woken()
     }
 
     /// Whether nobody asks any more.

@@ -122,6 +122,9 @@ impl Core {
         }
         if holds.len() < members.len() {
             asked.doubtful = answers.iter().any(may_hold);
+            if self.is_closed() {
+                return AsOne::Failed(Error::closed());
+            }
             return refusal(members, answers);
         }
         asked.attempts.clear();

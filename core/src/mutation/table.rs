@@ -98,6 +98,14 @@ mutants! {
     EarlyPushDropped,
     /// A client that closes asks once more, behind the back of its own close.
     ClosingAsks,
+    /// What a client that closes had asked for is granted to it all the same.
+    ClosingGrants,
+    /// A ticket of a client that closes is served to it all the same, or waited for.
+    ClosingServes,
+    /// A release that comes after the client's own close is told that the lock was lost.
+    CloseToldAsLoss,
+    /// A run that nobody has taken yet when the client closes is told as failed.
+    UntakenRunFails,
     /// What is to be undone leaves the wheel before the housekeeping knows of it.
     ForgottenBeforeUndone,
     /// A hold leaves the wheel as soon as its release begins.
@@ -353,6 +361,7 @@ impl Mutant {
     /// Those that random worlds meet too rarely: `core/tests/clauses.rs` has a world of its own for each.
     pub const RARE: &'static [Self] = &[
         Self::AllAtOnce,
+        Self::CloseToldAsLoss,
         Self::GapIgnored,
         Self::EndNotRepeated,
         Self::EndForgottenSoon,

@@ -11,7 +11,7 @@ const LIST: &str = "tests/tests/mutants.rs";
 /// How a test's list of those begins that it leaves to others.
 const HEAD: &str = "const ELSEWHERE";
 /// Where tests are looked for.
-const FOLDERS: &[&str] = &["core/tests", "tests/tests"];
+const FOLDERS: &[&str] = &["core/tests", "core/src/algorithm/shuttle", "tests/tests"];
 
 pub(crate) fn check(site: &Site) -> Result<String, String> {
     let table = read(&site.root.join(TABLE))?;

@@ -105,14 +105,16 @@ fn code(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether a file is a module that its parent declares for tests only.
+/// Whether a file is a module, or lies in the folder of one, that its parent declares for tests only.
 fn is_test(path: &Path) -> bool {
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let declared = format!("mod {stem};");
-    let parent = read(&path.with_file_name("mod.rs")).unwrap_or_default();
-    let lines: Vec<&str> = parent.lines().collect();
-    lines.windows(2).any(|pair| {
-        pair[0].starts_with("#[cfg(") && pair[0].contains("test") && pair[1] == declared
+    path.ancestors().take_while(|path| !path.ends_with("src")).any(|path| {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let declared = format!("mod {stem};");
+        let parent = read(&path.with_file_name("mod.rs")).unwrap_or_default();
+        let lines: Vec<&str> = parent.lines().collect();
+        lines.windows(2).any(|pair| {
+            pair[0].starts_with("#[cfg(") && pair[0].contains("test") && pair[1] == declared
+        })
     })
 }
 

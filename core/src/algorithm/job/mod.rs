@@ -97,6 +97,9 @@ impl Core {
             Either::Left((begun, _)) => {
                 let mut begun = begun.map_err(|_| Error::closed())??;
                 if let Some(begun) = &mut begun {
+                    if self.is_closed() {
+                        return Err(Error::closed());
+                    }
                     begun.take();
                     let hold = &begun.hold;
                     self.events.emit(|| Event::granted(hold.lock.as_str(), hold.token));

@@ -1,6 +1,7 @@
 //! The life of a run: its end pushed while it lasts, and marked when it is over.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_channel::oneshot;
@@ -25,6 +26,15 @@ pub(crate) enum Ending {
     TakenBack,
 }
 
+/// How a run ends that nobody has ended.
+fn unfinished(taken: &AtomicBool) -> Ending {
+    if taken.load(Ordering::Acquire) || mutant!(UntakenRunFails) {
+        Ending::Failed
+    } else {
+        Ending::TakenBack
+    }
+}
+
 /// The longest pause after a change that failed.
 const LONGEST_REST: Duration = Duration::from_secs(1);
 /// How long a run that is taken back is tried to be.
@@ -40,14 +50,15 @@ pub(crate) struct Begun {
     pub hold: Arc<Hold>,
     /// The scheduled instant, in µs since 1970.
     pub instant: u64,
-    taken: bool,
+    /// Also for whoever tends to it.
+    taken: Arc<AtomicBool>,
     order: Option<oneshot::Sender<Order>>,
 }
 
 impl Begun {
     /// Somebody stays for it.
     pub(super) fn take(&mut self) {
-        self.taken = true;
+        self.taken.store(true, Ordering::Release);
     }
 
     /// Ends the run at this call; the answer is what became of that, for whoever stays for it.
@@ -73,7 +84,7 @@ impl Begun {
 
 impl Drop for Begun {
     fn drop(&mut self) {
-        self.tell(if self.taken { Ending::Failed } else { Ending::TakenBack }, None);
+        self.tell(unfinished(&self.taken), None);
     }
 }
 
@@ -97,16 +108,18 @@ impl Tender {
     pub(super) fn begin(self, instant: u64, busy: Busy) -> Begun {
         let (sender, receiver) = oneshot::channel();
         let hold = self.hold.clone();
+        let taken = Arc::new(AtomicBool::new(false));
+        let told = taken.clone();
         let runtime = self.core.runtime.clone();
         runtime.spawn(Box::pin(async move {
-            self.tend(receiver).await;
+            self.tend(receiver, told).await;
             drop(busy);
         }));
-        Begun { hold, instant, taken: false, order: Some(sender) }
+        Begun { hold, instant, taken, order: Some(sender) }
     }
 
     /// Until it is told how the run ended, or the run is lost, or the client closes.
-    async fn tend(mut self, mut order: oneshot::Receiver<Order>) {
+    async fn tend(mut self, mut order: oneshot::Receiver<Order>, taken: Arc<AtomicBool>) {
         let runtime = self.core.runtime.clone();
         let ttl = self.hold.ttl();
         let mut closing = self.core.tending.closing();
@@ -126,7 +139,7 @@ impl Tender {
                 Either::Right((Either::Left(_), _)) => {
                     self.core.lose(&self.hold, true);
                     // Whoever released the run was told by then.
-                    let _ = self.end(Ending::Failed).await;
+                    let _ = self.end(unfinished(&taken)).await;
                     return;
                 }
                 Either::Right((Either::Right(_), _)) => {}

@@ -254,5 +254,8 @@ fn the_searches_see_their_mutants() {
     caught(Mutant::ClosingAsks, || closing::locks(Does::Asks));
     caught(Mutant::ForgottenBeforeUndone, || closing::locks(Does::Abandons));
     caught(Mutant::ReleaseForgotten, || closing::locks(Does::Releases));
+    caught(Mutant::ClosingGrants, || closing::locks(Does::Asks));
+    caught(Mutant::ClosingServes, || closing::locks(Does::Waits));
     caught(Mutant::RunBeginsUnseen, closing::runs);
+    caught(Mutant::UntakenRunFails, closing::runs);
 }
