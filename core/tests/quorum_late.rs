@@ -4,9 +4,12 @@
 
 mod machine;
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use fencelock::Token;
 use fencelock::layer::Fault;
+use fencelock::port::{Action, Kind, LeaseHandle, LockKey, Mode, Outcome, OwnerId, Step, Take};
 
 use self::machine::nodes::{LONGEST, Nodes};
 use self::machine::{Machine, live};
@@ -73,5 +76,35 @@ fn a_node_that_was_never_reached_is_owed_nothing() {
         nodes.meet(2..3, Fault::None);
         machine.sleep(2 * LONGEST).await;
         assert_eq!(nodes.counts[2].steps() - before, 0, "it was made to undo what it never did");
+    });
+}
+
+/// Whoever is registered to be told is forgotten when the store is closed, also one that nobody has taken back before.
+#[test]
+fn nobody_is_told_after_the_close() {
+    live(async |machine: Machine| {
+        let nodes = Nodes::new(&machine, 3);
+        let client = nodes.client().await;
+        let guard = client.lock("x").acquire().await.unwrap();
+        let store = LeaseHandle::new(nodes.store(false, LONGEST, 50 * MS));
+        store.listen(Arc::new(|_| {})).await.unwrap();
+        let take = Take {
+            mode: Mode::Exclusive,
+            limit: 1,
+            ttl: LONGEST,
+            wait: true,
+            block: 1,
+            floor: Token::default(),
+            info: "{}".into(),
+        };
+        let owner = OwnerId::draw(&*machine.runtime());
+        let (lock, kind, action) = (LockKey::new("x"), Kind::Mutex, Action::Take(take));
+        let answers = store.step(vec![Step { lock, owner, kind, action }]).await;
+        assert!(matches!(answers[..], [Ok(Outcome::Queued { .. })]), "{answers:?}");
+        let waiters = async || client.lock("x").inspect().await.unwrap().waiters.len();
+        assert_eq!(waiters().await, 1);
+        store.close().await;
+        assert_eq!(waiters().await, 0, "the nodes wait for a client that has left");
+        guard.release().await.check().unwrap();
     });
 }

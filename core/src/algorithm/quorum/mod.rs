@@ -86,6 +86,9 @@ const GUARANTEES: &[Guarantee] = &[
 ];
 
 /// Why there is no order between clients, and are no permits.
+/// So long a quorum that is closed waits for nodes to forget who is not there any more.
+const LAST: Duration = Duration::from_millis(200);
+
 const UNORDERED: &str =
     "each node of a quorum would grant in an order of its own, and split the grant";
 
@@ -321,7 +324,14 @@ impl LeaseStore for Quorum {
     }
 
     async fn close(&self) {
-        join_all(self.0.nodes.iter().map(|node| node.store.close())).await;
+        let ring = &self.0;
+        // Who was late to hear that its vote is lost had itself registered when it had given up already.
+        let registered: Arc<[Step]> = ring.waiting.lock().all_left().into();
+        if !registered.is_empty() {
+            let mut ballot = Ballot::send(ring, vec![registered; ring.nodes.len()], LAST);
+            while ballot.next().await.is_some() {}
+        }
+        join_all(ring.nodes.iter().map(|node| node.store.close())).await;
     }
 }
 

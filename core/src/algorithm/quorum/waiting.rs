@@ -10,8 +10,8 @@ use crate::port::{Action, LockKey, Outcome, OwnerId, RuntimeHandle, Step};
 pub(super) struct Waiting(BTreeMap<LockKey, Watch>);
 
 struct Watch {
-    /// What the nodes know us by.
-    id: OwnerId,
+    /// Has the nodes tell no more; by its owner they know us.
+    forget: Step,
     /// The attempts that wait.
     owners: BTreeSet<OwnerId>,
     /// How many votes in a row nobody won.
@@ -21,13 +21,13 @@ struct Watch {
 impl Waiting {
     /// An attempt has to wait. Answers the id to be told by.
     pub(super) fn wait(&mut self, step: &Step, runtime: &RuntimeHandle) -> OwnerId {
-        let watch = self.0.entry(step.lock.clone()).or_insert_with(|| Watch {
-            id: OwnerId::draw(&**runtime),
-            owners: BTreeSet::new(),
-            splits: 0,
+        let watch = self.0.entry(step.lock.clone()).or_insert_with(|| {
+            let (owner, action) = (OwnerId::draw(&**runtime), Action::Leave { tombstone: None });
+            let forget = Step { owner, action, ..step.clone() };
+            Watch { forget, owners: BTreeSet::new(), splits: 0 }
         });
         watch.owners.insert(step.owner);
-        watch.id
+        watch.forget.owner
     }
 
     /// A vote for the lock was won by nobody, or it was not split. How many in a row were.
@@ -43,10 +43,8 @@ impl Waiting {
         if !watch.owners.is_empty() {
             return None;
         }
-        let id = watch.id;
-        self.0.remove(&step.lock);
         // The nodes forget it by themselves where nobody holds beside it.
-        (!exclusive).then(|| forget(step, id))
+        self.0.remove(&step.lock).filter(|_| !exclusive).map(|watch| watch.forget)
     }
 
     /// A Refresh: the attempt is to ask again, with another owner id.
@@ -64,20 +62,19 @@ impl Waiting {
         if !watch.owners.is_empty() {
             return None;
         }
-        let id = watch.id;
-        self.0.remove(&step.lock);
-        Some(forget(step, id))
+        self.0.remove(&step.lock).map(|watch| watch.forget)
+    }
+
+    /// Nobody waits any more. What the nodes are to forget.
+    pub(super) fn all_left(&mut self) -> Vec<Step> {
+        std::mem::take(&mut self.0).into_values().map(|watch| watch.forget).collect()
     }
 
     /// A node told that a lock was given back: the attempts that wait for it.
     pub(super) fn told(&self, id: OwnerId) -> Vec<OwnerId> {
-        let watch = self.0.values().find(|watch| watch.id == id);
+        let watch = self.0.values().find(|watch| watch.forget.owner == id);
         watch.map(|watch| watch.owners.iter().copied().collect()).unwrap_or_default()
     }
-}
-
-fn forget(step: &Step, id: OwnerId) -> Step {
-    Step { owner: id, action: Action::Leave { tombstone: None }, ..step.clone() }
 }
 
 /// The answer to an attempt that has to wait.
