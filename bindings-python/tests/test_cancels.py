@@ -8,7 +8,7 @@ import pytest
 from conftest import at_rest, drawn, leftovers, listened, scaled
 
 import fencelock
-from fencelock import NotHeld
+from fencelock import NotHeld, _loop
 
 AT = 1_800_000_000
 numbers = itertools.count()
@@ -156,6 +156,39 @@ def test_cancels_at_random_points_leave_nothing(url, name):
 
     asyncio.run(main())
     assert leftovers(url, name) == [] and listened(url) <= listening
+
+
+def test_an_upgrade_that_has_ended_when_it_is_cancelled_is_taken_back(url, name):
+    async def main():
+        async with fencelock.connect(url) as client, fencelock.connect(url) as other:
+            guard = await client.upgradeable(name).acquire_async()
+            upgrade = asyncio.create_task(guard.upgrade())
+            await asyncio.sleep(0)
+            waiting = _loop.current()._waiting
+            assert waiting
+            while waiting:
+                await asyncio.sleep(0)
+            # It is the writer, and the task has yet to hear of it.
+            assert upgrade.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await upgrade
+            reader = await other.read(name, wait=5).acquire_async()
+            assert guard.is_held
+            await reader.release()
+            # One that was the writer before stays it.
+            await guard.upgrade()
+            again = asyncio.create_task(guard.upgrade())
+            await asyncio.sleep(0)
+            while waiting:
+                await asyncio.sleep(0)
+            again.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await again
+            assert await other.read(name, wait=0).try_acquire_async() is None
+            await guard.release()
+            await asyncio.to_thread(at_rest, client, name)
+
+    asyncio.run(main())
 
 
 PLANTED = {

@@ -42,15 +42,19 @@ class Loop:
         if self._waiting.pop(operation, None) is not None:
             self.pump.forget(operation)
 
-    async def call(self, submitted: tuple[int | None, str]) -> Any:
-        """Waits for an operation. Cancelled at any point, it leaves nothing behind."""
+    async def call(
+        self, submitted: tuple[int | None, str], unwanted: Callable[[Ended], None] | None = None
+    ) -> Any:
+        """Waits for an operation. Cancelled at any point, it leaves nothing behind: what had ended by then and nobody has
+        looked at is taken back, or as ``unwanted`` says."""
+        unwanted = unwanted or take_back
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         # Not in the future: whoever wakes the task keeps that until the task waits again, and a grant with it.
         came: list[Ended] = []
 
         def tell(ended: Ended) -> None:
             if future.done():
-                take_back(ended)
+                unwanted(ended)
             else:
                 came.append(ended)
                 future.set_result(None)
@@ -62,7 +66,7 @@ class Loop:
             self.forget(operation)
             # It had ended, and the task was cancelled before it could look.
             for ended in came:
-                take_back(ended)
+                unwanted(ended)
             raise
         return settle(came.pop())
 

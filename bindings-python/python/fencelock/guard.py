@@ -183,7 +183,15 @@ class AsyncGuard(Hold):
     async def upgrade(self) -> None:
         """Makes the upgradeable reader the writer: waits until the other readers have left. The guard then has a new
         token. A plain reader cannot be upgraded (``Unsupported``)."""
-        self._token = (await self._perform(self._ask("upgrade")))["token"]
+        loop = _loop.current()
+
+        def unwanted(ended: _loop.Ended) -> None:
+            # It was given up when it had just become the writer; a writer it may have been before.
+            if ended[0] and _loop.settle(ended)["token"] != self._token:
+                self._connection.submit(loop.pump, self._ask("downgrade", mode="upgradeable"))
+
+        submitted = self._connection.submit(loop.pump, self._ask("upgrade"))
+        self._token = (await loop.call(submitted, unwanted))["token"]
 
     async def downgrade(self, mode: Mode) -> None:
         """Turns a writer into an upgradeable or plain reader, or an upgradeable reader into a plain one."""
