@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use fencelock::facade::{Facade, Granted, Operation};
 use fencelock::{Code, Error, Released, Result};
 use pyo3::exceptions::PyResourceWarning;
 use pyo3::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::connection::Link;
 use crate::process::{self, Own, block};
@@ -25,13 +26,16 @@ use crate::{Ended, caught, ended, numbered, raised};
 pub(crate) struct Grant {
     link: Own<Arc<Link>>,
     granted: Granted,
+    /// The newest one drawn with it.
+    token: AtomicU64,
     /// The name of the guard that its owner has by now.
     owned: OnceLock<String>,
 }
 
 impl Grant {
     pub(crate) fn new(link: Arc<Link>, granted: Granted) -> Self {
-        Self { link: Own::new(link), granted, owned: OnceLock::new() }
+        let token = AtomicU64::new(granted.token);
+        Self { link: Own::new(link), granted, token, owned: OnceLock::new() }
     }
 
     fn facade(&self) -> Result<&Facade> {
@@ -49,11 +53,11 @@ impl Grant {
         self.now(|facade, guard| facade.check(guard).err().as_ref().is_some_and(gone))
     }
 
-    fn wait(&self, py: Python<'_>, operation: Operation) -> PyResult<Ended> {
+    fn wait(&self, py: Python<'_>, operation: Operation) -> PyResult<Result<Value>> {
         let begin = || Ok((process::runtime()?, self.facade()?.perform(operation)));
         match begin() {
-            Ok((runtime, work)) => Ok(ended(block(py, &runtime, work)?)),
-            Err(error) => Ok(ended(Err(error))),
+            Ok((runtime, work)) => block(py, &runtime, work),
+            Err(error) => Ok(Err(error)),
         }
     }
 
@@ -107,10 +111,15 @@ impl Grant {
         self.granted.guard
     }
 
-    /// The fencing token it was granted with.
+    /// Its fencing token.
     #[getter]
     fn token(&self) -> u64 {
-        self.granted.token
+        self.token.load(Ordering::Acquire)
+    }
+
+    /// This token was drawn with it since.
+    fn drew(&self, token: u64) {
+        self.token.fetch_max(token, Ordering::AcqRel);
     }
 
     /// Of several as one: the token of each, by name.
@@ -158,12 +167,22 @@ impl Grant {
 
     /// Gives it back and waits for the answer.
     fn release(&self, py: Python<'_>) -> PyResult<Ended> {
-        caught(|| self.wait(py, self.release_it())).flatten()
+        caught(|| self.wait(py, self.release_it())).flatten().map(ended)
+    }
+
+    /// Makes the reader the writer, and waits for that. Its new token is there before a signal may come.
+    fn upgrade(&self, py: Python<'_>) -> PyResult<Ended> {
+        let operation = Operation::Upgrade { guard: self.granted.guard };
+        let upgraded = caught(|| self.wait(py, operation)).flatten()?;
+        if let Ok(token) = upgraded.as_ref().map(|value| value["token"].as_u64()) {
+            self.drew(token.unwrap_or_default());
+        }
+        Ok(ended(upgraded))
     }
 
     /// Says how a run ended and waits for the answer.
     fn end(&self, py: Python<'_>, succeeded: bool) -> PyResult<Ended> {
-        caught(|| self.wait(py, self.end_it(succeeded))).flatten()
+        caught(|| self.wait(py, self.end_it(succeeded))).flatten().map(ended)
     }
 
     /// Gives it back by an event loop's pump; answers the operation's number, or the error.

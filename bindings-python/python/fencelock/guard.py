@@ -37,11 +37,10 @@ class Hold:
     In the child of a fork a guard of the parent is inert: it is not held there, and giving it back does nothing.
     """
 
-    __slots__ = ("__weakref__", "_connection", "_grant", "_name", "_token")
+    __slots__ = ("__weakref__", "_connection", "_grant", "_name")
 
     def __init__(self, connection: _native.Connection, name: str, grant: _native.Grant) -> None:
         self._connection, self._name, self._grant = connection, name, grant
-        self._token = grant.token
         grant.own(name)
 
     @property
@@ -53,12 +52,12 @@ class Hold:
     def token(self) -> int:
         """The fencing token, higher than that of every grant before: hand it to the resource with every write. Of
         several locks as one, that of the first in the order of the names."""
-        return self._token
+        return self._grant.token
 
     @property
     def tokens(self) -> dict[str, int]:
         """The token of each lock, by name."""
-        return self._grant.tokens or {self._name: self._token}
+        return self._grant.tokens or {self._name: self.token}
 
     @property
     def is_held(self) -> bool:
@@ -92,7 +91,7 @@ class Hold:
 
     def __repr__(self) -> str:
         state = "given back" if self._grant.is_given_back() else "held" if self.is_held else "lost"
-        return f"<{type(self).__name__} {self._name!r} token={self._token} {state}>"
+        return f"<{type(self).__name__} {self._name!r} token={self.token} {state}>"
 
 
 class Guard(Hold, _native.Block):
@@ -121,7 +120,7 @@ class Guard(Hold, _native.Block):
     def upgrade(self) -> None:
         """Makes the upgradeable reader the writer: waits until the other readers have left. The guard then has a new
         token. A plain reader cannot be upgraded (``Unsupported``)."""
-        self._token = self._perform(self._ask("upgrade"))["token"]
+        _loop.settle(self._grant.upgrade())
 
     def downgrade(self, mode: Mode) -> None:
         """Turns a writer into an upgradeable or plain reader, or an upgradeable reader into a plain one."""
@@ -187,11 +186,11 @@ class AsyncGuard(Hold):
 
         def unwanted(ended: _loop.Ended) -> None:
             # It was given up when it had just become the writer; a writer it may have been before.
-            if ended[0] and _loop.settle(ended)["token"] != self._token:
+            if ended[0] and _loop.settle(ended)["token"] != self.token:
                 self._connection.submit(loop.pump, self._ask("downgrade", mode="upgradeable"))
 
         submitted = self._connection.submit(loop.pump, self._ask("upgrade"))
-        self._token = (await loop.call(submitted, unwanted))["token"]
+        self._grant.drew((await loop.call(submitted, unwanted))["token"])
 
     async def downgrade(self, mode: Mode) -> None:
         """Turns a writer into an upgradeable or plain reader, or an upgradeable reader into a plain one."""

@@ -69,11 +69,16 @@ public final class Guard extends Hold {
     }
 
     private Request<Void> upgrading() {
+        long before = token();
         return Request.of(client, Map.of("op", "upgrade", "guard", number), granted -> {
             token(Shape.number(Shape.map(granted).get("token")));
             return null;
-            // It was given up when it had just become the writer.
-        }, unwanted -> downgradeAsync(Mode.UPGRADEABLE));
+            // It was given up when it had just become the writer; one that was it before draws no token.
+        }, unwanted -> {
+            if (token() != before) {
+                downgradeAsync(Mode.UPGRADEABLE);
+            }
+        });
     }
 
     /**

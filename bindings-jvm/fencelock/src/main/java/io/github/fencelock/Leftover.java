@@ -6,7 +6,6 @@ import java.util.concurrent.atomic.AtomicBoolean;
 
 /** What there is to do when a handle was collected that nobody had given back. */
 final class Leftover implements Runnable {
-    private static final System.Logger LOGGER = System.getLogger("io.github.fencelock");
     private static final Cleaner CLEANER = Cleaner.create(work -> Attendant.of(work, "fencelock-cleaner"));
 
     private final Runnable undo;
@@ -44,7 +43,8 @@ final class Leftover implements Runnable {
             return;
         }
         if (complaint != null) {
-            LOGGER.log(Level.WARNING, complaint);
+            // What is left is given back whatever the program's logger does.
+            Callbacks.complain(Level.WARNING, complaint, null);
         }
         undo.run();
     }

@@ -44,6 +44,24 @@ final class KindsTest {
         }
     }
 
+    /** A writer that asks once more, and gives that up, is the writer it was. */
+    @ParameterizedTest
+    @MethodSource(STORES)
+    void aWriterLosesNothingByAnUpgradeThatIsGivenUp(String url) throws Exception {
+        String name = Stores.name();
+        try (Client client = Fencelock.connect(url);
+             Guard guard = client.upgradeable(name).acquire()) {
+            guard.upgrade();
+            for (int number = 0; number < 100; number++) {
+                guard.upgradeAsync().cancel(false);
+            }
+            Wait.until("all of them have ended", () -> client.load().running() == 0 && client.load().done() == 0);
+            // Whatever came of them was asked for before this.
+            guard.extend(Duration.ofSeconds(30));
+            assertTrue(client.read(name).tryAcquire().isEmpty());
+        }
+    }
+
     @ParameterizedTest
     @MethodSource(STORES)
     void permitsAreCounted(String url) throws Exception {

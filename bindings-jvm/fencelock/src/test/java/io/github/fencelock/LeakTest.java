@@ -39,6 +39,17 @@ final class LeakTest {
     }
 
     @Test
+    void aLoggerThatThrowsKeepsNothing() throws Exception {
+        try (Heard heard = new Heard(() -> new IllegalStateException("a program's own logger"));
+             Client client = Fencelock.connect(Stores.redis().url())) {
+            String name = Stores.name();
+            forgetGuard(client, name);
+            collect("the lock is free", () -> client.lock(name).inspect().holders().isEmpty());
+            assertEquals(1, heard.messages().stream().filter(message -> message.contains(name)).count());
+        }
+    }
+
+    @Test
     void aGuardOfADeadThreadIsReleased() throws Exception {
         try (Heard heard = new Heard(); Client client = Fencelock.connect("memory:dead-thread")) {
             Thread thread = new Thread(() -> client.lock("x").asLock().lock());

@@ -18,6 +18,8 @@ final class WeightTest {
     private static final int LITTLE = 64 * 100_000;
     /** Tests before this one have left connections and threads that go meanwhile; a leak makes more in each round. */
     private static final int MORE_THAN_OTHERS_CLOSE = 50;
+    /** Of threads it is no more than a few. */
+    private static final int THREADS = 3;
 
     private static void isSeen(Weight.Work work) {
         assertThrows(AssertionFailedError.class, () -> Weight.staysFlat("a leak", work));
@@ -53,7 +55,7 @@ final class WeightTest {
         CountDownLatch end = new CountDownLatch(1);
         List<Thread> leak = new ArrayList<>();
         isSeen(times -> {
-            for (int number = 0; number < MORE_THAN_OTHERS_CLOSE; number++) {
+            for (int number = 0; number < THREADS; number++) {
                 Thread thread = new Thread(() -> assertDoesNotThrow(() -> end.await()));
                 leak.add(thread);
                 thread.start();

@@ -82,7 +82,11 @@ public class Guard internal constructor(private val java: JavaGuard) : Hold(java
      * has a new token. If it fails or is cancelled, the guard is the reader it was.
      */
     public suspend fun upgrade() {
-        java.upgradeAsync().await()
+        val before = java.token()
+        java.upgradeAsync().await {
+            // Cancelled when it had just become the writer; one that was it before draws no token.
+            if (java.token() != before) java.downgradeAsync(Mode.UPGRADEABLE)
+        }
     }
 
     /**

@@ -15,6 +15,7 @@ import kotlin.time.Duration.Companion.minutes
 import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.CopyableThreadContextElement
+import kotlinx.coroutines.CoroutineDispatcher
 import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.CoroutineStart
 import kotlinx.coroutines.DelicateCoroutinesApi
@@ -210,6 +211,43 @@ class CancelTest {
         override fun mergeForChild(overwritingElement: CoroutineContext.Element): CoroutineContext = this
         override fun updateThreadContext(context: CoroutineContext) = Unit
         override fun restoreThreadContext(context: CoroutineContext, oldState: Unit) = Unit
+    }
+
+    /** Cancels its coroutine when that is to go on with its answer, which nobody has looked at by then. */
+    private class AtTheAnswer(val cancel: () -> Unit) : CoroutineDispatcher() {
+        var armed = false
+
+        override fun dispatch(context: CoroutineContext, block: Runnable) {
+            if (armed) cancel()
+            Dispatchers.Default.dispatch(context, block)
+        }
+    }
+
+    @Test
+    fun `an upgrade that has ended when it is cancelled is taken back`() = runBlocking {
+        Fencelock.connect("memory:upgraded").use { client ->
+            for (writes in listOf(false, true)) {
+                val guard = client.upgradeable("x").acquire()
+                lateinit var job: kotlinx.coroutines.Job
+                do {
+                    if (writes) guard.upgrade() else guard.downgrade(Mode.UPGRADEABLE)
+                    val dispatcher = AtTheAnswer { job.cancel() }
+                    job = launch(dispatcher, CoroutineStart.LAZY) {
+                        dispatcher.armed = true
+                        guard.upgrade()
+                    }
+                    job.join()
+                    // An answer that is there at once is not waited for.
+                } while (!job.isCancelled)
+                guard.extend(30.seconds)
+                // One that was the writer before stays it.
+                val reader = client.read("x").run { if (writes) tryAcquire() else acquire(5.seconds) }
+                assertEquals(writes, reader == null)
+                reader?.release()
+                guard.release()
+                client.isAtRest("x")
+            }
+        }
     }
 
     @Test
