@@ -163,7 +163,7 @@ def upgrade():
     kept.release()
 
 def tells_the_truth(guard, within):
-    """It is the reader it was, or the writer with its token."""
+    # It is the reader it was, or the writer with its token.
     give_up = time.monotonic() + within
     while any(holder.mode == "write" and holder.token != guard.token for holder in other.lock(name).inspect().holders):
         assert time.monotonic() < give_up, (guard, other.lock(name).inspect())
