@@ -16,6 +16,8 @@ import fencelock
 # The ways a child comes to be, and what its parent is doing.
 WAYS = ["os.fork", "fork", "forkserver", "spawn"]
 DOING = ["idle", "holding", "acquiring", "queued"]
+# Since 3.12 CPython itself warns of every fork beside threads.
+QUIET = ["-W", "ignore:This process:DeprecationWarning"]
 
 
 def child(url, name, client, guard):
@@ -188,7 +190,7 @@ else:
 @pytest.mark.parametrize("leave", ["return", "used", "exit", "os._exit"])
 @pytest.mark.parametrize("shared_url", ["redis", "sqlite"], indirect=True)
 def test_a_child_that_ends_frees_no_lock_of_its_parent(shared_url, name, leave):
-    words = [sys.executable, "-c", CHILDREN, shared_url, name, leave]
+    words = [sys.executable, *QUIET, "-c", CHILDREN, shared_url, name, leave]
     ended = subprocess.run(words, capture_output=True, text=True, timeout=20)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "kept\n", ""), ended
 
@@ -263,6 +265,6 @@ print("counted", flush=True)
 @pytest.mark.parametrize("state", ["unopened", "opened", "holding"])
 @pytest.mark.parametrize("shared_url", ["redis", "sqlite"], indirect=True)
 def test_workers_forked_at_once_share_a_client_made_before(shared_url, name, state):
-    words = [sys.executable, "-c", PRELOADED, shared_url, name, state]
+    words = [sys.executable, *QUIET, "-c", PRELOADED, shared_url, name, state]
     ended = subprocess.run(words, capture_output=True, text=True, timeout=60)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "counted\n", ""), ended
