@@ -1,4 +1,4 @@
-//! What a client that closes may have on the store without holding it any more.
+//! A client that is closed while it gives something back.
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
