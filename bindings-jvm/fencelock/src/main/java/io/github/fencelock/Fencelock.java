@@ -5,7 +5,7 @@ import java.util.concurrent.CompletableFuture;
 
 /**
  * Locks between processes and machines: every grant carries a fencing token, every guard knows how long it may be relied on,
- * and nobody who gives up, crashes or is interrupted leaves anything behind.
+ * and nobody who gives up or is interrupted leaves anything behind.
  *
  * <pre>{@code
  * try (Client client = Fencelock.connect("memory:"); // or "redis://127.0.0.1", "sqlite:locks.db"

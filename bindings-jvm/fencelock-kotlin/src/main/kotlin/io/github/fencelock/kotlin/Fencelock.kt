@@ -6,7 +6,7 @@ import io.github.fencelock.Fencelock as JavaFencelock
 
 /**
  * Locks between processes and machines: every grant carries a fencing token, every guard knows how long it may be relied on,
- * and nobody who gives up, crashes or is cancelled leaves anything behind.
+ * and nobody who gives up or is cancelled leaves anything behind.
  *
  * Errors are those of the Java package, [io.github.fencelock.FencelockException] and its sealed family. What is looked at
  * ([io.github.fencelock.LockState] and the like) is too.
