@@ -110,13 +110,14 @@ export class Guard implements AsyncDisposable {
 
   /**
    * Makes the upgradeable reader the writer: waits until the other readers have left, while no new one enters. The guard has
-   * a new token then. If that is given up, by `signal` or by an error, the guard is the reader it was.
+   * a new token then. If that is given up, by `signal` or by an error, the guard is the reader it was. Several at once are
+   * one, until the last is given up; a downgrade meanwhile overtakes them (code `cancelled`).
    *
    * @throws {FencelockError} with code `unsupported` for a plain reader: two that tried would wait for each other for ever
    */
   async upgrade(options?: { signal?: AbortSignal | null }): Promise<void> {
     const granted = await this.#perform<Granted>({ op: 'upgrade', guard: this.#number }, options?.signal);
-    this.#token = granted.token;
+    this.#token = Math.max(this.#token, granted.token);
   }
 
   /** Turns a writer into an upgradeable or plain reader, or an upgradeable reader into a plain one. It keeps its token. */
@@ -142,7 +143,11 @@ export class Guard implements AsyncDisposable {
   protected async giveBack(begin: Begin): Promise<Released> {
     const lost = this.#loss && !this.#released ? complaint(this.#connection.number, this.#number) : undefined;
     this.#released = true;
-    this.#loss?.end();
+    if (this.#loss) {
+      this.#loss.end();
+      // V8 keeps signals until the turn of the event loop is over; the table would stay as large as all of one turn.
+      guardOf.delete(this.#loss.signal);
+    }
     unmind(this);
     const released = await here().perform<Released>(begin, this.#connection);
     if (released === 'already_lost') this.#loss?.found(lost?.code === 'lost' ? lost : lostBeforeRelease());
