@@ -30,7 +30,7 @@ pub enum Code {
     Auth,
     /// What lies on the store under this name is no such lock, or somebody else changed the value meanwhile.
     Conflict,
-    /// The caller gave the operation up.
+    /// The caller gave the operation up, or asked for something since that overtook it.
     Cancelled,
     /// The client was closed.
     Closed,

@@ -158,12 +158,12 @@ impl Claim {
     /// What [`Guard::upgrade`] does, for whoever keeps the end of it.
     pub(crate) async fn upgrade(&self) -> Result<Upgraded> {
         self.not_given_back()?;
-        let Self { core, local, .. } = self;
-        if local.hold.mode() == Mode::Write {
-            Ok(Upgraded::already(local.token))
-        } else {
-            core.upgrade(&local.hold).await
-        }
+        self.core.upgrade(&self.local.hold, self.local.token).await
+    }
+
+    /// An upgrade of this number is given up after its end.
+    pub(crate) fn leave_upgrade(&self, number: u32) {
+        self.core.leave_upgrade(&self.local.hold, number);
     }
 
     pub(crate) async fn downgrade(&self, mode: Mode) -> Result<()> {
@@ -206,9 +206,12 @@ impl Guard {
     /// readers have left, while no new one enters. The guard then has a new token. If this future is dropped, or `lost`
     /// or an error comes of it, the guard is the reader it was.
     ///
+    /// A facade lets one guard be upgraded several times at once: that is one, until the last of them is given up. A
+    /// downgrade meanwhile overtakes them (`cancelled`).
+    ///
     /// A guard that reads plainly cannot be upgraded (`unsupported`): two that tried would wait for each other for ever.
     pub async fn upgrade(&mut self) -> Result<()> {
-        let token = self.claim.upgrade().await?.keep();
+        let (token, _) = self.claim.upgrade().await?.keep();
         self.has_drawn(token);
         Ok(())
     }

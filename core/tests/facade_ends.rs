@@ -1,6 +1,7 @@
 //! Ends that nobody collects: an upgrade is taken back, a run has ended as was said.
 #![allow(missing_docs, clippy::disallowed_methods)] // A user of the core may use tokio as it likes.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +9,8 @@ use fencelock::driver::memory::Memory;
 use fencelock::facade::{Facade, Form, Granted, Operation, Pump};
 use fencelock::port::Mode;
 use fencelock::runtime::TokioRuntime;
-use fencelock::{Client, Status};
+use fencelock::{Client, Code, Status};
+use futures_util::future::join;
 use serde::Deserialize;
 use serde_json::Map;
 use tokio::sync::Notify;
@@ -42,6 +44,12 @@ impl Host {
         self.woken.notified().await;
         let value = self.pump.drain().remove(0).result.unwrap();
         Granted::deserialize(value).unwrap()
+    }
+
+    async fn ends(&self, operation: Operation) {
+        self.submit(operation);
+        self.woken.notified().await;
+        self.pump.drain().remove(0).result.unwrap();
     }
 
     /// What it is held as on the store, once that is `mode`.
@@ -89,6 +97,54 @@ async fn an_upgrade_forgotten_at_any_turn_leaves_the_reader() {
         host.pump.forget(upgrade);
         host.is_held_as(Mode::Upgradeable).await;
     }
+}
+
+#[tokio::test]
+async fn an_upgrade_declined_after_its_end_leaves_the_reader() {
+    let host = Host::new().await;
+    let guard = host.granted(upgradeable()).await.guard;
+    let upgrade = host.granted(Operation::Upgrade { guard }).await.upgrade.unwrap();
+    // Of two that stand the second is given up, then the first.
+    let again = host.granted(Operation::Upgrade { guard }).await.upgrade.unwrap();
+    host.ends(Operation::DeclineUpgrade { guard, upgrade: again }).await;
+    host.is_held_as(Mode::Write).await;
+    host.ends(Operation::DeclineUpgrade { guard, upgrade }).await;
+    host.is_held_as(Mode::Upgradeable).await;
+    // Once more is no more than once.
+    host.ends(Operation::DeclineUpgrade { guard, upgrade }).await;
+    let writer = host.granted(Operation::Upgrade { guard }).await;
+    host.ends(Operation::DeclineUpgrade { guard, upgrade }).await;
+    host.is_held_as(Mode::Write).await;
+    assert!(writer.token > 2, "each draws a token");
+}
+
+#[tokio::test]
+async fn a_writer_from_the_start_stays_one() {
+    let host = Host::new().await;
+    let form = Form { mode: Mode::Write, ..Form::default() };
+    let acquire = Operation::Acquire { name: "x".into(), form, options: Map::default() };
+    let guard = host.granted(acquire).await.guard;
+    let upgrade = host.granted(Operation::Upgrade { guard }).await.upgrade.unwrap();
+    for _ in 0..3 {
+        host.ends(Operation::DeclineUpgrade { guard, upgrade }).await;
+    }
+    assert!(host.facade.check(guard).is_ok());
+    host.is_held_as(Mode::Write).await;
+}
+
+#[tokio::test]
+async fn an_upgrade_is_overtaken_by_a_downgrade() {
+    let host = Host::new().await;
+    let reader = host.facade.client().read("x").acquire().await.unwrap();
+    let guard = host.granted(upgradeable()).await.guard;
+    let upgrade = pin!(host.facade.perform(Operation::Upgrade { guard }));
+    let down = async {
+        host.ends(Operation::Downgrade { guard, mode: Mode::Read }).await;
+        drop(reader);
+    };
+    let (upgraded, ()) = join(upgrade, down).await;
+    assert_eq!(upgraded.unwrap_err().code(), Code::Cancelled);
+    host.is_held_as(Mode::Read).await;
 }
 
 #[tokio::test]

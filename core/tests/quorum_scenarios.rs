@@ -4,6 +4,7 @@
 
 mod machine;
 
+use std::pin::pin;
 use std::time::Duration;
 
 use fencelock::driver::memory::Memory;
@@ -13,6 +14,7 @@ use fencelock::port::{
     Runtime, Step,
 };
 use fencelock::{Client, Code, Error, Quorum, Released};
+use futures_util::future::{Either, join, select};
 
 use self::machine::nodes::{LONGEST, Nodes};
 use self::machine::{Machine, live};
@@ -215,6 +217,30 @@ fn a_node_that_missed_an_upgrade_does_not_count_for_it() {
             let reader = b.read("x").try_acquire().await;
             assert!(reader.unwrap().is_none() && guard.is_held(), "a reader beside the writer");
         }
+    });
+}
+
+#[test]
+fn a_reader_that_asks_once_more_to_write_is_renewed_while_it_waits() {
+    live(async |machine: Machine| {
+        let nodes = Nodes::new(&machine, 3);
+        let (a, b) = (nodes.client().await, nodes.client().await);
+        let reader = b.read("x").acquire().await.unwrap();
+        let mut guard = a.upgradeable("x").acquire().await.unwrap();
+        for _ in 0..2 {
+            // The first one is given up, the second one too: each has a number, and so has its end.
+            let waited = pin!(machine.sleep(3 * LONGEST));
+            let Either::Right(_) = select(pin!(guard.upgrade()), waited).await else {
+                panic!("it ended beside a reader")
+            };
+            assert!(guard.is_held(), "it was not renewed");
+        }
+        let upgrade = join(guard.upgrade(), async {
+            machine.sleep(3 * LONGEST).await;
+            reader.release().await.check().unwrap();
+        });
+        upgrade.await.0.unwrap();
+        assert_eq!(guard.claim().mode(), Mode::Write);
     });
 }
 

@@ -87,7 +87,7 @@ class Conflict(LockError):
 
 
 class Cancelled(LockError):
-    """The caller gave the operation up."""
+    """The caller gave the operation up, or asked for something since that overtook it."""
 
     code = "cancelled"
 

@@ -119,7 +119,8 @@ class Guard(Hold, _native.Block):
 
     def upgrade(self) -> None:
         """Makes the upgradeable reader the writer: waits until the other readers have left. The guard then has a new
-        token. A plain reader cannot be upgraded (``Unsupported``)."""
+        token. A plain reader cannot be upgraded (``Unsupported``). Several at once are one, until the last is given up;
+        a downgrade meanwhile overtakes them (``Cancelled``)."""
         _loop.settle(self._grant.upgrade())
 
     def downgrade(self, mode: Mode) -> None:
@@ -181,13 +182,15 @@ class AsyncGuard(Hold):
 
     async def upgrade(self) -> None:
         """Makes the upgradeable reader the writer: waits until the other readers have left. The guard then has a new
-        token. A plain reader cannot be upgraded (``Unsupported``)."""
+        token. A plain reader cannot be upgraded (``Unsupported``). Several at once are one, until the last is given up;
+        a downgrade meanwhile overtakes them (``Cancelled``)."""
         loop = _loop.current()
 
         def unwanted(ended: _loop.Ended) -> None:
-            # It was given up when it had just become the writer; a writer it may have been before.
-            if ended[0] and _loop.settle(ended)["token"] != self.token:
-                self._connection.submit(loop.pump, self._ask("downgrade", mode="upgradeable"))
+            # It was given up when it had just become the writer.
+            if ended[0]:
+                upgrade = _loop.settle(ended)["upgrade"]
+                self._connection.submit(loop.pump, self._ask("decline_upgrade", upgrade=upgrade))
 
         submitted = self._connection.submit(loop.pump, self._ask("upgrade"))
         self._grant.drew((await loop.call(submitted, unwanted))["token"])

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::select;
 
 use super::core::Core;
-use super::hold::Hold;
+use super::hold::{Hold, Lessened};
 use super::register::{LONGEST_REST, SHORTEST_REST};
 use super::undo::Undo;
 use crate::error::{Code, Error, Result};
@@ -15,20 +15,31 @@ use crate::port::{Action, Mode, Outcome};
 
 impl Core {
     /// Makes the upgradeable reader the writer. Waits until no other reader is left; may be dropped at any await, then the
-    /// hold is a reader's as before, and so it is if nobody keeps the end.
-    pub(crate) async fn upgrade(self: &Arc<Self>, hold: &Arc<Hold>) -> Result<Upgraded> {
-        if hold.mode() != Mode::Upgradeable {
+    /// hold is a reader's as before, unless another call wants the same, and so it is if nobody keeps the end. `token` is
+    /// what the guard knows: no new one is drawn for a writer.
+    pub(crate) async fn upgrade(
+        self: &Arc<Self>,
+        hold: &Arc<Hold>,
+        token: Token,
+    ) -> Result<Upgraded> {
+        let Some(turn) = hold.join_upgrade() else {
             let message = "only an upgradeable reader can become the writer; acquire it with `upgradeable` from the start";
             return Err(Error::new(Code::Unsupported, message).with("name", hold.lock.as_str()));
-        }
-        let mut upgrade = Upgrade { core: self, hold, done: false };
-        let turn = hold.next_turn();
+        };
+        let upgraded =
+            Upgraded { core: self.clone(), hold: hold.clone(), turn, token, kept: false };
         let mut rest = SHORTEST_REST;
         loop {
             // Before asking, so that no news is missed.
             let news = hold.on_lost();
             if !hold.is_held() {
                 return Err(lost(hold));
+            }
+            if !hold.is_newest(turn) {
+                return Err(overtaken(hold));
+            }
+            if let Some(drawn) = hold.writes() {
+                return Ok(upgraded.with(drawn));
             }
             let sent = self.runtime.now();
             let action = Action::Change { mode: Mode::Write, ttl: lease(hold), turn };
@@ -38,11 +49,9 @@ impl Core {
                     if !hold.prolong(sent, left, self.runtime.now()) {
                         return Err(lost(hold));
                     }
-                    upgrade.done = true;
-                    hold.set_mode(Mode::Write);
                     self.floors.saw(&hold.lock.key, token);
-                    let unkept = Some((self.clone(), hold.clone()));
-                    return Ok(Upgraded { token, turn: hold.turn(), unkept });
+                    let drawn = hold.becomes_writer(turn, token);
+                    return drawn.map(|drawn| upgraded.with(drawn)).ok_or_else(|| overtaken(hold));
                 }
                 Some(Ok(Outcome::Queued { .. })) => {
                     rest = SHORTEST_REST;
@@ -57,6 +66,7 @@ impl Core {
                     rest
                 }
                 Some(Err(failure)) => return Err(failure.error.with("name", hold.lock.as_str())),
+                Some(Ok(_)) if !hold.is_newest(turn) => return Err(overtaken(hold)),
                 Some(Ok(_)) | None => {
                     return Err(Error::internal("the store answered a Change with something else"));
                 }
@@ -68,24 +78,22 @@ impl Core {
 
     /// Makes the hold a lesser one: others may enter beside it. It keeps its token.
     pub(crate) async fn downgrade(self: &Arc<Self>, hold: &Arc<Hold>, mode: Mode) -> Result<()> {
-        let from = hold.mode();
-        match (from, mode) {
-            (Mode::Write, Mode::Upgradeable | Mode::Read) | (Mode::Upgradeable, Mode::Read) => {}
-            _ if from == mode => return Ok(()),
-            _ => {
+        // It claims no more than it will have, whatever becomes of the request.
+        let turn = match hold.lessen(mode) {
+            Lessened::By(turn) => turn,
+            Lessened::Already => return Ok(()),
+            Lessened::Never => {
                 let message = "a hold can be turned from writer to upgradeable or reader, and from upgradeable to reader";
                 let error = Error::new(Code::Unsupported, message);
                 return Err(error.with("name", hold.lock.as_str()));
             }
-        }
+        };
         if !hold.is_held() {
             return Err(lost(hold));
         }
-        // It claims no more than it will have, whatever becomes of the request.
-        hold.set_mode(mode);
         self.vacate(hold);
         let sent = self.runtime.now();
-        let action = Action::Change { mode, ttl: lease(hold), turn: hold.next_turn() };
+        let action = Action::Change { mode, ttl: lease(hold), turn };
         let step = hold.lock.step(hold.owner, action.clone());
         let mut untold = Untold { core: self, hold, action: Some(action) };
         let answer = self.store.step(vec![step]).await.pop();
@@ -95,6 +103,12 @@ impl Core {
         match answer {
             Some(Ok(Outcome::Granted { left, .. })) => {
                 if hold.prolong(sent, left, self.runtime.now()) { Ok(()) } else { Err(lost(hold)) }
+            }
+            // A change that was asked for since came first: it was this one's turn before, and is what counts.
+            Some(Ok(Outcome::Held { .. }))
+                if !hold.is_newest(turn) && !mutant!(LateDowngradeLoses) =>
+            {
+                Ok(())
             }
             Some(Ok(_)) => {
                 // Some of a quorum's nodes may still keep it.
@@ -106,10 +120,15 @@ impl Core {
         }
     }
 
-    /// Makes the hold an upgradeable reader's again, whatever of its upgrade has arrived.
-    fn take_upgrade_back(&self, hold: &Hold) {
-        let (ttl, turn) = (Duration::ZERO, hold.next_turn());
-        self.change_later(hold, Action::Change { mode: Mode::Upgradeable, ttl, turn });
+    /// A call for an upgrade, under way or at its end, is given up. With the last one the hold is the reader it was,
+    /// whatever of the change has arrived.
+    pub(crate) fn leave_upgrade(&self, hold: &Hold, turn: u32) {
+        if let Some(turn) = hold.leave_upgrade(turn)
+            && !hold.is_lost()
+        {
+            let action = Action::Change { mode: Mode::Upgradeable, ttl: Duration::ZERO, turn };
+            self.change_later(hold, action);
+        }
     }
 
     /// Has the housekeeping repeat a change until the store confirms it.
@@ -129,6 +148,11 @@ fn lost(hold: &Hold) -> Error {
     Error::new(Code::Lost, message).with("name", hold.lock.as_str())
 }
 
+fn overtaken(hold: &Hold) -> Error {
+    let message = "the guard was turned into a lesser one while its upgrade was under way";
+    Error::new(Code::Cancelled, message).with("name", hold.lock.as_str())
+}
+
 /// A change that the store has not confirmed; repeated until it does, also if nobody stays for the answer.
 struct Untold<'a> {
     core: &'a Arc<Core>,
@@ -146,53 +170,33 @@ impl Drop for Untold<'_> {
     }
 }
 
-/// An upgrade under way; taken back unless it came to its end.
-struct Upgrade<'a> {
-    core: &'a Arc<Core>,
-    hold: &'a Hold,
-    done: bool,
-}
-
-impl Drop for Upgrade<'_> {
-    fn drop(&mut self) {
-        // Another one of the same hold may have come to its end.
-        let writes = self.hold.mode() == Mode::Write;
-        if !self.done && !writes && !self.hold.is_lost() && !mutant!(CancelForgets) {
-            self.core.take_upgrade_back(self.hold);
-        }
-    }
-}
-
-/// The end of an upgrade, on its way to whoever asked for it. Dropped, it makes the writer the reader it was.
+/// A call for an upgrade: under way, or at its end and on its way to whoever asked. Dropped, it is given up.
 pub(crate) struct Upgraded {
-    token: Token,
-    /// The newest change when it ended: what was asked for since outweighs it.
+    core: Arc<Core>,
+    hold: Arc<Hold>,
     turn: u32,
-    unkept: Option<(Arc<Core>, Arc<Hold>)>,
+    token: Token,
+    kept: bool,
 }
 
 impl Upgraded {
-    /// It was the writer before.
-    pub(crate) fn already(token: Token) -> Self {
-        Self { token, turn: 0, unkept: None }
+    /// It is the writer, with the later of these tokens.
+    fn with(mut self, drawn: Token) -> Self {
+        self.token = self.token.max(drawn);
+        self
     }
 
-    /// Somebody has it: the token drawn with it.
-    pub(crate) fn keep(mut self) -> Token {
-        self.unkept = None;
-        self.token
+    /// Somebody has it: the writer's token, and the number by which the upgrade can still be given up.
+    pub(crate) fn keep(mut self) -> (Token, u32) {
+        self.kept = true;
+        (self.token, self.turn)
     }
 }
 
 impl Drop for Upgraded {
     fn drop(&mut self) {
-        if let Some((core, hold)) = self.unkept.take()
-            && hold.mode() == Mode::Write
-            && hold.turn() == self.turn
-            && !hold.is_lost()
-        {
-            hold.set_mode(Mode::Upgradeable);
-            core.take_upgrade_back(&hold);
+        if !self.kept && !mutant!(CancelForgets) {
+            self.core.leave_upgrade(&self.hold, self.turn);
         }
     }
 }

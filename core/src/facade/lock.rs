@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use futures_util::future::{join_all, select_all};
+use futures_util::future::{join_all, ready, select_all};
 use serde_json::{Value, json};
 
 use super::held::Held;
@@ -65,6 +65,11 @@ impl Facade {
     pub(super) fn upgrade(&self, guard: u64) -> Work {
         let claim = self.claim(guard);
         Box::pin(async move { Ok(Yield::Upgraded(guard, claim?.upgrade().await?)) })
+    }
+
+    pub(super) fn decline_upgrade(&self, guard: u64, upgrade: u32) -> Work {
+        let declined = self.claim(guard).map(|claim| claim.leave_upgrade(upgrade));
+        Box::pin(ready(declined.map(|()| Value::Null.into())))
     }
 
     pub(super) fn downgrade(&self, guard: u64, mode: Mode) -> Work {

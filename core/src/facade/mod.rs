@@ -219,6 +219,7 @@ impl Facade {
             Op::AcquireAll { names, options } => self.acquire_all(names, options),
             Op::TryAcquireAll { names, options } => self.try_acquire_all(names, options),
             Op::Upgrade { guard } => self.upgrade(guard),
+            Op::DeclineUpgrade { guard, upgrade } => self.decline_upgrade(guard, upgrade),
             Op::Downgrade { guard, mode } => self.downgrade(guard, mode),
             Op::Release { guard } => self.release(guard),
             Op::Extend { guard, ttl } => self.extend(guard, ttl),
@@ -332,18 +333,21 @@ impl Shared {
         let guard = state.numbers;
         let (token, tokens, instant) = (held.token(), held.tokens(), held.instant());
         state.held.insert(guard, held);
-        json!(Granted { guard, token, tokens, instant })
+        json!(Granted { guard, token, tokens, instant, upgrade: None })
     }
 
     /// The writer's new token, unless its guard was given back meanwhile.
     fn upgraded(&self, guard: u64, upgraded: Upgraded) -> Result<Value> {
-        let token = upgraded.keep();
-        match self.state.lock().held.get_mut(&guard) {
-            Some(Held::Guard(held)) => held.has_drawn(token),
+        let (token, upgrade) = upgraded.keep();
+        let token = match self.state.lock().held.get_mut(&guard) {
+            Some(Held::Guard(held)) => {
+                held.has_drawn(token);
+                held.token().get()
+            }
             _ => return Err(Error::not_held()),
-        }
-        let (token, tokens) = (token.get(), BTreeMap::new());
-        Ok(json!(Granted { guard, token, tokens, instant: None }))
+        };
+        let tokens = BTreeMap::new();
+        Ok(json!(Granted { guard, token, tokens, instant: None, upgrade: Some(upgrade) }))
     }
 
     /// An operation came to its end.

@@ -66,10 +66,19 @@ pub enum Operation {
         #[serde(default)]
         options: Map<String, Value>,
     },
-    /// Make an upgradeable reader the writer. Completes with a [`Granted`]: the same guard, with its new token.
+    /// Make an upgradeable reader the writer. Completes with a [`Granted`]: the same guard, with its new token and the
+    /// upgrade's number.
     Upgrade {
         /// The guard's number.
         guard: u64,
+    },
+    /// Give an upgrade up after its end, when nobody is left to hear of it: the guard is the reader it was, unless it was a
+    /// writer before, or another upgrade of it stands. At most once for each. Completes with null.
+    DeclineUpgrade {
+        /// The guard's number.
+        guard: u64,
+        /// What it completed with ([`Granted::upgrade`]).
+        upgrade: u32,
     },
     /// Turn a hold into a lesser one. Completes with null.
     Downgrade {
@@ -232,6 +241,7 @@ impl Operation {
             | Self::Campaign { .. }
             | Self::TryCampaign { .. } => true,
             Self::Upgrade { .. }
+            | Self::DeclineUpgrade { .. }
             | Self::Downgrade { .. }
             | Self::Release { .. }
             | Self::Extend { .. }
@@ -274,4 +284,7 @@ pub struct Granted {
     /// Of a job's run: its scheduled instant, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instant: Option<f64>,
+    /// Of an upgrade: its number, by which it can still be given up; 0 of a writer from the start, which stays one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upgrade: Option<u32>,
 }

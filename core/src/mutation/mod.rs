@@ -18,6 +18,8 @@ macro_rules! mutant {
 }
 
 #[cfg(feature = "mutants")]
+mod rare;
+#[cfg(feature = "mutants")]
 mod switch;
 #[cfg(feature = "mutants")]
 mod table;

@@ -104,6 +104,12 @@ mutants! {
     ClosingServes,
     /// A release that comes after the client's own close is told that the lock was lost.
     CloseToldAsLoss,
+    /// An upgrade that is given up takes the others of its guard with it.
+    OneGivesUpForAll,
+    /// A guard is lost when a downgrade arrives after the upgrade that was asked for after it.
+    LateDowngradeLoses,
+    /// An upgrade that is given up takes back what was asked for since.
+    OldUpgradeGivenUp,
     /// A run that nobody has taken yet when the client closes is told as failed.
     UntakenRunFails,
     /// What is to be undone leaves the wheel before the housekeeping knows of it.
@@ -292,6 +298,10 @@ mutants! {
     UpgradeNotWrittenBack,
     /// A node that missed the change of a hold's mode is never told of it again.
     QuorumForgetsMode,
+    /// What a node came to owe behind a bill is paid by it.
+    DebtPaidBeforehand,
+    /// A reader that asks once more to become the writer is renewed as the reader it was made again.
+    WaitingWriterNotRenewed,
     /// Writing a token back takes the lock anew where it was given back meanwhile.
     RaiseTakesAnew,
     /// What a lost vote was granted is not given back.
@@ -355,46 +365,4 @@ mutants! {
     SentAgainAfterUnknown,
     /// A slot that is still coming is asked for without saying so.
     NotAsking,
-}
-
-impl Mutant {
-    /// Those that random worlds meet too rarely: `core/tests/clauses.rs` has a world of its own for each.
-    pub const RARE: &'static [Self] = &[
-        Self::AllAtOnce,
-        Self::CloseToldAsLoss,
-        Self::GapIgnored,
-        Self::EndNotRepeated,
-        Self::EndForgottenSoon,
-        Self::EndsPileUp,
-        Self::EndedTicketKeepsGrant,
-        Self::EndedTicketKeepsTurn,
-        Self::ShortRestBelieved,
-        Self::FixedLeaseNotRenewedFirst,
-        Self::RescheduledByWantedTtl,
-        Self::MaxHoldKeepsLease,
-        Self::ForeignHolderNotPolled,
-        Self::ForeignPollSteady,
-        Self::FreedThenTaken,
-        Self::WheelForgetsPassed,
-        Self::ReentryStandsInLine,
-        Self::LocalBudgetIgnored,
-        Self::UnreachableWaiterServed,
-        Self::DeafCountsAtOnce,
-        Self::OpenWithoutEnd,
-        Self::HeadPassedWithoutEnd,
-        Self::LateTryAsksAgain,
-        Self::ServedTicketKept,
-        Self::ClockNotCompared,
-        Self::DeadlineMovesBack,
-        Self::PlaceNotInherited,
-        Self::PassesToOtherKinds,
-        Self::CallerCountsAsDeaf,
-        Self::OpenSurvivesVanishing,
-        Self::BaseMovesBack,
-        Self::AllPollForeign,
-        Self::LongerInnerNotRenewed,
-        Self::LatePassAccepted,
-        Self::HandOverGrantsWholeLease,
-        Self::FloorUnclamped,
-    ];
 }

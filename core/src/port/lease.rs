@@ -152,7 +152,7 @@ pub enum Action {
     /// `Granted` with a new token once nobody holds beside it; until then `Queued`, no new reader enters, and the client
     /// is told when it may ask again. Downwards at once, with the token it has; that also takes an upgrade under way
     /// back. `Held` for a change there is none of (a plain reader upwards), or that a newer one has overtaken; `Gone` if
-    /// there is no such hold.
+    /// there is no such hold. One number may come several times, also at once, and is answered alike.
     Change {
         /// The holder numbers its changes: one older than the newest that arrived changes nothing.
         turn: u32,

@@ -5,6 +5,7 @@ pub(crate) mod ended;
 pub(crate) mod line;
 pub(crate) mod many;
 pub(crate) mod queue;
+pub(crate) mod upgrades;
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};

@@ -105,7 +105,10 @@ impl Place {
     }
 
     async fn upgrade(&self, held: &mut Held, cancel: Cancel) {
+        let writes = held.guard.mode() == Mode::Write;
         match Cancelled::new(&self.node, cancel, held.guard.upgrade()).await {
+            // It asks once more for what it has.
+            Some(Ok(())) if writes => {}
             None => self.checker.count(|figures| figures.cancels += 1),
             Some(Ok(())) => self.checker.changed(&held.note, &held.guard),
             Some(Err(error)) => {

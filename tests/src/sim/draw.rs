@@ -1,5 +1,6 @@
 //! Plans drawn from seeds: one family of worlds after the other, everything else by the dice.
 
+mod again;
 mod nodes;
 mod scopes;
 
@@ -56,6 +57,7 @@ impl Plan {
             .collect();
         shapes(&mut tasks, family, scale.locks, seed);
         scopes::draw(&mut tasks, seed);
+        again::draw(&mut tasks, seed);
         let heals = scale.unit * dice.between(3, 12) as u32 + MILLISECOND * 20;
         let leases = tasks.iter().flat_map(|task| &task.acts).map(Act::longest_lease);
         let max_ttl = leases.max().unwrap_or(scale.unit);

@@ -54,6 +54,11 @@ impl Weather {
 
     /// The longest a request and its answer can take together.
     pub fn round_trip(&self) -> Duration {
-        self.delay.1.max(if self.late.0 > 0 { self.late.1 } else { Duration::ZERO }) * 2
+        self.latest() * 2
+    }
+
+    /// How long a packet is under way at most.
+    pub fn latest(&self) -> Duration {
+        self.delay.1.max(if self.late.0 > 0 { self.late.1 } else { Duration::ZERO })
     }
 }

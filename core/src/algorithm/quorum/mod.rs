@@ -85,10 +85,10 @@ const GUARANTEES: &[Guarantee] = &[
     ),
 ];
 
-/// Why there is no order between clients, and are no permits.
 /// So long a quorum that is closed waits for nodes to forget who is not there any more.
 const LAST: Duration = Duration::from_millis(200);
 
+/// Why there is no order between clients, and are no permits.
 const UNORDERED: &str =
     "each node of a quorum would grant in an order of its own, and split the grant";
 

@@ -42,6 +42,8 @@ struct Debt {
     /// When it has settled itself.
     until: Instant,
     owed: Owed,
+    /// Whether it was asked for since it was last owed.
+    billed: bool,
 }
 
 impl Node {
@@ -90,18 +92,18 @@ impl Node {
 impl Debts {
     /// Owes the undoing of an attempt; true if nobody serves the debts yet.
     pub(super) fn owe(&mut self, step: &Step, until: Instant, owed: Owed) -> bool {
-        let debt = Debt { kind: step.kind, until, owed };
+        let debt = Debt { kind: step.kind, until, owed, billed: false };
         let known = self.owed.entry((step.lock.clone(), step.owner)).or_insert(debt);
         let owed = if known.owed == Owed::Unknown { Owed::Unknown } else { owed };
         *known = Debt { owed, ..debt };
         !std::mem::replace(&mut self.served, true)
     }
 
-    /// A step of a bill was confirmed. A Free pays for nothing that is less certain by now.
+    /// A step of a bill was confirmed. What came to be owed since stays owed: the node may have granted it behind the bill.
     pub(super) fn paid(&mut self, step: &Step) {
         let debt = (step.lock.clone(), step.owner);
-        let free = matches!(step.action, Action::Free { .. });
-        if !(free && self.owed.get(&debt).is_some_and(|debt| debt.owed == Owed::Unknown)) {
+        let again = self.owed.get(&debt).is_some_and(|debt| !debt.billed);
+        if !again || mutant!(DebtPaidBeforehand) {
             self.owed.remove(&debt);
         }
     }
@@ -110,20 +112,47 @@ impl Debts {
     pub(super) fn bill(&mut self, now: Instant) -> Vec<Step> {
         self.owed.retain(|_, debt| debt.until > now);
         self.served = !self.owed.is_empty();
-        let step = |(of, debt): (&(LockKey, OwnerId), &Debt)| Step {
-            lock: of.0.clone(),
-            owner: of.1,
-            kind: debt.kind,
-            action: match debt.owed {
+        let step = |(of, debt): (&(LockKey, OwnerId), &mut Debt)| {
+            debt.billed = true;
+            let action = match debt.owed {
                 Owed::Nothing | Owed::Granted => Action::Free { open: false },
                 Owed::Unknown => Action::Leave { tombstone: Some(debt.until.since(now)) },
-            },
+            };
+            Step { lock: of.0.clone(), owner: of.1, kind: debt.kind, action }
         };
-        self.owed.iter().take(BILL).map(step).collect()
+        self.owed.iter_mut().take(BILL).map(step).collect()
     }
 
     pub(super) fn forgive(&mut self) {
         self.owed.clear();
         self.served = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_owed_again_behind_a_bill_is_not_paid_by_it() {
+        let (lock, owner) = (LockKey::new("x"), OwnerId::parse(&"1".repeat(32)).unwrap());
+        let action = Action::Read;
+        let step = Step { lock, owner, kind: Kind::Mutex, action };
+        let until = Instant::FAR;
+        for (first, again) in [
+            (Owed::Granted, Owed::Granted),
+            (Owed::Granted, Owed::Unknown),
+            (Owed::Unknown, Owed::Granted),
+        ] {
+            let mut debts = Debts::default();
+            assert!(debts.owe(&step, until, first));
+            let bill = debts.bill(Instant::default());
+            assert!(!debts.owe(&step, until, again));
+            debts.paid(&bill[0]);
+            let bill = debts.bill(Instant::default());
+            assert_eq!(bill.len(), 1, "{again:?} after {first:?}");
+            debts.paid(&bill[0]);
+            assert_eq!(debts.bill(Instant::default()), []);
+        }
     }
 }

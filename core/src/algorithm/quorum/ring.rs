@@ -48,6 +48,8 @@ pub(super) struct Held {
     pub(super) take: Take,
     /// The number of the change that gave it this mode; 0: none did.
     pub(super) turn: u32,
+    /// The number of the newest upgrade that was asked for: nodes that know of it take no older change any more.
+    pub(super) wanted: u32,
     /// Until when the majority that granted or renewed it last certainly keeps it.
     pub(super) until: Instant,
     /// Nodes whose vote was still out.
@@ -61,6 +63,13 @@ pub(super) struct Held {
 }
 
 impl Held {
+    /// Whether a renewal says the mode too. Not while an upgrade waits, whose nodes take no older change any more: whoever
+    /// missed a lesser mode is but stricter.
+    fn says_its_mode(&self) -> bool {
+        let waits = self.wanted > self.turn && !mutant!(WaitingWriterNotRenewed);
+        self.turn > 0 && !waits && !mutant!(QuorumForgetsMode)
+    }
+
     /// A change of mode, unless a later one was told.
     fn turns(&mut self, turn: u32, mode: Mode) {
         if turn >= self.turn && !mutant!(QuorumForgetsMode) {
@@ -221,7 +230,8 @@ impl Ring {
             let granted = matches!(answer, Some(Ok(Outcome::Granted { .. })));
             let unknown = !matches!(answer, Some(Ok(_)));
             let mut holds = ring.holds.lock();
-            match holds.get_mut(&step.owner) {
+            // One that was given back may still be here, for those who are late.
+            match holds.get_mut(&step.owner).filter(|held| !held.freed) {
                 Some(held) if unknown => held.doubtful.add(number),
                 Some(_) if before => {}
                 Some(held) => held.doubtful.remove(number),
@@ -314,11 +324,12 @@ impl Ring {
         let mut holds = self.holds.lock();
         let Some(held) = holds.get_mut(&step.owner) else { return step.clone() };
         let action = match step.action {
-            Action::Renew { ttl } if held.turn > 0 && !mutant!(QuorumForgetsMode) => {
+            Action::Renew { ttl } if held.says_its_mode() => {
                 Action::Change { turn: held.turn, mode: held.take.mode, ttl }
             }
             // All nodes keep the writer for as long as the reader is believed in, whatever each of them was asked for.
             Action::Change { turn, mode: mode @ Mode::Write, ttl } => {
+                held.wanted = held.wanted.max(turn);
                 let believed = held.until.since(self.runtime.now());
                 let lease = (believed + Duration::from_millis(3)) * 100 / 99;
                 Action::Change { turn, mode, ttl: ttl.max(lease.min(self.max_ttl)) }

@@ -100,6 +100,7 @@ pub(super) async fn take(ring: &Arc<Ring>, step: &Step, take: &Take) -> Answer {
         let held = Held {
             take: Take { floor: top(token, take), ..take.clone() },
             turn: 0,
+            wanted: 0,
             until: deadline(sent, left),
             late: Late::new(ballot.awaited().collect()),
             doubtful: votes.doubtful,

@@ -54,7 +54,8 @@ public final class Guard extends Hold {
 
     /**
      * Makes an upgradeable reader ({@link Client#upgradeable}) the writer: waits until the other readers have left, while no
-     * new one enters. The guard then has a new token. If it fails or is interrupted, the guard is the reader it was.
+     * new one enters. The guard then has a new token. If it fails or is interrupted, the guard is the reader it was. Several
+     * at once are one, until the last is given up; a downgrade meanwhile overtakes them ({@link CancelledException}).
      *
      * @throws UnsupportedException if the guard reads plainly: two that tried would wait for each other for ever
      * @throws InterruptedException if the thread is interrupted before that
@@ -64,21 +65,21 @@ public final class Guard extends Hold {
     }
 
     /** As {@link #upgrade}, without waiting. To cancel the future gives the upgrade up. */
-    public CompletableFuture<Void> upgradeAsync() {
+    public CompletableFuture<Upgrade> upgradeAsync() {
         return upgrading().async();
     }
 
-    private Request<Void> upgrading() {
-        long before = token();
+    private Request<Upgrade> upgrading() {
         return Request.of(client, Map.of("op", "upgrade", "guard", number), granted -> {
-            token(Shape.number(Shape.map(granted).get("token")));
-            return null;
-            // It was given up when it had just become the writer; one that was it before draws no token.
-        }, unwanted -> {
-            if (token() != before) {
-                downgradeAsync(Mode.UPGRADEABLE);
-            }
-        });
+            Map<String, Object> upgraded = Shape.map(granted);
+            drew(Shape.number(upgraded.get("token")));
+            return new Upgrade(this, Shape.number(upgraded.get("upgrade")));
+        }, Upgrade::decline);
+    }
+
+    void decline(Upgrade upgrade) {
+        Map<String, Object> operation = Map.of("op", "decline_upgrade", "guard", number, "upgrade", upgrade.number());
+        Request.of(client, operation, done -> null).async();
     }
 
     /**

@@ -4,6 +4,7 @@ import java.lang.ref.Reference;
 import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 
 /**
@@ -19,7 +20,7 @@ public abstract sealed class Hold implements AutoCloseable permits Guard, Leader
     final Client client;
     final long number;
     private final String name;
-    private volatile long token;
+    private final AtomicLong token;
     private final Leftover leftover;
     private final AtomicReference<CompletableFuture<Void>> lost = new AtomicReference<>();
 
@@ -27,7 +28,7 @@ public abstract sealed class Hold implements AutoCloseable permits Guard, Leader
         this.client = client;
         this.name = name;
         this.number = Shape.number(granted.get("guard"));
-        this.token = Shape.number(granted.get("token"));
+        this.token = new AtomicLong(Shape.number(granted.get("token")));
         long of = client.number;
         long guard = number;
         this.leftover = Leftover.of(this, () -> Natives.forget(of, guard),
@@ -44,11 +45,12 @@ public abstract sealed class Hold implements AutoCloseable permits Guard, Leader
      * resource with every write, and let that refuse older ones. Of several locks as one it is the first one's.
      */
     public final long token() {
-        return token;
+        return token.get();
     }
 
-    final void token(long drawn) {
-        token = drawn;
+    /** This token was drawn with it since: answers may come in any order. */
+    final void drew(long drawn) {
+        token.accumulateAndGet(drawn, Math::max);
     }
 
     /**

@@ -30,7 +30,7 @@ final class KindsTest {
             Guard other = client.upgradeable(name).acquire();
             assertTrue(client.write(name).tryAcquire().isEmpty());
             assertThrows(UnsupportedException.class, one::upgrade);
-            CompletableFuture<Void> upgrade = other.upgradeAsync();
+            CompletableFuture<Upgrade> upgrade = other.upgradeAsync();
             long before = other.token();
             one.close();
             upgrade.get(10, TimeUnit.SECONDS);
@@ -57,6 +57,28 @@ final class KindsTest {
             }
             Wait.until("all of them have ended", () -> client.load().running() == 0 && client.load().done() == 0);
             // Whatever came of them was asked for before this.
+            guard.extend(Duration.ofSeconds(30));
+            assertTrue(client.read(name).tryAcquire().isEmpty());
+        }
+    }
+
+    /** What nobody is left to hear of is given up by itself, whatever else was asked of the guard. */
+    @ParameterizedTest
+    @MethodSource(STORES)
+    void anUpgradeIsDeclinedAfterItsEnd(String url) throws Exception {
+        String name = Stores.name();
+        try (Client client = Fencelock.connect(url);
+             Guard guard = client.upgradeable(name).acquire()) {
+            Upgrade one = guard.upgradeAsync().get(10, TimeUnit.SECONDS);
+            Upgrade two = guard.upgradeAsync().get(10, TimeUnit.SECONDS);
+            two.decline();
+            two.decline();
+            guard.extend(Duration.ofSeconds(30));
+            assertTrue(client.read(name).tryAcquire().isEmpty());
+            one.decline();
+            client.read(name).acquire(Duration.ofSeconds(10)).close();
+            guard.upgrade();
+            one.decline();
             guard.extend(Duration.ofSeconds(30));
             assertTrue(client.read(name).tryAcquire().isEmpty());
         }

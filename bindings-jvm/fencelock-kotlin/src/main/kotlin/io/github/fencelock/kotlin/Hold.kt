@@ -79,14 +79,11 @@ public class Guard internal constructor(private val java: JavaGuard) : Hold(java
 
     /**
      * Makes an upgradeable reader the writer: waits until the other readers have left, while no new one enters. The guard then
-     * has a new token. If it fails or is cancelled, the guard is the reader it was.
+     * has a new token. If it fails or is cancelled, the guard is the reader it was. Several at once are one, until the last is
+     * given up; a downgrade meanwhile overtakes them (`CancelledException`).
      */
     public suspend fun upgrade() {
-        val before = java.token()
-        java.upgradeAsync().await {
-            // Cancelled when it had just become the writer; one that was it before draws no token.
-            if (java.token() != before) java.downgradeAsync(Mode.UPGRADEABLE)
-        }
+        java.upgradeAsync().await { unheard -> unheard.decline() }
     }
 
     /**
