@@ -1,5 +1,6 @@
 //! The house rules that no compiler knows: which room may look into which, how long a file may be, that nothing but the
-//! runtime's room touches the platform, that every test belongs to a part, and that there is one version.
+//! runtime's room touches the platform, that bindings ask for locks by the facade only, that every test belongs to a part,
+//! and that there is one version.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -48,6 +49,31 @@ const PLATFORM: &[&str] = &[
     "select!",
 ];
 
+/// What a binding may use of the core: the facade, and what it connects and tells with. Locks, guards and stores' steps are
+/// not among it, so that no lock logic can stand there.
+const OF_BINDINGS: &[&str] = &[
+    "facade",
+    "runtime",
+    "options",
+    "Client",
+    "ClientBuilder",
+    "Code",
+    "Error",
+    "Event",
+    "Released",
+    "Result",
+    "port::BoxFuture",
+    "port::Instant",
+    "port::Runtime",
+    "port::RuntimeHandle",
+    "driver::sqlite::Stillness",
+    "driver::sqlite::still",
+    "driver::redis::Ear",
+    "driver::redis::Heard",
+    "driver::redis::Reply",
+    "driver::redis::Transport",
+];
+
 /// Where the version stands once more, and how.
 const PACKAGES: &[(&str, &str)] = &[
     ("Cargo.toml", r#"path = "core", version = "VERSION""#),
@@ -74,6 +100,10 @@ pub(crate) fn check(site: &Site) -> Result<String, String> {
             && !is_test(path)
         {
             let found = edges(inside, &text).into_iter().chain(platform(inside, &text));
+            complaints.extend(found.map(|complaint| format!("{}: {complaint}", name.display())));
+        }
+        if is_binding(name) {
+            let found = beside_the_facade(&text);
             complaints.extend(found.map(|complaint| format!("{}: {complaint}", name.display())));
         }
     }
@@ -135,27 +165,59 @@ fn edges(file: &Path, text: &str) -> Vec<String> {
             })
     };
     let code = code(text).collect::<Vec<_>>().join("\n");
-    let used = used_rooms(&code).into_iter().filter(|used| !allowed(used));
+    let used = used_of("crate::", &code).into_iter().filter(|used| !allowed(used));
     used.map(|used| format!("`{room}` must not use `{used}`")).collect()
 }
 
-/// Every path behind a `crate::`, two segments deep, groups taken apart.
-fn used_rooms(code: &str) -> BTreeSet<String> {
+/// Whether a file is a binding's own, and no program over its package.
+fn is_binding(name: &Path) -> bool {
+    let mut folders = name.iter().map(|folder| folder.to_string_lossy());
+    folders.next().is_some_and(|first| first.starts_with("bindings-"))
+        && folders.next().is_some_and(|second| second == "src")
+}
+
+/// What a binding uses of the core and may not.
+fn beside_the_facade(text: &str) -> impl Iterator<Item = String> {
+    let code = code(text).collect::<Vec<_>>().join("\n");
+    let allowed = |used: &String| {
+        let whole = |name: &&str| used == *name || used.starts_with(&format!("{name}::"));
+        OF_BINDINGS.iter().any(|name| whole(&name))
+    };
+    let used = used_of("fencelock::", &code).into_iter().filter(move |used| !allowed(used));
+    used.map(|used| format!("a binding must not use `{used}`, it asks the facade"))
+}
+
+/// Every path behind this root, groups taken apart.
+fn used_of(root: &str, code: &str) -> BTreeSet<String> {
     let word = |text: &str| -> String {
         text.chars().take_while(|c| c.is_alphanumeric() || *c == '_' || *c == ':').collect()
     };
     let mut used = BTreeSet::new();
-    for (at, _) in code.match_indices("crate::") {
+    for (at, _) in code.match_indices(root) {
         if code[..at].ends_with(|c: char| c == '$' || c == '_' || c.is_alphanumeric()) {
             continue;
         }
-        let rest = &code[at + "crate::".len()..];
-        match rest.strip_prefix('{') {
-            None => used.extend([word(rest)]),
-            Some(group) => used.extend(members(group).map(word)),
-        }
+        used.extend(paths(&code[at + root.len()..], word));
     }
     used
+}
+
+/// A path, or all of a group behind it, which may have groups of its own.
+fn paths(rest: &str, word: impl Fn(&str) -> String + Copy) -> Vec<String> {
+    let first = word(rest);
+    match rest[first.len()..].strip_prefix('{') {
+        None => vec![first.trim_end_matches("::").to_owned()],
+        Some(group) => members(group)
+            .flat_map(|member| paths(member, word))
+            .map(|member| {
+                if member == "self" {
+                    first.trim_end_matches("::").to_owned()
+                } else {
+                    first.clone() + &member
+                }
+            })
+            .collect(),
+    }
 }
 
 /// The members of a `{..}` group that was just opened, at its own depth.
@@ -223,7 +285,7 @@ fn other_versions(site: &Site) -> Result<Vec<String>, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{edges, platform};
+    use super::{beside_the_facade, edges, platform};
     use std::path::Path;
 
     #[test]
@@ -235,6 +297,14 @@ mod tests {
         assert!(found.iter().any(|complaint| complaint.contains("client::Client")));
         assert!(edges(Path::new("guard.rs"), text).is_empty());
         assert_eq!(edges(Path::new("guard.rs"), "use crate::facade::Pump;").len(), 1);
+    }
+
+    #[test]
+    fn a_binding_asks_the_facade() {
+        let text = "use fencelock::{Client, Lock, port::{BoxFuture, Step}};\nfencelock_jvm::Lock;\nfencelock::facade::Pump::new();\n";
+        let found: Vec<_> = beside_the_facade(text).collect();
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found[0].contains("`Lock`") && found[1].contains("`port::Step`"), "{found:?}");
     }
 
     #[test]
