@@ -9,7 +9,7 @@
  * - `unavailable`: the store could not be reached or could not answer; nothing is held
  * - `auth`: the store refused the credentials or the user's rights
  * - `conflict`: what lies under this name is no such lock, or somebody else changed the value meanwhile
- * - `cancelled`: the operation was given up
+ * - `cancelled`: the operation was given up, or something asked for since overtook it
  * - `closed`: the client was closed
  * - `internal`: a defect of fencelock itself
  */

@@ -40,6 +40,7 @@ fn family_for(mutant: Mutant) -> Option<Family> {
         | Mutant::LostVoteKept
         | Mutant::QuorumFreesWhereGranted
         | Mutant::QuorumForgetsOvertaken
+        | Mutant::WaitingWriterNotRenewed
         | Mutant::RaiseTakesAnew => Some(Family::Quorum),
         Mutant::QuorumLeftOfBest | Mutant::UnknownVoteCounts | Mutant::RenewByMinority => {
             Some(Family::Votes)

@@ -108,7 +108,11 @@ impl Core {
             Some(Ok(Outcome::Held { .. }))
                 if !hold.is_newest(turn) && !mutant!(LateDowngradeLoses) =>
             {
-                Ok(())
+                if hold.is_held() {
+                    Ok(())
+                } else {
+                    Err(lost(hold))
+                }
             }
             Some(Ok(_)) => {
                 // Some of a quorum's nodes may still keep it.

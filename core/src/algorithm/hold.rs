@@ -357,6 +357,8 @@ impl Hold {
         let mut state = self.state.lock();
         match (state.mode, mode) {
             (Mode::Write, Mode::Upgradeable | Mode::Read) | (Mode::Upgradeable, Mode::Read) => {}
+            // What waits to write is overtaken.
+            (Mode::Upgradeable, Mode::Upgradeable) if state.writers > 0 => {}
             (from, to) if from == to => return Lessened::Already,
             _ => return Lessened::Never,
         }

@@ -105,10 +105,16 @@ impl Place {
     }
 
     async fn upgrade(&self, held: &mut Held, cancel: Cancel) {
-        let writes = held.guard.mode() == Mode::Write;
+        let before = (held.guard.mode(), held.guard.token());
         match Cancelled::new(&self.node, cancel, held.guard.upgrade()).await {
             // It asks once more for what it has.
-            Some(Ok(())) if writes => {}
+            Some(Ok(())) if before.0 == Mode::Write => {
+                let now = (held.guard.mode(), held.guard.token());
+                if now != before && held.guard.is_held() {
+                    let detail = format!("a writer that asked to write: {before:?}, then {now:?}");
+                    self.checker.violated(Rule::TokenFell, detail);
+                }
+            }
             None => self.checker.count(|figures| figures.cancels += 1),
             Some(Ok(())) => self.checker.changed(&held.note, &held.guard),
             Some(Err(error)) => {

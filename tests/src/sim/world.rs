@@ -319,8 +319,9 @@ impl World {
             }
         }
         self.checker.take_stock();
-        // What somebody asked for who has crashed since may have come as late as anything, and ends with its lease only.
-        let late = self.plan.heals + self.plan.weather.latest() + self.plan.longest_lease();
+        // What somebody asked for who has crashed since may have come as late as anything, have stood in line, and ends with
+        // its lease only.
+        let late = self.plan.heals + self.plan.weather.latest() + self.aftermath();
         self.pass_until(self.sim.elapsed().max(late + HEALED))?;
         self.ask_for_all();
         Ok(())

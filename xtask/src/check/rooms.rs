@@ -180,8 +180,8 @@ fn is_binding(name: &Path) -> bool {
 fn beside_the_facade(text: &str) -> impl Iterator<Item = String> {
     let code = code(text).collect::<Vec<_>>().join("\n");
     let allowed = |used: &String| {
-        let whole = |name: &&str| used == *name || used.starts_with(&format!("{name}::"));
-        OF_BINDINGS.iter().any(|name| whole(&name))
+        let whole = |name| used == name || used.starts_with(&format!("{name}::"));
+        OF_BINDINGS.iter().copied().any(whole)
     };
     let used = used_of("fencelock::", &code).into_iter().filter(move |used| !allowed(used));
     used.map(|used| format!("a binding must not use `{used}`, it asks the facade"))

@@ -174,8 +174,9 @@ impl Quorum {
                 _ => Default::default(),
             })
             .collect();
-        let told: Vec<Step> = batch.iter().map(|step| ring.told(step)).collect();
+        // Before what they are told, so that a renewal counts for no change that came in between.
         let turns: Vec<u32> = batch.iter().map(|step| ring.turn(step.owner)).collect();
+        let told: Vec<Step> = batch.iter().map(|step| ring.told(step)).collect();
         let tombstone = Some(ring.max_ttl.max(TOMBSTONE_LIFE));
         let batches = (0..ring.nodes.len()).map(|node| {
             if ends.iter().all(|(doubtful, unasked)| !doubtful.has(node) && !unasked.has(node)) {
@@ -196,11 +197,12 @@ impl Quorum {
         let batches = batches.collect();
         let mut answers = self.count(&batch, &turns, batches).await;
         answers.truncate(asked);
-        // A renewal that a change of the mode overtook is asked for again, with the mode.
+        // A renewal that a change of the mode overtook, or the wish for one, is asked for again in the words of now.
         let overtaken = |number: &usize| {
             let step = &batch[*number];
             let renews = matches!(step.action, Action::Renew { .. });
-            renews && answers[*number].is_err() && turns[*number] != ring.turn(step.owner)
+            let turned = turns[*number] != ring.turn(step.owner);
+            renews && answers[*number].is_err() && (turned || told[*number] != ring.told(step))
         };
         let overtaken: Vec<usize> = (0..asked).filter(overtaken).collect();
         if !overtaken.is_empty() {

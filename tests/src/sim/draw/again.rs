@@ -7,8 +7,8 @@ use crate::sim::plan::{Cancel, Doing, Task};
 /// Has some that lose patience with an upgrade ask again, at once. By dice of their own: other worlds are what their seeds have
 /// always been.
 pub(super) fn draw(tasks: &mut [Task], seed: u64) {
-    let dice = &mut Dice::new(seed ^ 0x61_6761_696e).fork();
-    if !dice.chance(300) {
+    let dice = &mut Dice::new(seed ^ 0x6f6e_6365).fork();
+    if !dice.chance(200) {
         return;
     }
     for act in tasks.iter_mut().flat_map(|task| &mut task.acts) {
