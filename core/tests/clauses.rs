@@ -18,7 +18,7 @@ use futures_util::future::{Either, join, select};
 
 use self::wire::Loses;
 use self::world::many::many_leases;
-use self::world::{World, check, closing, ended, given_held, line, look, queue, upgrades};
+use self::world::{World, check, closing, ended, given_held, healing, line, look, queue, upgrades};
 
 const MS: Duration = Duration::from_millis(1);
 const S: Duration = Duration::from_secs(1);
@@ -339,6 +339,7 @@ fn run(clause: Mutant, broken: Option<Mutant>, seed: u64) -> Result<(), String> 
             Mutant::HandOverGrantsWholeLease => served_dead(&world).await,
             Mutant::OneGivesUpForAll => upgrades::one_of_two(&world).await,
             Mutant::OldUpgradeGivenUp => upgrades::of_before(&world).await,
+            Mutant::FreedHealForgotten => healing::twice(&world).await,
             Mutant::LateDowngradeLoses => upgrades::past_a_downgrade(&world).await,
             Mutant::CloseToldAsLoss => closing::overtakes_a_release(&world).await,
             Mutant::FloorUnclamped => floor_ahead(&world).await,

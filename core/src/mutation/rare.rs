@@ -10,6 +10,7 @@ impl Mutant {
         Self::OneGivesUpForAll,
         Self::OldUpgradeGivenUp,
         Self::LateDowngradeLoses,
+        Self::FreedHealForgotten,
         Self::GapIgnored,
         Self::EndNotRepeated,
         Self::EndForgottenSoon,

@@ -298,6 +298,8 @@ mutants! {
     UpgradeNotWrittenBack,
     /// A node that missed the change of a hold's mode is never told of it again.
     QuorumForgetsMode,
+    /// A node that takes a hold once more when it was given back keeps it, if others are still late.
+    FreedHealForgotten,
     /// What a node came to owe behind a bill is paid by it.
     DebtPaidBeforehand,
     /// A reader that asks once more to become the writer is renewed as the reader it was made again.

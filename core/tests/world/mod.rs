@@ -2,6 +2,7 @@
 
 pub(crate) mod closing;
 pub(crate) mod ended;
+pub(crate) mod healing;
 pub(crate) mod line;
 pub(crate) mod many;
 pub(crate) mod queue;

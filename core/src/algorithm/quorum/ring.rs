@@ -231,7 +231,10 @@ impl Ring {
             let unknown = !matches!(answer, Some(Ok(_)));
             let mut holds = ring.holds.lock();
             // One that was given back may still be here, for those who are late.
-            match holds.get_mut(&step.owner).filter(|held| !held.freed) {
+            match holds
+                .get_mut(&step.owner)
+                .filter(|held| !held.freed || mutant!(FreedHealForgotten))
+            {
                 Some(held) if unknown => held.doubtful.add(number),
                 Some(_) if before => {}
                 Some(held) => held.doubtful.remove(number),
