@@ -12,7 +12,7 @@ use fencelock::runtime::TokioRuntime;
 use fencelock::{Client, Code, Status};
 use futures_util::future::join;
 use serde::Deserialize;
-use serde_json::Map;
+use serde_json::{Map, Value};
 use tokio::sync::Notify;
 
 const HOUR: Duration = Duration::from_hours(1);
@@ -40,16 +40,14 @@ impl Host {
 
     /// What an operation granted.
     async fn granted(&self, operation: Operation) -> Granted {
-        self.submit(operation);
-        self.woken.notified().await;
-        let value = self.pump.drain().remove(0).result.unwrap();
-        Granted::deserialize(value).unwrap()
+        Granted::deserialize(self.ends(operation).await).unwrap()
     }
 
-    async fn ends(&self, operation: Operation) {
+    /// What an operation ended well with.
+    async fn ends(&self, operation: Operation) -> Value {
         self.submit(operation);
         self.woken.notified().await;
-        self.pump.drain().remove(0).result.unwrap();
+        self.pump.drain().remove(0).result.unwrap()
     }
 
     /// What it is held as on the store, once that is `mode`.

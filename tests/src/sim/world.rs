@@ -260,7 +260,7 @@ impl World {
         }
     }
 
-    /// How long a store that broke its word keeps clients from what they could rely on otherwise.
+    /// How long what nobody answers for any more keeps others out: a lease, and before it the line.
     fn aftermath(&self) -> Duration {
         self.plan.longest_lease() + Duration::from_secs(6)
     }
@@ -274,7 +274,7 @@ impl World {
             // What is late may still arrive; a request that arrives twice may queue for nobody, and be granted.
             let mut late = self.plan.weather.round_trip();
             if self.plan.weather.doubled > 0 {
-                late += self.plan.longest_lease() + Duration::from_secs(6);
+                late += self.aftermath();
             }
             self.checker.disturb_all(self.sim.elapsed() + late);
         }
@@ -309,7 +309,7 @@ impl World {
                 self.nodes[number].0.spawn(Box::pin(async move { client.close().await }));
             }
         }
-        let last = self.plan.longest_lease() + Duration::from_secs(6) + patience;
+        let last = self.aftermath() + patience;
         self.pass_until(self.sim.elapsed() + last)?;
         for (number, (node, _)) in self.nodes.iter().enumerate() {
             let (tasks, timers) = (node.tasks(), node.timers());
