@@ -58,7 +58,10 @@ export class Guard implements AsyncDisposable {
     return this.#name;
   }
 
-  /** The fencing token: larger than that of every earlier grant of this name. Hand it to the resource with every write. */
+  /**
+   * The fencing token: larger than that of every earlier grant of this name (readers that enter a quorum at once may share one).
+   * Hand it to the resource with every write.
+   */
   get token(): number {
     return this.#token;
   }

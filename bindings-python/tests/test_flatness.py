@@ -31,10 +31,11 @@ def possessions(client):
     gc.collect()
     native = heap()
     with open("/proc/self/statm") as file:
-        resident = int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+        # Without what is shared with files: pages of the program come as they are first run.
+        resident, shared = map(int, file.read().split()[1:3])
     files, tasks = (len(os.listdir(f"/proc/self/{what}")) for what in ("fd", "task"))
     return {
-        "resident": resident,
+        "resident": (resident - shared) * os.sysconf("SC_PAGESIZE"),
         "native": native.uordblks + native.hblkhd,
         "objects": sys.getallocatedblocks(),
         "files": files,

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::runtime::sync::Mutex;
 
-/// A fencing token: a positive integer under 2^53, larger than that of every earlier grant of the same lock name.
+/// A fencing token: a positive integer under 2^53, larger than that of every earlier grant of the same lock name. Readers that
+/// enter a quorum at once may share one.
 ///
 /// Hand it to the resource with every write, and let the resource refuse a token older than the newest it has seen.
 ///

@@ -50,8 +50,8 @@ class Hold:
 
     @property
     def token(self) -> int:
-        """The fencing token, higher than that of every grant before: hand it to the resource with every write. Of
-        several locks as one, that of the first in the order of the names."""
+        """The fencing token, higher than that of every grant before (readers that enter a quorum at once may share one): hand it
+        to the resource with every write. Of several locks as one, that of the first in the order of the names."""
         return self._grant.token
 
     @property

@@ -41,8 +41,9 @@ public abstract sealed class Hold implements AutoCloseable permits Guard, Leader
     }
 
     /**
-     * The fencing token: a positive number under 2^53, larger than that of every earlier grant of the name. Hand it to the
-     * resource with every write, and let that refuse older ones. Of several locks as one it is the first one's.
+     * The fencing token: a positive number under 2^53, larger than that of every earlier grant of the name (readers that enter
+     * a quorum at once may share one). Hand it to the resource with every write, and let that refuse older ones. Of several
+     * locks as one it is the first one's.
      */
     public final long token() {
         return token.get();

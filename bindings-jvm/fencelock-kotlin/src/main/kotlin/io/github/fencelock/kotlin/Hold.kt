@@ -23,8 +23,9 @@ public sealed class Hold(private val java: JavaHold) {
     public val name: String get() = java.name()
 
     /**
-     * The fencing token: a positive number under 2^53, larger than that of every earlier grant of the name. Hand it to the
-     * resource with every write, and let that refuse older ones. Of several locks as one it is the first one's.
+     * The fencing token: a positive number under 2^53, larger than that of every earlier grant of the name (readers that enter
+     * a quorum at once may share one). Hand it to the resource with every write, and let that refuse older ones. Of several
+     * locks as one it is the first one's.
      */
     public val token: Long get() = java.token()
 
