@@ -52,8 +52,8 @@ const LIFE = `
   await take(${PAIRS});
   // What is still under way is not kept: SQLite's log is written back beside the steps, over a file and on a thread of its own.
   // The file is closed when that is done, the thread goes after ten idle seconds.
-  const end = performance.now() + 15_000;
   let after = await least();
+  const end = performance.now() + 15_000;
   while ((after.files > before.files || after.threads > before.threads) && performance.now() < end) {
     await new Promise((resolve) => setTimeout(resolve, 50));
     const { files, threads } = await possessions();

@@ -5,7 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, LockLostError } from 'fencelock';
 import { fresh, onEveryStore, onRedis, stayAwake } from './support/stores.js';
 
-const SHORT = { ttl: 100, renew: false };
+const SHORT = { ttl: 1_000, renew: false };
+const LONGER = 1_100;
 
 /** A client that is closed when the test has ended. */
 async function open(t, { url }, options) {
@@ -33,7 +34,7 @@ onEveryStore('a loss', (store) => {
     const client = await open(t, store);
     const guard = await client.lock(fresh(), SHORT).acquire();
     guard.check();
-    await sleep(150);
+    await sleep(LONGER);
     assert.ok(!guard.isHeld);
     assert.throws(() => guard.check(), LockLostError);
     assert.ok(guard.signal.aborted && guard.signal.reason instanceof LockLostError);
@@ -46,7 +47,7 @@ onEveryStore('a loss', (store) => {
     const guard = await client.lock(fresh(), SHORT).acquire();
     const { signal } = guard;
     assert.equal(await guard.release(), 'released');
-    await sleep(200);
+    await sleep(LONGER);
     assert.ok(!signal.aborted);
     const silent = await client.lock(fresh(), SHORT).acquire();
     await silent.release();
@@ -84,7 +85,7 @@ onEveryStore('a loss', (store) => {
     const client = await open(t, store);
     const warned = new Promise((resolve) => process.once('warning', resolve));
     const guard = await client.lock(fresh(), SHORT).acquire();
-    await sleep(150);
+    await sleep(LONGER);
     await guard[Symbol.asyncDispose]();
     assert.equal((await warned).code, 'FENCELOCK_LOST');
   });

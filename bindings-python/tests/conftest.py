@@ -142,3 +142,11 @@ def listened(url):
         return set()
     with redis.Redis.from_url(url) as server:
         return set(server.pubsub_channels("fencelock:*"))
+
+
+def nobody_listens(url, but):
+    """Clients that nobody has any more disconnect by themselves."""
+    give_up = time.monotonic() + 5
+    while not listened(url) <= but:
+        assert time.monotonic() < give_up, listened(url) - but
+        time.sleep(0.01)

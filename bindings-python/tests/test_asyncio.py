@@ -213,21 +213,28 @@ from fencelock import _loop
 
 async def main():
     async with fencelock.connect("memory:") as client:
-        connection, loop, rounds = await client._link.open_async(), _loop.current(), []
-        for _ in range(10):
-            began = time.process_time()
-            for _ in range(500):
-                await loop.call(connection.submit(loop.pump, '{"op":"leader","name":"nobody"}'))
-            rounds.append((time.process_time() - began) / 500)
-        return min(rounds)
+        connection, loop, executor = await client._link.open_async(), _loop.current(), asyncio.get_running_loop().run_in_executor
 
-print(asyncio.run(main()))
+        async def least(ask):
+            rounds = []
+            for _ in range(10):
+                began = time.process_time()
+                for _ in range(500):
+                    await ask()
+                rounds.append((time.process_time() - began) / 500)
+            return min(rounds)
+
+        ours = await least(lambda: loop.call(connection.submit(loop.pump, '{"op":"leader","name":"nobody"}')))
+        print(ours, await least(lambda: executor(None, int)))
+
+asyncio.run(main())
 """
-"""Tells what an await takes of a processor, in seconds."""
+"""Tells what an await takes of a processor, in seconds, and what one of the standard library's threads does."""
 
 
-def test_an_await_takes_25_microseconds_at_most():
+def test_an_await_takes_less_than_one_of_a_thread_of_the_standard_library():
     ended = subprocess.run([sys.executable, "-c", AWAITS], capture_output=True, text=True, timeout=60)
     assert ended.returncode == 0, ended.stderr
-    print(f"{1e6 * float(ended.stdout):.1f} µs")
-    assert float(ended.stdout) < 25e-6
+    ours, threads = map(float, ended.stdout.split())
+    print(f"{1e6 * ours:.1f} µs, {1e6 * threads:.1f} by a thread")
+    assert ours < threads

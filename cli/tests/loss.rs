@@ -161,7 +161,8 @@ fn what_the_command_started_ends_with_the_lock() {
     let (run, grandchild) = scene.hold(&["--ttl", "3s"], script);
     scene.database().execute("DELETE FROM fencelock_lock", []).unwrap();
     assert_eq!(run.finish().code, Some(79));
-    assert!(!is_alive(grandchild.parse().unwrap()));
+    let grandchild = grandchild.parse().unwrap();
+    scene::until(|| !is_alive(grandchild));
 }
 
 #[test]

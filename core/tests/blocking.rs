@@ -27,8 +27,8 @@ fn what_the_last_handle_gave_up_is_freed() {
 #[test]
 fn a_busy_thread_starves_no_renewal() {
     let client = connect("memory:busy").unwrap();
-    let leader = client.lock("leader").ttl(300 * MS).acquire().unwrap();
-    let end = Instant::now() + 1500 * MS;
+    let leader = client.lock("leader").ttl(3000 * MS).acquire().unwrap();
+    let end = Instant::now() + 4000 * MS;
     while Instant::now() < end {
         let guard = client.lock("short").acquire().unwrap();
         assert!(leader.is_held(), "the leader's lease was not renewed");

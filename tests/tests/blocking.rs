@@ -14,10 +14,10 @@ const MS: Duration = Duration::from_millis(1);
 /// A lease is renewed while nobody calls, and while another thread calls without a pause.
 fn renewal(url: &str) {
     let client = connect(url).unwrap();
-    let guard = client.lock("renewed").ttl(600 * MS).acquire().unwrap();
-    thread::sleep(1500 * MS);
+    let guard = client.lock("renewed").ttl(3000 * MS).acquire().unwrap();
+    thread::sleep(3500 * MS);
     assert!(guard.is_held(), "while nobody called");
-    let end = Instant::now() + 1500 * MS;
+    let end = Instant::now() + 3500 * MS;
     while Instant::now() < end {
         client.lock("short").acquire().unwrap().release().check().unwrap();
         assert!(guard.is_held(), "while another thread called");

@@ -13,7 +13,7 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-const TTL: Duration = Duration::from_millis(1500);
+const TTL: Duration = Duration::from_secs(3);
 /// So much of a reply arrives.
 const BYTES: usize = 3;
 
@@ -30,7 +30,7 @@ impl Scene {
         let server = RedisServer::start();
         let proxy = Proxy::before(server.port()).await;
         let connect = async |url: url::Url| {
-            let client = Client::builder().option("ttl", "1500ms").connect(url.as_str()).await;
+            let client = Client::builder().option("ttl", "3s").connect(url.as_str()).await;
             client.expect("the server takes clients")
         };
         let (client, other) = (connect(proxy.url()).await, connect(server.url()).await);

@@ -92,7 +92,8 @@ impl Run<'_> {
             Expect::Granted
         };
         let expect = ask.expect.clone().or((ask.work.is_none()).then_some(normally));
-        self.wait(scope, &Await { what, expect, within: None, took: ask.took }).await
+        self.wait(scope, &Await { what, expect, within: None, took: ask.took, after: [].into() })
+            .await
     }
 
     /// Waits for an end, compares it, and takes note of its guard.
@@ -105,6 +106,14 @@ impl Run<'_> {
             Ok(ended) => ended,
             Err(wrong) => return Err(format!("{wrong}; what has ended: {:?}", scope.ended())),
         };
+        for (other, least) in &step.after {
+            let long = ended.at.since(scope.entry(other)?.reply.asked);
+            if long < millis(*least) {
+                return Err(format!(
+                    "it came {long:?} after `{other}`, expected {least} ms at least"
+                ));
+            }
+        }
         let entry = scope.entry(&step.what)?;
         entry.grant = check::grant(&ended.end);
         entry.fate = if entry.grant.is_some() { Fate::Granted } else { Fate::Over };

@@ -209,7 +209,9 @@ fn in_virtual_time(case: &Case, seed: u64) -> Result<(), String> {
 
 async fn in_real_time(column: &Column, case: &Case, grounds: &Grounds) -> Result<(), String> {
     let number = number();
-    let mut ground = grounds.store(column.backend, &format!("conformance-{number}"), &case.needs());
+    // Servers take seconds to start, and whoever wants the same ones waits: not where other cells' clients run.
+    let store = || grounds.store(column.backend, &format!("conformance-{number}"), &case.needs());
+    let mut ground = tokio::task::block_in_place(store);
     if column.incumbent.is_some() {
         ground.lift_rights();
     }

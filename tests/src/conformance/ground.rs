@@ -232,11 +232,11 @@ impl Ground {
 
     /// Every key of the case that has no end, and every lock key that is still there: there must be none.
     pub(super) fn leftovers(&self, prefix: &str) -> Result<Vec<String>, String> {
-        let guard = self.redis.as_ref().map(|server| lock(server));
-        let nodes = self.cluster.iter().flat_map(|cluster| cluster.masters());
-        let nodes = nodes.chain(self.quorum.iter().flat_map(|quorum| &quorum.masters));
         let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
         tokio::task::block_in_place(|| {
+            let guard = self.redis.as_ref().map(|server| lock(server));
+            let nodes = self.cluster.iter().flat_map(|cluster| cluster.masters());
+            let nodes = nodes.chain(self.quorum.iter().flat_map(|quorum| &quorum.masters));
             let mut left = Vec::new();
             for server in guard.as_deref().into_iter().chain(nodes) {
                 let keys = run(server, &words(&["KEYS", &format!("*{prefix}*")]))?;

@@ -209,6 +209,9 @@ pub struct Await {
     pub within: Option<u64>,
     /// Milliseconds from the asking to the end, at least and at most.
     pub took: Option<(u64, u64)>,
+    /// It ends so many milliseconds at least after another was asked for, however slowly that was told.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub after: BTreeMap<String, u64>,
 }
 
 /// See [`Step::State`]. What is not given is not looked at.

@@ -89,7 +89,14 @@ class CancelTest {
         val prefix = Stores.name() + "/"
         val cuts = AtomicIntegerArray(Operation.entries.size)
         val cut = AtomicInteger()
+        val begun = AtomicInteger()
         val swallowed = AtomicInteger()
+
+        /** Cuts are wanted yet, in all or of some operation, and it is not for nothing that they were. */
+        fun goesOn(enough: Int): Boolean {
+            val few = cut.get() < enough || Operation.entries.any { cuts[it.ordinal] < enough / 100 }
+            return few && begun.incrementAndGet() <= 20 * enough
+        }
 
         fun names(way: String) = List(LOCKS) { "$prefix$it$way" }
     }
@@ -140,7 +147,7 @@ class CancelTest {
     private suspend fun CoroutineScope.sail(storm: Storm, number: Int, dice: Random, enough: Int) {
         val runs = "${storm.prefix}job-$number"
         var instant = Instant.ofEpochSecond(1_000_000)
-        while (storm.cut.get() < enough) {
+        while (storm.goesOn(enough)) {
             val client = if (dice.nextBoolean()) storm.one else storm.other
             val (operation, name) = Operation.entries.random(dice) to storm.names("").random(dice)
             fun run(later: Long) = client.job(runs, 1.minutes).at(instant.plusSeconds(later)).ttl(TTL)
