@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { connect } from 'fencelock';
 import { serve } from '../rest.js';
-import { ended, run, SLACK } from './support/program.js';
+import { ended, losing, run, SLACK } from './support/program.js';
 import { fresh, onRedis } from './support/stores.js';
 
 /** So long it waits for a store that does not answer. */
@@ -104,16 +104,7 @@ for (const over of ['ioredis', 'node-redis', 'http']) {
     }
 
     test('does not die of a lost lock', async () => {
-      const script = `
-        const client = await connect(url);
-        const guard = await client.lock(${JSON.stringify(fresh())}, { ttl: 50, renew: false }).acquire();
-        const { signal } = guard;
-        const look = setInterval(() => {
-          if (!signal.aborted) return;
-          clearInterval(look);
-          console.log(guard.isHeld);
-        }, 10);`;
-      const program = await run(script, way);
+      const program = await run(losing(fresh()), way);
       assert.deepEqual([program.out, program.code, program.err], ['false\n', 0, '']);
     });
 

@@ -43,3 +43,14 @@ export function ended(program, within = END) {
   assert.deepEqual([program.code, program.signal, program.err], [0, null, '']);
   assert.ok(program.after < within, `it lived on for ${program.after} ms`);
 }
+
+/** A script that loses a lock of this name, and then tells whether its guard still claims it. */
+export const losing = (name) => `
+  const client = await connect(url);
+  const guard = await client.lock(${JSON.stringify(name)}, { ttl: 50, renew: false }).acquire();
+  const { signal } = guard;
+  const look = setInterval(() => {
+    if (!signal.aborted) return;
+    clearInterval(look);
+    console.log(guard.isHeld);
+  }, 10);`;
