@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Builds the natives and runs Maven over them: bindings-jvm/build.sh GOAL... Exit 2, with one last line: what this machine lacks.
+# Builds the natives and runs Maven over them: bindings-jvm/build.sh GOAL... Exit 2, with one last line: what this machine
+# lacks. FENCELOCK_PROFILE names the profile of the natives, instead of `release`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}
 mkdir -p "$target" && target=$(cd "$target" && pwd)
 
+command -v cargo >/dev/null || { echo "there is no cargo; install a Rust toolchain"; exit 2; }
 command -v javac >/dev/null || { echo "there is no JDK; install version 17 or newer"; exit 2; }
 command -v mvn >/dev/null || { echo "there is no Maven; install it"; exit 2; }
 case "$(uname -s)-$(uname -m)" in
@@ -12,14 +14,17 @@ case "$(uname -s)-$(uname -m)" in
   *) echo "the jar is built on Linux x86-64 so far"; exit 2 ;;
 esac
 
-cargo build --quiet --release -p fencelock-jvm
-library=$target/release/libfencelock_jvm.so natives=$target/jvm/natives/$platform
+profile=${FENCELOCK_PROFILE:-release}
+cargo build --quiet --profile "$profile" -p fencelock-jvm --lib
+library=$target/$profile/libfencelock_jvm.so natives=$target/jvm/natives/$platform
 mkdir -p "$natives"
-if [ "$library" -nt "$natives/fencelock" ]; then
+built=$target/jvm/natives-profile
+if [ "$library" -nt "$natives/fencelock" ] || [ "$(cat "$built" 2>/dev/null)" != "$profile" ]; then
   cp "$library" "$natives/fencelock.new"
   # Names of functions nobody looks for are a third of it.
   if command -v strip >/dev/null; then strip --strip-unneeded "$natives/fencelock.new"; fi
   mv "$natives/fencelock.new" "$natives/fencelock"
+  echo "$profile" >"$built"
 fi
 
 mvn --quiet --batch-mode --file bindings-jvm/pom.xml -Dbuild.folder="$target/jvm" "$@"

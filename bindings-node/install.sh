@@ -3,7 +3,7 @@
 #
 #   bindings-node/install.sh FOLDER
 #
-# Prints the size of the package. Exits with 2, and one last line that says what the machine lacks, where it cannot be built.
+# FENCELOCK_PROFILE names the profile the native part is built with, instead of `release`. Prints the size of the package. Exits with 2, and one last line that says what the machine lacks, where it cannot be built.
 set -eu
 folder=${1:?a folder}
 here=$(CDPATH= cd -- "$(dirname "$0")" && pwd)
@@ -11,7 +11,8 @@ mkdir -p "$folder"
 folder=$(CDPATH= cd -- "$folder" && pwd)
 # One at a time.
 exec 9>"$folder.turn" && flock 9
-stamp=$folder/.installed
+profile=${FENCELOCK_PROFILE:-release}
+stamp=$folder/.installed-$profile
 
 for tool in cargo node npm; do
   command -v "$tool" >/dev/null || { echo "\`$tool\` is not there"; exit 2; }
@@ -30,7 +31,8 @@ if [ ! -e "$stamp" ] || [ -n "$(find $sources -newer "$stamp" -print -quit)" ]; 
   if [ ! node_modules/.package-lock.json -nt package-lock.json ]; then
     npm ci --loglevel=error --no-audit --no-fund
   fi
-  npm run --silent build
+  npm run --silent native -- --profile "$profile"
+  npm run --silent face
   cp ../LICENSE-APACHE ../LICENSE-MIT .
   tarball=$(npm pack --silent --pack-destination "$folder")
   rm LICENSE-APACHE LICENSE-MIT
@@ -39,7 +41,9 @@ if [ ! -e "$stamp" ] || [ -n "$(find $sources -newer "$stamp" -print -quit)" ]; 
   npm install --loglevel=error --no-audit --no-fund --no-package-lock "./$tarball"
   mv "$tarball" fencelock.tgz
   # What is changed from the beginning of the build on is newer than the stamp.
+  rm -f "$folder"/.installed-*
   mv "$began" "$stamp"
 fi
 cp "$here"/actor/*.js "$here"/bench/*.js "$folder"
+[ "$profile" = release ] || exit 0
 echo "size: $(($(wc -c <"$folder/fencelock.tgz") / 1024)) kB packed, $(du -sk "$folder/node_modules/fencelock" | cut -f1) kB installed"

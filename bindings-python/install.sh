@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the wheel and installs it into the folder given, as a virtual environment of its own. Exit 2: the machine lacks
-# what it takes, and the last line says what.
+# what it takes, and the last line says what. FENCELOCK_PROFILE names the profile it is built with, instead of `release`.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 folder=$(mkdir -p "$1" && cd "$1" && pwd)
@@ -9,13 +9,15 @@ target=$(mkdir -p "${CARGO_TARGET_DIR:-target}" && cd "${CARGO_TARGET_DIR:-targe
 
 # One at a time, and nothing to do if no source is newer than what was installed.
 exec 9>"$folder.turn" && flock 9
-stamp=$folder/installed
+profile=${FENCELOCK_PROFILE:-release}
+stamp=$folder/installed-$profile
 sources=(Cargo.lock Cargo.toml core/src core/Cargo.toml bindings-python/{Cargo.toml,pyproject.toml,install.sh,requirements.txt,src,python})
 if [ -e "$stamp" ] && [ -z "$(find "${sources[@]}" -type f -newer "$stamp" -print -quit)" ]; then
   cat "$stamp"
   exit
 fi
 
+command -v cargo >/dev/null || { echo "there is no cargo: install a Rust toolchain"; exit 2; }
 command -v python3 >/dev/null || { echo "no python3: install CPython 3.11 or newer"; exit 2; }
 python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "python3 is older than 3.11"; exit 2; }
 rm -rf "$folder" && mkdir -p "$folder"
@@ -26,12 +28,14 @@ if ! [ -x "$tools/bin/maturin" ]; then
   "$tools/bin/python" -m pip install --quiet 'maturin>=1.16,<2'
 fi
 touch "$folder.begun"
-"$tools/bin/maturin" build --release --quiet --manifest-path bindings-python/Cargo.toml \
+"$tools/bin/maturin" build --profile "$profile" --quiet --manifest-path bindings-python/Cargo.toml \
   --target-dir "$target" --out "$folder/wheel" >&2
 python3 -m venv "$folder/venv"
 # Tests and examples need more than users do.
 "$folder/venv/bin/python" -m pip install --quiet -r bindings-python/requirements.txt "$folder"/wheel/*.whl
 wheel=$(ls "$folder"/wheel/*.whl)
-echo "size: $(basename "$wheel") $(($(stat -c %s "$wheel") / 1024)) KiB" | tee "$stamp"
+said=size
+[ "$profile" = release ] || said="with $profile"
+echo "$said: $(basename "$wheel") $(($(stat -c %s "$wheel") / 1024)) KiB" | tee "$stamp"
 # Whatever changed while it was built is newer.
 touch -r "$folder.begun" "$stamp"

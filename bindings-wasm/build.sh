@@ -10,8 +10,9 @@ mkdir -p dist stage
 
 # Small before fast: it is loaded over networks, and waits for them.
 export CARGO_PROFILE_RELEASE_OPT_LEVEL=s CARGO_PROFILE_RELEASE_LTO=fat CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1
-target=$(../scripts/wasm.sh build --package fencelock-wasm --release)
-module=$target/$triple/release/fencelock_wasm.wasm
+profile=${FENCELOCK_PROFILE:-release}
+target=$(../scripts/wasm.sh build --package fencelock-wasm --profile "$profile")
+module=$target/$triple/$profile/fencelock_wasm.wasm
 CARGO_TARGET_DIR=$target/glue cargo run --quiet --manifest-path glue/Cargo.toml -- "$module" dist
 
 # The face is the Node package's; what differs is here.

@@ -4,7 +4,7 @@
 #
 #   bindings-wasm/install.sh FOLDER
 #
-# Prints the size of the package. Exits with 2, and one last line that says what the machine lacks, where it cannot be built.
+# FENCELOCK_PROFILE names the profile the module is built with, instead of `release`. Prints the size of the package. Exits with 2, and one last line that says what the machine lacks, where it cannot be built.
 set -eu
 folder=${1:?a folder}
 here=$(CDPATH= cd -- "$(dirname "$0")" && pwd)
@@ -12,7 +12,8 @@ mkdir -p "$folder"
 folder=$(CDPATH= cd -- "$folder" && pwd)
 # One at a time.
 exec 9>"$folder.turn" && flock 9
-stamp=$folder/.installed
+profile=${FENCELOCK_PROFILE:-release}
+stamp=$folder/.installed-$profile
 
 for tool in cargo node npm; do
   command -v "$tool" >/dev/null || { echo "\`$tool\` is not there"; exit 2; }
@@ -43,7 +44,9 @@ if [ ! -e "$stamp" ] || [ -n "$(find $sources -newer "$stamp" -print -quit)" ]; 
   npm install --loglevel=error --no-audit --no-fund --no-package-lock "./$tarball" $clients
   mv "$tarball" fencelock.tgz
   # What is changed from the beginning of the build on is newer than the stamp.
+  rm -f "$folder"/.installed-*
   mv "$began" "$stamp"
 fi
 cp "$here"/../bindings-node/actor/actor.js "$here"/../bindings-node/bench/bench.js "$here"/actor/*.js "$folder"
+[ "$profile" = release ] || exit 0
 echo "size: $(($(wc -c <"$folder/fencelock.tgz") / 1024)) kB packed, $(($(wc -c <"$folder/node_modules/fencelock-wasm/dist/core_bg.wasm") / 1024)) kB of WebAssembly"

@@ -1,6 +1,10 @@
 //! What the draining thread waits for.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Whoever is hurried waits no longer than this.
+const HURRIED: Duration = Duration::from_millis(10);
 
 /// Rung by whoever has news, heard once however often it was rung.
 #[derive(Default)]
@@ -12,8 +16,8 @@ pub(crate) struct Bell {
 #[derive(Default)]
 struct State {
     rung: bool,
-    /// Nobody is to wait in here any more.
-    jammed: bool,
+    /// Nobody is to wait long in here any more.
+    hurried: bool,
 }
 
 impl Bell {
@@ -22,16 +26,23 @@ impl Bell {
         self.heard.notify_one();
     }
 
-    /// From now on it rings all the time.
-    pub(crate) fn jam(&self) {
-        self.state().jammed = true;
+    /// From now on nobody waits long.
+    pub(crate) fn hurry(&self) {
+        self.state().hurried = true;
         self.heard.notify_one();
     }
 
-    /// Waits until it is rung. Whatever is rung for from now on is heard by the next wait.
+    /// Waits until it is rung, or has waited long enough. Whatever is rung for from now on is heard by the next wait.
     pub(crate) fn wait(&self) {
-        let waited = self.heard.wait_while(self.state(), |state| !state.rung && !state.jammed);
-        waited.unwrap_or_else(PoisonError::into_inner).rung = false;
+        let state = self.state();
+        let mut state = if state.hurried {
+            let waited = self.heard.wait_timeout_while(state, HURRIED, |state| !state.rung);
+            waited.unwrap_or_else(PoisonError::into_inner).0
+        } else {
+            let waited = self.heard.wait_while(state, |state| !state.rung && !state.hurried);
+            waited.unwrap_or_else(PoisonError::into_inner)
+        };
+        state.rung = false;
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

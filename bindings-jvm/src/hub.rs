@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::future::ready;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::Duration;
 
 use fencelock::facade::{Completion, Facade, Operation, Pump};
+use fencelock::options::Times;
 use fencelock::port::RuntimeHandle;
 use fencelock::runtime::TokioRuntime;
 use fencelock::{Client, Event};
@@ -15,7 +17,7 @@ use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
 
 use crate::bell::Bell;
-use crate::parcel;
+use crate::{end, parcel};
 
 static HUB: LazyLock<Hub> = LazyLock::new(Hub::start);
 
@@ -34,6 +36,8 @@ pub(crate) struct Hub {
     events: Mutex<Vec<Value>>,
     /// News that did not arrive.
     kept: Mutex<Vec<u8>>,
+    /// Whether the JVM has begun to end.
+    leaving: AtomicBool,
 }
 
 #[derive(Default)]
@@ -67,7 +71,9 @@ impl Hub {
         let rung = bell.clone();
         let pump = Pump::new(Arc::new(move || rung.ring()));
         let (clients, events, kept) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Self { runtime, handle, pump, bell, clients, events, kept }
+        end::await_end();
+        let leaving = AtomicBool::new(false);
+        Self { runtime, handle, pump, bell, clients, events, kept, leaving }
     }
 
     /// Completes with the client's number.
@@ -78,7 +84,11 @@ impl Hub {
             clients.numbers += 1;
             clients.numbers
         };
-        let builder = Client::builder().runtime(self.handle.clone()).app(app).language(language);
+        let builder = Client::builder()
+            .runtime(self.handle.clone())
+            .app(app)
+            .language(language)
+            .times(Times::Duration);
         let builder =
             options.into_iter().fold(builder, |made, (name, value)| made.option(&name, value));
         let builder =
@@ -156,17 +166,28 @@ impl Hub {
         drop(client);
     }
 
-    /// Gives everything back before the process ends, as far as the time reaches. Nobody waits in [`Hub::drain`] then: a JVM
-    /// that ends gives threads in natives 300 ms to come out.
-    pub(crate) fn exit(&self, patience: Duration) {
+    /// The JVM has begun to end: its hooks run, and others work on meanwhile. Nobody waits long in [`Hub::drain`] from now on:
+    /// a JVM that exits gives threads in natives 300 ms to come out.
+    pub(crate) fn leave(&self) {
+        self.leaving.store(true, Ordering::SeqCst);
+        self.bell.hurry();
+    }
+
+    /// Gives everything back before the process ends, as far as the time reaches; nothing if the JVM was halted before it had
+    /// begun to end.
+    pub(crate) fn part(&self, patience: Duration) {
+        if !self.leaving.load(Ordering::SeqCst) {
+            return;
+        }
         let clients: Vec<Client> =
             locked(&self.clients).open.values().map(|facade| facade.client().clone()).collect();
-        let closing = async {
-            let all = join_all(clients.iter().map(Client::close));
-            tokio::time::timeout(patience, all).await
-        };
+        let (closed, all) = mpsc::channel();
+        self.runtime.spawn(async move {
+            join_all(clients.iter().map(Client::close)).await;
+            // Nobody listens any more if it took too long.
+            let _ = closed.send(());
+        });
         // What was not confirmed in time is left to its lease.
-        let _ = self.runtime.block_on(closing);
-        self.bell.jam();
+        let _ = all.recv_timeout(patience);
     }
 }

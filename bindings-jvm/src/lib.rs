@@ -4,6 +4,7 @@
 //! thread, which waits in `drain`, hears how it ended. No thread of ours ever attaches to the JVM.
 
 mod bell;
+mod end;
 mod hub;
 pub mod natives;
 mod parcel;

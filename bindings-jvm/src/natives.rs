@@ -1,7 +1,6 @@
 //! What `io.github.fencelock.Natives` declares. A panic in here becomes a Java exception with code `internal`.
 
 use std::any::Any;
-use std::time::Duration;
 
 use fencelock::options::TABLE;
 use jni::errors::{Error, ErrorPolicy, Result};
@@ -262,11 +261,11 @@ pub fn drop<'local>(mut env: EnvUnowned<'local>, _class: JClass<'local>, client:
     .resolve::<Internal>();
 }
 
-/// Gives everything back before the process ends, in so many milliseconds at most.
+/// The JVM has begun to end.
 #[jni_mangle("io.github.fencelock.Natives")]
-pub fn exit<'local>(mut env: EnvUnowned<'local>, _class: JClass<'local>, patience: jlong) {
+pub fn leave<'local>(mut env: EnvUnowned<'local>, _class: JClass<'local>) {
     env.with_env(|_| {
-        hub().exit(Duration::from_millis(patience as u64));
+        hub().leave();
         Ok(())
     })
     .resolve::<Internal>();

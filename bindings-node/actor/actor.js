@@ -122,8 +122,11 @@ const operations = {
   observe: async ({ lock: name, options, seen: before }) => {
     for await (const leader of client().elect(name, options).observe({ after: seen(before) })) return told(leader);
   },
-  start_job: async ({ id, lock: name, options, period, at }) =>
-    keep(await cancellable(id, (signal) => client().job(name, period, options).start({ signal, ...(at != null && { at }) }))),
+  start_job: async ({ id, lock: name, options, period, at }) => {
+    const start = (signal) => client().job(name, period, options).startOrWhy({ signal, ...(at != null && { at }) });
+    const run = await cancellable(id, start);
+    return 'why' in run ? { skipped: { why: run.why } } : keep(run);
+  },
   end_job: ({ guard, succeeded }) => (succeeded ? held(guard).succeed() : held(guard).fail()),
   inspect_job: ({ lock: name, period }) => client().job(name, period).inspect(),
   read_version: ({ lock: name }) => client().version(name).read(),

@@ -11,7 +11,7 @@ type Ended<T> = { value: T } | { error: unknown };
 
 /**
  * Runs a body under a guard and gives that back, by `end`. When the lock is lost, the body's signal aborts; a body that does
- * not end by that is not waited for.
+ * not end by that is not waited for. Under a lock that is lost already it does not begin.
  */
 export async function run<G extends Guard, T>(
   guard: G,
@@ -19,6 +19,7 @@ export async function run<G extends Guard, T>(
   outer: AbortSignal | null | undefined,
   end: (guard: G, well: boolean) => Promise<Released>,
 ): Promise<T> {
+  guard.begin();
   const lost = guard.signal;
   const [signal, leave] = outer ? either(lost, outer) : [lost, undefined];
   const ended = (async () => body(guard, signal))().then(
@@ -40,7 +41,7 @@ export async function run<G extends Guard, T>(
     void ended.then((late) => tellLate(guard, late));
     throw lost.reason;
   }
-  if ('error' in first) throw follows(first.error, lost) ? lost.reason : first.error;
+  if ('error' in first) throw follows(first.error, lost) ? lost.reason : caused(first.error, lost);
   if (released instanceof Error) throw released;
   if (released === 'already_lost') throw lost.reason;
   return first.value;
@@ -77,6 +78,14 @@ async function giveBack<G extends Guard>(
 function follows(error: unknown, lost: AbortSignal): boolean {
   if (!lost.aborted || !(error instanceof Error)) return false;
   return error instanceof LockLostError || error.name === 'AbortError' || error.cause === lost.reason;
+}
+
+/** The error of a body that failed by itself. If the lock was lost by then, that is its cause, unless it has one of its own. */
+function caused(error: unknown, lost: AbortSignal): unknown {
+  if (lost.aborted && error instanceof Error && error.cause === undefined && Object.isExtensible(error)) {
+    error.cause = lost.reason;
+  }
+  return error;
 }
 
 /** The call has rejected with the loss; what the body fails with later is told all the same. */

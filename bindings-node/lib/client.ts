@@ -49,7 +49,7 @@ export class Client implements AsyncDisposable {
     this.#events = new Events(connection);
   }
 
-  /** A mutex by name: 1 to 512 bytes of UTF-8 without control characters. The same name is the same lock in every language. */
+  /** A mutex by name: 1 to 512 bytes of UTF-8 without control characters, not beginning with `fencelock:`. The same name is the same lock in every language. */
   lock(name: string, options: LockOptions = {}): Lock {
     return this.#lock(name, {}, options);
   }

@@ -97,7 +97,7 @@ export class Election {
   }
 
   #leadership(granted: Granted): Leadership {
-    return new Leadership(this.#connection, granted, this.name);
+    return new Leadership(this.#connection, granted, this.name).begin();
   }
 }
 

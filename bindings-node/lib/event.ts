@@ -1,5 +1,6 @@
 import type { Connection } from './connection.js';
 import { ask, here } from './environment.js';
+import type { Why } from './job.js';
 
 /**
  * What may happen to a lock of a client.
@@ -10,8 +11,9 @@ import { ask, here } from './environment.js';
  * - `renewed`: the lease was pushed on
  * - `released`: a guard was given back
  * - `lost`: a hold was lost before it was given back
+ * - `skipped`: a job was asked for a run, and there is none to start; the token is the last run's
  */
-export type EventKind = 'waiting' | 'trouble' | 'granted' | 'renewed' | 'released' | 'lost';
+export type EventKind = 'waiting' | 'trouble' | 'granted' | 'renewed' | 'released' | 'lost' | 'skipped';
 
 /** Something that happened to a lock of a client. */
 export interface LockEvent {
@@ -22,6 +24,8 @@ export interface LockEvent {
   readonly token: number | null;
   /** What the trouble is, for the kind `trouble`. */
   readonly trouble: string | null;
+  /** Why no run was started, for the kind `skipped`. */
+  readonly why: Why | null;
 }
 
 /** Called with an event. What it throws is uncaught, as with every emitter. */

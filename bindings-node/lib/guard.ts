@@ -91,6 +91,21 @@ export class Guard implements AsyncDisposable {
     throw error;
   }
 
+  /**
+   * Something begins under this guard now. One that has ended before, while the thread was busy, is given back, and its error
+   * thrown: nothing begins.
+   *
+   * @internal
+   */
+  begin(): this {
+    const error = complaint(this.#connection.number, this.#number);
+    if (!error) return this;
+    this.#released = true;
+    unmind(this);
+    here().look((door) => door.dropGuard(this.#connection.number, this.#number), undefined);
+    throw error;
+  }
+
   /** Aborts when the lock is lost, with a {@link LockLostError} as its reason; never, if the guard is released before. */
   get signal(): AbortSignal {
     if (!this.#loss) {

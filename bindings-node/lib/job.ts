@@ -23,13 +23,41 @@ export interface JobState {
   readonly info: Info;
 }
 
+/**
+ * Why no run was started.
+ *
+ * - `running`: the last run is in progress
+ * - `done`: the instant that is due was run, or its run has died and is not run again
+ * - `not_due`: the last run started less than half a period ago, or less than its `atLeastFor`, or it was for a later instant
+ */
+export type Why = 'running' | 'done' | 'not_due';
+
+/** No run was started: why, and what the store knew of the last one. */
+export interface Skipped {
+  /** Why. */
+  readonly why: Why;
+  /** The last run, and in its `info` who has it or had it. */
+  readonly last: JobState;
+  /**
+   * When a run may start at the earliest, in milliseconds since 1970 by the store's clock; while one is in progress, when that
+   * counts as dead unless it is heard of again. Null if only the scheduler knows the next instant.
+   */
+  readonly until: number | null;
+}
+
 /** What a start may be told beside the job's options. */
 export interface StartOptions extends AcquireOptions {
   /**
-   * Names the run by this instant of the scheduler's own, in milliseconds since 1970, instead of the multiple of the period
-   * that is nearest to the store's clock.
+   * Names the run by this instant of the scheduler's own, in milliseconds since 1970, instead of the last multiple of the period
+   * by the store's clock. It may lie ahead of that clock by half a period, or a minute.
    */
   at?: number;
+}
+
+/** The same for a call that runs a body. */
+export interface UsingOptions extends StartOptions {
+  /** Called where no run is started, with why; the call then answers null. */
+  skipped?: (skipped: Skipped) => void;
 }
 
 /** A run of a job. One that is disposed of, or collected, without having been told its end counts as failed. */
@@ -75,12 +103,14 @@ export class Run extends Guard {
 }
 
 /**
- * A scheduled job: at most one run in each period, whoever of the fleet asks. A run that died is not run again for the same
- * instant, unless the option `retryDead` says so: it may have done its work.
+ * A scheduled job: at most one run in each period, whoever of the fleet asks, and no two starts within half a period. A run that
+ * died is not run again for the same instant, unless the option `retryDead` says so: it may have done its work.
  *
  * @example
  * ```ts
- * await client.job('cleanup', 24 * 3600_000).using(async (run, signal) => cleanUp(run.token, signal));
+ * await client.job('cleanup', 24 * 3600_000).using(async (run, signal) => cleanUp(run.token, signal), {
+ *   skipped: ({ why }) => console.log(`nothing to do: ${why}`),
+ * });
  * ```
  */
 export class Job {
@@ -99,28 +129,52 @@ export class Job {
     this.#options = optionsForCore(options);
   }
 
-  /** Starts the run that is due; null if it was started before, by whomever, or the last one still lasts. */
-  async start({ signal, at, ...more }: StartOptions = {}): Promise<Run | null> {
-    const options = { ...this.#options, ...optionsForCore(more) };
-    const start = { op: 'start_job', name: this.name, period: this.period, at: at ?? null, options };
-    const granted = await this.#connection.perform<Granted | null>(start, signal);
-    return granted && new Run(this.#connection, granted, this.name);
+  /** Starts the run that is due; null if there is none, and {@link startOrWhy} says why. */
+  async start(options?: StartOptions): Promise<Run | null> {
+    const started = await this.startOrWhy(options);
+    return started instanceof Run ? started : null;
   }
 
   /**
-   * Runs `body` if a run is due, and answers null if it is not. The run has succeeded if the body does; it has failed if the
-   * body throws. When the run is lost, the body's signal aborts and the call rejects with a {@link LockLostError}.
+   * Starts the run that is due, or says why there is none: the last one is in progress, this one was run, or none is due.
+   *
+   * @example
+   * ```ts
+   * const run = await client.job('cleanup', 24 * 3600_000).startOrWhy();
+   * if ('why' in run) console.log(`nothing to do: ${run.why}`);
+   * else await run.succeed();
+   * ```
    */
-  async using<T>(body: Body<Run, T>, options?: StartOptions): Promise<T | null> {
-    const started = await this.start(options);
-    if (!started) return null;
-    return run(started, body, options?.signal, (due, well) => (well ? due.succeed() : due.fail()));
+  async startOrWhy({ signal, at, ...more }: StartOptions = {}): Promise<Run | Skipped> {
+    const options = { ...this.#options, ...optionsForCore(more) };
+    const start = { op: 'start_job', name: this.name, period: this.period, at: at ?? null, options };
+    const started = await this.#connection.perform<Granted | { skipped: Skipped }>(start, signal);
+    if ('guard' in started) return new Run(this.#connection, started, this.name).begin();
+    return { ...started.skipped, last: shown(started.skipped.last) };
+  }
+
+  /**
+   * Runs `body` if a run is due, and answers null if it is not; the option `skipped` is told why. The run has succeeded if the
+   * body does; it has failed if the body throws. When the run is lost, the body's signal aborts and the call rejects with a
+   * {@link LockLostError}.
+   */
+  async using<T>(body: Body<Run, T>, { skipped, ...options }: UsingOptions = {}): Promise<T | null> {
+    const started = await this.startOrWhy(options);
+    if (started instanceof Run) {
+      return run(started, body, options.signal, (due, well) => (well ? due.succeed() : due.fail()));
+    }
+    skipped?.(started);
+    return null;
   }
 
   /** The last run, as the store remembers it; null if there was none. */
   async inspect(): Promise<JobState | null> {
     const inspect = { op: 'inspect_job', name: this.name, period: this.period };
     const state = await this.#connection.perform<JobState | null>(inspect);
-    return state && { ...camelCased<JobState>(state), info: state.info };
+    return state && shown(state);
   }
+}
+
+function shown(state: JobState): JobState {
+  return { ...camelCased<JobState>(state), info: state.info };
 }

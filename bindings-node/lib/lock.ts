@@ -44,6 +44,7 @@ export abstract class Acquirable<G extends Guard> {
    * Waits for the lock, for ever or as long as the option `wait` says, and keeps the process alive meanwhile.
    *
    * @throws {LockTimeoutError} if the wait has ended before
+   * @throws {LockLostError} if it was granted and lost again while this thread was too busy to be told
    * @throws the signal's reason if that aborts
    * @throws {FencelockError} with code `invalid` if the name or an option is not acceptable
    *
@@ -53,20 +54,20 @@ export abstract class Acquirable<G extends Guard> {
    * ```
    */
   async acquire(options?: AcquireOptions): Promise<G> {
-    return this.guard(await this.#ask<Granted>(this.#operations.acquire, options));
+    return this.guard(await this.#ask<Granted>(this.#operations.acquire, options)).begin();
   }
 
   /** Asks once: null if somebody else holds the lock or waits for it. */
   async tryAcquire(options?: AcquireOptions): Promise<G | null> {
     const granted = await this.#ask<Granted | null>(this.#operations.try, options);
-    return granted && this.guard(granted);
+    return granted && this.guard(granted).begin();
   }
 
   /**
    * Runs `body` under the lock and releases it, whatever comes of that.
    *
    * When the lock is lost, the body's signal aborts and the call rejects with a {@link LockLostError}; JavaScript cannot end
-   * a body that does not look at its signal, so that one runs on. An error of the body's own is never hidden.
+   * a body that does not look at its signal, so that one runs on. Under a lock that is lost already no body begins. An error of the body's own is never hidden.
    *
    * @example
    * ```ts

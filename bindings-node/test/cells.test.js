@@ -39,11 +39,20 @@ onEveryStore('versions, jobs and elections', (store) => {
     assert.equal(await job.inspect(), null);
     const before = Date.now();
     const token = await job.using((run) => {
-      assert.ok(Math.abs(run.instant - before) <= DAY / 2 + 60_000);
+      assert.ok(run.instant <= before + 60_000 && run.instant > before - DAY - 60_000);
       return run.token;
     });
     assert.equal(await job.using(() => assert.fail('once is enough')), null);
+    const told = [];
+    await job.using(() => assert.fail('once is enough'), { skipped: ({ why }) => told.push(why) });
+    assert.deepEqual(told, ['done']);
+    const skipped = await job.startOrWhy();
     const { status, dead, token: last, started, info } = await job.inspect();
+    assert.deepEqual([skipped.why, skipped.last], ['done', await job.inspect()]);
+    assert.ok(skipped.until > before + DAY / 2 - 60_000);
+    const soon = await client.job(job.name, 3 * DAY).startOrWhy({ at: skipped.last.instant + 1 });
+    assert.deepEqual([soon.why, soon.last.token], ['not_due', token]);
+    await assert.rejects(job.start({ at: Date.now() + 2 * DAY }), ({ code, fields }) => code === 'invalid' && fields.argument === 'at');
     assert.deepEqual([status, dead, last, info.language], ['S', false, token, LANGUAGE]);
     assert.ok(Math.abs(started - before) < 60_000);
   });
@@ -51,15 +60,19 @@ onEveryStore('versions, jobs and elections', (store) => {
   test('a job whose body throws has failed', async () => {
     const job = client.job(fresh('job'), DAY);
     await assert.rejects(job.using(() => { throw new RangeError('mine'); }), RangeError);
-    assert.equal((await job.inspect()).status, 'F');
-    const again = await job.start({ at: Date.now() + 2 * DAY });
+    const { status, instant } = await job.inspect();
+    assert.equal(status, 'F');
+    const often = client.job(job.name, 10);
+    await sleep(10);
+    const again = await often.start({ at: instant + 1 });
     assert.ok(again.isHeld);
     await assert.rejects(again.upgrade(), { code: /unsupported|invalid/ });
     await assert.rejects(again.release(), { code: 'invalid', message: /say how it ended/ });
     assert.ok(again.isHeld);
     assert.equal(await again.succeed(), 'released');
     await assert.rejects(again.release(), { code: 'not_held' });
-    const left = await job.start({ at: Date.now() + 4 * DAY });
+    await sleep(10);
+    const left = await often.start({ at: instant + 2 });
     await left[Symbol.asyncDispose]();
     assert.equal((await job.inspect()).status, 'F');
   });

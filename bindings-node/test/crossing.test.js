@@ -36,7 +36,7 @@ describe('a crossing', () => {
     await (await lock.acquire()).release();
     const counts = counting();
     await (await lock.acquire()).release();
-    assert.deepEqual(counts, { submit: 1, release: 1, setOff: 2, drain: 2, hold: 4 });
+    assert.deepEqual(counts, { submit: 1, check: 1, release: 1, setOff: 2, drain: 2, hold: 4 });
   });
 
   test('is shared by what one turn asks for', async () => {

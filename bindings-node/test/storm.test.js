@@ -12,11 +12,12 @@ const SEED = Number(process.env.FENCELOCK_SEED ?? (process.env.FENCELOCK_FULL ? 
 const CANCELS = share(5_000);
 /** So many at once, over so many names of each kind. */
 const [WORKERS, NAMES] = [16, 4];
-const DAY = 24 * 3_600_000;
+/** The shortest period, so that a job may start again soon. */
+const MOMENT = 10;
 
 const names = (what) => Array.from({ length: NAMES }, () => fresh(what));
 const [mutexes, shared, permits, elections, jobs] = ['mutex', 'shared', 'permits', 'election', 'job'].map(names);
-let instants = Date.now();
+let instants = 0;
 
 /**
  * What can be given up, each beside others of its kind: `won` is what was granted under the signal, and has to be told of it
@@ -30,7 +31,7 @@ const WAYS = {
   write: ({ by, pick, signal, won }) => won(by.write(pick(shared)).acquire({ signal })),
   permits: ({ by, pick, signal, won }) => won(by.permits(pick(permits), 2).acquire({ signal })),
   campaign: ({ by, pick, signal, won }) => won(by.elect(pick(elections)).campaign({ signal })),
-  start: ({ by, pick, signal, won }) => won(by.job(pick(jobs), DAY).start({ signal, at: (instants += 1_000) })),
+  start: ({ by, pick, signal, won }) => won(by.job(pick(jobs), MOMENT).start({ signal, at: (instants += 1_000) })),
   async upgrade({ by, pick, signal, won, giveBack }) {
     const guard = await by.upgradeable(pick(shared)).acquire();
     giveBack(guard);
@@ -43,7 +44,7 @@ const WAYS = {
   },
   // Of these the end is the body's, or an observer's.
   using: ({ by, pick, signal, body }) => by.lock(pick(mutexes)).using(body, { signal }).then(() => {}),
-  job: ({ by, pick, signal, body }) => by.job(pick(jobs), DAY).using(body, { signal, at: (instants += 1_000) }).then(() => {}),
+  job: ({ by, pick, signal, body }) => by.job(pick(jobs), MOMENT).using(body, { signal, at: (instants += 1_000) }).then(() => {}),
   async observe({ by, pick, signal }) {
     let seen = 0;
     for await (const _ of by.elect(pick(elections)).observe({ signal })) if (++seen === 3) return;
@@ -110,7 +111,7 @@ onEveryStore('a storm', (store) => {
     assert.equal(swallowed, 0);
     assert.ok(sum('cancelled') >= CANCELS && sum('granted') > 0, JSON.stringify(counts));
     assert.deepEqual(Object.keys(counts).filter((way) => counts[way].cancelled === 0), []);
-    const runs = jobs.map((name) => clients[0].job(name, DAY));
+    const runs = jobs.map((name) => clients[0].job(name, MOMENT));
     await atRest(store, clients, [...mutexes, ...shared, ...permits, ...elections], runs);
   });
 });

@@ -74,12 +74,25 @@ describe('using', () => {
     await assert.rejects(client.lock(fresh()).using(body, SHORT), LockLostError);
   });
 
+  test('under a lock that was lost before the body could begin, none begins', async () => {
+    const [name, long] = [fresh(), fresh()];
+    let begun = false;
+    // Both are granted in one turn, and the body of the first keeps the thread until the other's lease has ended.
+    const busy = client.lock(long).using(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 150));
+    const late = client.lock(name).using(() => (begun = true), SHORT);
+    await assert.rejects(late, LockLostError);
+    await busy;
+    assert.ok(!begun);
+    await isFree(name);
+  });
+
   test('a body that fails in a lost lock fails with its own error', async () => {
     const body = () => {
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 150);
       throw new RangeError('mine');
     };
-    await assert.rejects(client.lock(fresh()).using(body, SHORT), RangeError);
+    const error = await client.lock(fresh()).using(body, SHORT).catch((error) => error);
+    assert.ok(error instanceof RangeError && error.cause instanceof LockLostError, String(error));
   });
 
   test('the caller may give a body up', async () => {

@@ -219,8 +219,10 @@ class Actor:
 
     async def do_start_job(self, lock, period, at=None, options=None):
         job = self.client.job(lock, timedelta(milliseconds=period), **said(options or {}))
-        run = await self.ask(job, "start", at and at / 1000)
-        return run and self.keep(run, instant=run.instant * 1000)
+        run = await self.ask(job, "start_or_why", at and at / 1000)
+        if isinstance(run, fencelock.Skipped):
+            return {"skipped": {"why": run.why}}
+        return self.keep(run, instant=run.instant * 1000)
 
     async def do_end_job(self, guard, succeeded):
         return await self.end(guard, "succeed" if succeeded else "fail")

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::grant::Grant;
-use crate::raised;
+use crate::{greenlets, raised};
 
 /// Ends a block: as its guard does, and by giving that back if anything comes in between.
 fn end(guard: &Bound<'_, PyAny>, how: &Bound<'_, PyTuple>) -> PyResult<()> {
@@ -69,13 +69,20 @@ fn place(frame: Option<&Bound<'_, PyAny>>) -> usize {
     frame.map_or(0, |frame| frame.as_ptr() as usize)
 }
 
+/// A thread and the greenlet that runs on it: what goes on by itself, one step after the other.
+type Strand = (ThreadId, usize);
+
+fn strand(py: Python<'_>) -> Strand {
+    (thread::current().id(), greenlets::current(py))
+}
+
 /// A block that was entered.
 struct Entered {
     frame: usize,
     /// The frame, if it may wander. An ordinary one stays on its thread, where blocks end in the order they nest; kept by a
     /// block that an `ExitStack` ends, it would keep all that called it.
     kept: Option<Py<PyAny>>,
-    thread: ThreadId,
+    strand: Strand,
     guard: Py<PyAny>,
 }
 
@@ -89,11 +96,12 @@ impl Blocks {
     }
 
     /// The guard of this frame's innermost block, whichever thread runs it. An `ExitStack` enters in one frame and leaves in
-    /// another: then it is this thread's, none of a frame that wanders if there are others, or the only one.
-    fn leave(&self, frame: usize) -> Option<Py<PyAny>> {
-        let (mut entered, me) = (self.entered(), thread::current().id());
+    /// another: then it is this thread's (or greenlet's), none of a frame that wanders if there are others, or the only one.
+    fn leave(&self, py: Python<'_>, frame: usize) -> Option<Py<PyAny>> {
+        let me = strand(py);
+        let mut entered = self.entered();
         let stays = |one: &Entered| one.kept.is_none();
-        let mine = |one: &Entered| one.thread == me;
+        let mine = |one: &Entered| one.strand == me;
         let of_frame =
             entered.iter().rposition(|one| one.frame == frame && (mine(one) || !stays(one)));
         let of_stack = || entered.iter().rposition(|one| mine(one) && stays(one));
@@ -131,13 +139,13 @@ impl Blocks {
 
     fn __enter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         // First, so that nothing comes between the grant and its entry.
-        let (frame, thread) = (frame(slf.py()), thread::current().id());
+        let (frame, strand) = (frame(slf.py()), strand(slf.py()));
         let (place, kept) = (place(frame.as_ref()), frame.filter(wanders).map(Bound::unbind));
         let guard = slf.call_method0(intern!(slf.py(), "acquire"))?;
         slf.get().entered().push(Entered {
             frame: place,
             kept,
-            thread,
+            strand,
             guard: guard.clone().unbind(),
         });
         Ok(guard)
@@ -145,7 +153,7 @@ impl Blocks {
 
     #[pyo3(signature = (*how))]
     fn __exit__(slf: &Bound<'_, Self>, how: &Bound<'_, PyTuple>) -> PyResult<()> {
-        let guard = slf.get().leave(place(frame(slf.py()).as_ref())).ok_or_else(|| {
+        let guard = slf.get().leave(slf.py(), place(frame(slf.py()).as_ref())).ok_or_else(|| {
             let message = "another thread entered this block, and others are in blocks of this lock; \
                            use `with lock.acquire() as guard`";
             raised(&Error::new(Code::Invalid, message).with("argument", "with"))

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fencelock::facade::{Burden, Facade, Granted, Operation};
+use fencelock::options::Times;
 use fencelock::runtime::TokioRuntime;
 use fencelock::{Client, ClientBuilder, Code, Error, Result};
 use futures_util::future::join_all;
@@ -16,7 +17,7 @@ use tokio::time::timeout;
 
 use crate::feed::{Feed, Teller};
 use crate::grant::Grant;
-use crate::process::{self, Own, block};
+use crate::process::{self, Own};
 use crate::pump::Pump;
 use crate::{Ended, Outcome, caught, ended, numbered, raised};
 
@@ -59,16 +60,15 @@ impl Link {
 
     /// How an operation that grants something ended.
     pub(crate) fn granted(self: &Arc<Self>, result: Result<Value>) -> Ended {
-        match result.map(Granted::deserialize) {
+        match result.as_ref().map(Granted::deserialize) {
             Ok(Ok(granted)) => (true, Outcome::Grant(Grant::new(self.clone(), granted))),
-            Ok(Err(_)) => ended(Ok(Value::Null)),
-            Err(error) => ended(Err(error)),
+            Ok(Err(_)) | Err(_) => ended(result),
         }
     }
 }
 
 fn builder(options: Map<String, Value>) -> ClientBuilder {
-    let builder = Client::builder().language("python");
+    let builder = Client::builder().language("python").times(Times::Seconds);
     options.into_iter().fold(builder, |made, (name, value)| made.option(&name, value))
 }
 
@@ -81,22 +81,23 @@ pub(crate) fn check(url: &str, options: &str) -> PyResult<Ended> {
     })
 }
 
-/// Closes all clients there are at once, and waits so many seconds at most.
+/// Closes all clients there are at once, and waits so many seconds at most. Tells how the first ended that could not be closed.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "a list crosses by value")]
 pub(crate) fn close_all(
     py: Python<'_>,
     connections: Vec<PyRef<'_, Connection>>,
     seconds: f64,
-) -> PyResult<Vec<Ended>> {
-    let Ok(runtime) = process::runtime() else { return Ok(Vec::new()) };
+) -> PyResult<Ended> {
     let most = Duration::try_from_secs_f64(seconds).unwrap_or_default();
     let facades = connections.iter().filter_map(|connection| connection.facade().ok());
-    let closes = facades.map(|facade| async move {
-        timeout(most, facade.perform(Operation::Close)).await.unwrap_or(Ok(Value::Null))
-    });
-    let closed = caught(|| block(py, &runtime, join_all(closes.collect::<Vec<_>>()))).flatten()?;
-    Ok(closed.into_iter().map(ended).collect())
+    let closes: Vec<_> = facades.map(|facade| facade.perform(Operation::Close)).collect();
+    let closed = async move {
+        let soon = closes.into_iter().map(|close| timeout(most, close));
+        let mut ended = join_all(soon).await.into_iter().flatten();
+        ended.try_for_each(|ended| ended.map(drop)).map(|()| Value::Null)
+    };
+    caught(|| process::run(py, Box::pin(closed))).flatten().map(ended)
 }
 
 impl Connection {
@@ -115,9 +116,8 @@ impl Connection {
     fn connect(&self, py: Python<'_>) -> PyResult<Ended> {
         match self.link_and_runtime() {
             Ok((link, runtime)) => {
-                let connecting = runtime.clone();
-                let work = async move { link.facade(connecting).await.map(|_| Value::Null) };
-                Ok(ended(block(py, &runtime, work)?))
+                let work = async move { link.facade(runtime).await.map(|_| Value::Null) };
+                Ok(ended(process::run(py, Box::pin(work))?))
             }
             Err(error) => Ok(ended(Err(error))),
         }
@@ -125,14 +125,13 @@ impl Connection {
 
     /// Does an operation and waits for its end.
     fn wait(&self, py: Python<'_>, text: &str) -> PyResult<Ended> {
-        let begin = || {
-            let operation = Operation::read(text)?;
-            let (grants, (link, runtime)) = (operation.grants(), self.link_and_runtime()?);
-            Ok((grants, link, runtime, self.facade()?.perform(operation)))
-        };
+        let begin = || Ok((self.0.get()?, self.facade()?, Operation::read(text)?));
         match begin() {
-            Ok((true, link, runtime, work)) => Ok(link.granted(block(py, &runtime, work)?)),
-            Ok((false, _, runtime, work)) => Ok(ended(block(py, &runtime, work)?)),
+            Ok((link, facade, operation)) => {
+                let grants = operation.grants();
+                let result = process::perform(py, facade, operation)?;
+                Ok(if grants { link.granted(result) } else { ended(result) })
+            }
             Err(error) => Ok(ended(Err(error))),
         }
     }

@@ -7,7 +7,7 @@ use fencelock::{Event, facade};
 use pyo3::exceptions::PyBaseException;
 use pyo3::prelude::*;
 
-use crate::process::{self, Own, block};
+use crate::process::{self, Own};
 use crate::{Ended, caught, ended};
 
 /// The end where events happen. When neither the connection nor its client is left, nothing can happen any more.
@@ -50,10 +50,10 @@ pub(crate) struct Feed(Own<Arc<facade::Feed>>);
 impl Feed {
     /// Waits for events and answers a list of them; an empty one when there will never be any more.
     fn news(&self, py: Python<'_>) -> PyResult<Ended> {
-        match self.0.get().and_then(|feed| Ok((feed, process::runtime()?))) {
-            Ok((feed, runtime)) => {
-                let news = caught(|| block(py, &runtime, feed.news())).flatten()?;
-                Ok(ended(Ok(news)))
+        match self.0.get().cloned() {
+            Ok(feed) => {
+                let news = Box::pin(async move { Ok(feed.news().await) });
+                caught(|| process::run(py, news)).flatten().map(ended)
             }
             Err(error) => Ok(ended(Err(error))),
         }

@@ -1,18 +1,16 @@
 //! What was granted, in the hands of Python.
 
 use std::collections::BTreeMap;
-use std::ffi::CString;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use fencelock::facade::{Facade, Granted, Operation};
 use fencelock::{Code, Error, Released, Result};
-use pyo3::exceptions::PyResourceWarning;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
 use crate::connection::Link;
-use crate::process::{self, Own, block};
+use crate::process::{self, Own};
 use crate::pump::Pump;
 use crate::stray;
 use crate::{Ended, caught, ended, numbered, raised};
@@ -54,9 +52,8 @@ impl Grant {
     }
 
     fn wait(&self, py: Python<'_>, operation: Operation) -> PyResult<Result<Value>> {
-        let begin = || Ok((process::runtime()?, self.facade()?.perform(operation)));
-        match begin() {
-            Ok((runtime, work)) => block(py, &runtime, work),
+        match self.facade() {
+            Ok(facade) => process::perform(py, facade, operation),
             Err(error) => Ok(Err(error)),
         }
     }
@@ -89,14 +86,15 @@ impl Drop for Grant {
 /// Tells that a guard was forgotten. Nobody can catch what becomes of that, and whatever is raised already goes on.
 fn warn(py: Python<'_>, name: &str) {
     let raised = PyErr::take(py);
-    let message = format!(
-        "the guard of '{name}' was forgotten: its lock is released now; use `with`, or release it"
-    );
     let leaves = |sys: Bound<'_, PyModule>| sys.call_method0("is_finalizing")?.is_truthy();
     if !py.import("sys").and_then(leaves).unwrap_or(true) {
-        let (category, message) = (py.get_type::<PyResourceWarning>(), CString::new(message));
-        let warned = PyErr::warn(py, &category, &message.unwrap_or_default(), 1);
-        warned.unwrap_or_else(|error| stray::tell(py, error));
+        let warning = py
+            .import("fencelock.errors")
+            .and_then(|errors| errors.call_method1("ForgottenGuardWarning", (name,)));
+        // Of the line that runs, where the guard is thrown away as often as not.
+        let warned =
+            warning.and_then(|warning| py.import("warnings")?.call_method1("warn", (warning,)));
+        warned.map_or_else(|error| stray::tell(py, error), drop);
     }
     if let Some(error) = raised {
         error.restore(py);

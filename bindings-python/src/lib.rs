@@ -11,6 +11,7 @@ mod connection;
 mod feed;
 mod fork;
 mod grant;
+mod greenlets;
 mod process;
 mod pump;
 mod stray;

@@ -1,15 +1,21 @@
 //! What belongs to one process: its runtime, and everything that must not follow into the child of a fork.
 
-use std::future::Future;
 use std::mem;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Duration;
 
+use fencelock::facade::{Facade, Operation};
+use fencelock::port::{BoxFuture, RuntimeHandle};
+use fencelock::runtime::TokioRuntime;
 use fencelock::{Code, Error, Result};
 use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
 use pyo3::prelude::*;
+use serde_json::Value;
 use tokio::runtime::{Builder, Handle, Runtime};
+
+use crate::greenlets::Greenlets;
 
 /// How soon a waiting main thread sees a signal.
 const TICK: Duration = Duration::from_millis(50);
@@ -112,13 +118,38 @@ fn look(py: Python<'_>) -> PyResult<()> {
     py.check_signals()
 }
 
+/// Does an operation of a client and waits for its end.
+pub(crate) fn perform(
+    py: Python<'_>,
+    facade: &Facade,
+    operation: Operation,
+) -> PyResult<Result<Value>> {
+    match Greenlets::here(py)? {
+        Some(greenlets) => greenlets.wait(|pump| pump.submit(facade, operation)),
+        None => block(py, facade.perform(operation)),
+    }
+}
+
+/// Does anything else and waits for its end.
+pub(crate) fn run(py: Python<'_>, work: Work) -> PyResult<Result<Value>> {
+    match (Greenlets::here(py)?, runtime()) {
+        (Some(greenlets), Ok(runtime)) => {
+            let runtime: RuntimeHandle = Arc::new(TokioRuntime::of(runtime));
+            greenlets.wait(|pump| pump.run(&runtime, work))
+        }
+        _ => block(py, work),
+    }
+}
+
+type Work = BoxFuture<'static, Result<Value>>;
+
 /// Runs work to its end while other Python threads go on. A signal whose handler raises, as Ctrl-C does, ends it: the work
 /// is dropped, and what it had won is given back.
-pub(crate) fn block<T: Send>(
-    py: Python<'_>,
-    runtime: &Handle,
-    work: impl Future<Output = T> + Send,
-) -> PyResult<T> {
+fn block(py: Python<'_>, work: Work) -> PyResult<Result<Value>> {
+    let runtime = match runtime() {
+        Ok(runtime) => runtime,
+        Err(error) => return Ok(Err(error)),
+    };
     let told = is_told_of_signals();
     py.detach(|| {
         let mut work = std::pin::pin!(work);

@@ -57,12 +57,13 @@ def test_the_body_is_cancelled_when_the_lock_is_lost(url, name):
                     await asyncio.sleep(30)
             assert time.monotonic() - began < 5
             assert asyncio.current_task().cancelling() == 0
-            with pytest.raises(ZeroDivisionError):
+            with pytest.raises(ZeroDivisionError) as raised:
                 async with client.lock(name, ttl=0.2, renew=False):
                     try:
                         await asyncio.sleep(30)
                     except asyncio.CancelledError:
                         raise ZeroDivisionError from None
+            assert ["the lock was lost by then" in note for note in raised.value.__notes__] == [True]
             # Nothing of it is left in the task.
             await asyncio.sleep(0.01)
 
@@ -137,7 +138,7 @@ def test_a_forgotten_guard_is_released_and_warned_about(client, name):
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             del guard
-        assert [warning.category for warning in told] == [ResourceWarning]
+        assert [warning.category for warning in told] == [fencelock.ForgottenGuardWarning]
 
     run(main())
     at_rest(client, name)
@@ -150,8 +151,10 @@ def test_elections_jobs_and_versions(client, name):
         assert await anext(seen) is None
         async with election as leadership:
             assert (await anext(seen)).token == leadership.token
-        async with await client.job(name + ":job", period=60).start_async(at=1_800_000_000) as one:
-            assert one.instant == 1_800_000_000
+        async with await client.job(name + ":job", period=60).start_async(at=1_700_000_000) as one:
+            assert one.instant == 1_700_000_000
+            late = await client.job(name + ":job", period=60).start_or_why_async(at=1_700_000_060)
+            assert (late.why, late.last.token) == ("running", one.token)
         assert (await client.job(name + ":job", period=60).inspect_async()).status == "S"
         version = client.version(name + ":balance")
         await asyncio.gather(*(version.update_async(lambda seen: (seen or 0) + 1) for _ in range(5)))
@@ -162,7 +165,7 @@ def test_elections_jobs_and_versions(client, name):
 
 def test_a_run_is_not_released_and_lasts(client, name):
     async def main():
-        one = await client.job(name, period=60).start_async(at=1_800_000_000)
+        one = await client.job(name, period=60).start_async(at=1_700_000_000)
         with pytest.raises(fencelock.InvalidArgument, match="say how it ended"):
             await one.release()
         assert one.is_held
@@ -232,9 +235,54 @@ asyncio.run(main())
 """Tells what an await takes of a processor, in seconds, and what one of the standard library's threads does."""
 
 
+@pytest.mark.full
 def test_an_await_takes_less_than_one_of_a_thread_of_the_standard_library():
     ended = subprocess.run([sys.executable, "-c", AWAITS], capture_output=True, text=True, timeout=60)
     assert ended.returncode == 0, ended.stderr
     ours, threads = map(float, ended.stdout.split())
     print(f"{1e6 * ours:.1f} µs, {1e6 * threads:.1f} by a thread")
     assert ours < threads
+
+
+def test_a_blocking_acquire_in_a_loop_takes_a_free_lock_and_waits_for_none(client, name):
+    async def main():
+        lock = client.lock(name, wait=60)
+        with lock as guard:
+            # The holder cannot go on while this thread waits.
+            for refused in (
+                lock.acquire,
+                lambda: lock.acquire(wait=None),
+                lambda: lock.__enter__(),
+                lambda: client.all([name, f"{name}:2"]).acquire(),
+                lambda: client.locked(name)(lambda: None)(),
+                lambda: client.permits(f"{name}:one", 1).acquire(),
+            ):
+                with client.permits(f"{name}:one", 1), pytest.raises(fencelock.InvalidArgument, match="async with") as told:
+                    refused()
+                assert told.value.code == "invalid" and "event loop" in str(told.value)
+            # Who asks to wait for no time is told as ever, and so is who waits in another thread.
+            with pytest.raises(fencelock.LockTimeout):
+                lock.acquire(wait=0)
+            with pytest.raises(fencelock.LockTimeout):
+                await asyncio.to_thread(lock.acquire, wait=0.1)
+            with pytest.raises(fencelock.InvalidArgument, match="async with"):
+                guard.wait_lost()
+            state = await lock.inspect_async()
+            assert not state.waiters and state.holder.token == guard.token
+        with client.elect(name).acquire():
+            with pytest.raises(fencelock.InvalidArgument, match="async with"):
+                client.elect(name).acquire()
+            seen = client.elect(name).observe()
+            assert next(seen) is not None
+            with pytest.raises(fencelock.InvalidArgument, match="observe_async"):
+                next(seen)
+        with client.upgradeable(f"{name}:rw") as reader, pytest.raises(fencelock.InvalidArgument, match="async with"):
+            reader.upgrade()
+
+    run(main())
+    at_rest(client, name)
+
+
+def test_a_coroutine_outside_of_a_loop_says_so(client, name):
+    with pytest.raises(fencelock.Unsupported, match="asyncio"):
+        client.lock(name).acquire_async().send(None)

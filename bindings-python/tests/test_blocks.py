@@ -315,7 +315,7 @@ def test_a_lock_goes_with_the_frames_it_keeps(client, name):
         pass
     gone = weakref.ref(lock)
     del lock
-    with pytest.warns(ResourceWarning, match="forgotten"):
+    with pytest.warns(fencelock.ForgottenGuardWarning, match="forgotten"):
         gc.collect()
     assert gone() is None
     at_rest(client, name)

@@ -10,7 +10,7 @@ from conftest import at_rest, drawn, leftovers, listened, nobody_listens, scaled
 import fencelock
 from fencelock import NotHeld, _loop
 
-AT = 1_800_000_000
+AT = 1_700_000_000
 numbers = itertools.count()
 
 

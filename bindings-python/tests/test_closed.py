@@ -13,7 +13,7 @@ from conftest import at_rest, leftovers
 
 import fencelock
 
-AT = 1_800_000_000
+AT = 1_700_000_000
 
 
 class Blocks:

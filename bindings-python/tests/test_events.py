@@ -51,6 +51,15 @@ def observers():
     return [thread for thread in threading.enumerate() if thread.name == "fencelock-events"]
 
 
+def test_a_start_that_starts_nothing_is_told_with_its_reason(url, name):
+    told = Told()
+    with fencelock.connect(url, on_event=told) as client:
+        with client.job(name, period=3600).start() as run:
+            assert client.job(name, period=3600).start() is None
+    skipped = told.wait("skipped")
+    assert (skipped.name, skipped.token, skipped.why) == (name, run.token, "running")
+
+
 def test_threads_are_told_everything_in_order(url, name):
     told = Told()
     with fencelock.connect(url, on_event=told) as client:
@@ -276,7 +285,7 @@ def test_a_close_that_is_cancelled_ends_the_thread(redis_url, name):
         assert not thread.is_alive()
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
+        warnings.simplefilter("ignore", fencelock.ForgottenGuardWarning)
         asyncio.run(main())
     with fencelock.connect(redis_url) as other:
         at_rest(other, name)

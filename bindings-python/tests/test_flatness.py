@@ -7,6 +7,8 @@ import sys
 import pytest
 from conftest import scaled
 
+pytestmark = pytest.mark.full
+
 PAIRS = scaled(100_000)
 
 # For all pairs together. 64 bytes that were lost with each would be 6,400,000 in full, and 640,000 at a tenth: the native heap and

@@ -132,7 +132,7 @@ def test_every_signal_around_forgotten_guards_raises_once(url):
 @pytest.mark.parametrize("thread", ["main", "another"])
 def test_a_warning_that_is_an_error_is_raised_nowhere(client, name, monkeypatch, thread):
     told = []
-    monkeypatch.setattr(sys, "unraisablehook", lambda what: told.append((what.exc_type, name in str(what.exc_value))))
+    monkeypatch.setattr(sys, "unraisablehook", lambda what: told.append((what.exc_type, name in what.exc_value.name)))
 
     def forget():
         guards = [client.lock(f"{name}:{number}").acquire() for number in range(3)]
@@ -149,7 +149,7 @@ def test_a_warning_that_is_an_error_is_raised_nowhere(client, name, monkeypatch,
             forgets = threading.Thread(target=forget)
             forgets.start()
             forgets.join()
-    assert (told, ends) == ([(ResourceWarning, True)] * 3, ["whole"])
+    assert (told, ends) == ([(fencelock.ForgottenGuardWarning, True)] * 3, ["whole"])
     for number in range(3):
         at_rest(client, f"{name}:{number}")
 
@@ -169,3 +169,23 @@ def test_a_hook_that_fails_on_another_thread_is_told_of(client, name, monkeypatc
         forgets.join()
     assert told == [ZeroDivisionError]
     at_rest(client, name)
+
+
+THROWN_AWAY = """
+import sys, fencelock
+
+client = fencelock.connect(sys.argv[1])
+for number in range(3):
+    client.lock(f"orders:{number}").acquire()
+client.lock("another").acquire()
+client.close()
+"""
+"""The habit of a library whose locks are their own guards."""
+
+
+def test_a_guard_that_is_thrown_away_is_told_of_once_for_each_place(url):
+    ended = subprocess.run([sys.executable, "-c", THROWN_AWAY, url], capture_output=True, text=True, timeout=30)
+    places = [line for line in ended.stderr.splitlines() if "ForgottenGuardWarning" in line]
+    assert ended.returncode == 0 and len(places) == 2, ended.stderr
+    for place, line in zip(places, (6, 7), strict=True):
+        assert place.startswith(f"<string>:{line}: ") and "with lock:" in place, place

@@ -9,7 +9,7 @@ import threading
 import time
 
 import pytest
-from conftest import at_rest, scaled
+from conftest import at_rest, drawn, scaled
 
 import fencelock
 
@@ -268,3 +268,61 @@ def test_workers_forked_at_once_share_a_client_made_before(shared_url, name, sta
     words = [sys.executable, *QUIET, "-c", PRELOADED, shared_url, name, state]
     ended = subprocess.run(words, capture_output=True, text=True, timeout=60)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "counted\n", ""), ended
+
+
+WINDOWS = """
+import os, random, sys, threading, time, fencelock
+
+window, url, name, seed = sys.argv[1:]
+draw = random.Random(int(seed))
+
+def work():
+    # The first client of the process opens, and then others use the same name all the time.
+    while True:
+        with fencelock.connect(url) as client:
+            while not stop.is_set():
+                with client.lock(name, wait=20):
+                    pass
+                if window == "leaving":
+                    break
+
+stop = threading.Event()
+threads = [threading.Thread(target=work, daemon=True) for _ in range(1 if window == "opening" else 3)]
+if window != "opening":
+    # Nobody forks before they are at work.
+    begun = fencelock.connect(url).open()
+for thread in threads:
+    thread.start()
+time.sleep(draw.uniform(0.0003, 0.006))
+for _ in range(1 if window == "opening" else 20):
+    pid = os.fork()
+    if pid == 0:
+        # Whatever the threads of its parent were at: the child opens, waits no longer than it said, and ends.
+        try:
+            with fencelock.connect(url) as client, client.lock(f"{name}:child", wait=5):
+                pass
+            client = fencelock.connect(url).open()
+            if url.startswith("memory"):
+                client.lock(name).acquire(wait=5).release()
+        except fencelock.LockTimeout:
+            pass
+        os._exit(0)
+    give_up = time.monotonic() + 20
+    while not os.waitpid(pid, os.WNOHANG)[0]:
+        if time.monotonic() > give_up:
+            os.kill(pid, 9)
+            os._exit(9)
+        time.sleep(0.0005)
+os._exit(0)
+"""
+"""Forks while other threads are in the middle of what a child needs, too."""
+
+
+@pytest.mark.parametrize("window", ["opening", "working", "leaving"])
+@pytest.mark.parametrize("url", ["memory", "sqlite", "redis"], indirect=True)
+def test_no_child_waits_for_what_a_thread_of_its_parent_was_at(window, url, name):
+    seeds = drawn()
+    for _ in range(12 if window == "opening" else scaled(100)):
+        words = [sys.executable, *QUIET, "-c", WINDOWS, window, url, name, str(seeds.randrange(1_000_000))]
+        ended = subprocess.run(words, capture_output=True, text=True, timeout=600)
+        assert (ended.returncode, ended.stderr) == (0, ""), (words, ended)

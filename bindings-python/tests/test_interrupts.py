@@ -63,7 +63,7 @@ for number in range(interrupted + granted):
     thread = threading.Thread(target=interrupt, args=(draw.random() * 0.002,))
     try:
         thread.start()
-        run = job.start(at=1_800_000_000)
+        run = job.start(at=1_700_000_000)
         time.sleep(10)
     except KeyboardInterrupt:
         pass
@@ -83,7 +83,7 @@ print(interrupted, granted)
 def test_a_signal_around_a_grant_leaves_nothing(redis_url, name):
     programs = [
         subprocess.Popen(
-            [sys.executable, "-W", "ignore::ResourceWarning", "-c", PROGRAM, redis_url, f"{name}:{number}", str(INTERRUPTS), str(number)],
+            [sys.executable, "-W", "ignore:a guard was forgotten:RuntimeWarning", "-c", PROGRAM, redis_url, f"{name}:{number}", str(INTERRUPTS), str(number)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -204,7 +204,7 @@ SORTS = ["block", "guards_own", "reentrant", "scope_of_its_own", "all_of_them", 
 @pytest.mark.parametrize("sort", SORTS)
 def test_a_signal_at_any_step_of_a_block_leaves_nothing(url, name, sort):
     seed = drawn().randrange(1_000_000)
-    words = [sys.executable, "-W", "ignore::ResourceWarning", "-c", BLOCKS, url, name, sort, str(scaled(2000)), str(seed)]
+    words = [sys.executable, "-W", "ignore:a guard was forgotten:RuntimeWarning", "-c", BLOCKS, url, name, sort, str(scaled(2000)), str(seed)]
     ended = subprocess.run(words, capture_output=True, text=True, timeout=120)
     assert (ended.returncode, ended.stderr) == (0, ""), (seed, ended.stderr)
     assert leftovers(url, name) == []

@@ -125,6 +125,18 @@ def test_an_interpreter_beside_the_main_one_is_refused(when):
     assert "main interpreter" in why and held == "True" and ended.returncode == 0, ended
 
 
+WRONG = ["", "localhost", "reddis://user:s3cr3t@host", "http://user:s3cr3t@host", "redis:/host", "redis:host:6379", "redis+unix:"]
+WRONG += ["redis://user:s3cr3t@host:port", "redis+sentinel://user:s3cr3t@host", "redis+cluster://host/3", "redis://a,b"]
+WRONG += ["redlock://user:s3cr3t@a,b", "redlock://a,,b", "sqlite:", "sqlite://host/locks.db", "memory://host"]
+
+
+@pytest.mark.parametrize("url", WRONG)
+def test_a_wrong_url_is_refused_before_anything_is_connected(url):
+    with pytest.raises(fencelock.InvalidArgument) as told:
+        fencelock.connect(url)
+    assert told.value.code == "invalid" and "s3cr3t" not in f"{told.value} {told.value!r}"
+
+
 ERRORS = [kind for kind in vars(fencelock).values() if isinstance(kind, type) and issubclass(kind, fencelock.LockError)]
 
 

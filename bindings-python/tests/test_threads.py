@@ -11,7 +11,7 @@ import pytest
 from conftest import at_rest
 
 import fencelock
-from fencelock import LockLost, LockTimeout, NotHeld, Released, _native
+from fencelock import LockLost, LockTimeout, NotHeld, Released, Why, _native
 
 
 def test_a_block_holds_the_lock(client, name):
@@ -97,10 +97,16 @@ def test_a_loss_is_told_at_the_end_and_never_masks_the_bodys_error(redis_url, na
                 assert not guard.is_held
                 with pytest.raises(LockLost):
                     guard.check()
-        with pytest.raises(ZeroDivisionError):
+        with pytest.raises(ZeroDivisionError) as raised:
             with lock:
                 time.sleep(0.3)
                 raise ZeroDivisionError
+        assert ["the lock was lost by then" in note for note in raised.value.__notes__] == [True]
+        with pytest.raises(ZeroDivisionError) as raised:
+            with client.job(name + ":job", 60, at_most_for=0.2).start():
+                time.sleep(0.3)
+                raise ZeroDivisionError
+        assert ["the lock was lost by then" in note for note in raised.value.__notes__] == [True]
         # Somebody else's doing, found by the release.
         with pytest.raises(LockLost):
             with client.lock(name):
@@ -127,8 +133,8 @@ def test_a_forgotten_guard_is_released_and_warned_about_once(client, name):
         warnings.simplefilter("always")
         del guard
         gc.collect()
-    assert [warning.category for warning in told] == [ResourceWarning]
-    assert name in str(told[0].message)
+    assert [warning.category for warning in told] == [fencelock.ForgottenGuardWarning]
+    assert told[0].message.name == name
     at_rest(client, name)
 
 
@@ -139,7 +145,7 @@ def test_a_guard_that_is_forgotten_by_an_error_does_not_mask_it(client, name, mo
         warnings.simplefilter("error")
         with pytest.raises(AttributeError, match="relaese"):
             client.lock(name).acquire().relaese()
-    assert told == [ResourceWarning]
+    assert told == [fencelock.ForgottenGuardWarning]
     at_rest(client, name)
 
 
@@ -184,13 +190,22 @@ def test_elections_jobs_and_versions(client, name):
         assert election.leader().info["language"] == "python"
     job = client.job(name + ":job", period=60)
     with pytest.raises(ZeroDivisionError):
-        with job.start(at=1_800_000_000):
+        with job.start(at=1_700_000_000):
             raise ZeroDivisionError
     state = job.inspect()
-    assert (state.status, state.instant) == ("F", 1_800_000_000)
-    assert job.start(at=1_800_000_000) is None
-    job.start(at=1_800_000_060).succeed()
+    assert (state.status, state.instant) == ("F", 1_700_000_000)
+    assert job.start(at=1_700_000_000) is None
+    skipped = job.start_or_why(at=1_700_000_000)
+    assert (skipped.why, skipped.last, skipped.until) == (Why.DONE, state, None)
+    soon = job.start_or_why(at=1_700_000_060)
+    assert (soon.why, soon.until) == ("not_due", pytest.approx(state.started + 30))
+    often = client.job(name + ":job", period=0.02)
+    time.sleep(0.01)
+    with often.start_or_why(at=1_700_000_060):
+        assert often.start_or_why(at=1_700_000_061).why is Why.RUNNING
     assert job.inspect().status == "S"
+    with pytest.raises(fencelock.InvalidArgument, match="far ahead of the store's clock"):
+        job.start(at=time.time() + 3600)
     version = client.version(name + ":balance")
     assert version.read() is None
     made = version.compare_and_set(None, {"euros": 5})
@@ -203,7 +218,7 @@ def test_elections_jobs_and_versions(client, name):
 
 
 def test_a_run_is_not_released_and_lasts(client, name):
-    run = client.job(name, period=60).start(at=1_800_000_000)
+    run = client.job(name, period=60).start(at=1_700_000_000)
     with pytest.raises(fencelock.InvalidArgument, match="say how it ended"):
         run.release()
     assert run.is_held
@@ -240,7 +255,8 @@ def test_closing_frees_and_refuses(url, name):
         (lambda client: client.lock(""), "invalid", "empty"),
         (lambda client: client.lock("x", tll=3), "invalid", "`ttl`"),
         (lambda client: client.lock("x", ttl=0), "invalid", "`ttl`"),
-        (lambda client: client.lock("x", ttl=-1), "invalid", "`ttl`"),
+        (lambda client: client.lock("x", ttl=-1), "invalid", "`ttl` must be seconds as a number"),
+        (lambda client: client.lock("x", ttl="soon"), "invalid", "`ttl` must be seconds as a number"),
         (lambda client: client.lock("x", ttl=math.nan), "invalid", "`ttl`"),
         (lambda client: client.lock("x", ttl=math.inf), "invalid", "`ttl`"),
         (lambda client: client.lock("x", wait=10**400), "invalid", "`wait`"),
@@ -277,6 +293,7 @@ def test_a_panic_is_an_exception_with_the_code_internal(client, name):
         assert guard.is_held, "the host goes on"
 
 
+@pytest.mark.full
 def test_a_look_at_a_guard_crosses_within_a_microsecond(name):
     with fencelock.connect("memory:crossing") as client, client.lock(name) as guard:
         look, calls, rounds = guard._grant.is_here, range(10_000), []

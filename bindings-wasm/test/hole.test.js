@@ -60,6 +60,8 @@ describe('a server in a hole', { concurrency: true }, () => beside((over) => {
       const client = await connect(url, { ttl: 3_000, timeout: 800 });
       const guard = await client.lock('held').acquire();
       guard.signal.addEventListener('abort', () => {});
+      // Kept to the end: a guard that is collected is warned of.
+      process.once('exit', () => guard.token);
       ${script}
       console.log('end');`;
     const heard = async (text, child) => {

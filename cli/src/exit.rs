@@ -6,6 +6,8 @@ use std::process::ExitCode;
 
 use fencelock::Code;
 
+use crate::legible::legible;
+
 /// The exit codes that are fencelock's own.
 pub(crate) const USAGE: u8 = 64;
 const UNAVAILABLE: u8 = 69;
@@ -68,9 +70,9 @@ impl From<fencelock::Error> for Failure {
     }
 }
 
-/// Says something on standard error. That nobody may read it is no reason to fail.
+/// Says something on standard error, as one line, whatever it quotes. That nobody may read it is no reason to fail.
 pub(crate) fn say(message: impl Display) {
-    let _ = writeln!(std::io::stderr(), "fencelock: {message}");
+    let _ = writeln!(std::io::stderr(), "fencelock: {}", legible(&message.to_string()));
 }
 
 /// Writes a result to standard output; a reader that went away (`fencelock ls | head`) has what it wanted.

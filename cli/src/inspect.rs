@@ -7,6 +7,7 @@ use fencelock::Client;
 use fencelock::options::check_name;
 
 use crate::exit::{Failure, finish, print};
+use crate::legible::legible_json;
 use crate::store::Store;
 use crate::view::{JSON, LockView, Output};
 
@@ -43,5 +44,5 @@ impl Inspect {
 
 /// One line of JSON.
 pub(crate) fn json(value: &impl serde::Serialize) -> String {
-    serde_json::to_string(value).expect("views have text keys only") + "\n"
+    legible_json(&serde_json::to_string(value).expect("views have text keys only")) + "\n"
 }

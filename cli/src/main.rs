@@ -4,6 +4,7 @@ mod completions;
 mod demo;
 mod exit;
 mod inspect;
+mod legible;
 mod list;
 mod run;
 mod secret;

@@ -10,12 +10,12 @@ use clap::Args;
 use fencelock::{Client, ClientBuilder};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use crate::exit::Failure;
+use crate::exit::{Failure, say};
 
 const VARIABLE: &str = "FENCELOCK_URL";
 
 const HELP: &str = "The store: sqlite:FILE, redis://HOST:PORT (over TLS: rediss://), redis+sentinel://HOSTS/MASTER, \
-                    redis+cluster://HOSTS or redlock://HOSTS; options stand in its query, ?timeout=2s. Without it, FENCELOCK_URL is read; without that, it is a SQLite file of this user's";
+                    redis+cluster://HOSTS or redlock://HOSTS; options stand in its query, ?timeout=2s. Without it, FENCELOCK_URL is read; without that, it is a SQLite file of this user's, which standard error tells (not for `job`, which needs one of both)";
 
 /// What of a path is written into a URL as it is.
 const PLAIN: &AsciiSet =
@@ -31,6 +31,9 @@ pub(crate) fn sqlite_url(file: &str) -> String {
 pub(crate) struct Store {
     #[arg(long, value_name = "URL", help = HELP)]
     url: Option<String>,
+    /// Say nothing of the store that is used where none is named.
+    #[arg(long, short)]
+    quiet: bool,
 }
 
 impl Store {
@@ -39,18 +42,41 @@ impl Store {
         Ok(builder.connect(&self.url()?).await?)
     }
 
-    fn url(&self) -> Result<String, Failure> {
+    /// Fails unless a store is named: a file of this user's excludes no other machine, nor another user of this one.
+    pub(crate) fn has_to_be_named(&self) -> Result<(), Failure> {
+        let message = format!(
+            "no store is named, and all machines have to share one; use --url or {VARIABLE}"
+        );
+        self.named()?.map(drop).ok_or_else(|| Failure::configuration(message))
+    }
+
+    /// What the flag or the environment names.
+    fn named(&self) -> Result<Option<String>, Failure> {
         if let Some(url) = &self.url {
-            return Ok(url.clone());
+            return Ok(Some(url.clone()));
         }
         for variable in [super::secret::VARIABLE, VARIABLE] {
             match env::var_os(variable).map(OsString::into_string) {
-                Some(Ok(url)) if !url.is_empty() => return Ok(url),
+                // Not the same as unset: a unit or a script that lost its value must not lock a file of its own.
+                Some(Ok(url)) if url.is_empty() => {
+                    let message = format!(
+                        "{variable} is empty; name a store there, or unset it to use a SQLite file of this user's"
+                    );
+                    return Err(Failure::configuration(message));
+                }
+                Some(Ok(url)) => return Ok(Some(url)),
                 Some(Err(_)) => {
                     return Err(Failure::configuration(format!("{variable} is not UTF-8")));
                 }
-                _ => {}
+                None => {}
             }
+        }
+        Ok(None)
+    }
+
+    fn url(&self) -> Result<String, Failure> {
+        if let Some(url) = self.named()? {
+            return Ok(url);
         }
         let directory = directory()?;
         let Some(file) = directory.to_str() else {
@@ -59,7 +85,13 @@ impl Store {
                 directory.display()
             )));
         };
-        Ok(sqlite_url(&format!("{file}/locks.db")))
+        let url = sqlite_url(&format!("{file}/locks.db"));
+        if !self.quiet {
+            say(format_args!(
+                "no --url and no {VARIABLE}: locks between processes of this user only, in {url}"
+            ));
+        }
+        Ok(url)
     }
 }
 

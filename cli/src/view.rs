@@ -9,6 +9,8 @@ use fencelock::Token;
 use fencelock::port::{HolderView, Kind, Mode, State, WaiterView};
 use serde::{Deserialize, Serialize};
 
+use crate::legible::legible;
+
 /// How a result is written.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Output {
@@ -109,7 +111,7 @@ impl LockView {
 
     /// Some lines about one lock.
     pub(crate) fn describe(&self) -> String {
-        let name = clean(&self.name);
+        let name = legible(&self.name);
         let mut lines = Vec::new();
         match &self.holder {
             None if self.last_token.get() == 0 && self.waiters.is_empty() => {
@@ -141,11 +143,11 @@ impl LockView {
         let holder = self.holder.as_ref();
         let token = holder.and_then(|holder| holder.token);
         [
-            clean(&self.name),
+            legible(&self.name),
             self.state.to_owned(),
             match (holder, &self.error) {
                 (Some(holder), _) => holder.who.describe(),
-                (None, Some(error)) => clean(error),
+                (None, Some(error)) => legible(error),
                 (None, None) => "-".to_owned(),
             },
             holder.and_then(Holder::since).unwrap_or_else(|| "-".to_owned()),
@@ -191,10 +193,10 @@ impl Holder {
         let mut fact = |what: &str, text: &str| lines.push(format!("  {what:<8} {text}"));
         fact(if kind == Kind::Mutex { "holder" } else { mode(self.mode) }, &self.who.describe());
         if let Some(label) = &self.who.label {
-            fact("label", &clean(label));
+            fact("label", &legible(label));
         }
         for (key, value) in &self.who.metadata {
-            fact("", &format!("{}: {}", clean(key), clean(value)));
+            fact("", &format!("{}: {}", legible(key), legible(value)));
         }
         if let (Some(since), Some(held)) = (&self.since, self.held_ms) {
             fact("since", &format!("{since} ({} ago)", time(held)));
@@ -231,15 +233,15 @@ impl Who {
     /// `backup.sh on web-1, pid 4242 (shell)`, as far as it is known.
     fn describe(&self) -> String {
         let Some(app) = &self.app else { return "somebody who is not fencelock's".to_owned() };
-        let mut text = clean(app);
+        let mut text = legible(app);
         if let Some(host) = &self.host {
-            text.extend([" on ", &clean(host)]);
+            text.extend([" on ", &legible(host)]);
         }
         if let Some(pid) = self.pid {
             text.extend([", pid ", &pid.to_string()]);
         }
         if let Some(language) = &self.language {
-            text.extend([" (", &clean(language), ")"]);
+            text.extend([" (", &legible(language), ")"]);
         }
         text
     }
@@ -254,11 +256,6 @@ fn mode(mode: Mode) -> &'static str {
         Mode::Upgradeable => "upgrades",
         Mode::Permit => "permit",
     }
-}
-
-/// Others wrote this text: it must not steer the reader's terminal.
-fn clean(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
 fn millis(duration: Duration) -> u64 {
@@ -290,7 +287,7 @@ mod tests {
     #[test]
     fn a_stranger_cannot_steer_the_terminal() {
         let who = Who::read(r#"{"app":"\u001b[2Jevil","host":"h","pid":7,"language":"c"}"#);
-        assert_eq!(who.describe(), "\u{fffd}[2Jevil on h, pid 7 (c)");
+        assert_eq!(who.describe(), "\\u{1b}[2Jevil on h, pid 7 (c)");
         assert_eq!(Who::read("not json").describe(), "somebody who is not fencelock's");
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use fencelock_tests::ended;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -64,7 +65,7 @@ impl Show {
     }
 
     fn wait(&mut self) -> ExitStatus {
-        self.child.wait().unwrap()
+        ended::status(&mut self.child)
     }
 }
 
@@ -149,8 +150,8 @@ fn a_lock_that_lets_another_one_in_does_not_pass() {
 #[test]
 fn where_there_is_no_terminal_the_show_is_plain_lines() {
     for options in [&["--seed", "7"][..], &["--seed", "7", "--plain"]] {
-        let show = Command::new(env!("CARGO_BIN_EXE_fencelock")).arg("demo").args(options).output();
-        let show = show.unwrap();
+        let program = env!("CARGO_BIN_EXE_fencelock");
+        let show = ended::output(Command::new(program).arg("demo").args(options));
         let said = String::from_utf8(show.stdout).unwrap();
         assert!(show.status.success() && show.stderr.is_empty(), "{said}");
         assert!(!said.contains(|c: char| c.is_control() && c != '\n'), "{said:?}");
@@ -195,10 +196,8 @@ fn workers_die_with_a_killed_conductor_even_when_frozen() {
 #[test]
 fn a_store_of_one_process_is_refused() {
     for (url, says) in [("memory:", "twelve"), ("nonsense", "URL"), ("ftp://a", "scheme")] {
-        let ended = Command::new(env!("CARGO_BIN_EXE_fencelock"))
-            .args(["demo", "--url", url])
-            .output()
-            .unwrap();
+        let program = env!("CARGO_BIN_EXE_fencelock");
+        let ended = ended::output(Command::new(program).args(["demo", "--url", url]));
         let said = String::from_utf8(ended.stderr).unwrap();
         assert_eq!(ended.status.code(), Some(78), "{url}: {said}");
         assert!(said.contains(says) && ended.stdout.is_empty(), "{url}: {said}");

@@ -56,6 +56,8 @@ fn names_and_options_that_cannot_be_are_78() {
         (&["--lock", "it", "--ttl", "0s"], "`ttl` must be between 10 ms and 30 days"),
         (&["--lock", "it", "--ttl", "31days"], "`ttl` must be between 10 ms and 30 days"),
         (&["--lock", "it", "--ttl", "soon"], "`ttl` must be a time such as `30s`"),
+        (&["--lock", "it", "--ttl", "5000"], "or `500ms`, with its unit"),
+        (&["--lock", "it", "-o", "max_hold=5"], "or `500ms`, with its unit"),
         (&["--lock", "it", "--wait=-1s"], "`wait` must be a time such as `30s`"),
         (&["--lock", "it", "--max-hold", "0s"], "`max_hold` must be longer than zero"),
         (&["--lock", "it", "-o", "tll=3s"], "the nearest is `ttl`"),
@@ -147,7 +149,7 @@ fn a_store_that_cannot_be_reached_is_69() {
     database.execute_batch("BEGIN IMMEDIATE").unwrap();
     let stalled = format!("{}?timeout=200ms", scene.url());
     let run =
-        scene.run(&["run", "--lock", "it", "--url", &stalled, "--wait", "1s", "--", "echo", "ran"]);
+        scene.run(&["run", "--lock", "it", "--url", &stalled, "--wait", "3s", "--", "echo", "ran"]);
     assert_eq!((run.code, run.out.as_str()), (Some(69), ""), "{}", run.err);
     // It says why it waits, and at the end why it gave up.
     let lines: Vec<&str> = run.err.lines().collect();
@@ -189,13 +191,41 @@ fn without_a_url_the_locks_are_this_users() {
         command.env_remove("FENCELOCK_URL").env("XDG_STATE_HOME", &state);
         Running::start(&mut command).finish()
     };
-    assert_eq!(fencelock(&["run", "--lock", "it", "--", "true"]).code, Some(0));
+    let run = fencelock(&["run", "--lock", "it", "--", "true"]);
+    assert_eq!(run.code, Some(0));
+    assert!(
+        run.err.contains("no --url and no FENCELOCK_URL") && run.err.contains("locks.db"),
+        "{}",
+        run.err
+    );
+    let quiet = fencelock(&["run", "-q", "--lock", "it", "--", "true"]);
+    assert_eq!((quiet.code, &*quiet.err), (Some(0), ""));
+    let job = fencelock(&["job", "it", "--every", "1h", "--", "true"]);
+    let (code, line) = refused(&job);
+    assert_eq!(code, 78, "{line}");
+    assert!(line.contains("no store is named"), "{line}");
     assert!(fencelock(&["ls"]).out.contains("\nit "));
     let mode = |name: &str| state.join(name).metadata().unwrap().permissions().mode() & 0o777;
     assert!(state.join("fencelock/locks.db").is_file());
     assert_eq!(mode("fencelock"), 0o700);
     let flag = fencelock(&["inspect", "it", "-o", "json", "--url", &scene.url()]);
     assert!(flag.out.contains("\"last_token\":0"), "{}", flag.out);
+}
+
+/// A script or a unit that has lost the value must not lock a file of its own beside the others' server.
+#[test]
+fn an_empty_url_is_refused() {
+    let scene = Scene::new();
+    for words in [
+        &["run", "--lock", "it", "--", "true"][..],
+        &["ls"],
+        &["job", "it", "--every", "1h", "--", "true"],
+    ] {
+        let run = Running::start(scene.fencelock(words).env("FENCELOCK_URL", "")).finish();
+        let (code, line) = refused(&run);
+        assert_eq!(code, 78, "{line}");
+        assert!(line.contains("FENCELOCK_URL is empty"), "{line}");
+    }
 }
 
 #[test]

@@ -43,6 +43,43 @@ fn a_command_that_fails_is_not_run_again_in_its_period() {
 }
 
 #[test]
+fn it_says_why_the_command_is_not_run() {
+    let scene = Scene::new();
+    let run = |every, words: &[&str]| {
+        scene.run(&[&["job", "it", "--every", every], words, &["--", "echo", "ran"]].concat())
+    };
+    assert_eq!(run(YEARS, &["--verbose"]).err, "", "it was run");
+    let done = run(YEARS, &["-v"]);
+    assert_eq!((done.code, &*done.out), (Some(0), ""));
+    assert!(done.err.contains("not run, done: "), "{}", done.err);
+    // An instant of today is later than the one of ten years, and comes too soon after that run.
+    let soon = run("1day", &["-v"]);
+    assert_eq!((soon.code, &*soon.out), (Some(0), ""));
+    assert!(soon.err.contains("not run, not_due: "), "{}", soon.err);
+    assert_eq!(run(YEARS, &[]).err, "", "nobody asked why");
+
+    let mut long = scene.start(&[
+        "job",
+        "other",
+        "--every",
+        YEARS,
+        "--label",
+        "night",
+        "--",
+        "sh",
+        "-c",
+        "echo runs; read -r end",
+    ]);
+    assert_eq!(long.line(), "runs");
+    let running = scene.run(&["job", "other", "--every", YEARS, "-v", "--", "echo", "ran"]);
+    assert_eq!((running.code, &*running.out), (Some(0), ""));
+    assert!(running.err.contains("not run, running: "), "{}", running.err);
+    assert!(running.err.contains("label: night"), "{}", running.err);
+    drop(long.input());
+    long.finish();
+}
+
+#[test]
 fn a_command_that_takes_too_long_is_ended() {
     let scene = Scene::new();
     let limits = ["--ttl", "1s", "--at-most-for", "600ms"];

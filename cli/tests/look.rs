@@ -195,3 +195,37 @@ fn a_reader_that_leaves_early_is_no_error() {
     assert_eq!(String::from_utf8_lossy(&shell.stdout), "0\n");
     assert_eq!(String::from_utf8_lossy(&shell.stderr), "");
 }
+
+/// A name may have them; the terminal of whoever looks gets none.
+#[test]
+fn what_steers_a_terminal_is_written_out() {
+    let scene = Scene::new();
+    let name = "a\u{202e}b\u{2066}c\u{200b}d\u{2028}e";
+    let written = r"a\u{202e}b\u{2066}c\u{200b}d\u{2028}e";
+    let label = "--label=x\u{202d}y";
+    let hold = ["run", "--lock", name, label, "--", "sh", "-c", "echo held; cat"];
+    let holder = scene.start(&hold);
+    assert_eq!(holder.line(), "held");
+    let plain = |text: &str| assert!(text.is_ascii(), "{text:?}");
+
+    let shown = scene.run(&["inspect", name]).out;
+    plain(&shown);
+    assert!(shown.starts_with(&format!("{written} is held\n")), "{shown}");
+    assert!(shown.contains(r"x\u{202d}y"), "{shown}");
+    let listed = scene.run(&["ls"]).out;
+    plain(&listed);
+    assert!(listed.lines().nth(1).unwrap().starts_with(written), "{listed}");
+    let refused = scene.run(&["run", "--lock", name, "--no-wait", "--", "true"]);
+    plain(&refused.err);
+    assert!(refused.err.contains(written), "{}", refused.err);
+
+    // As data it is what it is.
+    let exact = scene.run(&["ls", "-o", "json"]).out;
+    plain(&exact);
+    let exact: Value = serde_json::from_str(&exact).unwrap();
+    assert_eq!(
+        (&exact[0]["name"], &exact[0]["holder"]["label"]),
+        (&json!(name), &json!("x\u{202d}y"))
+    );
+    assert_eq!(scene.inspect(name)["name"], name);
+}

@@ -7,7 +7,7 @@ mod scene;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use scene::{Running, Scene, children_with, end_of, is_alive, until};
+use scene::{Running, Scene, children_with, end_of, is_alive};
 
 /// A command with a child of its own; neither heeds TERM.
 const FAMILY: &str = "trap '' TERM; sleep 1000 & echo $$ $!; wait";
@@ -54,9 +54,7 @@ fn there_is_no_moment_without_a_guardian() {
 fn a_killed_guardian_is_replaced() {
     let scene = Scene::new();
     let (run, family) = scene.hold(&[], FAMILY);
-    let first = children_with(run.pid(), "__guard")[0];
-    kill_process(Pid::from_raw(i32::try_from(first).unwrap()).unwrap(), Signal::KILL).unwrap();
-    until(|| children_with(run.pid(), "__guard").first().is_some_and(|next| *next != first));
+    run.kill_guardian();
     run.signal(Signal::KILL);
     run.silence();
     for pid in pids(&family) {
@@ -91,7 +89,16 @@ fn the_guardian_heeds_no_signal_and_holds_nothing_open() {
         open.sort();
         open
     };
-    until(|| open(guardian) == ["0", "2"]);
+    // What it has open is its own: pipes and what it waits with.
+    let of = |pid: u32, descriptor: &str| {
+        std::fs::read_link(format!("/proc/{pid}/fd/{descriptor}")).unwrap()
+    };
+    let inherited = of(command, "7");
+    let own = |descriptor: &std::ffi::OsString| of(guardian, descriptor.to_str().unwrap());
+    assert!(open(guardian).iter().all(|descriptor| own(descriptor) != inherited));
+    for descriptor in ["0", "1", "2"] {
+        assert_eq!(of(guardian, descriptor).to_str(), Some("/dev/null"));
+    }
     // And the command has what it was given, nothing more.
     assert!(open(alone).contains(&"7".into()));
     assert_eq!(open(command), open(alone));

@@ -80,7 +80,9 @@ fn a_password_is_shown_by_no_process() {
     let mut url = server.url();
     url.set_username("me").unwrap();
     url.set_password(Some("hunter2")).unwrap();
-    let script = "env; cat /proc/$PPID/cmdline | tr '\\0' ' '; echo; echo $PPID";
+    // The command's parent is the guardian, whose parent is the supervisor.
+    let script = "env; for pid in $PPID $(cut -d ' ' -f 4 /proc/$PPID/stat); do
+        tr '\\0' ' ' < /proc/$pid/cmdline; echo; tr '\\0' ' ' < /proc/$PPID/environ; echo; done";
     for what in [&["run", "--lock", "it"][..], &["job", "it", "--every", "1h"]] {
         let words = [what, &["--url", url.as_str(), "--", "sh", "-c", script]].concat();
         let run = scene.run(&words);

@@ -10,12 +10,13 @@ use serde_json::Value;
 use crate::algorithm::Core;
 use crate::all::All;
 use crate::elect::Election;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::event::{Event, Events};
 use crate::identity::Identity;
 use crate::job::Job;
+use crate::layer::Resident;
 use crate::lock::Lock;
-use crate::options::{Dialect, Options, check_name};
+use crate::options::{Dialect, Options, Times, check_name};
 use crate::port::{Capabilities, Layout, LeaseHandle, LeaseStore, LockKey, Mode, RuntimeHandle};
 use crate::scope::Scope;
 #[cfg(any(feature = "tokio", feature = "host"))]
@@ -47,7 +48,7 @@ pub async fn connect(url: &str) -> Result<Client> {
 pub async fn connect_gate(url: &str) -> Result<crate::driver::redis::RedisGate> {
     let url = StoreUrl::parse(url)?;
     let mut options = Options::default();
-    options.set_all(url.options(), true)?;
+    options.set_from_url(url.options())?;
     url.open_gate(&options, current_runtime()?).await
 }
 
@@ -89,8 +90,8 @@ impl Client {
         ClientBuilder::default()
     }
 
-    /// A lock by name: 1 to 512 bytes of UTF-8 without control characters. The same name is the same lock in every
-    /// language.
+    /// A lock by name: 1 to 512 bytes of UTF-8 without control characters, not beginning with `fencelock:`. The same name is the
+    /// same lock in every language.
     pub fn lock(&self, name: &str) -> Lock {
         Lock::new(self.clone(), name)
     }
@@ -182,7 +183,7 @@ impl Client {
 
     /// Whether [`Client::close`] was called.
     pub fn is_closed(&self) -> bool {
-        self.core.is_closed()
+        self.core.check_open().is_err()
     }
 
     /// How many attempts, tickets and holds this client carries, and of how many locks: both 0 at rest.
@@ -259,6 +260,13 @@ impl ClientBuilder {
         self
     }
 
+    /// How a time is written where this client is used, for messages; as [`Times::Milliseconds`] by default. For bindings, before
+    /// any option.
+    pub fn times(mut self, times: Times) -> Self {
+        self.options.times = times;
+        self
+    }
+
     /// What people who inspect see as the host and the process; those of the system by default. For bindings to hosts that
     /// have another way to know.
     pub fn place(mut self, host: impl Into<String>, pid: u32) -> Self {
@@ -288,15 +296,20 @@ impl ClientBuilder {
     /// ```
     #[cfg(any(feature = "tokio", feature = "host"))]
     pub fn check(mut self, url: &str) -> Result<()> {
-        self.read(&StoreUrl::parse(url)?)?;
-        self.mistake.map_or_else(|| self.options.check(), Err)
+        let url = StoreUrl::parse(url)?;
+        self.read(&url)?;
+        if let Some(mistake) = self.mistake {
+            return Err(mistake);
+        }
+        self.options.check()?;
+        url.check(&self.options)
     }
 
     /// Takes the options of a URL in.
     #[cfg(any(feature = "tokio", feature = "host"))]
     fn read(&mut self, url: &StoreUrl) -> Result<()> {
         // What the program says outweighs what the URL says.
-        self.options.set_all(url.options(), true)?;
+        self.options.set_from_url(url.options())?;
         let named = |name| url.options().iter().any(|(option, _)| *option == name);
         if named("fair") {
             self.ordered = self.options.fair;
@@ -342,7 +355,11 @@ impl ClientBuilder {
         self.options.check()?;
         let runtime = self.runtime.map_or_else(current_runtime, Ok)?;
         let identity = Identity::of(self.app, self.language, self.place);
-        let core = Core::start(LeaseHandle::new(store), runtime, self.events).await?;
+        let store = LeaseHandle::new(Resident::new(store, runtime.clone()));
+        if let Some(warning) = store.capabilities().warning {
+            self.events.warn("", &Error::new(Code::Unsupported, warning));
+        }
+        let core = Core::start(store, runtime, self.events).await?;
         let (options, identity) = (Arc::new(self.options), Arc::new(identity));
         Ok(Client { core, options, ordered: self.ordered, identity })
     }

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
 
 /// A result whose error is fencelock's.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -73,14 +74,12 @@ impl fmt::Display for Code {
 /// assert_eq!(error.to_string(), "timeout: the lock was not granted in time (name: orders:42)");
 /// assert!(error.retryable());
 /// ```
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Error {
     code: Code,
     message: Cow<'static, str>,
     retryable: bool,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     fields: BTreeMap<&'static str, String>,
-    #[serde(skip)]
     source: Option<std::sync::Arc<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -124,6 +123,17 @@ impl Error {
         &self.message
     }
 
+    /// The message with the facts behind it, for people: `the lock was not granted in time (name: orders:42)`. The message of
+    /// the exceptions of other languages.
+    pub fn text(&self) -> String {
+        let facts: Vec<_> =
+            self.fields.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+        if facts.is_empty() {
+            return self.message.clone().into_owned();
+        }
+        format!("{} ({})", self.message, facts.join(", "))
+    }
+
     /// Whether the same call may succeed later.
     pub fn retryable(&self) -> bool {
         self.retryable
@@ -138,10 +148,7 @@ impl Error {
         Self::new(Code::Invalid, message).with("argument", what)
     }
 
-    #[cfg(all(
-        any(feature = "tokio", feature = "host"),
-        not(all(feature = "tls", feature = "sqlite"))
-    ))]
+    #[cfg(any(feature = "tokio", feature = "host"))]
     pub(crate) fn not_built(feature: &'static str) -> Self {
         let message = "this build has no driver for that store; enable its cargo feature";
         Self::new(Code::Unsupported, message).with("feature", feature)
@@ -166,6 +173,14 @@ impl Error {
         Self::new(Code::Closed, "this client was closed; connect again")
     }
 
+    /// For whoever uses in the child of a fork what its parent has made.
+    pub(crate) fn forked() -> Self {
+        Self::new(
+            Code::Closed,
+            "this belongs to the process that forked this one; connect again here",
+        )
+    }
+
     pub(crate) fn internal(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Code::Internal, message)
     }
@@ -173,12 +188,21 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.code, self.message)?;
-        for (position, (name, value)) in self.fields.iter().enumerate() {
-            f.write_str(if position == 0 { " (" } else { ", " })?;
-            write!(f, "{name}: {value}")?;
+        write!(f, "{}: {}", self.code, self.text())
+    }
+}
+
+/// As other languages get it: code, message with the facts, whether it may be tried again, and the facts by name.
+impl Serialize for Error {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("code", &self.code)?;
+        map.serialize_entry("message", &self.text())?;
+        map.serialize_entry("retryable", &self.retryable)?;
+        if !self.fields.is_empty() {
+            map.serialize_entry("fields", &self.fields)?;
         }
-        f.write_str(if self.fields.is_empty() { "" } else { ")" })
+        map.end()
     }
 }
 

@@ -7,8 +7,9 @@ use serde::Serialize;
 
 use crate::error::Error;
 use crate::fence::Token;
+use crate::why::Why;
 
-/// Something that happened to a lock of this client. The same facts go to `tracing` under the target `fencelock`.
+/// Something that happened to a lock or a job of this client. The same facts go to `tracing` under the target `fencelock`.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -27,12 +28,14 @@ use crate::fence::Token;
 pub struct Event {
     /// What happened.
     pub kind: EventKind,
-    /// The lock.
+    /// The lock; empty where it concerns all of the client's.
     pub name: Arc<str>,
     /// The token of the hold it happened to; `None` while there is none.
     pub token: Option<Token>,
     /// What the trouble is, for [`EventKind::Trouble`].
     pub trouble: Option<Arc<str>>,
+    /// Why no run was started, for [`EventKind::Skipped`].
+    pub why: Option<Why>,
 }
 
 /// The kinds of [`Event`].
@@ -43,7 +46,7 @@ pub enum EventKind {
     /// An acquire has to wait: in the line of this client or in the queue on the store. Told once.
     Waiting,
     /// The store refuses or does not answer an acquire that waits; it goes on asking. Told when that begins, and when the
-    /// reason has changed.
+    /// reason has changed. With an empty name, at connect: the store is set up so that a promise is not kept.
     Trouble,
     /// A guard was given out.
     Granted,
@@ -53,11 +56,13 @@ pub enum EventKind {
     Released,
     /// A hold was lost before it was given back.
     Lost,
+    /// A job was asked for a run, and there is none to start. The token is the last run's.
+    Skipped,
 }
 
 impl Event {
     fn new(kind: EventKind, name: &str, token: Option<Token>) -> Self {
-        Self { kind, name: name.into(), token, trouble: None }
+        Self { kind, name: name.into(), token, trouble: None, why: None }
     }
 
     pub(crate) fn waiting(name: &str) -> Self {
@@ -79,6 +84,10 @@ impl Event {
 
     pub(crate) fn released(name: &str, token: Token) -> Self {
         Self::new(EventKind::Released, name, Some(token))
+    }
+
+    pub(crate) fn skipped(name: &str, last: Token, why: Why) -> Self {
+        Self { why: Some(why), ..Self::new(EventKind::Skipped, name, Some(last)) }
     }
 
     pub(crate) fn lost(name: &str, token: Token) -> Self {
@@ -104,7 +113,8 @@ impl Events {
         }
         let event = event();
         let token = event.token.map(Token::get);
-        tracing::debug!(target: "fencelock", kind = ?event.kind, name = &*event.name, token);
+        let why = event.why.map(Why::as_str);
+        tracing::debug!(target: "fencelock", kind = ?event.kind, name = &*event.name, token, why);
         if let Some(observer) = &self.0 {
             observer(&event);
         }

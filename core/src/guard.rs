@@ -2,10 +2,12 @@
 
 use std::fmt;
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
+
+use futures_util::future::{Either, select};
 
 use crate::algorithm::{Core, GivenUp, Local, Share, Upgraded};
 use crate::error::{Code, Error, Result};
@@ -50,6 +52,8 @@ impl<T> fmt::Debug for Pending<T> {
 /// A guard knows its deadline on a clock that runs through suspend, counted from before the request that won the lock was
 /// sent. It stops claiming to be held before the store may give the lock to another.
 ///
+/// In the child of a fork it is inert: it is not held there, and neither [`Guard::release`] nor its end frees anything.
+///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 /// let client = fencelock::connect("memory:guard").await?;
@@ -93,7 +97,7 @@ impl Claim {
     /// Whether the lock may be relied on at this very moment. Compares the clock at every call, so it is right also after
     /// the process was frozen.
     pub fn is_held(&self) -> bool {
-        self.local.hold.is_held() && self.serves()
+        self.is_here() && self.local.hold.is_held() && self.serves()
     }
 
     /// How long the lock may still be relied on if it were not renewed any more; zero once it is lost.
@@ -102,8 +106,8 @@ impl Claim {
         if self.is_held() { hold.deadline().since(hold.runtime().now()) } else { Duration::ZERO }
     }
 
-    /// `Ok` while the lock may be relied on, an error afterwards: `lost`, or `not_held` once the guard was given back. For
-    /// `?` before a write.
+    /// `Ok` while the lock may be relied on, an error afterwards: `lost`, or `not_held` once the guard was given back, or
+    /// `closed` in the child of a fork. For `?` before a write.
     pub fn check(&self) -> Result<()> {
         if self.is_held() {
             return Ok(());
@@ -134,15 +138,41 @@ impl Claim {
         Self { core, local, share: None }
     }
 
+    /// Whether this is the process that was granted it.
+    pub(crate) fn is_here(&self) -> bool {
+        self.core.is_here()
+    }
+
     /// Whether its guard has not been given back.
     fn serves(&self) -> bool {
         let given_back = self.share.as_ref().is_some_and(|share| share.has_left());
         self.local.hold.serves(self.local.number) && !given_back
     }
 
+    /// An error in the child of a fork.
+    fn check_here(&self) -> Result<()> {
+        if self.is_here() { Ok(()) } else { Err(Error::forked()) }
+    }
+
     /// An error once its guard was given back.
     fn not_given_back(&self) -> Result<()> {
+        self.check_here()?;
         if self.serves() { Ok(()) } else { Err(Error::not_held().with("name", self.name())) }
+    }
+
+    /// What `body` comes to while this stands; the loss, if that ends it. It does not begin where this stands no more.
+    pub(crate) async fn during<F: Future>(
+        &self,
+        body: impl FnOnce(Self) -> F,
+    ) -> Result<F::Output> {
+        self.check()?;
+        let (body, lost) = (pin!(body(self.clone())), pin!(self.lost()));
+        match select(body, lost).await {
+            Either::Left((ended, _)) => Ok(ended),
+            Either::Right(((), _)) => {
+                Err(self.check().err().unwrap_or_else(|| Error::internal("lost, yet held")))
+            }
+        }
     }
 
     /// Gives its part of a scope's hold back; whether the hold is to end with it.
@@ -152,6 +182,7 @@ impl Claim {
 
     pub(crate) async fn extend(&self, ttl: Duration) -> Result<()> {
         check_ttl("ttl", ttl)?;
+        self.check_here()?;
         self.core.extend(&self.local, ttl).await
     }
 
@@ -177,6 +208,9 @@ impl Claim {
 
     /// Completes when there is nothing left to lose: true if the lock was lost, false if the guard was given back before.
     pub(crate) async fn ended(&self) -> bool {
+        if !self.is_here() {
+            return true;
+        }
         let left = || self.share.as_ref().is_some_and(|share| share.has_left());
         !left() && self.core.ended(&self.local).await && !left()
     }
@@ -232,6 +266,9 @@ impl Guard {
     /// Frees the lock and tells how that went. If this future is dropped, the lock is freed all the same.
     pub async fn release(mut self) -> Released {
         self.released = true;
+        if !self.is_here() {
+            return Released::AlreadyLost;
+        }
         if !self.claim.leave() {
             // Others of its scope hold on.
             return if self.claim.local.hold.is_held() {
@@ -261,7 +298,7 @@ impl std::ops::Deref for Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        let ends = !self.released && self.claim.leave();
+        let ends = !self.released && self.is_here() && self.claim.leave();
         if ends || self.released && mutant!(LateLocalDropFreesNext) {
             let Claim { core, local, .. } = &self.claim;
             core.events.emit(|| Event::released(local.hold.lock.as_str(), local.token));

@@ -4,17 +4,17 @@ use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
-use futures_util::future::{Either, select};
 use serde_json::Value;
 
 use crate::algorithm::{Begun, Ending, JobTerms, Local, Schedule};
-pub use crate::algorithm::{JobState, Status};
+pub use crate::algorithm::{JobState, Skipped, Status};
 use crate::client::Client;
 use crate::error::{Error, Result};
 use crate::guard::{Claim, Pending};
 use crate::options::{Options, check_name};
 use crate::port::{CellKey, Family};
 use crate::released::Released;
+use crate::with_error::WithError;
 
 /// The shortest and longest period.
 const PERIODS: (Duration, Duration) =
@@ -23,22 +23,29 @@ const PERIODS: (Duration, Duration) =
 /// A scheduled job, made by [`Client::job`]. Every process of the fleet asks for a run when its own schedule says so; one
 /// of them gets it.
 ///
-/// A run is named by its *scheduled instant*, the multiple of the period (counted from 1970, UTC) that is nearest to the
-/// store's clock, so that timers that fire a little early or late, and clocks that disagree, mean the same run. It starts
-/// only if its instant is later than that of the last run, and that one is over. A run that died is not run again, unless
-/// `retry_dead` says so: it may have done its work.
+/// A run is named by its *scheduled instant*, the last multiple of the period (counted from 1970, UTC) by the store's clock,
+/// so that clocks that disagree mean the same run. A timer that fires a little early, by a tenth of the period and 30 s at
+/// most, means the coming one. A run starts only if its instant is later than that of the last run, that one is over, and
+/// half a period has passed since its start: so a timer that fires once in a period, at any time of it, runs once. A run that
+/// died is not run again, unless `retry_dead` says so: it may have done its work.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// use fencelock::Why;
 /// use std::time::Duration;
 /// let client = fencelock::connect("memory:job").await?;
 /// let nightly = client.job("nightly", Duration::from_hours(24));
-/// let body = async |token| { println!("cleaning up under token {token}"); Ok::<_, std::io::Error>(()) };
-/// let ran = nightly.with(|run| body(run.token())).await?;
-/// assert!(ran.is_some());
-/// let again = nightly.with(|run| body(run.token())).await?;
-/// assert!(again.is_none(), "once a night is enough");
-/// # Ok::<(), fencelock::Error>(()) }).unwrap();
+/// let clean_up = |token| async move { Ok::<_, std::io::Error>(format!("cleaned up under {token}")) };
+/// for _ in 0..2 {
+///     match nightly.with(|run| clean_up(run.token())).await? {
+///         Ok(report) => println!("{report}"),
+///         Err(skipped) => {
+///             println!("nothing to do, {skipped}");
+///             assert_eq!(skipped.why, Why::Done, "once a night is enough");
+///         }
+///     }
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
 /// ```
 #[derive(Clone)]
 pub struct Job {
@@ -64,8 +71,9 @@ impl Job {
         Self { client, key, period, at: None, options, mistake }
     }
 
-    /// Names the run by this instant of the scheduler's own, as the time since 1970 (UTC), instead of the multiple of the
-    /// period that is nearest to the store's clock.
+    /// Names the run by this instant of the scheduler's own, as the time since 1970 (UTC), instead of the last multiple of the
+    /// period by the store's clock. One that lies ahead of that clock by more than half a period, and a minute, is refused
+    /// (`invalid`).
     pub fn at(mut self, instant: Duration) -> Self {
         self.at = Some(instant);
         self
@@ -114,10 +122,18 @@ impl Job {
         &self.key.name
     }
 
-    /// Starts the run that is due. `None` if that was started before, by whomever, or the last one still lasts.
+    /// Starts the run that is due. `None` if there is none; [`Job::start_or_why`] says why.
     ///
     /// Dropping the future takes a run that was started back, as if nobody had asked.
     pub fn start(&self) -> Pending<Option<Run>> {
+        let start = self.start_or_why();
+        Pending::new(async move { Ok(start.await?.ok()) })
+    }
+
+    /// Starts the run that is due, or says why there is none: the last one is in progress, this one was run, or none is due.
+    ///
+    /// Dropping the future takes a run that was started back, as if nobody had asked.
+    pub fn start_or_why(&self) -> Pending<Result<Run, Skipped>> {
         let job = self.clone();
         Pending::new(async move {
             let terms = job.terms()?;
@@ -133,32 +149,28 @@ impl Job {
         })
     }
 
-    /// Runs `body` if a run is due; `None` if it is not. What the body answers decides whether the run succeeded. When the
-    /// run is lost, the body is dropped at its next await, and the answer is an error with code `lost`.
+    /// Runs `body` if a run is due; why there is none if it is not. What the body answers decides whether the run succeeded.
+    /// When the run is lost, the body is dropped at its next await, and the answer is an error with code `lost`. An error of
+    /// the body's own wins, and the loss is attached to it ([`WithError`]).
     pub fn with<T, E, F, B>(
         &self,
         body: B,
-    ) -> impl Future<Output = Result<Option<Result<T, E>>>> + use<T, E, F, B>
+    ) -> impl Future<Output = Result<Result<T, Skipped>, WithError<E>>> + use<T, E, F, B>
     where
         F: Future<Output = Result<T, E>>,
         B: FnOnce(RunClaim) -> F,
     {
-        let start = self.start();
+        let start = self.start_or_why();
         async move {
-            let Some(run) = start.await? else { return Ok(None) };
+            let run = match start.await? {
+                Ok(run) => run,
+                Err(skipped) => return Ok(Err(skipped)),
+            };
             let claim = run.claim();
-            let body = std::pin::pin!(body(claim.clone()));
-            let lost = std::pin::pin!(claim.lost());
-            match select(body, lost).await {
-                Either::Left((value, _)) => {
-                    let held = claim.check();
-                    let _ = if value.is_ok() { run.succeed().await } else { run.fail().await };
-                    held.map(|()| Some(value))
-                }
-                Either::Right(((), _)) => {
-                    Err(claim.check().err().unwrap_or_else(|| Error::internal("lost, yet held")))
-                }
-            }
+            let ended = claim.during(|_| body(claim.clone())).await?;
+            let held = claim.check();
+            let _ = if ended.is_ok() { run.succeed().await } else { run.fail().await };
+            WithError::judge(ended, held).map(Ok)
         }
     }
 

@@ -19,11 +19,14 @@
 //! * Dropping a guard, or an acquire that is still [`Pending`], frees whatever it had within one round trip.
 //! * [`Client::job`] runs something at most once in a period, [`Client::elect`] finds one leader, [`Client::version`] keeps a
 //!   value that nobody overwrites unseen.
+//! * In the child of a plain `fork` clients and guards of the parent are inert: a guard is not held there, what is asked of a client
+//!   is answered `closed`, and neither a release nor a drop frees anything; the parent keeps what it has. Connect again in the
+//!   child. An async runtime that was made before the fork must not be driven there: its tasks and sockets are the parent's.
+//!   Around a fork beside a SQLite store, see `driver::sqlite::still`.
 //! * [`blocking`] has the same nouns for threads, [`facade`] for other languages.
 //!
 //! Stores are cargo features: `redis`, `sqlite`; memory is always there. [`port`] is the door through which a store comes
 //! in, [`driver::record`] the model of what it has to do.
-#![forbid(unsafe_code)]
 
 #[macro_use]
 #[cfg_attr(feature = "mutants", doc(hidden))]
@@ -53,6 +56,8 @@ mod scope;
 #[cfg(any(feature = "tokio", feature = "host"))]
 mod url;
 mod version;
+mod why;
+mod with_error;
 
 pub use algorithm::Quorum;
 pub use all::{All, AllGuard};
@@ -66,9 +71,11 @@ pub use error::{Code, Error, Result};
 pub use event::{Event, EventKind};
 pub use fence::{Gate, Token};
 pub use guard::{Claim, Guard, Pending};
-pub use job::{Job, JobState, Run, RunClaim, Status};
+pub use job::{Job, JobState, Run, RunClaim, Skipped, Status};
 pub use lock::Lock;
 pub use port::Version;
 pub use released::Released;
 pub use scope::Scope;
 pub use version::{Snapshot, Swapped, Versioned};
+pub use why::Why;
+pub use with_error::WithError;

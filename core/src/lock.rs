@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::{Either, select};
 use serde_json::Value;
 
 use crate::algorithm::{Core, Counts, Member, Target, Terms, Wait};
@@ -12,7 +11,8 @@ use crate::client::Client;
 use crate::error::{Code, Error, Result};
 use crate::guard::{Claim, Guard, Pending};
 use crate::options::{Dialect, Options, check_name};
-use crate::port::{Action, Layout, LockKey, Mode, Outcome, OwnerId, State};
+use crate::port::{Layout, LockKey, Mode, State};
+use crate::with_error::WithError;
 
 /// A lock by name, made by [`Client::lock`]. Set its options, then acquire it, as often as you like.
 ///
@@ -182,49 +182,38 @@ impl Lock {
     }
 
     /// Runs `body` under the lock. When the lock is lost, the body is dropped at its next await and the answer is an error
-    /// with code `lost`.
+    /// with code `lost`. An error of the body's own wins, and the loss is attached to it ([`WithError`]).
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
     /// let client = fencelock::connect("memory:with").await?;
-    /// let token = client.lock("orders:42").with(|claim| async move { claim.token() }).await?;
-    /// assert!(token.get() > 0);
-    /// # Ok::<(), fencelock::Error>(()) }).unwrap();
+    /// let charge = |token| async move { Ok::<_, std::io::Error>(format!("charged under {token}")) };
+    /// let receipt = client.lock("orders:42").with(|claim| charge(claim.token())).await?;
+    /// assert!(receipt.starts_with("charged"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
     /// ```
-    pub fn with<T, F, B>(&self, body: B) -> impl Future<Output = Result<T>> + use<T, F, B>
+    pub fn with<T, E, F, B>(
+        &self,
+        body: B,
+    ) -> impl Future<Output = Result<T, WithError<E>>> + use<T, E, F, B>
     where
-        F: Future<Output = T>,
+        F: Future<Output = Result<T, E>>,
         B: FnOnce(Claim) -> F,
     {
         let acquire = self.acquire();
         async move {
             let guard = acquire.await?;
             let claim = guard.claim();
-            let body = std::pin::pin!(body(claim.clone()));
-            let lost = std::pin::pin!(claim.lost());
-            match select(body, lost).await {
-                Either::Left((value, _)) => {
-                    let held = claim.check();
-                    let _ = guard.release().await;
-                    held.map(|()| value)
-                }
-                Either::Right(((), _)) => {
-                    Err(claim.check().err().unwrap_or_else(|| Error::internal("lost, yet held")))
-                }
-            }
+            let ended = claim.during(body).await?;
+            let held = claim.check();
+            let _ = guard.release().await;
+            WithError::judge(ended, held)
         }
     }
 
     /// Who holds the lock and who waits for it. Changes nothing.
     pub async fn inspect(&self) -> Result<State> {
-        let key = self.key()?;
-        let owner = OwnerId::draw(&*self.core().runtime);
-        let step = self.target(key).step(owner, Action::Read);
-        match self.core().store.step(vec![step]).await.pop() {
-            Some(Ok(Outcome::State(state))) => Ok(state),
-            Some(Err(failure)) => Err(failure.error),
-            _ => Err(Error::internal("the store answered a Read with something else")),
-        }
+        self.core().inspect(&self.target(self.key()?)).await
     }
 
     fn core(&self) -> &Arc<Core> {

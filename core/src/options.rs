@@ -1,6 +1,7 @@
 //! The one table of options: name, type, default and meaning. Structs, URLs, maps, bindings and docs all come from it.
 
 mod read;
+mod times;
 mod write;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use self::read::{
     boolean, bounded, check_count, check_pause, check_prefix, check_text, integer, map, optional,
     pause, positive, text, zero,
 };
+pub use self::times::Times;
 use self::write::Written;
 use crate::error::{Error, Result};
 
@@ -22,7 +24,7 @@ use crate::error::{Error, Result};
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Kind {
-    /// A time: `30s`, `500ms`, `1h 30m`; a number in a map is milliseconds.
+    /// A time: `30s`, `500ms`, `1h 30m`; a number in a map is milliseconds. See [`Times`].
     Duration,
     /// A time, or `forever` / `none`.
     OptionalDuration,
@@ -65,7 +67,11 @@ macro_rules! options {
     ($($(#[doc = $doc:literal])+ $name:ident: $type:ty = $default:literal, $kind:ident, $scope:ident, $read:ident;)+) => {
         /// Every option with its value. See [`TABLE`] for names, defaults and meaning.
         #[derive(Clone, Debug, PartialEq, Eq)]
-        pub struct Options { $($(#[doc = $doc])+ pub $name: $type,)+ }
+        pub struct Options {
+            $($(#[doc = $doc])+ pub $name: $type,)+
+            /// How whoever sets options by name writes a time. No option itself.
+            pub times: Times,
+        }
 
         /// The table.
         pub const TABLE: &[OptionRow] = &[$(OptionRow {
@@ -79,7 +85,11 @@ macro_rules! options {
         impl Default for Options {
             fn default() -> Self {
                 let text = |default: &str| Value::String(default.to_owned());
-                Self { $($name: $read(stringify!($name), &text($default)).expect("defaults are valid"),)+ }
+                let times = Times::default();
+                Self {
+                    $($name: $read(stringify!($name), &text($default), times).expect("defaults are valid"),)+
+                    times,
+                }
             }
         }
 
@@ -87,7 +97,7 @@ macro_rules! options {
             /// Sets one option by name, from text or a JSON value. An unknown name is refused with the nearest known one.
             pub fn set(&mut self, name: &str, value: &Value) -> Result<()> {
                 match name {
-                    $(stringify!($name) => self.$name = $read(stringify!($name), value)?,)+
+                    $(stringify!($name) => self.$name = $read(stringify!($name), value, self.times)?,)+
                     _ => return Err(unknown(name)),
                 }
                 Ok(())
@@ -204,6 +214,18 @@ impl Options {
         Ok(())
     }
 
+    /// Sets many options by name that stand as text in a URL.
+    #[cfg(any(feature = "tokio", feature = "host", test))]
+    pub(crate) fn set_from_url<'a>(
+        &mut self,
+        values: impl IntoIterator<Item = (&'a str, Value)>,
+    ) -> Result<()> {
+        let times = std::mem::replace(&mut self.times, Times::Text);
+        let set = self.set_all(values, true);
+        self.times = times;
+        set
+    }
+
     /// Checks the values a struct was filled with, as the other ways in do one by one.
     pub fn check(&self) -> Result<()> {
         check_ttl("ttl", self.ttl)?;
@@ -234,7 +256,8 @@ impl Options {
     }
 }
 
-/// Checks a lock's name: 1 to 512 bytes of UTF-8 without control characters.
+/// Checks a lock's name: 1 to 512 bytes of UTF-8 without control characters, not beginning with `fencelock:`, as keys do that are
+/// the stores' own.
 pub fn check_name(name: &str) -> Result<()> {
     let complaint = if name.is_empty() {
         "a lock's name must not be empty"
@@ -242,6 +265,8 @@ pub fn check_name(name: &str) -> Result<()> {
         "a lock's name must not be longer than 512 bytes; hash the long part of it"
     } else if name.chars().any(char::is_control) {
         "a lock's name must not contain control characters"
+    } else if name.starts_with("fencelock:") {
+        "a lock's name must not begin with `fencelock:`, as keys do that fencelock keeps its own data under"
     } else {
         return Ok(());
     };
@@ -266,8 +291,8 @@ fn unknown(name: &str) -> Error {
     Error::invalid("option", complaint).with("nearest", nearest)
 }
 
-fn dialect(name: &'static str, value: &Value) -> Result<Dialect> {
-    let text = text(name, value)?;
+fn dialect(name: &'static str, value: &Value, times: Times) -> Result<Dialect> {
+    let text = text(name, value, times)?;
     match text.split_once(':') {
         None if text == "auto" => Ok(Dialect::Auto),
         None if text == "redisson" => Ok(Dialect::Redisson),

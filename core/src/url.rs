@@ -115,6 +115,37 @@ impl StoreUrl {
         }
     }
 
+    /// Refuses what no store could make good.
+    pub(crate) fn check(&self, options: &Options) -> Result<()> {
+        self.check_tls(options)?;
+        #[cfg(feature = "redis")]
+        for node in &self.nodes {
+            crate::driver::redis::RedisStore::check(node, &[])?;
+        }
+        if !self.nodes.is_empty() {
+            return if cfg!(feature = "redis") { Ok(()) } else { Err(Error::not_built("redis")) };
+        }
+        self.check_host()?;
+        match self.url.scheme() {
+            "memory" => Ok(()),
+            "sqlite" if cfg!(not(feature = "sqlite")) => Err(Error::not_built("sqlite")),
+            "sqlite" if self.url.path().is_empty() => {
+                Err(Error::invalid("url", "the URL names no file; write `sqlite:locks.db`"))
+            }
+            "sqlite" => Ok(()),
+            #[cfg(feature = "redis")]
+            scheme if is_redis(scheme) => {
+                crate::driver::redis::RedisStore::check(&self.url, &self.others)
+            }
+            scheme if is_redis(scheme) => Err(Error::not_built("redis")),
+            _ => Err(Error::invalid(
+                "url",
+                "no store goes by that scheme; there are `redis://`, `rediss://`, `redis+sentinel://`, `redis+cluster://`, `redis+unix:`, \
+                 `redlock://`, `sqlite:` and `memory:`",
+            )),
+        }
+    }
+
     #[cfg_attr(
         not(any(feature = "redis", feature = "sqlite")),
         allow(clippy::unused_async, unused_variables)
@@ -124,30 +155,26 @@ impl StoreUrl {
         options: &Options,
         runtime: RuntimeHandle,
     ) -> Result<LeaseHandle> {
-        self.check_tls(options)?;
+        self.check(options)?;
         #[cfg(feature = "redis")]
         if !self.nodes.is_empty() {
             return nodes::open(&self.nodes, options, runtime).await;
         }
-        self.check_host()?;
         match self.url.scheme() {
-            "memory" => Ok(LeaseHandle::new(Memory::named(self.url.path()).store(runtime))),
+            "memory" => {
+                let memory = Memory::named(self.url.path(), runtime.process());
+                Ok(LeaseHandle::new(memory.store(runtime)))
+            }
             #[cfg(feature = "sqlite")]
             "sqlite" => {
                 let path = percent_decode_str(self.url.path()).decode_utf8_lossy().into_owned();
-                if path.is_empty() {
-                    return Err(Error::invalid(
-                        "url",
-                        "the URL names no file; write `sqlite:locks.db`",
-                    ));
-                }
                 let store =
                     crate::driver::sqlite::SqliteStore::open(path.as_ref(), options, runtime)
                         .await?;
                 Ok(LeaseHandle::new(store))
             }
             #[cfg(feature = "redis")]
-            scheme if is_redis(scheme) => {
+            _ => {
                 let store = crate::driver::redis::RedisStore::connect_all(
                     &self.url,
                     &self.others,
@@ -157,15 +184,8 @@ impl StoreUrl {
                 .await?;
                 Ok(LeaseHandle::new(store))
             }
-            #[cfg(not(feature = "sqlite"))]
-            "sqlite" => Err(Error::not_built("sqlite")),
             #[cfg(not(feature = "redis"))]
-            scheme if is_redis(scheme) => Err(Error::not_built("redis")),
-            _ => Err(Error::invalid(
-                "url",
-                "no store goes by that scheme; there are `redis://`, `rediss://`, `redis+sentinel://`, `redis+cluster://`, `redis+unix:`, \
-                 `redlock://`, `sqlite:` and `memory:`",
-            )),
+            _ => Err(Error::internal("a store that is not built was not refused")),
         }
     }
 }

@@ -18,7 +18,9 @@ use futures_util::future::{Either, join, select};
 
 use self::wire::Loses;
 use self::world::many::many_leases;
-use self::world::{World, check, closing, ended, given_held, healing, line, look, queue, upgrades};
+use self::world::{
+    World, check, clock, closing, ended, given_held, healing, line, look, queue, upgrades,
+};
 
 const MS: Duration = Duration::from_millis(1);
 const S: Duration = Duration::from_secs(1);
@@ -343,6 +345,12 @@ fn run(clause: Mutant, broken: Option<Mutant>, seed: u64) -> Result<(), String> 
             Mutant::LateDowngradeLoses => upgrades::past_a_downgrade(&world).await,
             Mutant::CloseToldAsLoss => closing::overtakes_a_release(&world).await,
             Mutant::FloorUnclamped => floor_ahead(&world).await,
+            Mutant::LeftBelievedUnbounded => clock::lavish(&world).await,
+            Mutant::FarEndKept => clock::far_end(&world).await,
+            Mutant::GrantBelowFloorAccepted => clock::aged(&world).await,
+            Mutant::TokensOutrunClock => clock::outrun(&world).await,
+            Mutant::WrongRecordBelieved => clock::job_ahead(&world).await,
+            Mutant::FarInstantAccepted => clock::far_instant(&world).await,
             Mutant::HeadPassedWithoutEnd => passed_twice(&world).await,
             _ => Err("it has no world of its own".to_owned()),
         }

@@ -229,6 +229,30 @@ async fn what_is_declined_was_never_asked_for() {
 }
 
 #[tokio::test]
+async fn a_run_that_ended_before_its_host_looked_is_handed_to_nobody() {
+    let memory = Memory::new();
+    let mut host = Host::over(&memory).await;
+    let mut options = serde_json::Map::default();
+    options.insert("at_most_for".into(), "200ms".into());
+    let name = "nightly".to_owned();
+    host.submit(Operation::StartJob { name: name.clone(), period: 1e9, at: Some(1e9), options });
+    let woken = tokio::time::timeout(Duration::from_secs(10), host.woken.recv()).await;
+    woken.expect("it is answered").unwrap();
+    // The host is busy until the run may not last any more.
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let ended = host.pump.drain().remove(0).result;
+    assert_eq!(ended.unwrap_err().code(), Code::Lost);
+    assert_eq!(host.facade.load().1, 0);
+
+    // Why there is none is told in the same place.
+    let options = serde_json::Map::default();
+    let start = Operation::StartJob { name, period: 1e9, at: Some(1e9), options };
+    let skipped = host.facade.perform(start).await.unwrap();
+    assert_eq!(skipped["skipped"]["why"], "done");
+    assert_eq!(skipped["skipped"]["last"]["instant"], 1e9);
+}
+
+#[tokio::test]
 async fn a_panic_is_told_as_a_defect() {
     let memory = Memory::new();
     let mut host = Host::over(&memory).await;

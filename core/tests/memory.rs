@@ -56,6 +56,8 @@ async fn one_holder_at_a_time_and_tokens_rise() {
     assert!(a.lock("x").try_acquire().await.unwrap().is_none());
     let error = b.lock("x").acquire_within(20 * MS).await.unwrap_err();
     assert_eq!(error.code(), Code::Timeout);
+    // What the fields say is said where only the text is shown.
+    assert!(error.text().ends_with("(name: x)"), "{error}");
     let token = first.token();
     assert_eq!(first.release().await, Released::Released);
     let second = b.lock("x").acquire().await.unwrap();

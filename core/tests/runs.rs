@@ -4,11 +4,12 @@
 
 mod machine;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use fencelock::driver::memory::Memory;
 use fencelock::layer::{Chaos, Fault};
+use fencelock::port::Runtime;
 use fencelock::{Client, Code, Released};
 
 use self::machine::{Machine, live};
@@ -84,11 +85,58 @@ fn a_run_lives_as_long_as_it_takes_and_no_longer_than_it_may() {
         assert_eq!(run.succeed().await, Released::Released);
         let capped = a.job("y", HOUR).ttl(60 * MS).at_most_for(150 * MS);
         let ended = capped.with(|_| std::future::pending::<Result<(), ()>>()).await;
-        assert_eq!(ended.unwrap_err().code(), Code::Lost);
+        assert_eq!(ended.unwrap_err().lock().unwrap().code(), Code::Lost);
         // Rests at least so long, however soon it was over.
         let short = a.job("z", 10 * MS).at_least_for(HOUR);
         assert_eq!(short.start().await.unwrap().unwrap().succeed().await, Released::Released);
         machine.sleep(30 * MS).await;
         assert!(short.start().await.unwrap().is_none());
+    });
+}
+
+/// A client whose requests meet these faults one after the other, and none later.
+async fn client_with(machine: &Machine, memory: &Memory, faults: Vec<Fault>) -> Client {
+    let runtime = machine.runtime();
+    let asked = AtomicUsize::new(0);
+    let choose =
+        move || faults.get(asked.fetch_add(1, Ordering::Relaxed)).copied().unwrap_or(Fault::None);
+    let store = Chaos::new(memory.store(runtime.clone()), runtime.clone(), choose);
+    Client::builder().runtime(runtime).store(store).await.unwrap()
+}
+
+#[test]
+fn a_start_that_is_answered_after_its_lease_is_taken_back_and_made_again() {
+    live(async |machine: Machine| {
+        let memory = Memory::new();
+        // The look is answered at once, the start 1.5 leases later.
+        let a = client_with(&machine, &memory, vec![Fault::None, Fault::Late(300 * MS)]).await;
+        let job = a.job("x", HOUR).ttl(200 * MS);
+        let run = job.start().await.unwrap().expect("the instant is not lost");
+        assert!(run.is_held(), "what is handed out may be relied on");
+        assert!(run.remaining() > 150 * MS, "{:?}", run.remaining());
+        assert_eq!(run.succeed().await, Released::Released);
+        assert!(job.start().await.unwrap().is_none());
+    });
+}
+
+#[test]
+fn a_start_that_is_always_answered_too_late_leaves_the_instant_to_others() {
+    live(async |machine: Machine| {
+        let memory = Memory::new();
+        let b = machine.client(&memory).await;
+        let runtime = machine.runtime();
+        let store = memory.store(runtime.clone());
+        let slow = Chaos::new(store, runtime.clone(), || Fault::Late(300 * MS));
+        let a = Client::builder().runtime(runtime).store(slow).await.unwrap();
+        let error = a.job("x", HOUR).ttl(200 * MS).start().await.unwrap_err();
+        assert_eq!(error.code(), Code::Unavailable);
+        let theirs = b.job("x", HOUR);
+        // The last of its starts is taken back, too.
+        let end = machine.now() + 5000 * MS;
+        while theirs.inspect().await.unwrap().is_some() {
+            assert!(machine.now() < end, "a start is left that nobody stays for");
+            machine.sleep(MS).await;
+        }
+        assert!(theirs.start().await.unwrap().is_some());
     });
 }

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 #[tokio::main]
-async fn main() -> fencelock::Result<()> {
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let url = std::env::args().nth(1).unwrap_or_else(|| "memory:job".into());
     // Each client is a node.
     for node in 1..=3 {
@@ -15,8 +15,8 @@ async fn main() -> fencelock::Result<()> {
             println!("node-{node} runs, with token {token}");
             std::io::Result::Ok(())
         };
-        if job.with(|run| body(run.token())).await?.is_none() {
-            println!("node-{node} has nothing to do");
+        if let Err(skipped) = job.with(|run| body(run.token())).await? {
+            println!("node-{node} has nothing to do, {skipped}");
         }
         client.close().await;
     }

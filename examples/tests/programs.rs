@@ -3,8 +3,10 @@
 
 use std::process::Command;
 
+use fencelock_tests::ended;
+
 fn run(program: &str, args: &[&str]) -> String {
-    let output = Command::new(program).args(args).output().expect("the program starts");
+    let output = ended::output(Command::new(program).args(args));
     let words = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{words}{}", String::from_utf8_lossy(&output.stderr));
     words
@@ -44,7 +46,8 @@ fn version() {
 #[test]
 fn job() {
     let words = run(env!("CARGO_BIN_EXE_job"), &[]);
-    assert_eq!(words.matches("runs").count(), 1, "{words}");
+    assert_eq!(words.matches(" runs, with token").count(), 1, "{words}");
+    assert_eq!(words.matches("has nothing to do, done: ").count(), 2, "{words}");
     assert!(words.ends_with("the last run has Succeeded\n"), "{words}");
 }
 

@@ -6,10 +6,11 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use fencelock_tests::ended;
 use fencelock_tests::servers::RedisServer;
 
 fn run(command: &mut Command) -> String {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let output = ended::output(command);
     let words = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{words}{}", String::from_utf8_lossy(&output.stderr));
     words

@@ -6,13 +6,14 @@ mod cells;
 mod kinds;
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use fencelock::facade::{Completion, Facade, Operation, Pump};
 use fencelock::port::{RuntimeHandle, State};
-use fencelock::{Client, Code, Error, Result};
+use fencelock::{Client, Code, Error, Result, WithError};
 use futures_util::future::{AbortHandle, Abortable, Either, select};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -243,11 +244,13 @@ impl Actor {
         spawn.spawn(Box::pin(async move {
             let body = lock.with(|claim| async move {
                 runtime.sleep_until(runtime.now() + millis(work)).await;
-                json!({ "token": claim.token() })
+                Ok::<_, Infallible>(json!({ "token": claim.token() }))
             });
             let ended = Abortable::new(body, registration).await;
-            let end = ended
-                .unwrap_or_else(|_| Err(Error::new(Code::Cancelled, "the operation was aborted")));
+            let end = ended.map_or_else(
+                |_| Err(Error::new(Code::Cancelled, "the operation was aborted")),
+                |ended| ended.map_err(WithError::<Infallible>::into_error),
+            );
             let _ = signal.send(Signal::Finished(id, end.into()));
         }));
         self.bodies.insert(id, abort);

@@ -160,8 +160,14 @@ impl<S: Subject> Run<'_, S> {
         let found =
             answer.map_err(|failure| format!("{expected:?} expected, {failure:?} found"))?;
         let alike = match (expected, &found) {
-            (Outcome::Granted { token, left }, Outcome::Granted { token: t, left: l }) => {
-                self.same_token(step, *token, *t, by)? && near(Some(*left), Some(*l), by.time)
+            (
+                Outcome::Granted { token, left, drawn },
+                Outcome::Granted { token: t, left: l, drawn: d },
+            ) => {
+                self.same_token(step, *token, *t, by)?
+                    && near(Some(*left), Some(*l), by.time)
+                    // Where the clocks differ, so does how far ahead of them a grant may reach.
+                    && (drawn == d || by.token > 0)
             }
             (
                 Outcome::Queued { last, left, ahead, foreign },
@@ -249,9 +255,13 @@ impl<S: Subject> Run<'_, S> {
             let alike = expected.len() == heard.len()
                 && expected.iter().zip(&heard).all(|pair| match pair {
                     (
-                        Notice::Granted { owner, token, ttl },
-                        Notice::Granted { owner: o, token: t, ttl: l },
-                    ) => (owner, ttl) == (o, l) && token.get().abs_diff(t.get()) <= by.token,
+                        Notice::Granted { owner, token, ttl, drawn },
+                        Notice::Granted { owner: o, token: t, ttl: l, drawn: d },
+                    ) => {
+                        (owner, ttl) == (o, l)
+                            && (drawn == d || by.token > 0)
+                            && token.get().abs_diff(t.get()) <= by.token
+                    }
                     (expected, heard) => expected == heard,
                 });
             if !alike {

@@ -5,6 +5,7 @@ pub mod bare;
 pub mod clerk;
 pub mod command_line;
 pub mod conformance;
+pub mod ended;
 pub mod equivalence;
 pub mod failover;
 pub mod lines;

@@ -1,9 +1,9 @@
 //! Where the SQLite tests happen: a directory with a database, and processes that use it.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader};
 use std::os::unix::fs::FileTypeExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use fencelock::driver::sqlite::SqliteStore;
@@ -11,6 +11,7 @@ use fencelock::options::Options;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
+use crate::ended;
 use crate::peer::Peer;
 
 /// A directory of a test's own, with the file the locks are in.
@@ -63,6 +64,20 @@ impl Place {
     }
 }
 
+/// Opens, reads and closes a database, its log and its index as plain files, as a backup does.
+///
+/// # Errors
+///
+/// If one of them cannot be read.
+pub fn read_files(database: &Path) -> io::Result<()> {
+    for end in ["", "-wal", "-shm"] {
+        let mut file = database.as_os_str().to_owned();
+        file.push(end);
+        fs::read(file)?;
+    }
+    Ok(())
+}
+
 /// A process of its own; killed with -9 when dropped.
 #[derive(Debug)]
 pub struct Actor {
@@ -85,6 +100,12 @@ impl Actor {
         line.trim_end().to_owned()
     }
 
+    /// Waits until it ends by itself.
+    pub fn wait(&mut self) {
+        let status = ended::status(&mut self.child);
+        assert!(status.success(), "{status}");
+    }
+
     /// Kills it, and waits until it is gone.
     pub fn kill(mut self) {
         self.end();
@@ -99,5 +120,23 @@ impl Actor {
 impl Drop for Actor {
     fn drop(&mut self) {
         self.end();
+    }
+}
+
+/// Hears from each of these actors of so many holds of one lock, and makes sure that no two overlap and that tokens rise.
+pub fn check_exclusion(actors: &mut [Actor], each: usize) {
+    let mut holds: Vec<[u64; 3]> = Vec::new();
+    for actor in actors {
+        for _ in 0..each {
+            let line = actor.line();
+            let numbers: Vec<u64> = line.split(' ').map(|word| word.parse().unwrap()).collect();
+            holds.push(numbers.try_into().unwrap());
+        }
+    }
+    holds.sort_unstable();
+    for pair in holds.windows(2) {
+        let ([first, _, end], [second, start, _]) = (pair[0], pair[1]);
+        assert!(first < second, "a token was given twice: {first}");
+        assert!(end <= start, "{second} began {} ns before {first} ended", end - start);
     }
 }

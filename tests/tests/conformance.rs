@@ -1,5 +1,6 @@
-//! Plays `tests/cases` and prints the grid. An argument plays only the cases whose name contains it, a second one only the
-//! columns of this name (`redis / rust`).
+//! Plays `tests/cases` and prints the grid. An argument plays only the cases whose name contains it. Any further ones are columns
+//! (`redis / rust`) or stores (`sqlite`), which alone are played, or all but those that follow a `!`. `--share=0/3` plays the first
+//! of three shares of the cases.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -13,18 +14,32 @@ const AT_ONCE: usize = 32;
 
 #[tokio::main(worker_threads = 4)]
 async fn main() -> ExitCode {
-    let mut words = std::env::args().skip(1).filter(|argument| !argument.starts_with('-'));
-    let (only, column) = (words.next(), words.next());
+    let (options, words): (Vec<_>, Vec<_>) =
+        std::env::args().skip(1).partition(|argument| argument.starts_with('-'));
+    let (only, chosen) =
+        words.split_first().map_or((None, &[] as &[_]), |(only, rest)| (Some(only), rest));
     let mut cases = case::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("cases"));
     assert!(cases.len() >= LEAST, "there are only {} cases", cases.len());
     if let Some(only) = only {
-        cases.retain(|case| case.name.contains(&only));
+        cases.retain(|case| case.name.contains(&**only));
+    }
+    if let Some(share) = options.iter().find_map(|option| option.strip_prefix("--share=")) {
+        let number = |text: &str| text.parse::<usize>().expect("a share is like 0/3");
+        let (at, of) = share.split_once('/').expect("a share is like 0/3");
+        let (at, of) = (number(at), number(of));
+        cases.retain(|case| case.turn(of) == at);
     }
     let mut columns = columns(Path::new(env!("CARGO_BIN_EXE_actor")));
-    columns.retain(|own| column.as_ref().is_none_or(|column| own.name() == *column));
-    assert!(!columns.is_empty(), "there is no column {column:?}");
-    // What a column cannot play is played in the whole grid.
-    cases.retain(|case| column.is_none() || columns.iter().any(|own| own.plays(case)));
+    columns.retain(|column| {
+        let named = |word: &str| column.name() == word || column.backend.name() == word;
+        let (without, with): (Vec<_>, Vec<_>) =
+            chosen.iter().partition(|word| word.starts_with('!'));
+        (with.is_empty() || with.iter().any(|word| named(word)))
+            && !without.iter().any(|word| named(&word[1..]))
+    });
+    assert!(!columns.is_empty(), "there is no column {chosen:?}");
+    // What these columns cannot play is played in the others; `spared` sees to it that all is played somewhere.
+    cases.retain(|case| columns.iter().any(|column| column.plays(case)));
     let (report, well) = Grid::play(cases, columns, AT_ONCE).await.report();
     println!("{report}");
     if well { ExitCode::SUCCESS } else { ExitCode::FAILURE }

@@ -44,6 +44,8 @@ const SEEN: &[Mutant] = &[
     Mutant::SwapWithoutVersionCheck,
     Mutant::DeadRunRetried,
     Mutant::JobOverlaps,
+    Mutant::JobTwiceInPeriod,
+    Mutant::FarInstantAccepted,
     Mutant::ObserverGoesByFirstLook,
 ];
 

@@ -22,6 +22,7 @@ const ELSEWHERE: &[Mutant] = &[
     Mutant::ClosingServes,
     Mutant::DebtPaidBeforehand,
     Mutant::DowngradeForgotten,
+    Mutant::FailureDecidesVote,
     Mutant::ForgottenBeforeUndone,
     Mutant::LateChangeBelieved,
     Mutant::LostHoldPassedOn,
@@ -35,6 +36,7 @@ const ELSEWHERE: &[Mutant] = &[
 fn family_for(mutant: Mutant) -> Option<Family> {
     match mutant {
         Mutant::LatePushBelieved => Some(Family::Replay),
+        Mutant::UndoNotRepeated => Some(Family::Lossy),
         Mutant::AmnesiacVotes => Some(Family::Amnesia),
         Mutant::QuorumTooSmall
         | Mutant::LostVoteKept

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use fencelock::{Client, Code, Error, EventKind};
+use fencelock::{Client, Code, Error, EventKind, Why};
 use fencelock_tests::bare::PATIENCE;
 use fencelock_tests::proxy::Proxy;
 use fencelock_tests::servers::RedisServer;
@@ -55,5 +55,33 @@ async fn a_grant_later_than_its_deadline_is_said_to_be_one() {
     let guard = in_time(waiting).await.unwrap().expect("it is granted");
     guard.release().await.check().unwrap();
     in_time(both.ttl(PATIENCE).acquire()).await.unwrap().release().await.check().unwrap();
+    client.close().await;
+}
+
+/// A run that was answered too late is taken back each time, so that its instant is not lost: whoever is answered in time runs it.
+#[tokio::test]
+async fn a_run_later_than_its_lease_leaves_its_instant_to_others() {
+    let server = RedisServer::start();
+    let proxy = Proxy::before(server.port()).await;
+    let client = fencelock::connect(proxy.url().as_str()).await.expect("the server takes clients");
+    let job = client.job("nightly", Duration::from_hours(24)).ttl(TTL);
+    let slow = proxy.slow_replies(SLOW);
+    assert_says_late(&in_time(job.start()).await.unwrap_err());
+    drop(slow);
+    let other = fencelock::connect(server.url().as_str()).await.expect("the server takes clients");
+    let theirs = other.job("nightly", Duration::from_hours(24));
+    let run = in_time(async {
+        loop {
+            match theirs.start_or_why().await.unwrap() {
+                Ok(run) => return run,
+                // The last start of the one who gave up is on its way back.
+                Err(skipped) => {
+                    assert!(skipped.why == Why::Running || skipped.last.dead, "{skipped}");
+                }
+            }
+            tokio::task::yield_now().await;
+        }
+    });
+    run.await.succeed().await.check().unwrap();
     client.close().await;
 }

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use fencelock::Code;
 use fencelock::driver::redis::RedisStore;
 use fencelock::options::Options;
-use fencelock::port::{Action, Kind, LeaseStore, LockKey, Notice, Outcome, OwnerId, Step};
+use fencelock::port::{Action, Applied, Kind, LeaseStore, LockKey, Notice, Outcome, OwnerId, Step};
 use fencelock_tests::bare::{Bare, TTL, take};
 use fencelock_tests::servers::{RedisServer, commands};
 use redis::Commands;
@@ -247,6 +248,33 @@ async fn a_flushed_server_forgets_the_hold_but_not_the_order_of_tokens() {
     assert_eq!(client.ask("orders", before, Action::Renew { ttl: TTL }).await, Outcome::Gone);
     let granted = client.ask("orders", client.owner(), take(true)).await;
     assert!(matches!(granted, Outcome::Granted { token: next, .. } if next > token));
+}
+
+#[tokio::test]
+async fn a_record_of_another_layout_is_left_alone() {
+    let server = RedisServer::start();
+    let (client, mut admin) = (connect(&server).await, server.admin());
+    let (lock, owner) = (LockKey::new("orders"), client.hold("orders").await);
+    let record = RedisStore::record_key(&lock);
+    let mut counter: Vec<u8> = admin.hget(&record, "c").unwrap();
+    *counter.last_mut().unwrap() += 1;
+    let () = admin.hset(&record, "c", counter).unwrap();
+    let all = |admin: &mut redis::Connection| -> (BTreeMap<String, Vec<u8>>, String) {
+        (admin.hgetall(&record).unwrap(), admin.get("orders").unwrap())
+    };
+    let before = all(&mut admin);
+    let leave = Action::Leave { tombstone: Some(TTL) };
+    let free = Action::Free { open: false };
+    for kind in [Kind::Mutex, Kind::ReadWrite] {
+        for action in [take(true), Action::Renew { ttl: TTL }, free.clone(), leave.clone()] {
+            let step = Step { lock: lock.clone(), owner, kind, action };
+            let failure =
+                client.store.step(std::slice::from_ref(&step)).await.remove(0).unwrap_err();
+            assert_eq!(failure.error.code(), Code::Unsupported, "{step:?}: {failure:?}");
+            assert_eq!(failure.applied, Applied::No, "{step:?}");
+        }
+    }
+    assert!(all(&mut admin) == before);
 }
 
 #[tokio::test]

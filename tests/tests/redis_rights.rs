@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use fencelock::driver::redis::RedisStore;
 use fencelock::options::Options;
 use fencelock::port::{
-    Action, Applied, CellKey, CellStore, Change, Family, Kind, LeaseStore, LockKey, Mode, Notice,
-    Outcome, Step, Take,
+    Action, Applied, CellKey, CellStore, Change, Family, Kind, Layout, LeaseStore, LockKey, Mode,
+    Notice, Outcome, Step, Take,
 };
 use fencelock::{Code, Token};
 use fencelock_tests::bare::{Bare, PATIENCE, TTL, take, taking};
@@ -19,7 +20,8 @@ async fn connect(server: &RedisServer) -> Result<Bare, String> {
 /// Everything a client does; what it could not. A push is waited for with patience.
 async fn everything(server: &RedisServer, patience: Duration) -> Result<(), String> {
     let mut client = connect(server).await?;
-    let lock = LockKey::new("app:till");
+    // In a name with a tag another text stands within the record's braces.
+    let lock = LockKey::new("app:{7}:till");
     let step = |owner, action| Step { lock: lock.clone(), owner, kind: Kind::Mutex, action };
     let run = async |client: &Bare, batch: &[Step]| {
         let answers = client.store.step(batch).await.into_iter();
@@ -48,8 +50,6 @@ async fn everything(server: &RedisServer, patience: Duration) -> Result<(), Stri
     run(&client, &[step(client.owner(), Action::Take(longer))]).await?;
     let seen = run(&client, &[step(client.owner(), Action::Read)]).await?;
     assert!(matches!(&seen[..], [Outcome::State(state)] if state.holders.len() == 1));
-    let names = client.store.names("app:").await.map_err(|error| error.to_string())?;
-    assert_eq!(names, std::slice::from_ref(&lock));
     // Readers and a writer, permits.
     for (name, first, second) in
         [("app:book", Mode::Upgradeable, Mode::Write), ("app:pool", Mode::Permit, Mode::Permit)]
@@ -68,18 +68,26 @@ async fn everything(server: &RedisServer, patience: Duration) -> Result<(), Stri
         run(&client, &[step(owners[1], Action::Refresh { ttl: TTL })]).await?;
         run(&client, &[step(owners[1], Action::Leave { tombstone: None })]).await?;
     }
-    // A value that stays.
-    let key = CellKey::new(Family::Version, "app:price");
-    let change = Change {
-        key: key.clone(),
-        expected: None,
-        value: Some("1".into()),
-        writer: client.owner(),
-        keep: None,
-    };
-    let swapped = client.store.compare_and_set(&change).await;
-    swapped.map_err(|failure| failure.error.to_string())?;
-    client.store.read(&key).await.map_err(|error| error.to_string())?;
+    // A value that stays, a job's record, a gate.
+    for (family, name) in [(Family::Version, "app:{7}:price"), (Family::Job, "app:{7}:report")] {
+        let key = CellKey::new(family, name);
+        let change = Change {
+            key: key.clone(),
+            expected: None,
+            value: Some("1".into()),
+            writer: client.owner(),
+            keep: None,
+        };
+        let swapped = client.store.compare_and_set(&change).await;
+        swapped.map_err(|failure| failure.error.to_string())?;
+        client.store.read(&key).await.map_err(|error| error.to_string())?;
+    }
+    let gate = fencelock::connect_gate(server.url_with_rights().as_str()).await;
+    let gate = gate.map_err(|error| error.to_string())?;
+    for resource in ["app:stock", "app:{7}:stock"] {
+        let set = gate.set(resource, Token::new(7), "3").await;
+        set.map_err(|error| error.to_string())?;
+    }
     // Scripts the server has forgotten.
     let () = redis::cmd("SCRIPT").arg("FLUSH").query(&mut server.admin()).unwrap();
     run(&client, &[step(client.owner(), Action::Renew { ttl: TTL })]).await?;
@@ -98,16 +106,28 @@ async fn the_rights_are_enough_and_none_is_too_many() {
     let server = RedisServer::start();
     grant(&server, &rights());
     everything(&server, PATIENCE).await.unwrap();
-    let given = |word: &&&str| word.starts_with(['+', '~', '&']);
-    for missing in rights().iter().filter(given) {
-        let rest: Vec<_> = rights().into_iter().filter(|word| word != missing).collect();
-        grant(&server, &rest);
-        // Here it may well be that nobody is told.
-        let refused = everything(&server, Duration::from_millis(300)).await;
-        assert!(refused.is_err(), "{missing} is not needed");
+    for word in rights().iter().filter(|word| word.starts_with(['+', '~', '&'])) {
+        for less in std::iter::once(String::new()).chain(narrower(word)) {
+            let rest = rights().into_iter().filter(|other| other != word);
+            grant(
+                &server,
+                &rest.chain(Some(&*less).filter(|less| !less.is_empty())).collect::<Vec<_>>(),
+            );
+            // Here it may well be that nobody is told.
+            let refused = everything(&server, Duration::from_millis(300)).await;
+            assert!(refused.is_err(), "instead of {word} it may be '{less}'");
+        }
     }
 }
 
+/// The same right with each of its stars standing for less.
+fn narrower(word: &str) -> impl Iterator<Item = String> {
+    word.match_indices('*').flat_map(|(at, _)| {
+        ["app:*", "t*"].map(|less| [&word[..at], less, &word[at + 1..]].concat())
+    })
+}
+
+/// Of other applications' keys, and of what a client of this one never needs, nothing can be read or written.
 #[tokio::test]
 async fn others_are_none_of_its_business() {
     let server = RedisServer::start();
@@ -115,6 +135,28 @@ async fn others_are_none_of_its_business() {
     let client = connect(&server).await.unwrap();
     let failure = client.fail("other", take(true)).await;
     assert_eq!(failure.error.code(), Code::Auth, "{failure:?}");
+    let mut user =
+        redis::Client::open(server.url_with_rights().as_str()).unwrap().get_connection().unwrap();
+    let other = LockKey::new("other");
+    let keys = [
+        RedisStore::record_key(&other),
+        RedisStore::record_key(&LockKey::new("{app:7}other")),
+        RedisStore::record_key(&LockKey::laid_out(Layout::Redisson, "other")),
+        "fencelock:{other}:job:other".to_owned(),
+        "fencelock:{other}:version:other".to_owned(),
+        "fencelock:{other}:gate:other".to_owned(),
+        "fencelock:born".to_owned(),
+    ];
+    for key in keys {
+        let read: Result<Option<String>, _> = redis::cmd("GET").arg(&key).query(&mut user);
+        let error = read.unwrap_err();
+        assert_eq!(error.code(), Some("NOPERM"), "{key}: {error}");
+    }
+    let names = client.store.names("app:").await.unwrap_err();
+    assert_eq!(names.code(), Code::Auth);
+    grant(&server, &rights().into_iter().chain(["+scan"]).collect::<Vec<_>>());
+    let client = connect(&server).await.unwrap();
+    assert!(client.store.names("app:").await.unwrap().is_empty());
 }
 
 /// What a node of a quorum needs beyond the line.
@@ -153,8 +195,11 @@ async fn a_node_of_a_quorum_may_tell_since_when_it_keeps_its_data() {
 async fn more_rights_are_named_where_they_are_needed() {
     let server = RedisServer::start();
     let options = Options { acks: 1, ..Options::default() };
-    for (more, code) in [(None, Code::Auth), (Some("+wait"), Code::Unavailable)] {
-        let words: Vec<_> = rights().into_iter().chain(more).collect();
+    let both = ["+wait", "~fencelock:{*}:acks"];
+    for (more, code) in
+        [(&both[..1], Code::Auth), (&both[1..], Code::Auth), (&both, Code::Unavailable)]
+    {
+        let words: Vec<_> = rights().into_iter().chain(more.iter().copied()).collect();
         grant(&server, &words);
         let client = Bare::connect(&server.url_with_rights(), &options).await.unwrap();
         let failure = client.fail("app:till", take(true)).await;
@@ -179,11 +224,13 @@ async fn more_rights_are_named_where_they_are_needed() {
 /// changes.
 #[tokio::test]
 async fn neighbours_are_woken_with_the_rights_for_it_and_left_alone_without() {
+    const KEY: &str = "~lock:app:*";
+    const RECORD: &str = "~fencelock:{*}:lock:lock:app:*";
     let server = RedisServer::start();
     for (more, woken) in [
-        (&["+lpush", "~lock-signal:*", "~lock:app:*"][..], true),
-        (&["~lock-signal:*", "~lock:app:*"], false),
-        (&["+lpush", "~lock:app:*"], false),
+        (&["+lpush", "~lock-signal:*", KEY, RECORD][..], true),
+        (&["~lock-signal:*", KEY, RECORD], false),
+        (&["+lpush", KEY, RECORD], false),
     ] {
         let words: Vec<_> = rights().into_iter().chain(more.iter().copied()).collect();
         grant(&server, &words);
@@ -195,7 +242,10 @@ async fn neighbours_are_woken_with_the_rights_for_it_and_left_alone_without() {
         assert_eq!(signals == 1, woken, "with {more:?}");
     }
     for (channel, woken) in [("&spring-channel:*", true), ("&other", false)] {
-        let words: Vec<_> = rights().into_iter().chain([channel, "~spring:app:*"]).collect();
+        let words: Vec<_> = rights()
+            .into_iter()
+            .chain([channel, "~spring:app:*", "~fencelock:{*}:lock:spring:app:*"])
+            .collect();
         grant(&server, &words);
         let mut listening = server.admin();
         listening.set_read_timeout(Some(Duration::from_millis(500))).unwrap();

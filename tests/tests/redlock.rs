@@ -209,7 +209,8 @@ async fn a_master_that_stands_still_for_long_is_spared_and_comes_back() {
     println!(
         "{all} pairs in 1 s, then {fewer} in 6 s; {scripts} scripts on the one that stood still"
     );
-    assert!(scripts < fewer / 4, "{scripts} scripts for {fewer} pairs of others");
+    // Each pair would have sent it two.
+    assert!(scripts < fewer / 2, "{scripts} scripts for {fewer} pairs of others");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

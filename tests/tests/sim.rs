@@ -3,6 +3,7 @@
 use std::process::{Command, Output};
 
 use fencelock::mutation::{Mutant, activate};
+use fencelock_tests::ended;
 use fencelock_tests::sim::campaign::{Campaign, cells_plan};
 use fencelock_tests::sim::cells;
 use fencelock_tests::sim::plan::Plan;
@@ -10,7 +11,7 @@ use fencelock_tests::sim::shrink::Seedling;
 
 fn sim(arguments: &str) -> Output {
     let mut program = Command::new(env!("CARGO_BIN_EXE_sim"));
-    program.args(arguments.split_whitespace()).output().unwrap()
+    ended::output(program.args(arguments.split_whitespace()))
 }
 
 /// What a run printed, and its exit code.

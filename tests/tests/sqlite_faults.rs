@@ -11,7 +11,7 @@ use fencelock::options::Options;
 use fencelock::port::{Action, Answer, Applied, Kind, LeaseStore, LockKey, Notice, Outcome, Step};
 use fencelock::{Code, Error, Token};
 use fencelock_tests::peer::Peer;
-use fencelock_tests::place::{Actor, Place};
+use fencelock_tests::place::{Actor, Place, check_exclusion};
 
 const TTL: Duration = Duration::from_secs(30);
 /// Nothing here takes nearly so long: what does not come by then does not come.
@@ -82,7 +82,7 @@ async fn hand_over<S: LeaseStore>(from: &Peer<S>, to: &Peer<S>) {
     assert!(matches!(waiting.answer, Ok(Outcome::Queued { ahead: 0, .. })));
     from.free("heard", owner).await.unwrap();
     // No refresh here: only the notice can tell.
-    let Notice::Granted { owner, token: second, ttl } = soon(waiting.hear()).await else {
+    let Notice::Granted { owner, token: second, ttl, .. } = soon(waiting.hear()).await else {
         panic!()
     };
     assert_eq!(owner, waiting.owner);
@@ -378,19 +378,6 @@ async fn two_processes_of_four_tasks_never_hold_one_lock_at_once() {
     let rounds = ROUNDS.to_string();
     let arguments = ["hammer", "4", &rounds];
     let mut pair = [(); 2].map(|()| Actor::start(&mut actor("hammer", &place.file, &arguments)));
-    let mut holds: Vec<[u64; 3]> = Vec::new();
-    for actor in &mut pair {
-        for _ in 0..4 * ROUNDS {
-            let line = actor.line();
-            let numbers: Vec<u64> = line.split(' ').map(|word| word.parse().unwrap()).collect();
-            holds.push(numbers.try_into().unwrap());
-        }
-    }
-    holds.sort_unstable();
-    for pair in holds.windows(2) {
-        let ([first, _, end], [second, start, _]) = (pair[0], pair[1]);
-        assert!(first < second, "a token was given twice: {first}");
-        assert!(end <= start, "{second} began {} ns before {first} ended", end - start);
-    }
+    check_exclusion(&mut pair, 4 * ROUNDS);
     place.check_integrity();
 }

@@ -1,34 +1,58 @@
 //! The project's own commands. `cargo test-all`: everything, ending in one table.
 
+mod build;
 mod check;
+mod conclusion;
 mod need;
 mod part;
+mod quiet;
 mod run;
+mod schedule;
 mod table;
 mod tail;
+mod target;
 mod versions;
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::Instant;
 
-use part::{Part, Report, Site, Verdict};
+use build::Built;
+use conclusion::{Conclusion, seconds};
+use need::{Machine, Need};
+use part::{Part, Site, Targets, Verdict};
+use quiet::Watch;
 use run::Runner;
+use schedule::News;
 use table::PARTS;
 
 const USAGE: &str = "\
-usage: cargo test-all [--strict] [--full] [--only NAME]... [--list]
+usage: cargo test-all [--strict] [--full] [--no-install] [--only NAME]... [--list]
 
-  --strict     a part that is skipped counts as failed
-  --full       faults and figures in full instead of a tenth
-  --only NAME  only the parts of this name or tag; may be repeated
-  --list       the parts, what they show, and their tags";
+  --strict      a part that is skipped counts as failed
+  --full        faults and figures in full instead of a tenth, one part after the other
+  --no-install  installs nothing with apt-get: what is missing is named, and its parts are skipped
+  --only NAME   only the parts of this name or tag; may be repeated. `quick`: what finds most in four minutes
+  --list        the parts, what they show, and their tags";
+
+/// What a run does to the machine, said before it does.
+const INSTALLS: &str = "\
+`cargo test-all` installs what its parts need. Into the target folder: npm, PyPI, Maven and Go packages, servers. As root where
+there is apt-get, into the system: redis-server, apache2-utils, chromium and language toolchains, if they are missing. A target
+for wasm joins the Rust toolchain. `--no-install` leaves the system alone.
+";
 
 /// Set while the parts run: a `cargo test-all` inside (the README's) must not start over.
 const INSIDE: &str = "FENCELOCK_INSIDE_TEST_ALL";
 
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 struct Request {
     strict: bool,
     full: bool,
+    install: bool,
     list: bool,
     only: Vec<String>,
 }
@@ -55,11 +79,13 @@ fn main() -> ExitCode {
 
 impl Request {
     fn read(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
-        let mut request = Self { strict: false, full: false, list: false, only: Vec::new() };
+        let mut request =
+            Self { strict: false, full: false, install: true, list: false, only: Vec::new() };
         while let Some(word) = words.next() {
             match word.as_str() {
                 "--strict" => request.strict = true,
                 "--full" => request.full = true,
+                "--no-install" => request.install = false,
                 "--list" => request.list = true,
                 "--only" => {
                     let name = words.next().ok_or("--only wants the name of a part")?;
@@ -86,54 +112,83 @@ fn list() {
 }
 
 fn test_all(request: &Request) -> ExitCode {
-    let wanted: Vec<&Part> = PARTS.iter().filter(|part| request.wants(part)).collect();
-    let mut runner = Runner::new(Site::find(request.full, request.strict));
+    let interrupted = as_a_terminal_would();
+    let watch = Watch::begin();
     let begin = Instant::now();
-    let reports: Vec<Report> = wanted
-        .iter()
-        .enumerate()
-        .map(|(index, part)| {
-            println!("[{:>2}/{}] {}: {}", index + 1, wanted.len(), part.name, part.shows);
-            let report = runner.run(part);
-            println!("        {} after {}", report.verdict.word(), seconds(report.took));
-            if let Verdict::Failed(_) = report.verdict {
-                println!("{}", runner.failure(part));
-            }
-            report
-        })
-        .collect();
-    conclude(&reports, begin.elapsed(), request.strict)
-}
-
-/// Prints the table and decides.
-fn conclude(reports: &[Report], took: Duration, strict: bool) -> ExitCode {
-    println!("\n{:<12}  {:<7}  {:>8}  what", "part", "result", "time");
-    let mut counts = [0; 3];
-    for Report { name, verdict, took } in reports {
-        let (column, words) = match verdict {
-            Verdict::Passed(words) => (0, words),
-            Verdict::Failed(words) => (1, words),
-            Verdict::Skipped(words) => (2, words),
-        };
-        counts[column] += 1;
-        println!("{name:<12}  {:<7}  {:>8}  {words}", verdict.word(), seconds(*took));
+    let parts: Vec<&Part> = PARTS.iter().filter(|part| request.wants(part)).collect();
+    let site = Site::find(request.full, request.strict);
+    if request.install {
+        println!("{INSTALLS}");
     }
-    let [passed, failed, skipped] = counts;
-    println!("{:<12}  {:<7}  {:>8}\n", "all", "", seconds(took));
-    println!("{passed} passed, {failed} failed, {skipped} skipped");
-    if failed > 0 || (strict && skipped > 0) { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    let (machine, built) = prepare(&parts, &site, request.install);
+    println!("ready after {}", seconds(begin.elapsed()));
+    let runner = Runner { site, machine, built, interrupted };
+    let room = if request.full { 0 } else { room() };
+    let reports = schedule::run(
+        &parts,
+        room,
+        |part| runner.run(part),
+        |news| match news {
+            News::Begins(part) => {
+                println!("{:>8}  {} begins: {}", seconds(begin.elapsed()), part.name, part.shows);
+            }
+            News::Ended(part, report) => {
+                let word = report.verdict.word();
+                println!(
+                    "{:>8}  {} {word} after {}",
+                    seconds(begin.elapsed()),
+                    part.name,
+                    seconds(report.took)
+                );
+                if let Verdict::Failed(_) = report.verdict {
+                    println!("{}", runner.failure(part));
+                }
+            }
+        },
+    );
+    let (quiet, why) = watch.end();
+    let conclusion = Conclusion { reports, took: begin.elapsed(), quiet, why };
+    println!("{}", conclusion.table());
+    if conclusion.is_good(request.strict, request.full) {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
-fn seconds(took: Duration) -> String {
-    format!("{:.1} s", took.as_secs_f64())
+/// What may run at once: as much as the machine has cores, in hundredths, and a little more, since nothing is busy all the time.
+fn room() -> u32 {
+    thread::available_parallelism().map_or(100, |cores| cores.get() as u32 * 115)
 }
 
-impl Verdict {
-    fn word(&self) -> &'static str {
-        match self {
-            Self::Passed(_) => "passed",
-            Self::Failed(_) => "failed",
-            Self::Skipped(_) => "skipped",
+/// Looks for what the parts need and installs it, while their tests are built.
+fn prepare(parts: &[&Part], site: &Site, may_install: bool) -> (Machine, Result<Built, String>) {
+    let mut needs = BTreeSet::<Need>::new();
+    for part in parts {
+        let own = part.needs(site);
+        needs.extend(own.all.into_iter().chain(own.some));
+    }
+    let targets: Vec<Targets> = parts.iter().flat_map(|part| part.targets(site.full)).collect();
+    thread::scope(|scope| {
+        let machine = scope.spawn(|| Machine::prepare(needs, may_install));
+        let log = run::log(site, "build");
+        let built = run::create(&log).and_then(|file| Built::make(&targets, &site.root, file));
+        if let Err(why) = &built {
+            println!("{why}\n{}", tail::lines(&log, 60));
+        }
+        (machine.join().unwrap_or_default(), built)
+    })
+}
+
+/// Gives children the signals a terminal would: whoever started this may have ignored them, as `nohup` and cron do, and a program
+/// begins with what its parent ignored. A signal that is handled begins anew in a child. Answers what is set by one.
+fn as_a_terminal_would() -> Arc<AtomicBool> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+    let interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGQUIT, SIGHUP, SIGTERM] {
+        if let Err(error) = signal_hook::flag::register(signal, interrupted.clone()) {
+            eprintln!("signal {signal} stays as it is: {error}");
         }
     }
+    interrupted
 }

@@ -77,44 +77,70 @@ impl Source {
             shell.is_ok_and(|status| status.success())
         })
     }
-
-    /// Looked for, and installed now if it is missing. The error says what to do.
-    fn find(&self) -> Result<(), String> {
-        if self.is_there() {
-            return Ok(());
-        }
-        let packages = self.packages.join(" ");
-        if is_root() {
-            println!("        installing {packages}");
-            install(self.packages);
-        }
-        let advice = || format!("no {}: install it (apt-get install {packages})", self.name);
-        self.is_there().then_some(()).ok_or_else(advice)
-    }
 }
 
-/// What was looked for so far.
+/// What was looked for, with what to do about what is missing.
 #[derive(Default)]
 pub(crate) struct Machine {
     found: BTreeMap<Need, Result<(), String>>,
 }
 
 impl Machine {
-    /// Whether it has this, by now. The error says what to do.
-    pub(crate) fn has(&mut self, need: Need) -> Result<(), String> {
-        let look = || match (need, std::env::var_os(REDIS_SERVER).map(PathBuf::from)) {
-            (Need::RedisServer, Some(named)) => {
-                let missing =
-                    format!("{REDIS_SERVER} names {}, which is not there", named.display());
-                named.is_file().then_some(()).ok_or(missing)
-            }
-            (Need::RedisServer, None) => {
-                need.source().find().map_err(|lack| format!("{lack} or set {REDIS_SERVER}"))
-            }
-            _ => need.source().find(),
-        };
-        self.found.entry(need).or_insert_with(look).clone()
+    /// Looks for all of these, and installs what is missing if that is allowed and possible: with apt, as root.
+    pub(crate) fn prepare(needs: impl IntoIterator<Item = Need>, may_install: bool) -> Self {
+        let needs: Vec<Need> = needs.into_iter().collect();
+        let mut machine = Self::default();
+        machine.look(&needs);
+        let missing = machine.missing();
+        if may_install && !missing.is_empty() && is_root() && has_apt() {
+            println!(
+                "installing with apt-get (--no-install leaves this out): {}",
+                missing.join(" ")
+            );
+            install(&missing);
+            machine.look(&needs);
+        }
+        machine
     }
+
+    /// Whether this was found. The error says what to do.
+    pub(crate) fn has(&self, need: Need) -> Result<(), String> {
+        self.found.get(&need).cloned().unwrap_or(Ok(()))
+    }
+
+    fn look(&mut self, needs: &[Need]) {
+        for need in needs {
+            self.found.insert(*need, find(*need));
+        }
+    }
+
+    /// The packages of what was not found.
+    fn missing(&self) -> Vec<&'static str> {
+        let missing = self.found.iter().filter(|(_, found)| found.is_err());
+        let mut packages: Vec<_> =
+            missing.flat_map(|(need, _)| need.source().packages).copied().collect();
+        packages.sort_unstable();
+        packages.dedup();
+        packages
+    }
+}
+
+fn find(need: Need) -> Result<(), String> {
+    let source = need.source();
+    let named = std::env::var_os(REDIS_SERVER).filter(|_| need == Need::RedisServer);
+    if let Some(named) = named.map(PathBuf::from) {
+        let missing = format!("{REDIS_SERVER} names {}, which is not there", named.display());
+        return named.is_file().then_some(()).ok_or(missing);
+    }
+    let packages = source.packages.join(" ");
+    let or =
+        if need == Need::RedisServer { format!(" or set {REDIS_SERVER}") } else { String::new() };
+    let advice = || format!("no {}: install it (apt-get install {packages}){or}", source.name);
+    source.is_there().then_some(()).ok_or_else(advice)
+}
+
+fn has_apt() -> bool {
+    quietly(Command::new("apt-get").arg("--version")).status().is_ok_and(|status| status.success())
 }
 
 fn is_root() -> bool {

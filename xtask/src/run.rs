@@ -1,14 +1,18 @@
-//! Runs parts: one log file each, a limit of time, and what to say of it.
+//! Runs one part: a log file, a limit of time, and what to say of it.
 
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::build::{self, Built, Program};
 use crate::need::{self, Machine};
 use crate::part::{Part, Report, Site, Step, Targets, Verdict};
+use crate::table::COMPUTES;
 use crate::tail;
 
 /// A part that takes longer hangs.
@@ -18,10 +22,16 @@ const LIMIT_IN_FULL: Duration = Duration::from_secs(3 * 3600);
 const LOOK: Duration = Duration::from_millis(20);
 /// A script's way to say that the machine lacks something.
 const LACKING: i32 = 2;
+/// The profile of the packages, which their scripts read. In full they are built as users get them.
+const PROFILE: (&str, &str) = ("FENCELOCK_PROFILE", "quick");
 
 pub(crate) struct Runner {
-    site: Site,
-    machine: Machine,
+    pub site: Site,
+    pub machine: Machine,
+    /// The programs of all tests; without them no part has tests.
+    pub built: Result<Built, String>,
+    /// Set when the user wants an end.
+    pub interrupted: Arc<AtomicBool>,
 }
 
 enum End {
@@ -30,46 +40,36 @@ enum End {
 }
 
 impl Runner {
-    pub(crate) fn new(site: Site) -> Self {
-        Self { site, machine: Machine::default() }
-    }
-
     /// Runs a part to its end.
-    pub(crate) fn run(&mut self, part: &Part) -> Report {
+    pub(crate) fn run(&self, part: &Part) -> Report {
         let begin = Instant::now();
         let verdict = match self.steps(part, begin) {
             Ok(words) => Verdict::Passed(words),
             Err(End::Failed(words)) => Verdict::Failed(words),
             Err(End::Lacking(words)) => Verdict::Skipped(words),
         };
-        Report { name: part.name, verdict, took: begin.elapsed() }
+        Report { name: part.name, verdict, took: begin.elapsed(), budget: part.budget }
     }
 
     /// The end of a part's log, and where the whole of it is.
     pub(crate) fn failure(&self, part: &Part) -> String {
         let log = self.log(part);
-        let panics = tail::panics(&log);
-        format!("{panics}{}\n        the whole log: {}", tail::lines(&log, 60), log.display())
+        let failures = tail::failures(&log);
+        format!("{failures}{}\n        the whole log: {}", tail::lines(&log, 60), log.display())
     }
 
     fn log(&self, part: &Part) -> PathBuf {
-        self.site.target.join("test-all").join(part.name).with_extension("log")
+        log(&self.site, part.name)
     }
 
-    fn steps(&mut self, part: &Part, begin: Instant) -> Result<String, End> {
+    fn steps(&self, part: &Part, begin: Instant) -> Result<String, End> {
         let log = self.log(part);
-        let create = || {
-            std::fs::create_dir_all(log.parent()?).ok()?;
-            File::create(&log).ok()
-        };
-        let file =
-            create().ok_or_else(|| End::Failed(format!("cannot write {}", log.display())))?;
-        for need in part.needs {
-            self.machine.has(*need).map_err(End::Lacking)?;
+        let file = create(&log).map_err(End::Failed)?;
+        for need in part.needs(&self.site).all {
+            self.machine.has(need).map_err(End::Lacking)?;
         }
-        for want in part.wants {
-            // Whose tests look for it themselves, and say so.
-            let _ = self.machine.has(*want);
+        if part.tags.contains(&COMPUTES) {
+            stand_back();
         }
         let limit = begin + if self.site.full { LIMIT_IN_FULL } else { LIMIT };
         let words = self.list(part.steps(self.site.full), &file, &log, limit)?;
@@ -84,20 +84,26 @@ impl Runner {
     }
 
     /// One step after the other; the words of the last.
-    fn list(&self, list: &[Step], file: &File, log: &Path, limit: Instant) -> Result<String, End> {
+    fn list(
+        &self,
+        list: &'static [Step],
+        file: &File,
+        log: &Path,
+        limit: Instant,
+    ) -> Result<String, End> {
         list.iter().try_fold(String::new(), |_, step| self.step(step, file, log, limit))
     }
 
     /// All lists at once, each with a log of its own, which is put behind the part's in the end.
     fn beside(
         &self,
-        lists: &[&[Step]],
+        lists: &'static [&'static [Step]],
         mut file: &File,
         log: &Path,
         limit: Instant,
     ) -> Result<String, End> {
         let failed = |error: std::io::Error| End::Failed(error.to_string());
-        let run = |(number, list): (usize, &&[Step])| {
+        let run = |(number, list): (usize, &&'static [Step])| {
             let log = log.with_extension(format!("{number}.log"));
             let ended = File::create(&log)
                 .map_err(failed)
@@ -118,55 +124,67 @@ impl Runner {
         words
     }
 
-    fn step(&self, step: &Step, file: &File, log: &Path, limit: Instant) -> Result<String, End> {
+    fn step(
+        &self,
+        step: &'static Step,
+        file: &File,
+        log: &Path,
+        limit: Instant,
+    ) -> Result<String, End> {
+        let before = tail::length(log);
         let (mut command, expect): (_, &[&str]) = match step {
             Step::Beside(lists) => return self.beside(lists, file, log, limit),
-            Step::Check(check) => {
-                return check(&self.site).map_err(|words| {
-                    let first =
-                        match (words.lines().next().unwrap_or_default(), words.lines().count()) {
-                            (first, 0 | 1) => first.to_owned(),
-                            (first, lines) => format!("{first} (and {} more lines)", lines - 1),
-                        };
-                    let _ = std::fs::write(log, words);
-                    End::Failed(first)
-                });
+            Step::Check(check) => return self.check(*check, log),
+            Step::Tests(Targets::Docs) => (cargo(&[build::TEST, &["--doc"]].concat()), &[]),
+            Step::Tests(targets) => {
+                self.tests(targets, &|_| {}, file, log, limit)?;
+                return ran(log, before);
+            }
+            Step::Build(_) => return Ok(String::new()),
+            Step::Test(name, words) | Step::Alone(name, words) => {
+                let targets = Targets::Named(std::slice::from_ref(name));
+                let say = |command: &mut Command| {
+                    command.args(*words);
+                };
+                self.tests(&targets, &say, file, log, limit)?;
+                return ran(log, before);
+            }
+            Step::Door(language, _) => {
+                let say = |command: &mut Command| {
+                    command.arg(language);
+                };
+                self.tests(&Targets::Named(&["doors"]), &say, file, log, limit)?;
+                return ran(log, before);
+            }
+            Step::On(server, names, words) => {
+                let program = self.site.target.join("servers").join(server.name).join("server");
+                let say = |command: &mut Command| {
+                    command.args(*words).args(server.left_out());
+                    command.env(need::REDIS_SERVER, &program).env("FENCELOCK_TENTH", "1");
+                };
+                self.tests(&Targets::Named(names), &say, file, log, limit)?;
+                return ran(log, before);
             }
             Step::Cargo { args, env, expect } => {
                 let mut command = cargo(args);
                 command.envs(env.iter().copied());
                 (command, expect)
             }
-            Step::Tests(targets) => {
-                (cargo(&self.test_arguments(targets).map_err(End::Failed)?), &[])
-            }
-            Step::On(server, words) => {
-                let mut command = cargo(&["test", "--profile=quick", "--workspace"]);
-                command.args(*words).args(server.left_out());
-                let program = self.site.target.join("servers").join(server.name).join("server");
-                command.env(need::REDIS_SERVER, program).env("FENCELOCK_TENTH", "1");
-                (command, &[])
-            }
-            Step::Build(test) => {
-                let test = format!("--test={test}");
-                (cargo(&["test", "--profile=quick", "--workspace", "--no-run", &test]), &[])
-            }
-            Step::Program(name, args) => {
+            Step::Program { name, args, .. } => {
+                self.built()?;
                 let mut command = Command::new(self.site.target.join("quick").join(name));
                 command.args(*args);
                 (command, &[])
             }
-            Step::Script(path) | Step::Suite(path) => {
+            Step::Script(path, _) | Step::Suite(path, _) => {
                 (Command::new(self.site.root.join(path)), &[])
             }
         };
-        let before = tail::length(log);
         let status = self.wait(&mut command, file, limit)?;
         let last = tail::last_line(log);
         if !status.success() {
-            let lacking =
-                matches!(step, Step::Script(_) | Step::Suite(_)) && status.code() == Some(LACKING);
-            return Err(if lacking {
+            let script = matches!(step, Step::Script(..) | Step::Suite(..));
+            return Err(if script && status.code() == Some(LACKING) {
                 End::Lacking(tail::brief(&last))
             } else {
                 End::Failed(tail::complaint(log))
@@ -175,49 +193,57 @@ impl Runner {
         if let Some(text) = expect.iter().find(|text| !last.contains(**text)) {
             return Err(End::Failed(format!("the last line lacks {text}: {}", tail::brief(&last))));
         }
-        let tests = match step {
-            Step::Cargo { args, .. } => args.first() == Some(&"test"),
-            other => matches!(other, Step::Tests(_) | Step::On(..) | Step::Suite(_)),
-        };
-        if tests && tail::tests_run(log, before) == 0 {
-            return Err(End::Failed("no test ran".into()));
+        match step {
+            Step::Suite(..) | Step::Tests(_) => ran(log, before),
+            _ => Ok(tail::brief(&last)),
         }
-        Ok(tail::brief(&last))
     }
 
-    fn test_arguments(&self, targets: &Targets) -> Result<Vec<String>, String> {
-        let mut args: Vec<String> =
-            ["test", "--profile=quick", "--workspace"].map(String::from).into();
-        let mut name = |name: &str| args.push(format!("--test={name}"));
-        match targets {
-            Targets::Unit => args.extend(["--lib", "--bins"].map(String::from)),
-            Targets::Docs => args.push("--doc".into()),
-            Targets::Named(names) => names.iter().copied().for_each(name),
-            Targets::Folder(folder) => {
-                let files = crate::check::test_targets(&self.site.root.join(folder));
-                if files.is_empty() {
-                    return Err(format!("there are no tests in {folder}"));
-                }
-                for file in &files {
-                    name(file);
-                }
-            }
+    fn check(&self, check: fn(&Site) -> Result<String, String>, log: &Path) -> Result<String, End> {
+        check(&self.site).map_err(|words| {
+            let first = words.lines().next().unwrap_or_default();
+            let first = match words.lines().count() {
+                0 | 1 => first.to_owned(),
+                lines => format!("{first} (and {} more lines)", lines - 1),
+            };
+            let _ = std::fs::write(log, words);
+            End::Failed(first)
+        })
+    }
+
+    fn built(&self) -> Result<&Built, End> {
+        self.built.as_ref().map_err(|why| End::Failed(why.clone()))
+    }
+
+    /// Runs the programs of these targets, each in the folder of its package, also behind one that failed.
+    fn tests(
+        &self,
+        targets: &Targets,
+        say: &dyn Fn(&mut Command),
+        mut file: &File,
+        log: &Path,
+        limit: Instant,
+    ) -> Result<(), End> {
+        let programs = self.built()?.of(targets).map_err(End::Failed)?;
+        let mut failed = false;
+        for Program { name, file: program, package, .. } in programs {
+            let _ = writeln!(file, "\n     Running {name} ({})", program.display());
+            let mut command = Command::new(program);
+            command.current_dir(package);
+            say(&mut command);
+            failed |= !self.wait(&mut command, file, limit)?.success();
         }
-        Ok(args)
+        if failed { Err(End::Failed(tail::complaint(log))) } else { Ok(()) }
     }
 
     /// Runs a command to its end, its words going to the log.
     fn wait(&self, command: &mut Command, file: &File, limit: Instant) -> Result<ExitStatus, End> {
         let failed = |error: std::io::Error| End::Failed(error.to_string());
-        // What cargo said to this program about itself is nothing to others: ring would be built anew for it.
-        for (name, _) in std::env::vars_os() {
-            let own = ["CARGO_PKG_", "CARGO_MANIFEST_"];
-            if own.iter().any(|own| name.to_string_lossy().starts_with(own)) {
-                command.env_remove(name);
-            }
+        forget_cargo(command);
+        if command.get_current_dir().is_none() {
+            command.current_dir(&self.site.root);
         }
         command
-            .current_dir(&self.site.root)
             .env(crate::INSIDE, "1")
             .env("CARGO_TERM_COLOR", "never")
             .stdin(Stdio::null())
@@ -225,6 +251,8 @@ impl Runner {
             .stderr(file.try_clone().map_err(failed)?);
         if self.site.full {
             command.env("FENCELOCK_FULL", "1");
+        } else {
+            command.env(PROFILE.0, PROFILE.1);
         }
         if self.site.strict {
             command.env("FENCELOCK_STRICT", "1");
@@ -234,19 +262,60 @@ impl Runner {
             if let Some(status) = child.try_wait().map_err(failed)? {
                 return Ok(status);
             }
-            if Instant::now() > limit {
+            let interrupted = self.interrupted.load(Ordering::Relaxed);
+            if interrupted || Instant::now() > limit {
                 end_with_descendants(&mut child);
-                return Err(End::Failed("it took too long and was ended".into()));
+                let why =
+                    if interrupted { "interrupted" } else { "it took too long and was ended" };
+                return Err(End::Failed(why.into()));
             }
             std::thread::sleep(LOOK);
         }
     }
 }
 
-fn cargo(args: &[impl AsRef<OsStr>]) -> Command {
+/// What this thread runs from now on comes after what others run: on a busy machine a test that computes takes a little
+/// longer, and one that keeps a lease of a second does not lose it. Elsewhere than on Linux a priority is a process'.
+fn stand_back() {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::nice(10);
+}
+
+/// Where a part's words go.
+pub(crate) fn log(site: &Site, name: &str) -> PathBuf {
+    site.target.join("test-all").join(name).with_extension("log")
+}
+
+/// A log that is empty.
+pub(crate) fn create(log: &Path) -> Result<File, String> {
+    let made =
+        std::fs::create_dir_all(log.parent().unwrap_or(log)).and_then(|()| File::create(log));
+    made.map_err(|error| format!("cannot write {}: {error}", log.display()))
+}
+
+/// How many tests ran since the log had this length. None is a failure.
+fn ran(log: &Path, since: usize) -> Result<String, End> {
+    match tail::tests_run(log, since) {
+        0 => Err(End::Failed("no test ran".into())),
+        count => Ok(format!("{count} tests")),
+    }
+}
+
+pub(crate) fn cargo(args: &[impl AsRef<OsStr>]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(args);
+    command.args(args).env("CARGO_TERM_COLOR", "never");
+    forget_cargo(&mut command);
     command
+}
+
+/// What cargo said to this program about itself is nothing to others: ring would be built anew for it.
+fn forget_cargo(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        let own = ["CARGO_PKG_", "CARGO_MANIFEST_"];
+        if own.iter().any(|own| name.to_string_lossy().starts_with(own)) {
+            command.env_remove(name);
+        }
+    }
 }
 
 /// Ends a process and all it has started, which cargo's own end would leave running.

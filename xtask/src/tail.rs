@@ -3,6 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+/// How the line of a case that failed begins; the next one says why.
+const CASE: &str = "FAILED: ";
+
 fn read(log: &Path) -> String {
     String::from_utf8_lossy(&std::fs::read(log).unwrap_or_default()).into_owned()
 }
@@ -19,16 +22,17 @@ pub(crate) fn lines(log: &Path, most: usize) -> String {
     indented(&lines[lines.len().saturating_sub(most)..]).join("\n")
 }
 
-/// What the first tests that panicked said, which a backtrace may push out of the log's end.
-pub(crate) fn panics(log: &Path) -> String {
-    panics_in(&read(log))
+/// What the first tests that failed said, which a backtrace or a table may push out of the log's end.
+pub(crate) fn failures(log: &Path) -> String {
+    failures_in(&read(log))
 }
 
-fn panics_in(text: &str) -> String {
+fn failures_in(text: &str) -> String {
     const MOST: usize = 6;
     const LINES: usize = 5;
     let lines: Vec<&str> = text.lines().collect();
-    let begins = lines.iter().enumerate().filter(|(_, line)| line.contains(" panicked at "));
+    let tells = |line: &str| line.contains(" panicked at ") || line.starts_with(CASE);
+    let begins = lines.iter().enumerate().filter(|(_, line)| tells(line));
     let said = begins.take(MOST).map(|(begin, _)| {
         let said = lines[begin..].iter().take(LINES);
         let said: Vec<_> =
@@ -54,11 +58,20 @@ pub(crate) fn brief(line: &str) -> String {
     line.chars().take(160).collect()
 }
 
-/// The line of a failed step that says most: the first error or failed test, else the last line.
+/// The line of a failed step that says most: the first error, failed test or failed case, else the last line.
 pub(crate) fn complaint(log: &Path) -> String {
-    let text = read(log);
-    let tells = |line: &&str| line.starts_with("error") || line.ends_with("... FAILED");
-    text.lines().find(tells).map_or_else(|| brief(&last_line(log)), brief)
+    complaint_in(&read(log)).unwrap_or_else(|| brief(&last_line(log)))
+}
+
+fn complaint_in(text: &str) -> Option<String> {
+    let tells = |line: &str| {
+        line.starts_with("error") || line.ends_with("... FAILED") || line.starts_with("FAILED ")
+    };
+    let mut lines = text.lines();
+    lines.by_ref().find(|line| tells(line) || line.starts_with(CASE)).map(|line| {
+        let why = if line.starts_with(CASE) { lines.next() } else { None };
+        brief(line) + &why.map(|why| format!(": {}", brief(why.trim()))).unwrap_or_default()
+    })
 }
 
 /// Tests that ran, passed or not, in what the log gained since it had this length.
@@ -127,7 +140,15 @@ mod tests {
     fn what_panicked_is_told_without_its_backtrace() {
         let log = "noise\nthread 'a' (7) panicked at a.rs:1:2:\nleft: 1\nstack backtrace:\n 0: b\n";
         let told = "        | thread 'a' (7) panicked at a.rs:1:2:\n        | left: 1\n        |\n";
-        assert_eq!(super::panics_in(log), told);
+        assert_eq!(super::failures_in(log), told);
+    }
+
+    #[test]
+    fn a_case_that_failed_is_told_with_its_reason() {
+        let log = "a table\nFAILED: a lock is free [python / redis]\n    it was held\nthe rest\n";
+        let told = "FAILED: a lock is free [python / redis]: it was held";
+        assert_eq!(super::complaint_in(log).as_deref(), Some(told));
+        assert!(super::failures_in(log).contains("it was held"));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The part `versions`: the servers it runs on beside the machine's own, what is asked of them, and what cannot be.
 
+use crate::need::Need;
 use crate::part::Step;
 
 /// A server that `scripts/servers.sh` brings.
@@ -32,15 +33,16 @@ const VALKEY_8: Server = Server { name: "valkey-8", except: &[] };
 
 /// What may depend on the server: how it greets, refuses, pushes, fails over, and what rights it asks for.
 const FAULTS: &[&str] = &[
-    "--test=redis_acks",
-    "--test=redis_faults",
-    "--test=redis_gate",
-    "--test=redis_guarded",
-    "--test=redis_layout",
-    "--test=redis_rights",
-    "--test=redis_tls",
-    "--test=redis_transients",
-    "--",
+    "redis_acks",
+    "redis_faults",
+    "redis_gate",
+    "redis_guarded",
+    "redis_layout",
+    "redis_rights",
+    "redis_tls",
+    "redis_transients",
+];
+const ALL_BUT: &[&str] = &[
     "--exact",
     // Half a minute of failovers each, which `redis_guarded` has too.
     "--skip=b25_b01_a_hold_that_was_acknowledged_lives_through_a_failover",
@@ -48,36 +50,47 @@ const FAULTS: &[&str] = &[
     "--skip=b26_scripts_are_known_again_after_a_failover",
 ];
 
-/// Every step of the scripts against the model, in a tenth of the cases. One after the other: three at once are too slow to
-/// prove anything where there are two cores.
-const SCRIPTS: &[&str] = &["--test=equivalence", "--", "--exact", "redis", "redisson"];
+/// Every step of the scripts against the model, in a tenth of the cases.
+const EQUIVALENCE: &[&str] = &["equivalence"];
+const SCRIPTS: &[&str] = &["--exact", "redis", "redisson"];
 
-/// The cases, in this process.
-const CASES: &[&str] = &["--test=conformance", "--", "", "redis / rust"];
-
-/// What waits for most of its time, and has no bounds that another one's work would break.
-macro_rules! beside {
-    ($($server:ident),+) => {
-        Step::Beside(&[$(&[Step::On(&$server, CASES)]),+])
+/// The faults and the cases on one server. The cases run in this process; words may give it a share of them.
+macro_rules! on {
+    ($server:ident $(, $share:literal)?) => {
+        &[
+            Step::On(&$server, FAULTS, ALL_BUT),
+            Step::On(&$server, &["conformance"], &["", "redis / rust" $(, $share)?]),
+        ]
     };
 }
 
-/// All steps.
+/// The scripts on one server.
+macro_rules! scripts {
+    ($($server:ident),+) => { &[$(Step::On(&$server, EQUIVALENCE, SCRIPTS)),+] };
+}
+
+/// The steps of a short run: the machine's own server plays all cases, each of these plays a third of them.
 pub(crate) const STEPS: &[Step] = &[
-    Step::Script("scripts/servers.sh"),
-    Step::On(&REDIS_6_2, FAULTS),
-    Step::On(&REDIS_8, FAULTS),
-    Step::On(&VALKEY_8, FAULTS),
-    Step::On(&REDIS_6_2, SCRIPTS),
-    Step::On(&REDIS_8, SCRIPTS),
-    Step::On(&VALKEY_8, SCRIPTS),
-    beside!(REDIS_6_2, REDIS_8, VALKEY_8),
+    Step::Script("scripts/servers.sh", &[Need::Python]),
+    Step::Beside(&[
+        on!(REDIS_6_2, "--share=0/3"),
+        on!(REDIS_8, "--share=1/3"),
+        on!(VALKEY_8, "--share=2/3"),
+        scripts!(REDIS_6_2, REDIS_8, VALKEY_8),
+    ]),
+];
+
+/// Every case on every server.
+pub(crate) const FULL: &[Step] = &[
+    Step::Script("scripts/servers.sh", &[Need::Python]),
+    Step::Beside(&[on!(REDIS_6_2), on!(REDIS_8), on!(VALKEY_8)]),
+    Step::Beside(&[scripts!(REDIS_6_2, REDIS_8, VALKEY_8)]),
 ];
 
 impl Server {
     /// What has the test harness leave out what is not for this server.
-    pub(crate) fn left_out(&self) -> impl Iterator<Item = &'static str> {
-        self.except.iter().flat_map(|(test, _)| ["--skip", *test])
+    pub(crate) fn left_out(&self) -> impl Iterator<Item = String> {
+        self.except.iter().map(|(test, _)| format!("--skip={test}"))
     }
 }
 

@@ -1,6 +1,6 @@
 // Compiled only: what users write, with the types they rely on.
 import { connect, FencelockError, LockLostError, LockTimeoutError } from 'fencelock';
-import type { AllGuard, Client, Code, Guard, Leader, LockEvent, LockOptions, Released, Snapshot } from 'fencelock';
+import type { AllGuard, Client, Code, Guard, Leader, LockEvent, LockOptions, Released, Run, Skipped, Snapshot, Why } from 'fencelock';
 
 export async function use(signal: AbortSignal): Promise<void> {
   await using client: Client = await connect('memory:', { ttl: 10_000, connectTimeout: 500, metadata: { room: '12' } });
@@ -21,6 +21,9 @@ export async function use(signal: AbortSignal): Promise<void> {
     if (seen) break;
   }
   const ran: number | null = await client.job('nightly', 1_000).using((run) => run.instant);
+  const due: Run | Skipped = await client.job('nightly', 1_000).startOrWhy();
+  const why: Why | Date = 'why' in due ? due.why : new Date(due.instant);
+  console.log(why);
   const refused: Promise<never> | undefined = (await client.job('nightly', 1_000).start())?.release();
   client.on('lost', (event: LockEvent) => console.error(event.name, event.token));
   const kept: number | undefined = client.options.ttl;

@@ -17,6 +17,7 @@ from .errors import (
     Cancelled,
     Closed,
     Conflict,
+    ForgottenGuardWarning,
     InternalError,
     InvalidArgument,
     LockError,
@@ -28,12 +29,13 @@ from .errors import (
 )
 from .event import Event, EventKind, Observer
 from .guard import AsyncGuard, Guard, Released
-from .job import AsyncRun, Job, JobState, Run
+from .job import AsyncRun, Job, JobState, Run, Skipped
 from .lock import All, Lock
 from .options import TABLE, ClientOptions, LockOptions, OptionRow
 from .scope import Scope
 from .state import Holder, State, Waiter
 from .version import Snapshot, Swapped, Version
+from .why import Why
 
 __all__ = [
     "TABLE",
@@ -49,6 +51,7 @@ __all__ = [
     "Election",
     "Event",
     "EventKind",
+    "ForgottenGuardWarning",
     "Guard",
     "Holder",
     "InternalError",
@@ -67,6 +70,7 @@ __all__ = [
     "Released",
     "Run",
     "Scope",
+    "Skipped",
     "Snapshot",
     "State",
     "Swapped",
@@ -74,5 +78,6 @@ __all__ = [
     "Unsupported",
     "Version",
     "Waiter",
+    "Why",
     "connect",
 ]

@@ -114,8 +114,7 @@ _connections: WeakSet[_native.Connection] = WeakSet()
 
 def _close(connections: list[_native.Connection], seconds: float) -> None:
     """Closes them all at once: none waits for a store that keeps another one waiting."""
-    for ended in _native.close_all(connections, seconds):
-        _loop.settle(ended)
+    _loop.settle(_native.close_all(connections, seconds))
 
 
 @atexit.register

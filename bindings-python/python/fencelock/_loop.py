@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
-from . import _native, errors
+from . import _native, _waiting, errors
 
 Ended = tuple[bool, _native.Grant | str]
 """Whether an operation ended well, and what was granted, or its result or error as JSON."""
@@ -94,7 +94,9 @@ _loops: WeakKeyDictionary[asyncio.AbstractEventLoop, ref[Loop]] = WeakKeyDiction
 
 def current() -> Loop:
     """That of the running event loop."""
-    running = asyncio.get_running_loop()
+    running = asyncio._get_running_loop()
+    if running is None:
+        raise _waiting.no_loop()
     known = _loops.get(running)
     loop = known and known()
     if loop is None:

@@ -71,8 +71,8 @@ class Client:
         self._link = Link(url, in_core_units(options), on_event)
 
     def lock(self, name: str, **options: Unpack[LockOptions]) -> Lock:
-        """A lock by name: 1 to 512 bytes of UTF-8 without control characters. The same name is the same lock in every
-        language."""
+        """A lock by name: 1 to 512 bytes of UTF-8 without control characters, not beginning with `fencelock:`. The same name is
+        the same lock in every language."""
         return Lock(self._link, name, {"options": in_core_units(options)})
 
     def read(self, name: str, **options: Unpack[LockOptions]) -> Lock:

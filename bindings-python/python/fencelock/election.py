@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
+from . import _waiting
 from ._link import Link
 from .lock import Acquirable
 from .state import said
@@ -55,6 +56,7 @@ class Election(Acquirable):
         seen = self._link.perform(self._look())
         while True:
             yield Leader.from_json(seen)
+            _waiting.check("waiting for the next leader", "use `async for` with `observe_async`")
             seen = self._link.perform(self._change(seen))
 
     async def observe_async(self) -> AsyncIterator[Leader | None]:

@@ -104,6 +104,22 @@ class InternalError(LockError):
     code = "internal"
 
 
+class ForgottenGuardWarning(RuntimeWarning):
+    """A guard was thrown away while it was held: from then on its lock protects nothing. Shown once for each place in the
+    program, unless filters say otherwise."""
+
+    name: str
+    """The lock's name. It is not part of the text, which would be another one for every name."""
+
+    def __init__(self, name: str) -> None:
+        message = (
+            "a guard was forgotten, and its lock is released now: write `with lock:` around what it protects, or keep the guard "
+            "that `acquire` returns and call its `release`"
+        )
+        super().__init__(message)
+        self.name = name
+
+
 _CLASSES: dict[str, type[LockError]] = {
     kind.code: kind
     for kind in (

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Self, cast
 
 from . import _native, errors
+from .why import Why
 
 
 class EventKind(enum.StrEnum):
@@ -29,6 +30,8 @@ class EventKind(enum.StrEnum):
     """A guard was given back."""
     LOST = "lost"
     """A hold was lost before it was given back."""
+    SKIPPED = "skipped"
+    """A job was asked for a run, and there is none to start. The token is the last run's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +46,14 @@ class Event:
     """The token of the hold it happened to; ``None`` while there is none."""
     trouble: str | None
     """What the trouble is, for ``EventKind.TROUBLE``."""
+    why: Why | None = None
+    """Why no run was started, for ``EventKind.SKIPPED``."""
 
     @classmethod
     def from_json(cls, told: dict[str, Any]) -> Self:
         """From the core's answer."""
-        return cls(EventKind(told["kind"]), told["name"], told["token"], told["trouble"])
+        why = told["why"] and Why(told["why"])
+        return cls(EventKind(told["kind"]), told["name"], told["token"], told["trouble"], why)
 
 
 Observer = Callable[[Event], object]

@@ -7,7 +7,7 @@ import weakref
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from . import _loop, _native, errors
+from . import _loop, _native, _waiting, errors
 from ._values import milliseconds
 from .options import Time
 
@@ -29,6 +29,13 @@ class Released(enum.Enum):
 def _lost() -> errors.LockError:
     """For the end of a block whose lock had been lost."""
     return errors.from_json(_native.lost_before_release())
+
+
+def _tell(lost: errors.LockError, error: BaseException | None) -> None:
+    """Of a block that ends: it raises the loss, unless it has an error of its own. That wins, and the loss is a note on it."""
+    if error is None:
+        raise lost
+    error.add_note(f"the lock was lost by then: {lost}")
 
 
 class Hold:
@@ -96,7 +103,7 @@ class Hold:
 
 class Guard(Hold, _native.Block):
     """A guard for threads. ``with`` gives it back at the end of the block, and raises ``LockLost`` if the lock was lost
-    meanwhile and the block raised nothing of its own.
+    meanwhile; an error of the block's own wins, and the loss is a note on it.
 
     >>> import fencelock
     >>> with fencelock.connect("memory:guard") as client:
@@ -121,6 +128,7 @@ class Guard(Hold, _native.Block):
         """Makes the upgradeable reader the writer: waits until the other readers have left. The guard then has a new
         token. A plain reader cannot be upgraded (``Unsupported``). Several at once are one, until the last is given up;
         a downgrade meanwhile overtakes them (``Cancelled``)."""
+        _waiting.check("an upgrade, which waits for readers,", "use the guard of `async with`")
         _loop.settle(self._grant.upgrade())
 
     def downgrade(self, mode: Mode) -> None:
@@ -129,6 +137,7 @@ class Guard(Hold, _native.Block):
 
     def wait_lost(self) -> bool:
         """Waits for the end of the hold: true when it was lost, false when it was given back."""
+        _waiting.check("waiting for a loss", "use the guard of `async with`")
         try:
             self._perform(self._ask("lost"))
         except errors.NotHeld:
@@ -150,8 +159,8 @@ class Guard(Hold, _native.Block):
         if self._grant.is_given_back():
             return
         released = self._finish(failed=kind is not None)
-        if released is Released.ALREADY_LOST and kind is None and self._grant.is_here():
-            raise _lost()
+        if released is Released.ALREADY_LOST and self._grant.is_here():
+            _tell(_lost(), error)
 
 
 class AsyncGuard(Hold):
@@ -247,10 +256,11 @@ class AsyncGuard(Hold):
             ours = task is not None and task.uncancel() <= self._cancelling
             if kind is None or (ours and issubclass(kind, asyncio.CancelledError)):
                 raise lost from error
+            _tell(lost, error)
         elif kind is not None and issubclass(kind, GeneratorExit):
             # It is being closed, perhaps by whoever collects it, on any thread and with its loop closed: nobody can wait.
             self.forget()
         elif not self._grant.is_given_back():
             released = await self._finish(failed=kind is not None)
-            if released is Released.ALREADY_LOST and kind is None and self._grant.is_here():
-                raise _lost()
+            if released is Released.ALREADY_LOST and self._grant.is_here():
+                _tell(_lost(), error)

@@ -4,10 +4,11 @@ import json
 from dataclasses import dataclass
 from typing import Any, NoReturn, Self
 
-from . import _loop
+from . import _loop, _native
 from ._link import Link
 from .guard import AsyncGuard, Guard, Released
 from .state import said
+from .why import Why
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,26 @@ class JobState:
         return cls(
             status=told["status"], dead=told["dead"], token=told["token"], info=said(told["info"]), **times
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """No run was started: why, and what the store knew of the last one."""
+
+    why: Why
+    """Why."""
+    last: JobState
+    """The last run, and in its ``info`` who has it or had it."""
+    until: float | None
+    """When a run may start at the earliest, in seconds since 1970 by the store's clock; while one is in progress, when that
+    counts as dead unless it is heard of again. ``None`` if only the scheduler knows the next instant."""
+
+    @classmethod
+    def from_json(cls, told: dict[str, Any]) -> Self:
+        """From the core's answer."""
+        until, last = told["until"], JobState.from_json(told["last"])
+        assert last is not None, "nothing but a run is in the way of a run"
+        return cls(Why(told["why"]), last, None if until is None else until / 1000)
 
 
 class Run(Guard):
@@ -111,11 +132,15 @@ class Job:
     >>> import fencelock
     >>> with fencelock.connect("memory:job") as client:
     ...     nightly = client.job("report", period=86_400)
-    ...     with nightly.start(at=1_800_000_000) as run:
-    ...         print("run with token", run.token > 0)
-    ...     nightly.start(at=1_800_000_000) is None, nightly.inspect().status
-    run with token True
-    (True, 'S')
+    ...     for node in "one", "another":
+    ...         run = nightly.start_or_why()
+    ...         if isinstance(run, fencelock.Skipped):
+    ...             print(node, "has nothing to do:", run.why)
+    ...             continue
+    ...         with run:
+    ...             print(node, "runs with token", run.token > 0)
+    one runs with token True
+    another has nothing to do: done
     """
 
     def __init__(self, link: Link, name: str, period: Any, options: dict[str, Any]) -> None:
@@ -127,13 +152,21 @@ class Job:
         return self._name
 
     def start(self, at: float | None = None) -> Run | None:
-        """Starts the run that is due, or ``None``. A run is named by its scheduled instant: the multiple of the period
-        nearest to the store's clock, or ``at`` (seconds since 1970), the scheduler's own."""
+        """Starts the run that is due; ``None`` if there is none, and ``start_or_why`` says why. A run is named by its
+        scheduled instant: the last multiple of the period by the store's clock, or ``at`` (seconds since 1970), the scheduler's
+        own, which may lie ahead of that clock by half a period, or a minute."""
+        run = self.start_or_why(at)
+        return None if isinstance(run, Skipped) else run
+
+    def start_or_why(self, at: float | None = None) -> Run | Skipped:
+        """The same, and why there is no run: the last one is in progress, this one was run, or none is due."""
         connection = self._link.open()
         ended = connection.perform(self._begin(at))
         try:
             granted = _loop.settle(ended)
-            return None if granted is None else Run(connection, self._name, granted)
+            if not isinstance(granted, _native.Grant):
+                return Skipped.from_json(granted["skipped"])
+            return Run(connection, self._name, granted)
         except BaseException:
             # Of a signal between two steps. What it interrupted is kept by its traceback.
             _loop.take_back(ended)
@@ -141,11 +174,16 @@ class Job:
 
     async def start_async(self, at: float | None = None) -> AsyncRun | None:
         """The same, awaited."""
+        run = await self.start_or_why_async(at)
+        return None if isinstance(run, Skipped) else run
+
+    async def start_or_why_async(self, at: float | None = None) -> AsyncRun | Skipped:
+        """The same, awaited."""
         connection = await self._link.open_async()
         loop = _loop.current()
         granted = await loop.call(connection.submit(loop.pump, self._begin(at)))
-        if granted is None:
-            return None
+        if not isinstance(granted, _native.Grant):
+            return Skipped.from_json(granted["skipped"])
         return AsyncRun(connection, self._name, granted)
 
     def inspect(self) -> JobState | None:

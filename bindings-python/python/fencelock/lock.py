@@ -8,7 +8,7 @@ from types import FrameType, TracebackType
 from typing import Any
 from weakref import ref
 
-from . import _loop, _native, errors
+from . import _loop, _native, _waiting, errors
 from ._decorated import Parameters, Result, decorated
 from ._link import Link
 from ._values import milliseconds
@@ -31,11 +31,22 @@ class Acquirable(_native.Blocks):
 
     def acquire(self, wait: Time | None = _UNSAID) -> Guard:
         """Waits for the lock, for ``wait`` seconds at most (``None``: for ever) instead of the option's time; then raises
-        ``LockTimeout``. Ctrl-C ends the wait and leaves nothing behind."""
+        ``LockTimeout``. Ctrl-C ends the wait and leaves nothing behind.
+
+        Keep what it returns, or use ``with``: a guard that is thrown away frees its lock, with a ``ForgottenGuardWarning``. In a
+        thread that runs an event loop it takes a free lock only, and refuses to wait (``InvalidArgument``): that would stop the
+        loop, and the holder with it."""
         connection = self._link.open()
-        ended = connection.perform(self._ask("acquire", connection, wait))
+        # A wait that is over at once is none.
+        patience = self._operation["options"].get("wait", _UNSAID) if wait is _UNSAID else wait
+        may_wait = milliseconds(patience) == 0 or not _waiting.is_in_loop()
+        ended = connection.perform(self._ask("acquire" if may_wait else "try_acquire", connection, wait))
         try:
-            return Guard(connection, self._name, _loop.settle(ended))
+            granted = _loop.settle(ended)
+            if granted is None:
+                what = f"`{self._name}` is held by somebody else, and waiting for it here"
+                raise _waiting.refused(what, "use `async with`, or `await lock.acquire_async()`")
+            return Guard(connection, self._name, granted)
         except BaseException:
             # Of a signal between two steps. What it interrupted is kept by its traceback.
             _loop.take_back(ended)

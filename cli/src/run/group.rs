@@ -1,4 +1,4 @@
-//! The command and whatever it starts: one process group.
+//! The command and its process group.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -13,7 +13,6 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 use super::itself;
 use super::signals::exit_code;
 use crate::exit::say;
-use crate::secret;
 
 /// The argument that makes the program a launcher.
 pub(super) const LAUNCH: &str = "__launch";
@@ -21,10 +20,10 @@ const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
 const NOT_GUARDED: u8 = 71;
 
-/// A running command, leader of a process group of its own. Dropping it kills the group.
+/// A running command, leader of a process group of its own.
 ///
-/// The leader is reaped when this is dropped: until then nobody else can have its pid, so that a signal to the group
-/// never goes astray.
+/// Nobody takes note of the leader's end before [`Group::let_go`]: until then no other process can have its number, so that
+/// a signal to the group never goes astray.
 pub(crate) struct Group {
     leader: Pid,
 }
@@ -40,11 +39,15 @@ pub(crate) enum State {
 }
 
 impl Group {
-    /// Starts the command with these variables. It does not run before a byte comes through `gate`, and not at all if
-    /// that is closed: then there is no guardian.
+    /// The group of this command, which this process or its guardian started.
+    pub(crate) fn of(leader: Pid) -> Self {
+        Self { leader }
+    }
+
+    /// Starts the command. It does not run before a byte comes through `gate`, and not at all if that is closed: then it
+    /// has no supervisor.
     pub(crate) fn start(
-        command: &[OsString],
-        variables: [(&str, String); 2],
+        command: impl Iterator<Item = OsString>,
         gate: &PipeReader,
     ) -> io::Result<Self> {
         // The only descriptor that is to be inherited by the only process that is started from here on.
@@ -54,8 +57,6 @@ impl Group {
             .arg(LAUNCH)
             .arg(gate.as_raw_fd().to_string())
             .args(command)
-            .envs(variables)
-            .env_remove(secret::VARIABLE)
             .process_group(0)
             .spawn()?;
         Ok(Self { leader: Pid::from_child(&launcher) })
@@ -71,7 +72,7 @@ impl Group {
         let _ = kill_process_group(self.leader, signal);
     }
 
-    /// Looks what the command does.
+    /// Looks what the command does. To whoever is not its parent it runs.
     pub(crate) fn look(&self) -> io::Result<State> {
         let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
         if let Some(status) = self.wait(ended)? {
@@ -88,21 +89,14 @@ impl Group {
         loop {
             match waitid(WaitId::Pid(self.leader), options) {
                 Err(Errno::INTR) => {}
+                Err(Errno::CHILD) => return Ok(None),
                 other => return Ok(other?),
             }
         }
     }
 
-    /// Takes note of the command's end; processes it left in the background go on.
-    pub(crate) fn let_go(self) {
-        let _ = self.wait(WaitIdOptions::EXITED);
-        std::mem::forget(self);
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        self.signal(Signal::KILL);
+    /// Waits for the command's end and takes note of it; processes it left in the background go on.
+    pub(crate) fn let_go(&self) {
         let _ = self.wait(WaitIdOptions::EXITED);
     }
 }
@@ -114,7 +108,7 @@ pub(super) fn launch(mut arguments: impl Iterator<Item = OsString>) -> ExitCode 
         return ExitCode::from(NOT_GUARDED);
     };
     if let Err(error) = pass(gate) {
-        say(format_args!("the command was not started, for it has no guardian: {error}"));
+        say(format_args!("the command was not started, for it has no supervisor: {error}"));
         return ExitCode::from(NOT_GUARDED);
     }
     let error = Command::new(&program).args(arguments).exec();

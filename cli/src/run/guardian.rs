@@ -1,191 +1,129 @@
-//! The guardian: a process of its own that kills the command's group when its supervisor is killed with `kill -9`, or is
-//! frozen beyond the end of the lease.
+//! The guardian, as its supervisor sees it: a process of its own that starts the command and ends it when its supervisor is
+//! killed with `kill -9`, or is frozen beyond the end of the lease.
 //!
-//! It hears orders through a pipe, one line each: the group and the last moment of the lease. One that replaces another
-//! has its first order as an argument. The pipe's end is the supervisor's end. It is in a process group of its own, blocks all signals and holds nothing of what it inherited.
+//! It hears orders through a pipe, one line each: the last moment of the lease. Through another one it tells what becomes of
+//! the command, whose parent it is. The pipe's end is the supervisor's end. It stands between supervisor and command, so that
+//! every descendant of the command stays a descendant of whichever of both is killed last.
 
-use std::ffi::OsString;
-use std::fs::read_dir;
-use std::io::{self, PipeReader, Write as _};
+use std::ffi::{OsStr, OsString};
+use std::io::{self, PipeReader, PipeWriter, Write as _};
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
-use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
+use std::process::{Child, Command};
 use std::time::Duration;
 
-use nix::sys::signal::SigSet;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_setfl};
-use rustix::io::Errno;
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::process::{Pid, getpid};
+use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
+use tokio::net::unix::pipe;
 
-use super::{clock, itself};
+use super::guard::{GUARD, REPLACE, START};
+use super::itself;
+use super::report::Report;
+use crate::secret;
 
-/// The argument that makes the program a guardian.
-pub(super) const GUARD: &str = "__guard";
-/// No rest is longer: timers stand still while the machine is suspended.
-const LONGEST_REST: Duration = Duration::from_secs(1);
-
-/// The supervisor's side. Dropping it dismisses the guardian, who then does nothing more.
+/// The supervisor's side. Once it is dropped, the guardian ends the command, unless it is dismissed.
 pub(crate) struct Guardian {
     process: Child,
-    orders: ChildStdin,
+    orders: PipeWriter,
+    reports: Lines<BufReader<pipe::Receiver>>,
+    /// The command.
+    leader: Pid,
     /// The newest order.
     order: String,
 }
 
 impl Guardian {
-    /// Starts one. Through the pipe comes a byte when it guards what it was first ordered to.
-    pub(crate) fn start() -> io::Result<(Self, PipeReader)> {
-        Self::start_with(String::new())
+    /// Starts one and has it start the command with these variables, which does not run before the first order.
+    pub(crate) async fn start(
+        command: &[OsString],
+        variables: [(&str, String); 2],
+    ) -> io::Result<Self> {
+        let mut guardian =
+            Self::spawn(START.as_ref(), command.iter().map(OsString::as_os_str), |it| {
+                it.envs(variables).env_remove(secret::VARIABLE)
+            })?;
+        match guardian.report().await {
+            Some(Report::Started(leader)) => Ok(Self { leader, ..guardian }),
+            Some(Report::Refused(error)) => Err(io::Error::from_raw_os_error(error)),
+            _ => Err(io::ErrorKind::BrokenPipe.into()),
+        }
     }
 
-    fn start_with(order: String) -> io::Result<(Self, PipeReader)> {
-        let (gate, opener) = io::pipe()?;
-        let mut process = Command::new(itself())
-            .arg0("fencelock")
-            .arg(GUARD)
-            .arg(order.trim())
-            .env_clear()
-            .current_dir("/")
-            .stdin(Stdio::piped())
-            .stdout(opener)
-            .stderr(Stdio::null())
-            .process_group(0)
-            .spawn()?;
-        let orders = process.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
+    fn spawn<'a>(
+        part: &OsStr,
+        arguments: impl Iterator<Item = &'a OsStr>,
+        set: impl FnOnce(&mut Command) -> &mut Command,
+    ) -> io::Result<Self> {
+        let (heard, orders) = io::pipe()?;
+        let (reports, told) = io::pipe()?;
+        // The only descriptors that are to be inherited by the only process that is started from here on.
+        fcntl_setfd(&heard, FdFlags::empty())?;
+        fcntl_setfd(&told, FdFlags::empty())?;
         // A guardian that does not read must not hold its supervisor up.
         fcntl_setfl(&orders, OFlags::NONBLOCK)?;
-        Ok((Self { process, orders, order }, gate))
+        let numbers = [heard.as_raw_fd(), told.as_raw_fd()].map(|number| number.to_string());
+        let mut program = Command::new(itself());
+        program.arg0("fencelock").arg(GUARD).args(numbers).arg(part).args(arguments);
+        let process = set(&mut program).process_group(0).spawn()?;
+        let reports = receiver(reports)?;
+        Ok(Self { process, orders, reports, leader: getpid(), order: String::new() })
     }
 
-    /// The group may live until this moment of [`clock::now`].
-    pub(crate) fn protect(&mut self, group: Pid, until: Duration) {
-        let order = format!("{} {}\n", group.as_raw_nonzero(), until.as_nanos());
+    /// The command.
+    pub(crate) fn leader(&self) -> Pid {
+        self.leader
+    }
+
+    /// Its own number.
+    pub(crate) fn id(&self) -> Pid {
+        Pid::from_child(&self.process)
+    }
+
+    /// The command may live until this moment of [`clock::now`](super::clock::now).
+    pub(crate) fn protect(&mut self, until: Duration) {
+        let order = format!("{}\n", until.as_nanos());
         if order != self.order {
-            // It may be dead: `replace_if_dead` gives the order to the next one.
+            // It may be dead: `replace` gives the order to the next one.
             let _ = self.orders.write_all(order.as_bytes());
             self.order = order;
         }
     }
 
-    /// Somebody may have killed it.
-    pub(crate) fn replace_if_dead(&mut self) -> io::Result<()> {
-        if self.process.try_wait()?.is_some() {
-            let (next, _gate) = Self::start_with(self.order.clone())?;
-            *self = next;
-        }
+    /// What becomes of the command; `None` if somebody has killed the guardian.
+    pub(crate) async fn report(&mut self) -> Option<Report> {
+        self.reports.next_line().await.ok()?.and_then(|line| line.parse().ok())
+    }
+
+    /// Ends it. It is not asked but killed, while the pipe is open: it cannot take this for the supervisor's end. What it
+    /// was the parent of are the supervisor's own children then.
+    pub(crate) fn dismiss(&mut self) -> io::Result<()> {
+        let _ = self.process.kill();
+        self.process.wait().map(drop)
+    }
+
+    /// Whether somebody has killed it.
+    pub(crate) fn has_ended(&mut self) -> io::Result<bool> {
+        Ok(self.process.try_wait()?.is_some())
+    }
+
+    /// Whether it has ended the command and then itself, at the last moment it knew of.
+    pub(crate) fn has_struck(&mut self) -> bool {
+        matches!(self.process.try_wait(), Ok(Some(status)) if status.success())
+    }
+
+    /// Starts another one instead of one that has ended.
+    pub(crate) fn replace(&mut self) -> io::Result<()> {
+        let numbers = [getpid(), self.leader].map(|pid| pid.as_raw_nonzero().to_string());
+        let arguments = [&*numbers[0], &*numbers[1], self.order.trim()].map(OsStr::new);
+        let next = Self::spawn(REPLACE.as_ref(), arguments.into_iter(), Command::env_clear)?;
+        *self = Self { leader: self.leader, order: self.order.clone(), ..next };
         Ok(())
     }
 }
 
-impl Drop for Guardian {
-    fn drop(&mut self) {
-        // Not asked but killed, while the pipe is open: it cannot take this for the supervisor's end.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-/// The guardian's side.
-pub(super) fn guard(order: Option<OsString>) -> ExitCode {
-    // Whoever ends or stops this would unguard the command.
-    let _ = SigSet::all().thread_block();
-    close_inherited();
-    let order = order.and_then(|order| parse(order.as_encoded_bytes()));
-    let mut orders = Orders { text: Vec::new(), newest: order };
-    let mut opened = false;
-    while orders.hear() {
-        let Some((group, until)) = orders.newest else { continue };
-        if !opened {
-            opened = true;
-            open_gate();
-        }
-        if clock::now() >= until {
-            kill(group);
-            return ExitCode::SUCCESS;
-        }
-    }
-    if let Some((group, _)) = orders.newest {
-        kill(group);
-    }
-    ExitCode::SUCCESS
-}
-
-fn kill(group: Pid) {
-    let _ = kill_process_group(group, Signal::KILL);
-}
-
-/// Lets the command go.
-fn open_gate() {
-    let _ = io::stdout().write_all(b"!").and_then(|()| io::stdout().flush());
-    let _ = nix::unistd::close(1);
-}
-
-/// What a shell or a job server left open for the command must end with the command.
-fn close_inherited() {
-    let Ok(open) = read_dir("/dev/fd") else { return };
-    let open: Vec<i32> =
-        open.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
-    for descriptor in open.into_iter().filter(|descriptor| *descriptor > 2) {
-        let _ = nix::unistd::close(descriptor);
-    }
-}
-
-struct Orders {
-    /// What was read and is no whole line yet.
-    text: Vec<u8>,
-    newest: Option<(Pid, Duration)>,
-}
-
-impl Orders {
-    /// Waits until there is something new or the last moment has come. `false`: there will be no more orders.
-    fn hear(&mut self) -> bool {
-        let stdin = rustix::stdio::stdin();
-        let rest = match self.newest {
-            Some((_, until)) => until.saturating_sub(clock::now()).min(LONGEST_REST),
-            None => LONGEST_REST,
-        };
-        let rest =
-            Timespec { tv_sec: rest.as_secs().cast_signed(), tv_nsec: rest.subsec_nanos().into() };
-        match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&rest)) {
-            Ok(0) | Err(Errno::INTR) => return true,
-            Ok(_) => {}
-            Err(_) => return false,
-        }
-        let mut buffer = [0; 4096];
-        match rustix::io::read(stdin, &mut buffer) {
-            Ok(0) => false,
-            Ok(length) => {
-                self.take(&buffer[..length]);
-                true
-            }
-            Err(error) => error == Errno::INTR,
-        }
-    }
-
-    fn take(&mut self, bytes: &[u8]) {
-        self.text.extend_from_slice(bytes);
-        while let Some(end) = self.text.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = self.text.drain(..=end).collect();
-            self.newest = parse(&line).or(self.newest);
-        }
-    }
-}
-
-fn parse(line: &[u8]) -> Option<(Pid, Duration)> {
-    let (group, until) = std::str::from_utf8(line).ok()?.trim().split_once(' ')?;
-    Some((Pid::from_raw(group.parse().ok()?)?, Duration::from_nanos(until.parse().ok()?)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_newest_whole_order_counts() {
-        let mut orders = Orders { text: Vec::new(), newest: None };
-        orders.take(b"4711 15\n47");
-        assert_eq!(orders.newest, Some((Pid::from_raw(4711).unwrap(), Duration::from_nanos(15))));
-        orders.take(b"11 25\nrubbish\n");
-        assert_eq!(orders.newest, Some((Pid::from_raw(4711).unwrap(), Duration::from_nanos(25))));
-    }
+fn receiver(reports: PipeReader) -> io::Result<Lines<BufReader<pipe::Receiver>>> {
+    let reports = pipe::Receiver::from_owned_fd(OwnedFd::from(reports))?;
+    Ok(BufReader::new(reports).lines())
 }

@@ -9,7 +9,7 @@ use tokio::select;
 
 use super::session::{Wishes, Words, give_back, session, supervise};
 use super::signals::exit_code;
-use crate::exit::{Failure, HELP, finish};
+use crate::exit::{Failure, HELP, finish, say};
 use crate::store::Store;
 
 const WORDS: Words = Words {
@@ -18,9 +18,10 @@ const WORDS: Words = Words {
 };
 
 const NOTES: &str = "\
-For the cron of every machine of a fleet: all of them ask, one of them runs the command. A run is named by the multiple of
---every, counted from 1970 (UTC), that is nearest to the store's clock; it starts only if none of that name was started
-before and the last one is over. If there is nothing to do, that is said to nobody, and the exit code is 0.
+For the cron of every machine of a fleet: all of them ask, one of them runs the command. A run is named by the last multiple of
+--every, counted from 1970 (UTC), by the store's clock; a timer may fire early by a tenth of --every, 30 s at most. It starts
+only if none of that name was started before, the last one is over, and half of --every has passed since its start. If there
+is nothing to do, the exit code is 0; -v says why: `running`, `done` or `not_due`, and who runs or ran it.
 
 The command finds the job's name in FENCELOCK_LOCK and the run's fencing token in FENCELOCK_TOKEN. Exit code 0 marks the run
 as succeeded, any other as failed. The rest is as with `fencelock run`.";
@@ -47,6 +48,9 @@ pub(crate) struct Job {
     /// Run again what died without an end.
     #[arg(long)]
     retry_dead: bool,
+    /// Say on standard error why the command is not run.
+    #[arg(short, long)]
+    verbose: bool,
     /// A word for people who look at the run.
     #[arg(long, value_name = "TEXT")]
     label: Option<String>,
@@ -75,15 +79,24 @@ impl Job {
             ("retry_dead", self.retry_dead.then(|| true.into())),
         ];
         let wishes = Wishes::of(&self.options, flags)?;
+        self.store.has_to_be_named()?;
         session(&self.name, &self.store, &self.command, &wishes, async |client, signals| {
             let job = client.job(&self.name, *self.every);
             let (job, terms) = wishes.apply(client, job, fencelock::Job::option)?;
             let lease = terms.at_most_for.map_or(terms.ttl, |most| most.min(terms.ttl));
             let run = select! { biased;
                 signal = signals.next() => return Ok(exit_code(signal.as_raw())),
-                run = job.start() => run?,
+                run = job.start_or_why() => run?,
             };
-            let Some(run) = run else { return Ok(0) };
+            let run = match run {
+                Ok(run) => run,
+                Err(skipped) => {
+                    if self.verbose {
+                        say(format_args!("not run, {skipped} (name: {})", self.name));
+                    }
+                    return Ok(0);
+                }
+            };
             let claim = fencelock::Claim::clone(&run.claim());
             let code = supervise(claim, lease, &self.command, signals).await?;
             let end = async { if code == 0 { run.succeed().await } else { run.fail().await } };

@@ -1,9 +1,16 @@
 //! `fencelock run`: a command under a lock.
 
 mod clock;
+#[cfg(target_os = "linux")]
+mod descendants;
+#[cfg(not(target_os = "linux"))]
+#[path = "group_only.rs"]
+mod descendants;
 mod group;
+mod guard;
 mod guardian;
 mod job;
+mod report;
 mod session;
 mod signals;
 mod supervisor;
@@ -37,9 +44,15 @@ writes to. It runs in a process group of its own and hears TERM, INT, HUP, QUIT,
 fencelock; on a terminal it has the foreground, so that Ctrl-C and Ctrl-Z are its own. Processes it leaves in the background
 go on without the lock. FENCELOCK_URL reaches it as it was; a --url does not, and its password is shown to nobody.
 
-If the lease cannot be renewed, the group gets TERM 5 s (a quarter of a lease under 20 s) and KILL 200 ms (a fifth of a lease
-under 1 s) before it ends; if the lock is gone all at once, TERM now and KILL a second later. If fencelock is killed with -9,
-the group is killed at once; if it is frozen, half of those 200 ms before the lease ends.";
+If the lease cannot be renewed, the command and all its descendants get TERM 5 s (a quarter of a lease under 20 s) and KILL
+200 ms (a fifth of a lease under 1 s) before it ends; if the lock is gone all at once, TERM now and KILL a second later. If
+fencelock is killed with -9, they are killed at once; if it is frozen, half of those 200 ms before the lease ends.
+
+On Linux descendants are found in whatever process group or session they are (`timeout`, `setsid`, `set -m`), through /proc;
+elsewhere those in the command's group. Out of reach is what a service starts on behalf of the command (systemd-run, at,
+docker, ssh), and what runs as another user, such as under sudo, if fencelock does not run as root: that is said where it is
+seen, and it has to check the fencing token. If somebody kills the guardian process beside the supervisor and the supervisor
+within a tenth of a second after a new descendant became an orphan, that may be missed.";
 
 /// Run a command while holding a lock.
 #[derive(Args)]
@@ -88,7 +101,7 @@ pub(crate) fn itself() -> PathBuf {
 pub(crate) fn play_part() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     match arguments.next()?.to_str()? {
-        guardian::GUARD => Some(guardian::guard(arguments.next())),
+        guard::GUARD => Some(guard::guard(arguments)),
         group::LAUNCH => Some(group::launch(arguments)),
         _ => None,
     }

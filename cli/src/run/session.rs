@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use fencelock::options::{Options, Scope, TABLE, check_name};
+use fencelock::options::{Options, Scope, TABLE, Times, check_name};
 use fencelock::{Claim, Client, Released};
 use serde_json::Value;
 use tokio::select;
@@ -40,7 +40,8 @@ impl<'a> Wishes<'a> {
             wishes.push((name, value.into()));
         }
         wishes.extend(flags.into_iter().filter_map(|(name, value)| Some((name, value?))));
-        Options::default().set_all(wishes.iter().cloned(), true)?;
+        let mut options = Options { times: Times::Text, ..Options::default() };
+        options.set_all(wishes.iter().cloned(), true)?;
         Ok(Self(wishes))
     }
 
@@ -78,11 +79,12 @@ pub(super) async fn session(
         Signals::ending().map_err(|error| Failure::system("signals cannot be heard", &error))?;
     let app = command.first().map(|command| program(command)).unwrap_or_default();
     // While it waits for a store that refuses, people should know why.
-    let mut builder = Client::builder().app(app).language("shell").on_event(|event| {
-        if let Some(trouble) = &event.trouble {
-            say(format_args!("{trouble}; still waiting"));
-        }
-    });
+    let mut builder =
+        Client::builder().app(app).language("shell").times(Times::Text).on_event(|event| {
+            if let Some(trouble) = &event.trouble {
+                say(format_args!("{trouble}; still waiting"));
+            }
+        });
     for (name, value) in wishes.of_scope(Scope::Client) {
         builder = builder.option(name, value.clone());
     }
@@ -104,7 +106,7 @@ pub(super) async fn supervise(
 ) -> Result<u8, Failure> {
     let system = |error| Failure::system("the command cannot be supervised", &error);
     signals.add_others().map_err(system)?;
-    let supervisor = Supervisor::start(claim, Margins::of(lease), command).map_err(system)?;
+    let supervisor = Supervisor::start(claim, Margins::of(lease), command).await.map_err(system)?;
     supervisor.watch(signals).await.map_err(system)
 }
 

@@ -1,69 +1,152 @@
 //! Lock and command, from the command's start to its end.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io;
 use std::pin::pin;
+use std::time::Duration;
 
 use fencelock::Claim;
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
 use tokio::select;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 
-use super::clock;
 use super::group::{Group, State};
 use super::guardian::Guardian;
+use super::report::Report;
 use super::signals::{Signals, exit_code};
 use super::terminal::{Terminal, stop};
 use super::verdict::{Margins, Verdict};
+use super::{clock, descendants};
 use crate::exit::{LOST, say};
+
+/// How often it looks whether those that were told to end have, when the command itself has.
+const LOOK: Duration = Duration::from_millis(20);
 
 pub(crate) struct Supervisor {
     claim: Claim,
     verdict: Verdict,
-    // Declared, so dropped, in this order: the guardian is dismissed while its group's number is still taken.
     guardian: Guardian,
+    /// Whether the guardian reports: another one that replaces it is not the command's parent, and has nothing to tell.
+    reports: bool,
     group: Group,
+    /// The exit code of the command, once it has ended.
+    ended: Option<u8>,
+    /// Those that cannot be killed, as far as that was said.
+    refused: HashSet<Pid>,
     terminal: Option<Terminal>,
+    children: Stream,
 }
 
 impl Supervisor {
     /// Starts the command under the lock, or as a job's run.
-    pub(crate) fn start(claim: Claim, margins: Margins, command: &[OsString]) -> io::Result<Self> {
+    pub(crate) async fn start(
+        claim: Claim,
+        margins: Margins,
+        command: &[OsString],
+    ) -> io::Result<Self> {
         let variables = [
             ("FENCELOCK_LOCK", claim.name().to_owned()),
             ("FENCELOCK_TOKEN", claim.token().to_string()),
         ];
         let mut terminal = Terminal::open();
         let verdict = Verdict::new(margins, clock::now(), claim.remaining());
-        let (mut guardian, gate) = Guardian::start()?;
-        let group = Group::start(command, variables, &gate)?;
+        // Before anything is started: a caller may have had us ignore the end of children, which is inherited.
+        let children = signal(SignalKind::child())?;
+        descendants::adopt()?;
+        let mut guardian = Guardian::start(command, variables).await?;
+        let group = Group::of(guardian.leader());
         if let Some(terminal) = &mut terminal {
             terminal.lend(group.id());
         }
-        guardian.protect(group.id(), verdict.last_moment());
-        Ok(Self { claim, verdict, guardian, group, terminal })
+        guardian.protect(verdict.last_moment());
+        let (reports, ended, refused) = (true, None, HashSet::new());
+        Ok(Self { claim, verdict, guardian, reports, group, ended, refused, terminal, children })
     }
 
     /// Watches over the command until it has ended; answers its exit code, or that the lock was lost.
     pub(crate) async fn watch(mut self, signals: &mut Signals) -> io::Result<u8> {
-        let mut children = signal(SignalKind::child())?;
+        match self.until_over(signals).await {
+            Ok(code) => Ok(self.over(code)),
+            Err(error) => {
+                self.end();
+                Err(error)
+            }
+        }
+    }
+
+    async fn until_over(&mut self, signals: &mut Signals) -> io::Result<u8> {
         let mut lost = pin!(self.claim.lost());
-        let code = loop {
-            match self.group.look()? {
-                State::Ended(code) => break code,
-                State::Stopped(by) => self.stopped(by),
-                State::Running => {}
+        loop {
+            if !self.reports && self.ended.is_none() {
+                self.take(self.group.look()?);
+            }
+            if let Some(code) = self.ended
+                && !self.verdict.told()
+            {
+                return Ok(code);
             }
             let held = self.judge();
-            let rest = tokio::time::sleep(self.verdict.rest(clock::now()));
+            let mut rest = self.verdict.rest(clock::now());
+            if let Some(code) = self.ended {
+                // The others that were told to end have their time, too.
+                if self.verdict.killed() || self.is_alone() {
+                    return Ok(code);
+                }
+                rest = rest.min(LOOK);
+            }
             select! { biased;
                 signal = signals.next() => self.forward(signal),
-                _ = children.recv() => self.guardian.replace_if_dead()?,
+                report = self.guardian.report(), if self.reports => self.hear(report)?,
+                _ = self.children.recv() => self.look_after_guardian()?,
                 () = &mut lost, if held => {}
-                () = rest => {}
+                () = tokio::time::sleep(rest) => {}
             }
-        };
-        Ok(self.ended(code))
+        }
+    }
+
+    fn hear(&mut self, report: Option<Report>) -> io::Result<()> {
+        match report {
+            Some(Report::Ended(code)) => self.take(State::Ended(code)),
+            Some(Report::Stopped(by)) => self.take(State::Stopped(by)),
+            Some(_) => {}
+            None => self.guardian_is_gone()?,
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, state: State) {
+        match state {
+            State::Ended(code) => self.ended = Some(code),
+            State::Stopped(by) => self.stopped(by),
+            State::Running => {}
+        }
+    }
+
+    /// It was killed, or has done its work while this process was frozen. The command is this process's child from now on.
+    fn guardian_is_gone(&mut self) -> io::Result<()> {
+        self.reports = false;
+        if !descendants::ADOPTS {
+            // There would be nobody to tell when the command ends.
+            self.group.signal(Signal::KILL);
+            self.take(State::Ended(exit_code(Signal::KILL.as_raw())));
+            return Ok(());
+        }
+        self.guardian.dismiss()?;
+        self.take(self.group.look()?);
+        if self.ended.is_none() { self.guardian.replace() } else { Ok(()) }
+    }
+
+    /// Something that was started or adopted has ended.
+    fn look_after_guardian(&mut self) -> io::Result<()> {
+        if self.reports {
+            return Ok(());
+        }
+        if self.ended.is_none() && self.guardian.has_ended()? {
+            self.guardian.replace()?;
+        }
+        descendants::reap(&[self.group.id(), self.guardian.id()]);
+        Ok(())
     }
 
     /// Ends the command when its lock ends. Answers whether the lock is held.
@@ -73,12 +156,34 @@ impl Supervisor {
             let left = held.then(|| self.claim.remaining());
             let Some(sentence) = self.verdict.look(clock::now(), left) else { break held };
             self.say(sentence);
-            self.group.signal(sentence);
-            // A stopped command hears nothing else.
-            self.group.signal(Signal::CONT);
+            if sentence == Signal::KILL {
+                self.kill(Some(self.guardian.id()));
+            } else {
+                descendants::tell(sentence, &self.group, self.guardian.id());
+            }
         };
-        self.guardian.protect(self.group.id(), self.verdict.last_moment());
+        self.guardian.protect(self.verdict.last_moment());
         held
+    }
+
+    /// Kills the command and all it started, but not the guardian; comes back when they are dead.
+    fn kill(&mut self, guardian: Option<Pid>) {
+        self.group.signal(Signal::KILL);
+        let kept: Vec<Pid> = [self.group.id()].into_iter().chain(guardian).collect();
+        for pid in descendants::end(&kept, guardian) {
+            if self.refused.insert(pid) {
+                let (pid, name) = (pid.as_raw_nonzero(), self.claim.name());
+                say(format_args!(
+                    "lost: a process of another user, pid {pid}, cannot be killed and goes on without the lock (name: {name})"
+                ));
+            }
+        }
+    }
+
+    /// Whether nobody is left of those the command started.
+    fn is_alone(&self) -> bool {
+        let guardian = self.guardian.id();
+        descendants::is_alone(&[self.group.id(), guardian], guardian)
     }
 
     fn say(&self, sentence: Signal) {
@@ -121,23 +226,24 @@ impl Supervisor {
         stop();
     }
 
-    /// Whether the guardian was quicker than this process, which may have been frozen.
-    fn ended_by_guardian(&self, code: u8) -> bool {
-        code == exit_code(Signal::KILL.as_raw()) && clock::now() >= self.verdict.last_moment()
+    /// Whether the guardian was quicker than this process, which may have been frozen, and before it could tell of a renewal.
+    fn ended_by_guardian(&mut self, code: u8) -> bool {
+        let late = clock::now() >= self.verdict.last_moment() || self.guardian.has_struck();
+        late && code == exit_code(Signal::KILL.as_raw())
     }
 
-    fn ended(mut self, code: u8) -> u8 {
+    fn over(mut self, code: u8) -> u8 {
         if let Some(terminal) = &mut self.terminal {
             terminal.take_back();
         }
         let lost = self.verdict.told() || !self.claim.is_held() || self.ended_by_guardian(code);
-        drop(self.guardian);
         if !lost {
+            // The command's number is still taken: nobody has taken note of its end.
+            let _ = self.guardian.dismiss();
             self.group.let_go();
             return code;
         }
-        // What it left behind must not outlive the lock.
-        drop(self.group);
+        self.end();
         if let Some(terminal) = &self.terminal {
             terminal.restore();
         }
@@ -146,5 +252,15 @@ impl Supervisor {
             say(format_args!("lost: the lock was lost before the command ended (name: {name})"));
         }
         LOST
+    }
+
+    /// Ends what is left of the command and all it started.
+    fn end(&mut self) {
+        // Until the guardian is gone it helps if this process is frozen.
+        self.kill(Some(self.guardian.id()));
+        let _ = self.guardian.dismiss();
+        // Whatever was missed is this process's own now.
+        self.kill(None);
+        self.group.let_go();
     }
 }

@@ -93,6 +93,11 @@ impl Verdict {
         self.told.is_some()
     }
 
+    /// Whether the command was killed.
+    pub(crate) fn killed(&self) -> bool {
+        self.killed
+    }
+
     /// Whether the lock was gone before its lease had nearly ended.
     pub(crate) fn sudden(&self) -> bool {
         self.lost && self.told.is_some_and(|told| told < self.terminate_at())

@@ -13,6 +13,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use fencelock_tests::ended;
 use rusqlite::Connection;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -147,13 +148,31 @@ impl Running {
         self.child.stdin.take().unwrap()
     }
 
+    /// Kills its guardian, and answers the one that takes its place.
+    pub(crate) fn kill_guardian(&self) -> u32 {
+        let guardians = || children_with(self.pid(), "__guard");
+        let first = guardians()[0];
+        kill_process(Pid::from_raw(first.cast_signed()).unwrap(), Signal::KILL).unwrap();
+        until(|| guardians().first().is_some_and(|next| *next != first));
+        guardians()[0]
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
     /// The next line of output.
     pub(crate) fn line(&self) -> String {
-        self.lines.recv_timeout(PATIENCE).expect("there is another line of output")
+        self.next_line().expect("there is another line of output")
+    }
+
+    /// The next line of output; `None` where it ended.
+    pub(crate) fn next_line(&self) -> Option<String> {
+        match self.lines.recv_timeout(PATIENCE) {
+            Ok(line) => Some(line),
+            Err(RecvTimeoutError::Disconnected) => None,
+            Err(error) => panic!("neither a line of output nor its end: {error}"),
+        }
     }
 
     /// The next line of standard error.
@@ -182,8 +201,7 @@ impl Running {
             out += &line;
             out += "\n";
         }
-        until(|| self.child.try_wait().unwrap().is_some());
-        let status = self.child.wait().unwrap();
+        let status = ended::status(&mut self.child);
         let mut err = String::new();
         loop {
             match self.errors.recv_timeout(PATIENCE) {

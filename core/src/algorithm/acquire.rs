@@ -45,9 +45,7 @@ impl Core {
         terms: Terms,
         wait: Wait,
     ) -> Result<Option<Local>> {
-        if self.is_closed() {
-            return Err(Error::closed());
-        }
+        self.check_open()?;
         let Wait::Until(end) = wait else {
             return self.stand(lock, terms, wait != Wait::Try, &Mutex::default()).await;
         };
@@ -75,7 +73,8 @@ impl Core {
         let leads = lines_up(terms.mode);
         let mut in_line = false;
         let attempt = loop {
-            let entry = self.cohorts.lock().enter(lock, &terms, waits);
+            let now = || self.runtime.now();
+            let entry = self.cohorts.lock().enter(lock, &terms, waits, now);
             let (number, turn) = match entry {
                 Entry::Refused => return Ok(None),
                 Entry::Lead => break None,

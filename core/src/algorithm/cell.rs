@@ -32,9 +32,7 @@ impl Core {
 
     /// What lies in a cell.
     pub(crate) async fn look(&self, key: &CellKey) -> Result<Look> {
-        if self.is_closed() {
-            return Err(Error::closed());
-        }
+        self.check_open()?;
         self.cells()?.read(key).await.map_err(|error| error.with("name", &*key.name))
     }
 

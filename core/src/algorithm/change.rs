@@ -45,8 +45,8 @@ impl Core {
             let action = Action::Change { mode: Mode::Write, ttl: lease(hold), turn };
             let pause = match self.store.step(vec![hold.lock.step(hold.owner, action)]).await.pop()
             {
-                Some(Ok(Outcome::Granted { token, left })) => {
-                    if !hold.prolong(sent, left, self.runtime.now()) {
+                Some(Ok(Outcome::Granted { token, left, .. })) => {
+                    if hold.prolong(sent, left, self.runtime.now()).is_none() {
                         return Err(lost(hold));
                     }
                     self.floors.saw(&hold.lock.key, token);
@@ -102,7 +102,7 @@ impl Core {
         }
         match answer {
             Some(Ok(Outcome::Granted { left, .. })) => {
-                if hold.prolong(sent, left, self.runtime.now()) { Ok(()) } else { Err(lost(hold)) }
+                hold.prolong(sent, left, self.runtime.now()).map(drop).ok_or_else(|| lost(hold))
             }
             // A change that was asked for since came first: it was this one's turn before, and is what counts.
             Some(Ok(Outcome::Held { .. }))

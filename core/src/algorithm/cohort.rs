@@ -12,7 +12,7 @@ use super::reason::Reason;
 use super::target::Target;
 use crate::fence::Token;
 use crate::port::limits::GRANT_TTL;
-use crate::port::{Instant, Mode, OwnerId};
+use crate::port::{Instant, Mode, OwnerId, WaiterView};
 
 /// How long a hold may go round inside before others are served.
 const PASSING_TIME: Duration = Duration::from_millis(10);
@@ -58,6 +58,7 @@ pub(crate) enum Next {
 pub(crate) struct Waiting {
     number: u64,
     pub terms: Terms,
+    since: Instant,
     turn: oneshot::Sender<Turn>,
 }
 
@@ -103,6 +104,10 @@ impl Line {
 
     fn last(&mut self) -> Option<Waiting> {
         self.0.as_mut()?.pop_back()
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Waiting> {
+        self.0.iter().flat_map(|line| line.iter())
     }
 
     fn leave(&mut self, number: u64) {
@@ -155,7 +160,13 @@ impl Cohorts {
     }
 
     /// Somebody wants the lock. Who shares it with others asks the store for itself.
-    pub(crate) fn enter(&mut self, lock: &Target, terms: &Terms, waits: bool) -> Entry {
+    pub(crate) fn enter(
+        &mut self,
+        lock: &Target,
+        terms: &Terms,
+        waits: bool,
+        now: impl FnOnce() -> Instant,
+    ) -> Entry {
         if !lines_up(terms.mode) {
             return Entry::Lead;
         }
@@ -168,7 +179,7 @@ impl Cohorts {
             return Entry::Refused;
         }
         let (sender, turn) = oneshot::channel();
-        cohort.line.join(Waiting { number, terms: terms.clone(), turn: sender });
+        cohort.line.join(Waiting { number, terms: terms.clone(), since: now(), turn: sender });
         Entry::Line { number, turn }
     }
 
@@ -197,6 +208,19 @@ impl Cohorts {
             Seat::Leading(reason) => Some(reason.clone()),
             Seat::Held(_) => Some(Reason::Held),
         }
+    }
+
+    /// Who stands in line for this lock, for people who look.
+    pub(crate) fn in_line(&self, lock: &Target, now: Instant) -> Vec<WaiterView> {
+        let view = |waiting: &Waiting| WaiterView {
+            mode: waiting.terms.mode,
+            info: waiting.terms.info.clone(),
+            waiting_for: now.since(waiting.since),
+        };
+        self.by_lock
+            .get(lock)
+            .map(|cohort| cohort.line.all().map(view).collect())
+            .unwrap_or_default()
     }
 
     /// A waiter left the line before its turn. What it was told meanwhile is its own affair.

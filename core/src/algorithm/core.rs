@@ -1,5 +1,6 @@
 //! What the holds, tickets and waiters of one client share, and the two tasks that serve them.
 
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use super::register::Abandoned;
 use super::renew::{Asked, News, Wheel};
 use super::rest::Rests;
 use super::undo::{self, UndoSender};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::event::{Event, Events};
 use crate::port::limits::TOMBSTONE_LIFE;
 use crate::port::{Answer, Instant, LeaseHandle, Notice, RuntimeHandle};
@@ -32,6 +33,8 @@ pub(crate) struct Core {
     pub(super) rests: Rests,
     pub(super) floors: Floors,
     pub(super) tending: Tending,
+    /// The process that made it.
+    process: u32,
 }
 
 impl Core {
@@ -54,6 +57,7 @@ impl Core {
             rests: Rests::new(runtime.clone()),
             floors: Floors::default(),
             tending: Tending::default(),
+            process: runtime.process(),
         });
         let (listener, ended) = (Arc::downgrade(&wheel), Arc::downgrade(&core.ended));
         let rests = core.rests.clone();
@@ -192,6 +196,9 @@ impl Core {
 
     /// Refuses new work, gives up all that is held and waited for, and waits until that is settled on the store.
     pub(crate) async fn close(self: &Arc<Self>, patience: Duration) {
+        if !self.is_here() {
+            return;
+        }
         let (holds, tickets) = self.wheel.shut();
         for hold in holds {
             self.end_claim(&hold, true);
@@ -208,19 +215,48 @@ impl Core {
         self.store.close().await;
     }
 
+    /// Whether it was closed, for whoever has begun something.
     pub(crate) fn is_closed(&self) -> bool {
         self.wheel.is_shut()
+    }
+
+    /// Refuses whoever begins something when it is closed, or in another process. That is asked of the system, so once only.
+    pub(crate) fn check_open(&self) -> Result<()> {
+        if !self.is_here() {
+            return Err(Error::forked());
+        }
+        if self.is_closed() { Err(Error::closed()) } else { Ok(()) }
+    }
+
+    /// Whether this is the process that made it. In the child of a fork nothing of it may be touched: whoever was at work in
+    /// the parent may have left a mutex locked, and its tasks run there.
+    pub(crate) fn is_here(&self) -> bool {
+        self.process == self.runtime.process()
     }
 
     /// How many attempts, tickets and holds the wheel carries and runs are tended to, and how many locks have a cohort:
     /// both 0 at rest.
     pub(crate) fn load(&self) -> (usize, usize) {
+        if !self.is_here() {
+            return (0, 0);
+        }
         (self.wheel.len() + self.tending.count(), self.cohorts.lock().len())
     }
 }
 
 impl Drop for Core {
     fn drop(&mut self) {
-        self.wheel.shut();
+        if self.is_here() {
+            self.wheel.shut();
+            return;
+        }
+        // What its parent goes on with is not taken apart here: that wakes tasks and ends connections.
+        mem::forget(mem::take(self.cohorts.get_mut()));
+        mem::forget((
+            self.store.clone(),
+            self.wheel.clone(),
+            self.undo.clone(),
+            self.ended.clone(),
+        ));
     }
 }

@@ -9,6 +9,12 @@ use crate::runtime::sync::Mutex;
 /// Names remembered in each of the two generations.
 const GENERATION: usize = 1024;
 
+/// Whether a grant's token lies below one that was seen before it was asked for: a guarded resource would refuse it, and take what is
+/// stale.
+pub(super) fn is_behind(token: Token, floor: Token) -> bool {
+    token < floor && !mutant!(GrantBelowFloorAccepted)
+}
+
 /// A bounded memory: two generations, so that names in use stay and others go.
 #[derive(Default)]
 pub(crate) struct Floors(Mutex<[BTreeMap<LockKey, Token>; 2]>);

@@ -62,6 +62,14 @@ impl Terms {
     }
 }
 
+/// The tokens that were drawn with a grant.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tokens {
+    pub first: Token,
+    /// How many, one after the other: one for each local holder that may follow.
+    pub count: u32,
+}
+
 /// A hold as this client knows it. Shared by the cohort, the wheel and the guard of the day.
 ///
 /// In this order: of a hundred thousand a renewal finds none in the processor's cache, and what it looks at lies together.
@@ -120,6 +128,13 @@ pub(crate) fn deadline(sent: Instant, length: Duration) -> Instant {
     sent + length.saturating_sub(length / 100 + Duration::from_millis(2))
 }
 
+/// Of a lease that the store answers to a request sent at `sent`, what is believed: never more than was asked for. A store whose clock
+/// has stepped back takes what it gave before for longer. `asked` is the furthest end asked for, `ttl` the lease wanted now.
+pub(crate) fn believed(lease: Duration, sent: Instant, asked: Instant, ttl: Duration) -> Duration {
+    let most = if mutant!(LeftBelievedUnbounded) { lease } else { asked.since(sent).max(ttl) };
+    lease.min(most)
+}
+
 fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -144,8 +159,7 @@ impl Hold {
     pub(crate) fn new(
         lock: Target,
         owner: OwnerId,
-        token: Token,
-        block: u32,
+        tokens: Tokens,
         terms: &Terms,
         deadline: Instant,
         runtime: &RuntimeHandle,
@@ -153,8 +167,8 @@ impl Hold {
         let hold = Self {
             lock,
             owner,
-            token,
-            block,
+            token: tokens.first,
+            block: tokens.count,
             renew: terms.renew,
             open: terms.open,
             runtime: runtime.clone(),
@@ -168,7 +182,7 @@ impl Hold {
             present: AtomicU64::new(0),
             gone: AtomicBool::new(false),
             signal: Event::new(),
-            state: Mutex::new(Standing::new(terms.mode, token)),
+            state: Mutex::new(Standing::new(terms.mode, tokens.first)),
         };
         hold.set_terms(terms, runtime.now());
         hold.deadline.store(deadline.as_nanos(), Ordering::Release);
@@ -221,20 +235,22 @@ impl Hold {
     }
 
     /// A renewal sent at `sent` was answered: `left` was left at the answer. Moves the deadline, never back; a claim that
-    /// has ended stays ended. Returns whether it stands.
-    pub(crate) fn prolong(&self, sent: Instant, left: Duration, now: Instant) -> bool {
+    /// has ended stays ended. Returns the lease that is believed, if the claim stands.
+    pub(crate) fn prolong(&self, sent: Instant, left: Duration, now: Instant) -> Option<Duration> {
         let ended = self.lost.load(Ordering::Acquire) || now >= self.deadline();
         if ended && !mutant!(LateRenewRevives) {
-            return false;
+            return None;
         }
         let sent = if mutant!(DeadlineFromReply) { now } else { sent };
         let left = if mutant!(GrantCountedWithOwnTtl) { self.ttl() } else { left };
+        let asked = Instant::from_nanos(self.asked.load(Ordering::Relaxed));
+        let left = believed(left, sent, asked, self.ttl());
         let new = deadline(sent, left);
         if mutant!(DeadlineMovesBack) {
             self.deadline.store(new.as_nanos(), Ordering::Release);
         }
         self.deadline.fetch_max(new.as_nanos(), Ordering::AcqRel);
-        true
+        Some(left)
     }
 
     /// Ends the claim; true for the first who does.

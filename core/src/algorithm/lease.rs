@@ -7,13 +7,15 @@ use std::time::Duration;
 use futures_util::future::{Either, FutureExt};
 
 use super::Core;
-use super::hold::{Hold, Terms};
-use super::reason::{Reason, too_late};
+use super::floors::is_behind;
+use super::hold::{Hold, Terms, Tokens};
+use super::reason::{Reason, behind, too_late};
 use super::renew::Turn;
 use super::target::Target;
 use super::undo::Batch;
 use crate::error::{Code, Error, Result};
 use crate::event::Event;
+use crate::fence::Token;
 use crate::port::backoff::Backoff;
 use crate::port::limits::TOMBSTONE_LIFE;
 use crate::port::{Action, Answer, Applied, BoxFuture, Instant, Kind, Outcome, OwnerId, Step};
@@ -31,6 +33,8 @@ pub(crate) struct Attempt {
     pub announced: bool,
     /// Why it does not have the lock yet.
     pub reason: Reason,
+    /// The highest token this client had seen of the lock when it asked: a grant has to lie above.
+    floor: Token,
 }
 
 enum Stage {
@@ -47,7 +51,8 @@ type Answers = Either<BoxFuture<'static, Vec<Answer>>, Batch>;
 impl Attempt {
     pub(crate) fn new(core: Arc<Core>, lock: Target, terms: Terms, waits: bool) -> Self {
         let (stage, rest, reason) = (Stage::Ready, Backoff::new(), Reason::Unanswered);
-        Self { core, lock, terms, waits, stage, rest, announced: false, reason }
+        let floor = Token::default();
+        Self { core, lock, terms, waits, stage, rest, announced: false, reason, floor }
     }
 
     /// An attempt whose first Take goes in one batch with the end of the hold before it. Whoever polls the batch first
@@ -100,6 +105,12 @@ impl Attempt {
                     let owner = *owner;
                     let wheel = &self.core.wheel;
                     match poll_fn(|context| wheel.poll_turn(owner, context)).await {
+                        Turn::Won(hold) if is_behind(hold.token, self.floor) => {
+                            self.undo(owner, None);
+                            self.stage = Stage::Ready;
+                            self.troubled(behind(hold.token, self.floor));
+                            self.pause();
+                        }
                         Turn::Won(hold) if hold.is_held() || mutant!(LateTurnAccepted) => {
                             self.stage = Stage::Done;
                             return Ok(Some(hold));
@@ -148,7 +159,8 @@ impl Attempt {
         if !self.core.wheel.ask(owner, self.lock.clone(), self.terms.clone()) {
             return None;
         }
-        let take = self.terms.take(self.waits, self.core.floors.of(&self.lock.key));
+        self.floor = self.core.floors.of(&self.lock.key);
+        let take = self.terms.take(self.waits, self.floor);
         Some((owner, self.lock.step(owner, Action::Take(take))))
     }
 
@@ -156,10 +168,15 @@ impl Attempt {
     fn answered(&mut self, mut answers: Vec<Answer>) -> Option<Result<Option<Arc<Hold>>>> {
         let Stage::Asked { owner, sent, .. } = self.stage else { return None };
         match answers.pop() {
-            Some(Ok(Outcome::Granted { token, left })) => {
-                self.core.floors.saw(&self.lock.key, token);
+            Some(Ok(Outcome::Granted { token, left, drawn })) => {
                 self.stage = Stage::Ready;
-                if let Some(hold) = self.core.wheel.granted(owner, token, sent, left) {
+                if is_behind(token, self.floor) {
+                    self.undo(owner, None);
+                    return self.try_later(behind(token, self.floor));
+                }
+                self.core.floors.saw(&self.lock.key, token);
+                let tokens = Tokens { first: token, count: drawn };
+                if let Some(hold) = self.core.wheel.granted(owner, tokens, sent, left) {
                     self.stage = Stage::Done;
                     return Some(Ok(Some(hold)));
                 }
@@ -169,13 +186,7 @@ impl Attempt {
                     return Some(Err(Error::closed()));
                 }
                 // The reply took longer than the lease may be relied on.
-                if !self.waits && !mutant!(LateTryAsksAgain) {
-                    self.stage = Stage::Done;
-                    return Some(Err(too_late()));
-                }
-                self.troubled(too_late());
-                self.pause();
-                None
+                self.try_later(too_late())
             }
             Some(Ok(ref outcome @ Outcome::Queued { last, .. })) => {
                 self.core.floors.saw(&self.lock.key, last);
@@ -207,8 +218,8 @@ impl Attempt {
             Some(Err(failure))
                 if failure.applied == Applied::Unknown && mutant!(UnknownTakeBelieved) =>
             {
-                let token = self.core.floors.of(&self.lock.key);
-                let hold = self.core.wheel.granted(owner, token, sent, self.terms.ttl);
+                let tokens = Tokens { first: self.core.floors.of(&self.lock.key), count: 1 };
+                let hold = self.core.wheel.granted(owner, tokens, sent, self.terms.ttl);
                 self.stage = if hold.is_some() { Stage::Done } else { Stage::Ready };
                 hold.map(|hold| Ok(Some(hold)))
             }
@@ -225,6 +236,17 @@ impl Attempt {
                 None
             }
         }
+    }
+
+    /// A grant that is none was given back. One who waits asks again, later each time.
+    fn try_later(&mut self, error: Error) -> Option<Result<Option<Arc<Hold>>>> {
+        if !self.waits && !mutant!(LateTryAsksAgain) {
+            self.stage = Stage::Done;
+            return Some(Err(error));
+        }
+        self.troubled(error);
+        self.pause();
+        None
     }
 
     /// Nothing of it is on the store, or that is seen to.

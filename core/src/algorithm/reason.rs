@@ -1,6 +1,7 @@
 //! Why whoever waits does not have the lock yet: what they are told when their wait ends.
 
 use crate::error::{Code, Error};
+use crate::fence::Token;
 
 /// See the module.
 #[derive(Clone, Debug, Default)]
@@ -41,4 +42,13 @@ impl Reason {
 pub(crate) fn too_late() -> Error {
     let message = "the store's answer came after the lease had ended, so nothing is held; raise `ttl` or look at the store";
     Error::new(Code::Unavailable, message)
+}
+
+/// The store granted with a token below one that was seen: it has lost its data, and its clock shows less than when that was
+/// drawn.
+pub(super) fn behind(token: Token, seen: Token) -> Error {
+    let message = "the store has lost its data and its clock has stepped back, so its tokens are older than those it gave before; nothing is held: set its clock right, or wait until it has passed them";
+    Error::new(Code::Unavailable, message)
+        .with("token", token.to_string())
+        .with("seen", seen.to_string())
 }

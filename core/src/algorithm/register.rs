@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::agenda::Agenda;
 use super::entries::{Entries, Stage};
-use super::hold::{Hold, Terms, deadline};
+use super::hold::{Hold, Terms, Tokens, believed, deadline};
 use super::target::Target;
 use crate::fence::Token;
 use crate::port::{Instant, Outcome, OwnerId, RuntimeHandle};
@@ -50,7 +50,7 @@ pub(crate) struct Abandoned {
 pub(super) enum Progress {
     /// The Take is under way. A push may overtake its answer.
     Asked {
-        early: Option<(Token, Duration)>,
+        early: Option<(Tokens, Duration)>,
         /// The lock was told to be open meanwhile.
         opened: bool,
     },
@@ -148,19 +148,16 @@ impl Register {
         self.set_due(owner, now);
     }
 
-    /// The entry becomes a hold, unless its time is over already.
+    /// The entry becomes a hold for a lease that counts from `sent`, unless that is over already.
     pub(super) fn hold(
         &mut self,
         owner: OwnerId,
-        token: Token,
-        deadline: Instant,
-        left: Duration,
+        tokens: Tokens,
+        sent: Instant,
+        lease: Duration,
         now: Instant,
         runtime: &RuntimeHandle,
     ) -> Option<Arc<Hold>> {
-        if deadline <= now && !mutant!(LateGrantAccepted) {
-            return None;
-        }
         let place = self.entries.find(owner)?;
         let stage = &mut self.entries[place].stage;
         let bid = match stage {
@@ -168,12 +165,18 @@ impl Register {
             Stage::Held(hold) => return Some(hold.clone()),
             Stage::Free(_) => return None,
         };
-        let (lock, block) = (bid.lock.clone(), bid.block);
-        let hold = Arc::new(Hold::new(lock, owner, token, block, &bid.terms, deadline, runtime));
+        let lease = believed(lease, sent, bid.asked, bid.terms.ttl);
+        let deadline = deadline(sent, lease);
+        if deadline <= now && !mutant!(LateGrantAccepted) {
+            return None;
+        }
+        let tokens = Tokens { count: tokens.count.min(bid.block), ..tokens };
+        let lock = bid.lock.clone();
+        let hold = Arc::new(Hold::new(lock, owner, tokens, &bid.terms, deadline, runtime));
         hold.asks(bid.asked);
         bid.wake();
         *stage = Stage::Held(hold.clone());
-        self.agenda.set(&mut self.entries, place, next_look(&hold, left, now));
+        self.agenda.set(&mut self.entries, place, next_look(&hold, lease, now));
         Some(hold)
     }
 
@@ -184,7 +187,7 @@ impl Register {
         sent: Instant,
         outcome: &Outcome,
         now: Instant,
-    ) -> Option<(Token, Duration)> {
+    ) -> Option<(Tokens, Duration)> {
         let Outcome::Queued { last, left, ahead, foreign } = *outcome else { return None };
         let bid = self.bid(owner)?;
         let mut early = None;
@@ -247,7 +250,7 @@ impl Register {
     pub(super) fn pushed(
         &mut self,
         owner: OwnerId,
-        token: Token,
+        tokens: Tokens,
         ttl: Duration,
         now: Instant,
         runtime: &RuntimeHandle,
@@ -255,13 +258,13 @@ impl Register {
         let Some(bid) = self.bid(owner) else { return };
         let queue = match &mut bid.progress {
             Progress::Asked { early, .. } => {
-                *early = Some((token, ttl));
+                *early = Some((tokens, ttl));
                 return;
             }
             Progress::Waiting(queue) => queue,
             Progress::Gone => return,
         };
-        if token <= queue.last && !mutant!(LatePushBelieved) {
+        if tokens.first <= queue.last && !mutant!(LatePushBelieved) {
             return;
         }
         let base = if mutant!(PushCountedFromArrival) { now } else { queue.base };
@@ -273,7 +276,7 @@ impl Register {
             self.look_now(owner, now);
             return;
         }
-        self.hold(owner, token, deadline(base, ttl), left, now, runtime);
+        self.hold(owner, tokens, base, ttl, now, runtime);
     }
 }
 

@@ -179,7 +179,7 @@ impl Core {
             Some(Ok(Outcome::Granted { left, .. })) => {
                 hold.set_ttl(ttl);
                 let sent = if mutant!(ExtendCountsFromReply) { self.runtime.now() } else { sent };
-                let stands = hold.prolong(sent, left, self.runtime.now());
+                let stands = hold.prolong(sent, left, self.runtime.now()).is_some();
                 self.wheel.reschedule(hold);
                 if stands { Ok(()) } else { Err(lost()) }
             }

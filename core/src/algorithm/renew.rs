@@ -7,13 +7,13 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use super::entries::{Place, Stage};
-use super::hold::{Hold, Terms, deadline};
+use super::hold::{Hold, Terms, Tokens};
 use super::register::{
     Abandoned, Bid, LONGEST_REST, Progress, Register, SHORTEST_REST, aligned, next_look,
     ticket_rest,
 };
 use super::target::Target;
-use crate::fence::Token;
+use crate::error::Code;
 use crate::port::{Action, Answer, Instant, Notice, Outcome, OwnerId, RuntimeHandle, Step};
 use crate::runtime::sync::Mutex;
 
@@ -132,7 +132,7 @@ impl Wheel {
     pub(crate) fn granted(
         &self,
         owner: OwnerId,
-        token: Token,
+        tokens: Tokens,
         sent: Instant,
         left: Duration,
     ) -> Option<Arc<Hold>> {
@@ -146,15 +146,15 @@ impl Wheel {
         if self.is_shut() && !mutant!(ClosingGrants) {
             return None;
         }
-        state.hold(owner, token, deadline(sent, left), left, now, &self.runtime)
+        state.hold(owner, tokens, sent, left, now, &self.runtime)
     }
 
     /// A request sent at `sent` was answered "still waiting".
     pub(crate) fn queued(&self, owner: OwnerId, sent: Instant, outcome: &Outcome) {
         let now = self.runtime.now();
         let mut state = self.state.lock();
-        if let Some((token, ttl)) = state.queued(owner, sent, outcome, now) {
-            state.pushed(owner, token, ttl, now, &self.runtime);
+        if let Some((tokens, ttl)) = state.queued(owner, sent, outcome, now) {
+            state.pushed(owner, tokens, ttl, now, &self.runtime);
         }
     }
 
@@ -187,8 +187,9 @@ impl Wheel {
         let now = self.runtime.now();
         let mut state = self.state.lock();
         match *notice {
-            Notice::Granted { owner, token, ttl } => {
-                state.pushed(owner, token, ttl, now, &self.runtime);
+            Notice::Granted { owner, token, ttl, drawn } => {
+                let tokens = Tokens { first: token, count: drawn };
+                state.pushed(owner, tokens, ttl, now, &self.runtime);
                 return state.entries.find(owner).is_some();
             }
             Notice::Open { owner } => {
@@ -299,13 +300,16 @@ impl Wheel {
                 let hold = hold.clone();
                 return match answer {
                     Ok(Outcome::Granted { left, .. }) => {
-                        if !hold.prolong(sent, *left, now) {
-                            return None;
-                        }
-                        agenda.set(entries, place, next_look(&hold, *left, now));
+                        let left = hold.prolong(sent, *left, now)?;
+                        agenda.set(entries, place, next_look(&hold, left, now));
                         Some(News::Renewed(hold))
                     }
                     Ok(Outcome::Gone) if !mutant!(GoneIsNotLost) => {
+                        state.remove(owner);
+                        Some(News::Lost(hold))
+                    }
+                    // What lies there is no lock any more, or not in the store that was: the file was deleted or replaced.
+                    Err(failure) if failure.error.code() == Code::Conflict => {
                         state.remove(owner);
                         Some(News::Lost(hold))
                     }
@@ -315,10 +319,10 @@ impl Wheel {
             Stage::Bidding(bid) => bid,
         };
         match (&bid.progress, answer) {
-            (Progress::Waiting(_), Ok(Outcome::Granted { token, left })) => {
+            (Progress::Waiting(_), Ok(Outcome::Granted { token, left, drawn })) => {
+                let tokens = Tokens { first: *token, count: *drawn };
                 // Late: the next Refresh renews it and counts from its own sending.
-                let deadline = deadline(sent, *left);
-                let hold = state.hold(owner, *token, deadline, *left, now, &self.runtime);
+                let hold = state.hold(owner, tokens, sent, *left, now, &self.runtime);
                 if hold.is_none() {
                     state.late(owner);
                     state.look_now(owner, now);

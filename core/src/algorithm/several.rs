@@ -9,11 +9,13 @@ use futures_util::future::{Either, select};
 use super::acquire::Wait;
 use super::cohort::{Entry, Local};
 use super::core::Core;
-use super::hold::Terms;
+use super::floors::is_behind;
+use super::hold::{Terms, Tokens};
 use super::lease::conflict;
-use super::reason::{Reason, too_late};
+use super::reason::{Reason, behind, too_late};
 use super::target::Target;
 use crate::error::{Code, Error, Result};
+use crate::port::backoff::Backoff;
 use crate::port::limits::TOMBSTONE_LIFE;
 use crate::port::{Action, Answer, Applied, Outcome, OwnerId};
 use crate::runtime::sync::Mutex;
@@ -52,10 +54,9 @@ impl Core {
         wait: Wait,
         known: &Mutex<Reason>,
     ) -> Result<Option<Vec<Local>>> {
+        let mut rest = Backoff::new();
         loop {
-            if self.is_closed() {
-                return Err(Error::closed());
-            }
+            self.check_open()?;
             match self.take_as_one(members).await {
                 AsOne::Won(locals) => return Ok(Some(locals)),
                 AsOne::Refused | AsOne::Occupied if wait == Wait::Try => return Ok(None),
@@ -89,14 +90,17 @@ impl Core {
             if won.locals.iter().all(stands) || mutant!(AllWithoutALook) {
                 return Ok(Some(std::mem::take(&mut won.locals)));
             }
+            drop(won);
+            self.rests.rest(Backoff::spread(rest.next(), &self.runtime)).await;
         }
     }
 
     /// One request for all, if nobody of this client is there yet.
     async fn take_as_one(self: &Arc<Self>, members: &[Member]) -> AsOne {
         let mut asked = Asked { core: self, attempts: Vec::new(), doubtful: false };
+        let now = || self.runtime.now();
         for Member { lock, terms } in members {
-            if !matches!(self.cohorts.lock().enter(lock, terms, false), Entry::Lead) {
+            if !matches!(self.cohorts.lock().enter(lock, terms, false, now), Entry::Lead) {
                 return AsOne::Occupied;
             }
             let owner = OwnerId::draw(&*self.runtime);
@@ -106,19 +110,25 @@ impl Core {
                 return AsOne::Failed(Error::closed());
             }
         }
-        let steps = members.iter().zip(&asked.attempts).map(|(member, (lock, owner, _))| {
-            let take = member.terms.take(false, self.floors.of(&lock.key));
-            lock.step(*owner, Action::Take(take))
+        let floors: Vec<_> =
+            members.iter().map(|member| self.floors.of(&member.lock.key)).collect();
+        let asks = members.iter().zip(&asked.attempts).zip(&floors);
+        let steps = asks.map(|((member, (lock, owner, _)), floor)| {
+            lock.step(*owner, Action::Take(member.terms.take(false, *floor)))
         });
         let batch = steps.collect();
         let sent = self.runtime.now();
         asked.doubtful = true;
         let answers = self.store.step_all(batch).await;
         let mut holds = Vec::new();
-        for ((lock, owner, _), answer) in asked.attempts.iter().zip(&answers) {
-            let Ok(Outcome::Granted { token, left }) = *answer else { continue };
+        for (((lock, owner, _), answer), floor) in asked.attempts.iter().zip(&answers).zip(floors) {
+            let Ok(Outcome::Granted { token, left, drawn }) = *answer else { continue };
+            if is_behind(token, floor) {
+                return AsOne::Failed(behind(token, floor).with("name", lock.as_str()));
+            }
             self.floors.saw(&lock.key, token);
-            holds.extend(self.wheel.granted(*owner, token, sent, left));
+            let tokens = Tokens { first: token, count: drawn };
+            holds.extend(self.wheel.granted(*owner, tokens, sent, left));
         }
         if holds.len() < members.len() {
             asked.doubtful = answers.iter().any(may_hold);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::refused;
 use crate::error::Result;
 use crate::fence::Token;
 use crate::guard::Claim;
@@ -105,8 +106,7 @@ impl AllGuard {
 
     /// Frees all, in one go, and tells the worst of what came of it.
     pub fn release(self) -> Released {
-        // Refused only inside an async runtime; then the guard is dropped, which frees the locks in the background.
-        self.runtime.run(self.inner.release()).unwrap_or(Released::Unconfirmed)
+        self.runtime.run(self.inner.release()).unwrap_or_else(refused)
     }
 }
 

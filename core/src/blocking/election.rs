@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::refused;
 use crate::elect::Leader;
 use crate::error::Result;
 use crate::guard::Claim;
@@ -71,8 +72,7 @@ pub struct Leadership {
 impl Leadership {
     /// Gives the leadership up; the next candidate leads.
     pub fn resign(self) -> Released {
-        // Refused only inside an async runtime; then it is dropped, which gives it up in the background.
-        self.runtime.run(self.inner.resign()).unwrap_or(Released::Unconfirmed)
+        self.runtime.run(self.inner.resign()).unwrap_or_else(refused)
     }
 
     /// Calls `act` once, on the client's own thread, if the leadership is lost; not if it is given up.

@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::refused;
 use crate::error::Result;
-use crate::job::{JobState, RunClaim};
+use crate::job::{JobState, RunClaim, Skipped};
 use crate::released::Released;
 use crate::runtime::InlineRuntime;
+use crate::with_error::WithError;
 
 /// A scheduled job, for threads; see [`fencelock::Job`](crate::Job).
 ///
@@ -17,10 +19,11 @@ use crate::runtime::InlineRuntime;
 /// use std::time::Duration;
 /// let client = fencelock::blocking::connect("memory:")?;
 /// let job = client.job("nightly", Duration::from_hours(24));
-/// let ran = job.with(|run| Ok::<_, ()>(run.token()))?;
-/// assert!(ran.is_some());
-/// assert!(job.start()?.is_none(), "once a night is enough");
-/// # Ok::<(), fencelock::Error>(())
+/// let ran = job.with(|run| Ok::<_, std::io::Error>(run.token()))?;
+/// assert!(ran.is_ok());
+/// let skipped = job.start_or_why()?.expect_err("once a night is enough");
+/// assert_eq!(skipped.why, fencelock::Why::Done);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
 pub struct Job {
@@ -39,23 +42,33 @@ impl Job {
         Self { inner: self.inner.option(name, value), runtime: self.runtime }
     }
 
-    /// Starts the run that is due. `None` if that was started before, or the last one still lasts.
+    /// Starts the run that is due. `None` if there is none; [`Job::start_or_why`] says why.
     pub fn start(&self) -> Result<Option<Run>> {
-        let run = self.runtime.run(self.inner.start())??;
+        Ok(self.start_or_why()?.ok())
+    }
+
+    /// Starts the run that is due, or says why there is none: the last one is in progress, this one was run, or none is due.
+    pub fn start_or_why(&self) -> Result<Result<Run, Skipped>> {
+        let run = self.runtime.run(self.inner.start_or_why())??;
         Ok(run.map(|inner| Run { inner, runtime: self.runtime.clone() }))
     }
 
-    /// Runs `body` if a run is due; `None` if it is not. If the run was lost meanwhile, the answer is an error with code
-    /// `lost`; the body can look at its claim to learn it earlier.
+    /// Runs `body` if a run is due; why there is none if it is not. If the run was lost meanwhile, the answer is an error with
+    /// code `lost`; the body can look at its claim to learn it earlier. An error of the body's own wins, and the loss is
+    /// attached to it ([`WithError`]).
     pub fn with<T, E>(
         &self,
         body: impl FnOnce(&RunClaim) -> Result<T, E>,
-    ) -> Result<Option<Result<T, E>>> {
-        let Some(run) = self.start()? else { return Ok(None) };
-        let value = body(&run);
+    ) -> Result<Result<T, Skipped>, WithError<E>> {
+        let run = match self.start_or_why()? {
+            Ok(run) => run,
+            Err(skipped) => return Ok(Err(skipped)),
+        };
+        run.check()?;
+        let ended = body(&run);
         let held = run.check();
-        let _ = if value.is_ok() { run.succeed() } else { run.fail() };
-        held.map(|()| Some(value))
+        let _ = if ended.is_ok() { run.succeed() } else { run.fail() };
+        WithError::judge(ended, held).map(Ok)
     }
 
     /// The last run, as the store remembers it.
@@ -74,13 +87,12 @@ pub struct Run {
 impl Run {
     /// Marks the run as succeeded and tells how that went.
     pub fn succeed(self) -> Released {
-        // Refused only inside an async runtime; then the run is dropped, which marks it as failed.
-        self.runtime.run(self.inner.succeed()).unwrap_or(Released::Unconfirmed)
+        self.runtime.run(self.inner.succeed()).unwrap_or_else(refused)
     }
 
     /// Marks the run as failed.
     pub fn fail(self) -> Released {
-        self.runtime.run(self.inner.fail()).unwrap_or(Released::Unconfirmed)
+        self.runtime.run(self.inner.fail()).unwrap_or_else(refused)
     }
 }
 

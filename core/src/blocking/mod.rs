@@ -30,11 +30,12 @@ pub use self::gate::RedisGate;
 pub use self::job::{Job, Run};
 pub use self::scope::Scope;
 pub use self::version::Versioned;
-use crate::error::Result;
+use crate::error::{Code, Error, Result};
 use crate::guard::Claim;
 use crate::port::{Mode, State};
 use crate::released::Released;
 use crate::runtime::{InlineRuntime, TokioRuntime};
+use crate::with_error::WithError;
 
 /// Connects to the store a URL names; see [`fencelock::connect`](crate::connect).
 pub fn connect(url: &str) -> Result<Client> {
@@ -203,13 +204,15 @@ impl Lock {
     }
 
     /// Runs `body` under the lock. If the lock was lost meanwhile, the answer is an error with code `lost`; the body can
-    /// look at its claim to learn it earlier.
-    pub fn with<T>(&self, body: impl FnOnce(&Claim) -> T) -> Result<T> {
+    /// look at its claim to learn it earlier. An error of the body's own wins, and the loss is attached to it
+    /// ([`WithError`]).
+    pub fn with<T, E>(&self, body: impl FnOnce(&Claim) -> Result<T, E>) -> Result<T, WithError<E>> {
         let guard = self.acquire()?;
-        let value = body(&guard);
+        guard.check()?;
+        let ended = body(&guard);
         let held = guard.check();
         let _ = guard.release();
-        held.map(|()| value)
+        WithError::judge(ended, held)
     }
 
     /// Who holds the lock and who waits for it.
@@ -247,9 +250,15 @@ impl Guard {
 
     /// Frees the lock and tells how that went.
     pub fn release(self) -> Released {
-        // Refused only inside an async runtime; then the guard is dropped, which frees the lock in the background.
-        self.runtime.run(self.inner.release()).unwrap_or(Released::Unconfirmed)
+        self.runtime.run(self.inner.release()).unwrap_or_else(refused)
     }
+}
+
+/// A release that is refused. In the child of a fork there is nothing to give back; inside an async runtime what was to be given
+/// back is dropped, which frees it in the background.
+#[expect(clippy::needless_pass_by_value, reason = "it takes the place of a result")]
+fn refused(error: Error) -> Released {
+    if error.code() == Code::Closed { Released::AlreadyLost } else { Released::Unconfirmed }
 }
 
 impl std::ops::Deref for Guard {

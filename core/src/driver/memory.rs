@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+#[cfg(all(any(feature = "tokio", feature = "host"), not(target_arch = "wasm32")))]
+use once_cell::race::OnceBox;
+
 use crate::driver::cell::{self, CellRecord};
 use crate::driver::record::{Record, Scene};
 use crate::error::{Error, Result};
@@ -27,6 +30,23 @@ use crate::runtime::sync::Mutex;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Memory(Arc<Mutex<Shelf>>);
+
+/// The sets of one process. The child of a fork begins with none: in what it inherits, whoever was at work in its parent may
+/// have left a mutex locked.
+#[cfg(all(any(feature = "tokio", feature = "host"), not(target_arch = "wasm32")))]
+struct Named {
+    process: u32,
+    sets: Mutex<BTreeMap<String, Memory>>,
+    /// Those of its child, in the child.
+    child: OnceBox<Self>,
+}
+
+#[cfg(all(any(feature = "tokio", feature = "host"), not(target_arch = "wasm32")))]
+impl Named {
+    fn of(process: u32) -> Self {
+        Self { process, sets: Mutex::default(), child: OnceBox::new() }
+    }
+}
 
 #[derive(Debug, Default)]
 struct Shelf {
@@ -72,7 +92,11 @@ const GUARANTEES: &[Guarantee] = &[
     ),
     Guarantee::new(
         "the machine's clock steps back",
-        "what ends by it lasts longer by the step: the lock of a holder that died is free after a ttl and the step",
+        "no guard believes in more than it asked for; the lock of a holder that died is free one lease after somebody asks for it",
+    ),
+    Guarantee::new(
+        "the machine's clock was ahead and is set right: jobs",
+        "what it left of a run that lies ahead by more than half a period, and a minute, is not believed: the run that is due starts and overwrites it, also beside one in progress, which is lost with its next sign of life (the fence covers it); what lies ahead by less keeps runs from starting until the clock has caught up, and a start says so",
     ),
 ];
 
@@ -87,15 +111,18 @@ impl Memory {
 
     /// The set of this name in this process: all who ask for the name share it.
     #[cfg(all(any(feature = "tokio", feature = "host"), not(target_arch = "wasm32")))]
-    pub(crate) fn named(name: &str) -> Self {
-        static NAMED: std::sync::OnceLock<Mutex<BTreeMap<String, Memory>>> =
-            std::sync::OnceLock::new();
-        NAMED.get_or_init(Mutex::default).lock().entry(name.to_owned()).or_default().clone()
+    pub(crate) fn named(name: &str, process: u32) -> Self {
+        static NAMED: OnceBox<Named> = OnceBox::new();
+        let mut named = NAMED.get_or_init(|| Box::new(Named::of(process)));
+        while named.process != process {
+            named = named.child.get_or_init(|| Box::new(Named::of(process)));
+        }
+        named.sets.lock().entry(name.to_owned()).or_default().clone()
     }
 
     /// The set of this name on this thread, of which a module has but one.
     #[cfg(all(feature = "host", target_arch = "wasm32"))]
-    pub(crate) fn named(name: &str) -> Self {
+    pub(crate) fn named(name: &str, _process: u32) -> Self {
         thread_local! {
             static NAMED: std::cell::RefCell<BTreeMap<String, Memory>> = std::cell::RefCell::default();
         }

@@ -35,6 +35,14 @@ impl Held {
         }
     }
 
+    /// An error if it is a run that is over already.
+    pub(super) fn check_run(&self) -> Result<(), Error> {
+        match self {
+            Self::Guard(_) | Self::All(_) => Ok(()),
+            Self::Run(run) => run.check(),
+        }
+    }
+
     pub(super) fn remaining(&self) -> Duration {
         match self {
             Self::Guard(guard) => guard.remaining(),

@@ -24,8 +24,10 @@ impl Facade {
             None => job,
         };
         Box::pin(async move {
-            let run = job.start().await?.map(Held::Run);
-            Ok(run.into())
+            match job.start_or_why().await? {
+                Ok(run) => Ok(Held::Run(run).into()),
+                Err(skipped) => Ok(json!({ "skipped": skipped }).into()),
+            }
         })
     }
 

@@ -309,6 +309,8 @@ impl Yield {
         match self {
             Self::Value(value) => Ok(value),
             Self::Held(mut uncollected) => {
+                // Lost before its host looked: no body of a job begins under that.
+                uncollected.0.as_ref().map_or(Ok(()), Held::check_run)?;
                 let facade = facade.upgrade().ok_or_else(Error::closed)?;
                 Ok(uncollected.0.take().map_or(Value::Null, |held| facade.keep(held)))
             }

@@ -158,7 +158,7 @@ pub enum Operation {
         /// How often it was tried.
         tries: u32,
     },
-    /// Start the run that is due. Completes with a [`Granted`] or null.
+    /// Start the run that is due. Completes with a [`Granted`] or `{"skipped"}`: a [`Skipped`](crate::Skipped).
     StartJob {
         /// The job.
         name: String,
@@ -230,7 +230,7 @@ impl Operation {
         serde_json::from_value(value).map_err(|error| Self::unreadable(&error))
     }
 
-    /// Whether it completes with a guard, or a run, that was nobody's before; or with null instead.
+    /// Whether it completes with a guard, or a run, that was nobody's before; or with null, or why not, instead.
     pub fn grants(&self) -> bool {
         match self {
             Self::Acquire { .. }

@@ -45,5 +45,11 @@ impl Mutant {
         Self::LatePassAccepted,
         Self::HandOverGrantsWholeLease,
         Self::FloorUnclamped,
+        Self::LeftBelievedUnbounded,
+        Self::FarEndKept,
+        Self::GrantBelowFloorAccepted,
+        Self::TokensOutrunClock,
+        Self::WrongRecordBelieved,
+        Self::FarInstantAccepted,
     ];
 }

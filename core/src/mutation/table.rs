@@ -56,6 +56,10 @@ mutants! {
     DeadlineWithoutDrift,
     /// A grant is counted with the client's own ttl instead of what the store says is left.
     GrantCountedWithOwnTtl,
+    /// A grant counts whose token lies below one that was seen before.
+    GrantBelowFloorAccepted,
+    /// What a store says is left is believed though it is more than was asked for.
+    LeftBelievedUnbounded,
     /// A grant whose deadline has passed on arrival is returned as held.
     LateGrantAccepted,
     /// A Renew answered after the deadline revives the hold.
@@ -191,6 +195,10 @@ mutants! {
     FreeWithoutOwnerCheck,
     /// The store renews without comparing the owner.
     RenewWithoutOwnerCheck,
+    /// A grant draws as many tokens as are asked for, however far ahead of the clock.
+    TokensOutrunClock,
+    /// An end that is further away than the longest lease asked for stays there.
+    FarEndKept,
     /// A renewal can bring the end of a lease nearer.
     RenewShortens,
     /// Tokens are a bare counter.
@@ -282,6 +290,8 @@ mutants! {
     /// Several locks as one: those that are free are kept though others are not.
     AllTakesSome,
     in quorums and cells:
+    /// A vote is lost as soon as too many nodes refused or failed, though those that answer would tell why.
+    FailureDecidesVote,
     /// Half of the nodes of a quorum, rounded down, are enough.
     QuorumTooSmall,
     /// A node that has lost its data votes at once.
@@ -350,6 +360,16 @@ mutants! {
     DeadRunRetried,
     /// A job starts while its last run is still alive.
     JobOverlaps,
+    /// A job is run for the nearest instant, and a timer in the middle of the period meets now this one, now that.
+    JobByNearestInstant,
+    /// A job may start for another instant right after its last start.
+    JobTwiceInPeriod,
+    /// An instant is run however far it lies ahead of the store's clock.
+    FarInstantAccepted,
+    /// What a clock that was ahead has left in a job's record keeps it from running until then.
+    WrongRecordBelieved,
+    /// A run counts though its start was answered, or looked at, only after its lease.
+    LateStartBelieved,
     /// A run's deadline counts from the answer to its start.
     RunCountedFromReply,
     /// A start that was given up is not taken back.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::Times;
 use crate::error::{Error, Result};
 
 const SHORTEST: Duration = Duration::from_millis(10);
@@ -24,19 +25,12 @@ pub(crate) fn check_ttl(name: &'static str, value: Duration) -> Result<Duration>
 }
 
 /// A lease, or how long something may take: from 10 ms to 30 days.
-pub(super) fn bounded(name: &'static str, value: &Value) -> Result<Duration> {
-    check_ttl(name, duration(name, value)?)
+pub(super) fn bounded(name: &'static str, value: &Value, times: Times) -> Result<Duration> {
+    check_ttl(name, duration(name, value, times)?)
 }
 
-pub(super) fn duration(name: &'static str, value: &Value) -> Result<Duration> {
-    let complaint = || {
-        Error::invalid(
-            name,
-            format!(
-                "`{name}` must be a time such as `30s` or `500ms`, or milliseconds as a number"
-            ),
-        )
-    };
+fn duration(name: &'static str, value: &Value, times: Times) -> Result<Duration> {
+    let complaint = || Error::invalid(name, format!("`{name}` must be {}", times.form()));
     match value {
         Value::String(text) => humantime::parse_duration(text).map_err(|_| complaint()),
         Value::Number(number) => {
@@ -47,17 +41,28 @@ pub(super) fn duration(name: &'static str, value: &Value) -> Result<Duration> {
     }
 }
 
-pub(super) fn optional(name: &'static str, value: &Value) -> Result<Option<Duration>> {
+pub(super) fn optional(
+    name: &'static str,
+    value: &Value,
+    times: Times,
+) -> Result<Option<Duration>> {
     match value {
         Value::Null => Ok(None),
         Value::String(text) if text == "forever" || text == "none" => Ok(None),
         // Beyond a century a wait is for ever, whatever its number.
-        _ => Ok(Some(duration(name, value)?).filter(|wait| wait.as_secs() < 100 * 365 * 86_400)),
+        _ => {
+            Ok(Some(duration(name, value, times)?)
+                .filter(|wait| wait.as_secs() < 100 * 365 * 86_400))
+        }
     }
 }
 
-pub(super) fn positive(name: &'static str, value: &Value) -> Result<Option<Duration>> {
-    match optional(name, value)? {
+pub(super) fn positive(
+    name: &'static str,
+    value: &Value,
+    times: Times,
+) -> Result<Option<Duration>> {
+    match optional(name, value, times)? {
         Some(Duration::ZERO) => Err(zero(name)),
         other => Ok(other),
     }
@@ -67,8 +72,8 @@ pub(super) fn zero(name: &'static str) -> Error {
     Error::invalid(name, format!("`{name}` must be longer than zero"))
 }
 
-pub(super) fn pause(name: &'static str, value: &Value) -> Result<Duration> {
-    check_pause(name, duration(name, value)?)
+pub(super) fn pause(name: &'static str, value: &Value, times: Times) -> Result<Duration> {
+    check_pause(name, duration(name, value, times)?)
 }
 
 pub(super) fn check_pause(name: &'static str, value: Duration) -> Result<Duration> {
@@ -78,7 +83,7 @@ pub(super) fn check_pause(name: &'static str, value: Duration) -> Result<Duratio
     Ok(value)
 }
 
-pub(super) fn boolean(name: &'static str, value: &Value) -> Result<bool> {
+pub(super) fn boolean(name: &'static str, value: &Value, _: Times) -> Result<bool> {
     match value {
         Value::Bool(value) => Ok(*value),
         Value::String(text) if text == "true" => Ok(true),
@@ -87,7 +92,7 @@ pub(super) fn boolean(name: &'static str, value: &Value) -> Result<bool> {
     }
 }
 
-pub(super) fn integer(name: &'static str, value: &Value) -> Result<u32> {
+pub(super) fn integer(name: &'static str, value: &Value, _: Times) -> Result<u32> {
     let number = match value {
         Value::String(text) => text.parse().ok(),
         Value::Number(number) => number.as_u64(),
@@ -101,7 +106,7 @@ pub(super) fn check_count(name: &'static str, number: u32) -> Result<u32> {
     if number <= 10_000 { Ok(number) } else { Err(Error::invalid(name, complaint())) }
 }
 
-pub(super) fn text(name: &'static str, value: &Value) -> Result<String> {
+pub(super) fn text(name: &'static str, value: &Value, _: Times) -> Result<String> {
     let text = value.as_str().unwrap_or("\0");
     check_text(name, text)?;
     Ok(text.to_owned())
@@ -123,7 +128,7 @@ pub(super) fn check_prefix(name: &'static str, prefix: &str) -> Result<()> {
     Err(Error::invalid(name, "the prefix of a dialect must not be longer than 256 bytes"))
 }
 
-pub(super) fn map(name: &'static str, value: &Value) -> Result<BTreeMap<String, String>> {
+pub(super) fn map(name: &'static str, value: &Value, _: Times) -> Result<BTreeMap<String, String>> {
     let complaint = || {
         Error::invalid(
             name,
@@ -131,7 +136,8 @@ pub(super) fn map(name: &'static str, value: &Value) -> Result<BTreeMap<String, 
         )
     };
     let pair = |key: &str, value: &str| {
-        Ok((key.to_owned(), text(name, &Value::String(value.to_owned()))?))
+        check_text(name, value)?;
+        Ok((key.to_owned(), value.to_owned()))
     };
     match value {
         Value::String(all) if all.is_empty() => Ok(BTreeMap::new()),

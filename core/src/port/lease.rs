@@ -20,6 +20,9 @@ pub mod limits {
 
     /// The most a hand-over grants at once; the wheel renews it to the full ttl by its ordinary rule.
     pub const GRANT_TTL: Duration = Duration::from_secs(5);
+    /// How many of those who wait one step grants a shared lock to, so that no step keeps the store for long. The next one is
+    /// told that the lock is open to it, asks, and so has the step behind it go on.
+    pub const SERVED_AT_ONCE: usize = 256;
     /// How long a ticket lives, by the store's clock, after it was made or last refreshed.
     pub const TICKET_LIFE: Duration = Duration::from_secs(5);
     /// A ticket that was not refreshed for this long *and* whose client cannot be reached is dead at once.
@@ -30,6 +33,10 @@ pub mod limits {
     pub const PASSES: u32 = 2;
     /// The shortest life of a tombstone.
     pub const TOMBSTONE_LIFE: Duration = Duration::from_mins(1);
+    /// How far ahead of the store's clock the tokens of one grant may reach, but for the first.
+    pub const TOKEN_LEAD: Duration = Duration::from_millis(10);
+    /// The same for a vote: the token proposed to all nodes lies above the clock of each.
+    pub const VOTE_LEAD: Duration = Duration::from_secs(1);
     /// How far ahead of the store's clock a token floor may lie.
     pub const FLOOR_AHEAD: Duration = Duration::from_mins(1);
     /// The counter outlives its last token by this many ttls.
@@ -52,6 +59,8 @@ pub struct Capabilities {
     pub foreign_holders: bool,
     /// Why the store cannot serve waiters of different clients in order, nor count permits, if it cannot.
     pub unordered: Option<&'static str>,
+    /// What is set up on the store so that a promise is not kept, if anything was found.
+    pub warning: Option<&'static str>,
     /// What this store and configuration survive, in words.
     pub guarantees: &'static [Guarantee],
 }
@@ -81,6 +90,7 @@ impl Capabilities {
             dialects: &[],
             foreign_holders: false,
             unordered: None,
+            warning: None,
             guarantees: &[],
         }
     }
@@ -94,6 +104,12 @@ impl Capabilities {
     /// The same, for a store that serves no waiters in order, and why.
     pub const fn without_order(mut self, why: &'static str) -> Self {
         self.unordered = Some(why);
+        self
+    }
+
+    /// The same, with a warning, which a client that connects passes on as an event and to its log.
+    pub const fn with_warning(mut self, warning: Option<&'static str>) -> Self {
+        self.warning = warning;
         self
     }
 
@@ -212,7 +228,7 @@ pub struct Take {
     pub ttl: Duration,
     /// Whether to queue if the lock is not free.
     pub wait: bool,
-    /// How many consecutive tokens to draw with the grant; the first is answered. At least 1.
+    /// How many consecutive tokens to draw with the grant, at most; the first is answered. At least 1.
     pub block: u32,
     /// The highest token of this name the client has seen: the counter is raised to it at once, also if the Take only
     /// queues, but never further than [`limits::FLOOR_AHEAD`] beyond the store's clock.
@@ -230,6 +246,9 @@ pub enum Outcome {
         token: Token,
         /// What is left of the lease at the moment of the answer.
         left: Duration,
+        /// How many consecutive tokens were drawn: at most what was asked for, fewer where the counter would be too far ahead of the
+        /// clock. 1 of a hold that was granted before.
+        drawn: u32,
     },
     /// In the queue.
     Queued {
@@ -309,6 +328,8 @@ pub enum Notice {
         token: Token,
         /// The lease it was granted for.
         ttl: Duration,
+        /// How many consecutive tokens were drawn.
+        drawn: u32,
     },
     /// This owner should ask now: the lock is open (`fair: false`) and it is the head, or its upgrade has come to its end.
     Open {

@@ -29,18 +29,18 @@ impl<'a> Deserialize<'a> for Millis {
 }
 
 /// The same for a time that may be missing.
-pub(super) mod optional {
+pub(crate) mod optional {
     use super::{Deserialize, Deserializer, Duration, Millis, Serialize, Serializer};
 
     #[expect(clippy::ref_option, reason = "serde hands fields over like this")]
-    pub(in super::super) fn serialize<S: Serializer>(
+    pub(crate) fn serialize<S: Serializer>(
         time: &Option<Duration>,
         to: S,
     ) -> Result<S::Ok, S::Error> {
         time.map(Millis).serialize(to)
     }
 
-    pub(in super::super) fn deserialize<'a, D: Deserializer<'a>>(
+    pub(crate) fn deserialize<'a, D: Deserializer<'a>>(
         from: D,
     ) -> Result<Option<Duration>, D::Error> {
         Ok(Option::<Millis>::deserialize(from)?.map(|millis| millis.0))

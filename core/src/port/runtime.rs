@@ -59,6 +59,10 @@ pub trait Runtime: MaybeSend + MaybeSync + 'static {
     fn spawn_blocking(&self, work: Box<dyn FnOnce() + Send>) {
         work();
     }
+    /// Which process this is: another one in the child of a fork. A platform without forks has one.
+    fn process(&self) -> u32 {
+        0
+    }
     /// Fills `bytes` from a cryptographically secure source (a seeded one in the simulator).
     fn random(&self, bytes: &mut [u8]);
 }

@@ -32,6 +32,8 @@ const PARTING_LOOK: Duration = Duration::from_millis(1);
 #[derive(Debug)]
 pub(crate) struct InlineRuntime {
     shared: Arc<Shared>,
+    /// The process that made it. In the child of a fork nobody drives.
+    process: u32,
 }
 
 #[derive(Debug)]
@@ -75,15 +77,19 @@ impl InlineRuntime {
         let background = shared.clone();
         let thread = std::thread::Builder::new().name("fencelock".to_owned());
         thread.spawn(move || background.stand_in()).map_err(unavailable)?;
-        Ok(Self { shared })
+        Ok(Self { shared, process: std::process::id() })
     }
 
     pub(crate) fn handle(&self) -> tokio::runtime::Handle {
         self.shared.runtime.handle().clone()
     }
 
-    /// Runs `future` to its end on this thread. Inside an async runtime that would stall it, so it is refused.
+    /// Runs `future` to its end on this thread. Inside an async runtime that would stall it, so it is refused; so it is in the
+    /// child of a fork, whose parent's connections it would use.
     pub(crate) fn run<F: Future>(&self, future: F) -> Result<F::Output> {
+        if self.process != std::process::id() {
+            return Err(Error::forked());
+        }
         if tokio::runtime::Handle::try_current().is_ok() {
             let message =
                 "a blocking call inside an async runtime would stall it; use the async API there";
@@ -110,6 +116,10 @@ impl Drop for Leaving<'_> {
 
 impl Drop for InlineRuntime {
     fn drop(&mut self) {
+        if self.process != std::process::id() {
+            // The thread that would take it apart is not here.
+            return std::mem::forget(self.shared.clone());
+        }
         self.shared.closed.store(true, Ordering::SeqCst);
         self.shared.yield_now.notify_one();
     }

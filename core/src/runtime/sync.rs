@@ -16,6 +16,11 @@ impl<T> Mutex<T> {
         Self(imp::Mutex::new(value))
     }
 
+    /// What it guards, for whoever has it alone.
+    pub(crate) fn get_mut(&mut self) -> &mut T {
+        self.0.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
     pub(crate) fn lock(&self) -> imp::MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }

@@ -81,6 +81,10 @@ impl Runtime for TokioRuntime {
         self.0.spawn_blocking(work);
     }
 
+    fn process(&self) -> u32 {
+        std::process::id()
+    }
+
     fn random(&self, bytes: &mut [u8]) {
         getrandom::fill(bytes).expect("the operating system's source of randomness answers");
     }

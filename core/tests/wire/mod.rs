@@ -1,12 +1,13 @@
 //! A line to a store that can be tampered with.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use fencelock::driver::memory::MemoryStore;
 use fencelock::port::{
     Action, Answer, Capabilities, Failure, LeaseStore, LockKey, Notice, NoticeSink, Outcome, Step,
 };
-use fencelock::{Code, Error, Result};
+use fencelock::{Code, Error, Result, Token};
 
 #[derive(Clone)]
 pub(crate) struct Wire {
@@ -25,11 +26,38 @@ pub(crate) enum Loses {
     Ends,
 }
 
+/// What is changed in answers on the way.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Distorts {
+    #[default]
+    Nothing,
+    /// Leases have an hour left.
+    Leases,
+    /// Tokens are two minutes older.
+    Tokens,
+}
+
+impl Distorts {
+    fn change(self, answer: &mut Answer) {
+        let Ok(Outcome::Granted { token, left, .. }) = answer else { return };
+        match self {
+            Self::Nothing => {}
+            Self::Leases => *left = Duration::from_secs(3600),
+            Self::Tokens => *token = older(*token),
+        }
+    }
+}
+
+fn older(token: Token) -> Token {
+    Token::new(token.get() - 120_000_000)
+}
+
 #[derive(Default)]
 struct Ways {
     sink: Option<NoticeSink>,
     deaf: bool,
     loses: Loses,
+    distorts: Distorts,
     estranges: bool,
     calls: bool,
     /// How many steps each batch had.
@@ -49,6 +77,11 @@ impl Wire {
     /// What is lost from now on.
     pub(crate) fn lose(&self, loses: Loses) {
         self.ways.lock().unwrap().loses = loses;
+    }
+
+    /// What is changed from now on.
+    pub(crate) fn distort(&self, distorts: Distorts) {
+        self.ways.lock().unwrap().distorts = distorts;
     }
 
     /// Whether every holder seems to be somebody else's, without an end.
@@ -96,6 +129,10 @@ impl LeaseStore for Wire {
             return batch.iter().map(|_| Ok(Outcome::Freed)).collect();
         }
         let mut answers = self.store.step(batch).await;
+        let distorts = self.ways.lock().unwrap().distorts;
+        for answer in &mut answers {
+            distorts.change(answer);
+        }
         if self.ways.lock().unwrap().estranges {
             for answer in &mut answers {
                 if let Ok(Outcome::Queued { left, foreign, .. }) = answer {
@@ -110,12 +147,15 @@ impl LeaseStore for Wire {
         self.ways.lock().unwrap().sink = Some(sink.clone());
         let ways = self.ways.clone();
         let deliver = move |notice| {
-            let (deaf, calls) = {
+            let (deaf, calls, distorts) = {
                 let ways = ways.lock().unwrap();
-                (ways.deaf, ways.calls)
+                (ways.deaf, ways.calls, ways.distorts)
             };
             match notice {
                 _ if deaf => {}
+                Notice::Granted { owner, token, ttl, drawn } if distorts == Distorts::Tokens => {
+                    sink(Notice::Granted { owner, token: older(token), ttl, drawn });
+                }
                 Notice::Granted { owner, .. } if calls => sink(Notice::Open { owner }),
                 notice => sink(notice),
             }

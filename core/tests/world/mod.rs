@@ -1,5 +1,6 @@
 //! A world in virtual time for one clause: a store, and clients that can be tampered with.
 
+pub(crate) mod clock;
 pub(crate) mod closing;
 pub(crate) mod ended;
 pub(crate) mod healing;

@@ -127,6 +127,15 @@ impl Case {
         needs
     }
 
+    /// Which of so many turns is its own: the same in every run, for as long as it keeps its name.
+    pub fn turn(&self, of: usize) -> usize {
+        // FNV-1a. Only its even spread matters.
+        let mixed = self.name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |mixed, byte| {
+            (mixed ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        (mixed >> 32) as usize % of.max(1)
+    }
+
     /// Its name, with the scenarios it stands for.
     pub(super) fn title(&self) -> String {
         let scenarios = self.why.iter().filter(|why| why.starts_with('B'));

@@ -125,7 +125,7 @@ impl Column {
     }
 
     /// Whether another language than Rust plays here.
-    pub(super) fn is_door(&self) -> bool {
+    pub fn is_door(&self) -> bool {
         self.language == COMMAND_LINE || self.door().is_some()
     }
 

@@ -9,7 +9,7 @@ use super::step::{Ask, Name, Step};
 use crate::protocol::Options;
 
 /// Milliseconds in which a command surely has started.
-const START: f64 = 200.0;
+const START: f64 = 500.0;
 /// Of all kinds of locks it knows one.
 const MUTEXES: &str = "it runs commands under mutexes, and jobs: cli/tests/job.rs";
 /// Milliseconds no text can name.

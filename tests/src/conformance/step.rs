@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use fencelock::Code;
 use fencelock::port::Mode;
+use fencelock::{Code, Why};
 use serde::{Deserialize, Serialize};
 
 pub use super::cell_step::{JobStep, LeaderStep, Observe, RunOf, Update, ValueStep, Write};
@@ -131,6 +131,8 @@ pub enum Expect {
     Taken,
     /// Without one: the lock is somebody else's.
     None,
+    /// Without a run, for this reason.
+    Skipped(Why),
     /// The release found the lock held.
     Released,
     /// The release found it lost.

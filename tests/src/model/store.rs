@@ -66,7 +66,7 @@ impl Moment {
         }
         let ticks = |left: Duration| (left.as_nanos() / TICK.as_nanos()) as u8;
         let answered = match outcome {
-            Outcome::Granted { token, left } => Answered::Granted(token.get(), ticks(left)),
+            Outcome::Granted { token, left, .. } => Answered::Granted(token.get(), ticks(left)),
             Outcome::Queued { last, .. } => Answered::Queued(last.get()),
             _ => Answered::No,
         };

@@ -67,7 +67,7 @@ impl RedisServer {
     /// Starts a server that knows the user of `REDIS.md`, for locks of any name.
     pub fn start_with_rights() -> Self {
         let others = rights().into_iter().filter(|word| !word.starts_with('~'));
-        let words: Vec<_> = ["--user"].into_iter().chain(others).chain(["~*"]).collect();
+        let words: Vec<_> = ["--user"].into_iter().chain(others).chain(["~*", "+scan"]).collect();
         Self::start_with(&words)
     }
 

@@ -2,12 +2,13 @@
 
 mod entering;
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use fencelock::port::{Instant, LockKey, Mode, Runtime};
 use fencelock::runtime::sim::SimNode;
-use fencelock::{Claim, Client, Code, Error, Gate, Guard, Lock, Released, Scope};
+use fencelock::{Claim, Client, Code, Error, Gate, Guard, Lock, Released, Scope, WithError};
 use futures_util::future::{Either, select};
 
 use super::cancel::Cancelled;
@@ -183,9 +184,11 @@ impl Place {
                     for doing in &act.section {
                         self.section(&claim, None, &note, act, *doing).await;
                     }
+                    Ok::<_, Infallible>(())
                 }
             };
-            Cancelled::new(&self.node, act.cancel, lock.with(body)).await
+            let ended = Cancelled::new(&self.node, act.cancel, lock.with(body)).await;
+            ended.map(|ended| ended.map_err(WithError::<Infallible>::into_error))
         };
         match (asking, result) {
             (Some(asking), result) => {

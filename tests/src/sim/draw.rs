@@ -317,6 +317,20 @@ impl Scale {
                     faults.push((moment(dice), Fault::Jump(by)));
                 }
             }
+            Family::Blip => {
+                // Back and forth by up to an hour; or forth and back, by less than a floor may lie ahead of the clock: a leap ahead
+                // ends the counter's life, and beyond that everybody would wait until the clock has passed the tokens they saw.
+                for _ in 0..dice.between(1, 2) {
+                    let begin = moment(dice);
+                    let by = if dice.chance(300) {
+                        dice.between(1, 50_000_000).cast_signed()
+                    } else {
+                        -dice.between(1, 3_600_000_000).cast_signed()
+                    };
+                    let end = begin + some(dice);
+                    faults.extend([(begin, Fault::Jump(by)), (end, Fault::Jump(-by))]);
+                }
+            }
             Family::Deleted => {
                 for _ in 0..many {
                     faults.push((moment(dice), Fault::Delete(dice.below(self.locks) as usize)));

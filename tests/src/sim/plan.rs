@@ -77,11 +77,13 @@ pub enum Family {
     Amnesia,
     /// A quorum on a network that loses and delays messages.
     Votes,
+    /// The store's clock jumps far and comes back.
+    Blip,
 }
 
 impl Family {
     /// All of them.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Calm,
         Self::Deaf,
         Self::Slow,
@@ -103,6 +105,7 @@ impl Family {
         Self::Minority,
         Self::Amnesia,
         Self::Votes,
+        Self::Blip,
     ];
 
     /// Whether its store is a quorum.

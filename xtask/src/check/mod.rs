@@ -1,16 +1,20 @@
 //! Checks that need no other program.
 
 pub(crate) mod deny;
+pub(crate) mod installs;
 pub(crate) mod mutants;
+pub(crate) mod promises;
 pub(crate) mod readme;
 pub(crate) mod rooms;
 pub(crate) mod scenarios;
+pub(crate) mod statics;
+pub(crate) mod tests;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// All files below a folder with this ending, in order.
-fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
+pub(crate) fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
     paths.sort();
@@ -30,20 +34,6 @@ fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
         }
     };
     paths.into_iter().flat_map(below).collect()
-}
-
-/// The integration tests in a folder, as cargo names them.
-pub(crate) fn test_targets(folder: &Path) -> Vec<String> {
-    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
-    let paths = entries.flatten().map(|entry| entry.path());
-    let target = |path: PathBuf| {
-        let is_target = path.extension().is_some_and(|extension| extension == "rs")
-            || path.join("main.rs").is_file();
-        is_target.then(|| path.file_stem().unwrap_or_default().to_string_lossy().into_owned())
-    };
-    let mut targets: Vec<_> = paths.filter_map(target).collect();
-    targets.sort();
-    targets
 }
 
 fn read(path: &Path) -> Result<String, String> {

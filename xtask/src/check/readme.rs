@@ -20,7 +20,6 @@ pub(crate) fn check(site: &Site) -> Result<String, String> {
     if let Some((language, _)) = blocks.iter().find(|(language, _)| !RUN.contains(language)) {
         return Err(format!("README.md has a block in `{language}`, which nothing runs"));
     }
-    build(site)?;
     let scratch = site.target.join("test-all").join("readme");
     let _ = std::fs::remove_dir_all(&scratch);
     std::fs::create_dir_all(&scratch).map_err(|error| error.to_string())?;
@@ -32,16 +31,6 @@ pub(crate) fn check(site: &Site) -> Result<String, String> {
     }
     let others = blocks.len() - count;
     Ok(format!("{count} shell blocks run here, {others} in languages by `doc` and the doors"))
-}
-
-/// The program the blocks call, built with a test of its package as all tests are.
-fn build(site: &Site) -> Result<(), String> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let args = ["test", "--quiet", "--profile=quick", "--workspace", "--no-run", "--test=run"];
-    let output = Command::new(cargo).args(args).current_dir(&site.root).output();
-    let output = output.map_err(|error| error.to_string())?;
-    let words = String::from_utf8_lossy(&output.stderr).into_owned();
-    output.status.success().then_some(()).ok_or(words)
 }
 
 fn run(site: &Site, scratch: &Path, block: &str) -> Result<(), String> {

@@ -5,9 +5,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::{files, read, test_targets};
-use crate::part::{Site, Step, Targets};
+use super::{files, read};
+use crate::part::{Site, Step, Targets, flat};
 use crate::table::PARTS;
+use crate::target::{self, FOLDERS};
 
 /// The ceiling for a file.
 const LINES: usize = 400;
@@ -19,11 +20,12 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("fence", &["error", "runtime::sync"]),
     ("options", &["error"]),
     ("released", &["error"]),
-    ("event", &["error", "fence"]),
+    ("why", &[]),
+    ("event", &["error", "fence", "why"]),
     ("port", &["error", "fence"]),
     ("runtime", &["port", "error"]),
     ("driver", &["port", "error", "options", "fence", "runtime::sync"]),
-    ("algorithm", &["port", "error", "event", "fence", "released", "runtime::sync"]),
+    ("algorithm", &["port", "error", "event", "fence", "released", "why", "runtime::sync"]),
     ("layer", &["port", "error", "event", "runtime::sync"]),
 ];
 
@@ -83,6 +85,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("bindings-jvm/actor/pom.xml", "<version>VERSION</version>"),
     ("bindings-jvm/fencelock/pom.xml", "<version>VERSION</version>"),
     ("bindings-jvm/fencelock-kotlin/pom.xml", "<version>VERSION</version>"),
+    ("bindings-jvm/spring/pom.xml", "<version>VERSION</version>"),
     ("examples/inventory/node/package.json", r#""fencelock": "VERSION""#),
 ];
 
@@ -108,6 +111,7 @@ pub(crate) fn check(site: &Site) -> Result<String, String> {
         }
     }
     complaints.extend(homeless_tests(site));
+    complaints.extend(target::ambiguous(&site.root));
     complaints.extend(other_versions(site)?);
     if complaints.is_empty() {
         Ok(format!("{} files", all.len()))
@@ -118,7 +122,7 @@ pub(crate) fn check(site: &Site) -> Result<String, String> {
 
 /// The code of a file, without comments and without its tests: what follows a `#[cfg(test)]` is left out, up to the end of
 /// that item. Every line keeps its place.
-fn code(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn code(text: &str) -> impl Iterator<Item = &str> {
     let mut test = None;
     text.lines().map(move |line| {
         let indent = line.len() - line.trim_start().len();
@@ -250,18 +254,19 @@ fn platform(file: &Path, text: &str) -> Vec<String> {
 
 /// Integration tests that no part would run.
 fn homeless_tests(site: &Site) -> Vec<String> {
-    let steps = || PARTS.iter().flat_map(|part| part.steps);
+    let steps = || PARTS.iter().flat_map(|part| flat(part.steps));
     let housed = |folder: &str, name: &str| {
         steps().any(|step| match step {
-            Step::Tests(Targets::Folder(whole)) => *whole == folder,
-            Step::Tests(Targets::Named(names)) => names.contains(&name),
-            Step::Cargo { args, .. } => args.contains(&name),
-            _ => false,
+            Step::Build(_) | Step::Program { .. } => false,
+            step => step.targets().is_some_and(|targets| match targets {
+                Targets::Folder(whole) => whole == folder,
+                Targets::Named(names) => names.contains(&name),
+                Targets::Unit | Targets::Docs => false,
+            }),
         })
     };
-    let folders = ["core/tests", "cli/tests", "tests/tests", "bench/tests", "examples/tests"];
-    let targets = folders.iter().flat_map(|folder| {
-        test_targets(&site.root.join(folder)).into_iter().map(move |name| (*folder, name))
+    let targets = FOLDERS.iter().flat_map(|folder| {
+        target::names(&site.root.join(folder)).into_iter().map(move |name| (*folder, name))
     });
     let homeless = targets.filter(|(folder, name)| !housed(folder, name));
     homeless.map(|(folder, name)| format!("{folder}/{name}.rs: no part runs it")).collect()

@@ -61,20 +61,9 @@ fn of_cases(cases: &str) -> BTreeSet<String> {
 
 /// The numbers at the beginning of the names of test functions: `b44_b46_...` carries two.
 fn of_functions(source: &str) -> BTreeSet<String> {
-    let mut numbers = BTreeSet::new();
-    let mut is_test = false;
-    for line in source.lines().map(str::trim) {
-        if line.starts_with("#[") {
-            is_test |= line.starts_with("#[test]") || line.starts_with("#[tokio::test");
-            is_test &= !line.starts_with("#[ignore");
-        } else if let Some((_, name)) = line.split_once("fn ") {
-            let name = name.split('(').next().unwrap_or_default();
-            let words = name.split('_').take_while(|word| is_number(word));
-            numbers.extend(words.filter(|_| is_test).map(str::to_uppercase));
-            is_test = false;
-        }
-    }
-    numbers
+    let names = super::tests::functions(source);
+    let words = names.iter().flat_map(|name| name.split('_').take_while(|word| is_number(word)));
+    words.map(str::to_uppercase).collect()
 }
 
 fn is_number(word: &str) -> bool {

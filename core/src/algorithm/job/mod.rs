@@ -5,25 +5,33 @@
 //! made, so whoever was overtaken changes nothing. Moments in the cell are the store's own.
 
 mod record;
+mod schedule;
+mod skipped;
 mod tend;
 mod tending;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_channel::oneshot;
 use futures_util::future::{Either, select};
 
 use super::core::Core;
-use super::hold::{Hold, Terms, deadline};
+use super::hold::{Hold, Terms, Tokens, deadline};
+use super::reason::too_late;
 use super::target::Target;
 use crate::error::{Code, Error, Result};
 use crate::event::Event;
 use crate::fence::Token;
+use crate::port::backoff::Backoff;
 use crate::port::{CellKey, Change, Instant, Kind, LockKey, Mode, OwnerId, Swap};
+use crate::released::Released;
 
 use self::record::Record;
 pub use self::record::{JobState, Status};
+pub(crate) use self::schedule::Schedule;
+pub use self::skipped::Skipped;
 use self::tend::Tender;
 pub(crate) use self::tend::{Begun, Ending};
 use self::tending::Busy;
@@ -31,15 +39,6 @@ pub(crate) use self::tending::Tending;
 
 /// The record of a job that is not run any more is forgotten after this long, or ten periods.
 const MEMORY: Duration = Duration::from_hours(30 * 24);
-
-/// What names a run.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Schedule {
-    /// The multiple of this period, counted from 1970, that is nearest to the store's clock.
-    Every(Duration),
-    /// A moment the scheduler knows, in µs since 1970.
-    At(u64),
-}
 
 /// What a start asks for.
 #[derive(Clone, Debug)]
@@ -56,80 +55,89 @@ pub(crate) struct JobTerms {
     pub info: Arc<str>,
 }
 
+/// What a start comes to.
+pub(crate) type Start = Result<Begun, Skipped>;
+
 fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
-impl Schedule {
-    /// The instant that is due when the store's clock shows `clock`.
-    fn instant(self, clock: u64, core: &Core) -> u64 {
-        let clock = if mutant!(JobByLocalClock) { core.runtime.wall() } else { clock };
-        match self {
-            Self::Every(_) if mutant!(JobByAskingTime) => clock,
-            Self::Every(period) => {
-                let period = micros(period).max(1);
-                clock.saturating_add(period / 2) / period * period
-            }
-            Self::At(instant) => instant,
-        }
-    }
+fn unanswered() -> Error {
+    let message = "the store did not answer in time; if the run was started, it is taken back";
+    Error::new(Code::Unavailable, message)
 }
 
 impl Core {
-    /// Starts the job's run that is due, unless it was started before, or the last one still lasts.
+    /// Starts the job's run that is due, or says why there is none.
     ///
     /// The request runs on by itself: if the caller does not stay for the run, it is taken back.
     pub(crate) async fn start_run(
         self: &Arc<Self>,
         key: CellKey,
         terms: JobTerms,
-    ) -> Result<Option<Begun>> {
-        let Some(busy) = self.tending.begin() else { return Err(Error::closed()) };
-        let (sender, receiver) = oneshot::channel();
-        let patience = self.runtime.sleep_until(self.runtime.now() + terms.patience);
-        let core = self.clone();
-        self.runtime.spawn(Box::pin(async move {
-            let begun = core.begin_run(&key, &terms, busy).await;
-            // Whoever does not stay for it drops it, which takes it back.
-            let _ = sender.send(begun);
-        }));
-        match select(receiver, patience).await {
-            Either::Left((begun, _)) => {
-                let mut begun = begun.map_err(|_| Error::closed())??;
-                if let Some(begun) = &mut begun {
-                    if self.is_closed() {
-                        return Err(Error::closed());
-                    }
-                    begun.take();
+    ) -> Result<Start> {
+        self.check_open()?;
+        let mut patience = self.runtime.sleep_until(self.runtime.now() + terms.patience);
+        let late = Arc::new(AtomicBool::new(false));
+        let unheard = || if late.load(Ordering::Acquire) { too_late() } else { unanswered() };
+        loop {
+            let Some(busy) = self.tending.begin() else { return Err(Error::closed()) };
+            let (mut sender, receiver) = oneshot::channel();
+            let (core, asked, terms) = (self.clone(), key.clone(), terms.clone());
+            let lateness = late.clone();
+            self.runtime.spawn(Box::pin(async move {
+                let begun = core.begin_run(&asked, &terms, busy, &mut sender, &lateness).await;
+                // Whoever does not stay for it drops it, which takes it back.
+                let _ = sender.send(begun);
+            }));
+            let begun = match select(receiver, &mut patience).await {
+                Either::Left((begun, _)) => begun.map_err(|_| Error::closed())??,
+                Either::Right(((), _)) => return Err(unheard()),
+            };
+            let begun = match begun {
+                Err(skipped) => {
+                    self.events.emit(|| Event::skipped(&key.name, skipped.last.token, skipped.why));
+                    return Ok(Err(skipped));
+                }
+                Ok(_) if self.is_closed() => return Err(Error::closed()),
+                Ok(begun) if begun.take() => {
                     let hold = &begun.hold;
                     self.events.emit(|| Event::granted(hold.lock.as_str(), hold.token));
+                    return Ok(Ok(begun));
                 }
-                Ok(begun)
-            }
-            Either::Right(((), _)) => {
-                let message =
-                    "the store did not answer in time; if the run was started, it is taken back";
-                Err(Error::new(Code::Unavailable, message))
+                Ok(begun) => begun,
+            };
+            // Answered in time, but looked at only after its end: that is no run.
+            late.store(true, Ordering::Release);
+            let gone = begun.end(Ending::TakenBack);
+            if let Either::Right(_) = select(Box::pin(gone), &mut patience).await {
+                return Err(unheard());
             }
         }
     }
 
+    /// Starts until it is answered in time, or nobody stays for it.
     async fn begin_run(
         self: &Arc<Self>,
         key: &CellKey,
         terms: &JobTerms,
         busy: Busy,
-    ) -> Result<Option<Begun>> {
+        asker: &mut oneshot::Sender<Result<Start>>,
+        late: &AtomicBool,
+    ) -> Result<Start> {
         let mut look = self.look(key).await?;
-        let owner = OwnerId::draw(&*self.runtime);
         let lease = terms.at_most.map_or(terms.ttl, |most| most.min(terms.ttl));
+        let mut backoff = Backoff::new();
         loop {
-            let instant = terms.schedule.instant(look.clock, self);
+            let instant = terms.schedule.instant(look.clock, terms.period, self)?;
             let last = Record::of(&look, key)?;
-            if last.as_ref().is_some_and(|last| !last.lets_start(instant, look.clock, terms)) {
-                return Ok(None);
+            let skipped =
+                last.as_ref().and_then(|last| last.keeps_from(instant, look.clock, terms));
+            if let Some(skipped) = skipped {
+                return Ok(Err(skipped));
             }
             let record = Record::begun(instant, lease, terms);
+            let owner = OwnerId::draw(&*self.runtime);
             let change = Change {
                 key: key.clone(),
                 expected: look.version(),
@@ -139,24 +147,35 @@ impl Core {
             };
             let sent = self.runtime.now();
             let swap = self.swap(&change, deadline(sent, lease)).await;
-            match swap.map_err(|failure| failure.error)? {
-                Swap::Other(other) => look = other,
-                Swap::Done { version, since } => {
-                    let sent = if mutant!(RunCountedFromReply) { self.runtime.now() } else { sent };
-                    let token = Token::new(version.get());
-                    let hold = self.hold_of(key, owner, token, terms, deadline(sent, lease));
-                    let tender = Tender {
-                        core: self.clone(),
-                        hold: hold.clone(),
-                        change: Change { expected: Some(version), ..change },
-                        record: Record { token: Some(token), started: Some(since), ..record },
-                        before: last,
-                        sent,
-                        cap: terms.at_most.map_or(Instant::FAR, |most| sent + most),
-                    };
-                    return Ok(Some(tender.begin(instant, busy)));
+            let (version, since) = match swap.map_err(|failure| failure.error)? {
+                Swap::Done { version, since } => (version, since),
+                Swap::Other(other) => {
+                    look = other;
+                    continue;
                 }
+            };
+            let sent = if mutant!(RunCountedFromReply) { self.runtime.now() } else { sent };
+            let token = Token::new(version.get());
+            let mut tender = Tender {
+                core: self.clone(),
+                hold: self.hold_of(key, owner, token, terms, deadline(sent, lease)),
+                change: Change { expected: Some(version), ..change },
+                record: Record { token: Some(token), started: Some(since), ..record },
+                before: last,
+                sent,
+                cap: terms.at_most.map_or(Instant::FAR, |most| sent + most),
+            };
+            if tender.hold.is_held() || mutant!(LateStartBelieved) {
+                return Ok(Ok(tender.begin(instant, busy)));
             }
+            // The answer took longer than the lease may be relied on: nobody is handed that.
+            late.store(true, Ordering::Release);
+            if tender.end(Ending::TakenBack).await == Released::Unconfirmed || asker.is_canceled() {
+                return Err(too_late());
+            }
+            let rest = self.runtime.sleep_until(self.runtime.now() + backoff.next());
+            select(asker.cancellation(), rest).await;
+            look = self.look(key).await?;
         }
     }
 
@@ -179,7 +198,8 @@ impl Core {
             info: terms.info.clone(),
         };
         let name = Target { key: LockKey::new(key.name.clone()), kind: Kind::Mutex };
-        let hold = Hold::new(name, owner, token, 1, &terms, deadline, &self.runtime);
+        let tokens = Tokens { first: token, count: 1 };
+        let hold = Hold::new(name, owner, tokens, &terms, deadline, &self.runtime);
         hold.serve(1);
         Arc::new(hold)
     }

@@ -6,10 +6,13 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::schedule::furthest;
+use super::skipped::Skipped;
 use super::{JobTerms, micros};
 use crate::error::{Code, Error, Result};
 use crate::fence::Token;
 use crate::port::{CellKey, Look};
+use crate::why::Why;
 
 /// How a job's run stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -92,7 +95,7 @@ impl Record {
         let (Some(text), Some(cell)) = (look.value(), &look.cell) else { return Ok(None) };
         let mut record: Self = serde_json::from_str(text).map_err(|error| {
             let message =
-                "what lies under the job's name is no run; delete it or choose another name";
+                "what lies under the job's name is no run; find out who wrote it, or choose another name";
             Error::new(Code::Conflict, message)
                 .with("name", &*key.name)
                 .with("reason", error.to_string())
@@ -118,20 +121,47 @@ impl Record {
         Self { ttl: 0, ..self.clone() }
     }
 
+    /// A sign of life far ahead of the clock was given by a clock that was wrong.
     fn is_alive(&self, clock: u64) -> bool {
-        self.status == Status::InProgress && clock < self.heard.saturating_add(self.ttl)
+        let known = self.heard <= furthest(clock, Duration::ZERO) || mutant!(WrongRecordBelieved);
+        self.status == Status::InProgress && known && clock < self.dies()
     }
 
-    /// Whether the run of `instant` may start after this one.
-    pub(super) fn lets_start(&self, instant: u64, clock: u64, terms: &JobTerms) -> bool {
-        let rests = clock < self.started.unwrap_or_default().saturating_add(self.at_least);
-        if rests || (self.is_alive(clock) && !mutant!(JobOverlaps)) {
-            return false;
+    /// When it counts as dead unless it is heard of again.
+    fn dies(&self) -> u64 {
+        self.heard.saturating_add(self.ttl)
+    }
+
+    /// Why the run of `instant` may not start after this one; `None` if it may. What lies far ahead of the clock was written
+    /// by a clock that was wrong, and keeps nothing from running.
+    pub(super) fn keeps_from(&self, instant: u64, clock: u64, terms: &JobTerms) -> Option<Skipped> {
+        if self.is_alive(clock) && !mutant!(JobOverlaps) {
+            return Some(self.skips(Why::Running, clock, Some(self.dies())));
         }
+        let far = furthest(clock, terms.period);
+        let right = |at: &u64| *at <= far || mutant!(WrongRecordBelieved);
+        let started = self.started.filter(right);
         // What died may have done its work: only who asked for that runs it again.
-        let again = terms.retry_dead || mutant!(DeadRunRetried);
-        instant > self.instant
-            || (instant == self.instant && self.status == Status::InProgress && again)
+        let again = instant == self.instant
+            && self.status == Status::InProgress
+            && (terms.retry_dead || mutant!(DeadRunRetried));
+        let half = if again || mutant!(JobTwiceInPeriod) { 0 } else { micros(terms.period / 2) };
+        let rests = started.map(|started| started.saturating_add(self.at_least.max(half)));
+        let rests = rests.filter(|end| clock < *end);
+        let run = Some(self.instant).filter(|run| right(run) && *run >= instant && !again);
+        match (run, rests) {
+            (None, None) => None,
+            (None, rests) => Some(self.skips(Why::NotDue, clock, rests)),
+            (Some(run), rests) => {
+                let why = if run == instant { Why::Done } else { Why::NotDue };
+                let due = terms.schedule.after(run).map(|due| due.max(rests.unwrap_or(0)));
+                Some(self.skips(why, clock, due))
+            }
+        }
+    }
+
+    fn skips(&self, why: Why, clock: u64, until: Option<u64>) -> Skipped {
+        Skipped { why, last: self.clone().state(clock), until: until.map(Duration::from_micros) }
     }
 
     pub(super) fn state(self, clock: u64) -> JobState {

@@ -1,7 +1,8 @@
 //! The life of a run: its end pushed while it lasts, and marked when it is over.
 
+use std::mem;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use futures_channel::oneshot;
@@ -26,12 +27,32 @@ pub(crate) enum Ending {
     TakenBack,
 }
 
-/// How a run ends that nobody has ended.
-fn unfinished(taken: &AtomicBool) -> Ending {
-    if taken.load(Ordering::Acquire) || mutant!(UntakenRunFails) {
-        Ending::Failed
-    } else {
-        Ending::TakenBack
+/// Whether somebody stays for a run: decided once, by whoever takes it or by whoever ends it before.
+#[derive(Default)]
+struct Taken(AtomicU8);
+
+impl Taken {
+    const SOMEBODY: u8 = 1;
+    const NOBODY: u8 = 2;
+
+    fn decide(&self, by: u8) -> bool {
+        match self.0.compare_exchange(0, by, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => true,
+            Err(decided) => decided == by,
+        }
+    }
+
+    fn take(&self) -> bool {
+        self.decide(Self::SOMEBODY)
+    }
+
+    /// How a run ends that nobody has ended.
+    fn unfinished(&self) -> Ending {
+        if self.decide(Self::NOBODY) && !mutant!(UntakenRunFails) {
+            Ending::TakenBack
+        } else {
+            Ending::Failed
+        }
     }
 }
 
@@ -47,18 +68,20 @@ struct Order {
 
 /// A run that has begun. Dropping it marks it as failed; before it was taken, it takes it back.
 pub(crate) struct Begun {
+    core: Arc<Core>,
     pub hold: Arc<Hold>,
     /// The scheduled instant, in µs since 1970.
     pub instant: u64,
     /// Also for whoever tends to it.
-    taken: Arc<AtomicBool>,
+    taken: Arc<Taken>,
     order: Option<oneshot::Sender<Order>>,
 }
 
 impl Begun {
-    /// Somebody stays for it.
-    pub(super) fn take(&mut self) {
-        self.taken.store(true, Ordering::Release);
+    /// Somebody stays for it, unless it is over.
+    pub(super) fn take(&self) -> bool {
+        let held = self.hold.is_held() || mutant!(LateStartBelieved);
+        held && self.taken.take()
     }
 
     /// Ends the run at this call; the answer is what became of that, for whoever stays for it.
@@ -75,6 +98,10 @@ impl Begun {
 
     fn tell(&mut self, ending: Ending, reply: Option<oneshot::Sender<Released>>) {
         let Some(order) = self.order.take() else { return };
+        if !self.core.is_here() {
+            // Whoever tends to it does so in the process that forked this one.
+            return mem::forget(order);
+        }
         self.hold.serve(0);
         self.hold.tell();
         // One that was lost has nobody who would hear it.
@@ -84,7 +111,7 @@ impl Begun {
 
 impl Drop for Begun {
     fn drop(&mut self) {
-        self.tell(unfinished(&self.taken), None);
+        self.tell(self.taken.unfinished(), None);
     }
 }
 
@@ -107,19 +134,19 @@ impl Tender {
     /// Sets itself to work.
     pub(super) fn begin(self, instant: u64, busy: Busy) -> Begun {
         let (sender, receiver) = oneshot::channel();
-        let hold = self.hold.clone();
-        let taken = Arc::new(AtomicBool::new(false));
+        let (core, hold) = (self.core.clone(), self.hold.clone());
+        let taken = Arc::<Taken>::default();
         let told = taken.clone();
         let runtime = self.core.runtime.clone();
         runtime.spawn(Box::pin(async move {
             self.tend(receiver, told).await;
             drop(busy);
         }));
-        Begun { hold, instant, taken, order: Some(sender) }
+        Begun { core, hold, instant, taken, order: Some(sender) }
     }
 
     /// Until it is told how the run ended, or the run is lost, or the client closes.
-    async fn tend(mut self, mut order: oneshot::Receiver<Order>, taken: Arc<AtomicBool>) {
+    async fn tend(mut self, mut order: oneshot::Receiver<Order>, taken: Arc<Taken>) {
         let runtime = self.core.runtime.clone();
         let ttl = self.hold.ttl();
         let mut closing = self.core.tending.closing();
@@ -139,12 +166,16 @@ impl Tender {
                 Either::Right((Either::Left(_), _)) => {
                     self.core.lose(&self.hold, true);
                     // Whoever released the run was told by then.
-                    let _ = self.end(unfinished(&taken)).await;
+                    let _ = self.end(taken.unfinished()).await;
                     return;
                 }
                 Either::Right((Either::Right(_), _)) => {}
             }
             if !self.hold.is_held() {
+                if taken.unfinished() == Ending::TakenBack {
+                    // It ended before anybody could look at it.
+                    let _ = self.end(Ending::TakenBack).await;
+                }
                 self.core.lose(&self.hold, false);
                 return;
             }
@@ -176,7 +207,7 @@ impl Tender {
     }
 
     /// Marks how the run ended, if what lies there is still its own.
-    async fn end(&mut self, ending: Ending) -> Released {
+    pub(super) async fn end(&mut self, ending: Ending) -> Released {
         let runtime = self.core.runtime.clone();
         if ending != Ending::TakenBack {
             let hold = &self.hold;

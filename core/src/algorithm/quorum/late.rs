@@ -106,7 +106,7 @@ mod tests {
     /// A vote that was granted, and one whose answer was lost.
     fn votes() -> [Answer; 2] {
         let left = Duration::from_secs(1);
-        let granted = Outcome::Granted { token: Token::new(7), left };
+        let granted = Outcome::Granted { token: Token::new(7), left, drawn: 1 };
         [Ok(granted), Err(Failure::unknown(Error::internal("cut")))]
     }
 

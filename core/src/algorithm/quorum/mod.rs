@@ -80,6 +80,14 @@ const GUARANTEES: &[Guarantee] = &[
         "leases may end early: two may believe to hold until the next renewal; the fence covers it",
     ),
     Guarantee::new(
+        "a node without its data starts with its clock behind, and the clock is set right",
+        "the node counts `max_ttl` by its clock, so it votes early by as much; two may believe to hold, for one lease at most; the fence covers it",
+    ),
+    Guarantee::new(
+        "readers and an upgradeable reader enter at once",
+        "they may show the same token; a writer's, and that of an upgrade, is above all of them",
+    ),
+    Guarantee::new(
         "clients disagree on `max_ttl`",
         "a node may vote while a longer lease is still believed in; the fence covers it",
     ),
@@ -236,6 +244,7 @@ impl LeaseStore for Quorum {
         Capabilities::new("redlock", Fence::ClockBounded)
             .with_guarantees(GUARANTEES)
             .without_order(UNORDERED)
+            .with_warning(self.0.nodes.iter().find_map(|node| node.store.capabilities().warning))
     }
 
     async fn step(&self, batch: &[Step]) -> Vec<Answer> {

@@ -35,7 +35,7 @@ impl Tally {
     pub(super) fn count(&mut self, node: usize, answer: Answer) {
         self.answers += 1;
         match answer {
-            Ok(Outcome::Granted { token, left }) => self.granted.push((node, token, left)),
+            Ok(Outcome::Granted { token, left, .. }) => self.granted.push((node, token, left)),
             Ok(Outcome::Gone) => self.gone.push(node),
             Ok(Outcome::Freed) => self.freed += 1,
             Ok(Outcome::State(state)) => self.states.push(state),
@@ -79,7 +79,8 @@ impl Tally {
                         kept(self.granted.iter().map(|(.., left)| *left).collect(), majority);
                     ring.kept(step.owner, sent, left);
                     self.gone.iter().for_each(|node| ring.heal(*node, step));
-                    return Ok(Outcome::Granted { token: token.unwrap_or_default(), left });
+                    let token = token.unwrap_or_default();
+                    return Ok(Outcome::Granted { token, left, drawn: 1 });
                 }
                 if self.gone.len() > nodes - majority {
                     return Ok(Outcome::Gone);

@@ -23,6 +23,8 @@ use crate::port::{
 struct Votes {
     /// Who granted, and the token and what is left there.
     granted: Vec<(usize, Token, Duration)>,
+    /// The fewest tokens that one of them drew.
+    drawn: Option<u32>,
     /// What is left of others' holds.
     held: Vec<Option<Duration>>,
     recovering: Vec<Duration>,
@@ -38,7 +40,10 @@ struct Votes {
 impl Votes {
     fn count(&mut self, node: usize, answer: Option<Answer>) {
         match answer {
-            Some(Ok(Outcome::Granted { token, left })) => self.granted.push((node, token, left)),
+            Some(Ok(Outcome::Granted { token, left, drawn })) => {
+                self.granted.push((node, token, left));
+                self.drawn = Some(self.drawn.map_or(drawn, |least| least.min(drawn)));
+            }
             Some(Ok(Outcome::Held { left })) => self.held.push(left),
             Some(Ok(Outcome::Recovering { left })) => self.recovering.push(left),
             Some(Ok(Outcome::Conflict { kind })) => self.conflicts.push(kind),
@@ -56,13 +61,20 @@ impl Votes {
         }
     }
 
-    /// Nodes that said no.
-    fn against(&self) -> usize {
-        self.held.len()
-            + self.conflicts.len()
-            + self.buried
-            + self.recovering.len()
-            + self.failures.len()
+    /// Nodes that said who has the lock, or that it may be had.
+    fn heard(&self) -> usize {
+        self.granted.len() + self.held.len() + self.conflicts.len()
+    }
+
+    /// Whether no further answer can change the outcome, nor what is said of it: that a majority does not answer is only known
+    /// once those that do have answered.
+    fn are_decided(&self, nodes: usize, majority: usize) -> bool {
+        let refused = self.held.len() + self.conflicts.len() + self.buried + self.recovering.len();
+        let lost = refused + self.failures.len() > nodes - majority;
+        let known = self.heard() >= majority
+            || self.buried > nodes - majority
+            || mutant!(FailureDecidesVote);
+        self.granted.len() >= majority || lost && known
     }
 
     fn token(&self) -> Token {
@@ -82,7 +94,7 @@ pub(super) async fn take(ring: &Arc<Ring>, step: &Step, take: &Take) -> Answer {
     let batch: Arc<[Step]> = Arc::new([vote(ring, step, asked, false)]);
     let mut ballot = Ballot::send(ring, vec![batch; nodes], ring.patience(take.ttl));
     let mut votes = Votes::default();
-    while votes.granted.len() < majority && votes.against() <= nodes - majority {
+    while !votes.are_decided(nodes, majority) {
         let Some((node, _, mut answers)) = ballot.next().await else { break };
         votes.count(node, answers.pop());
     }
@@ -94,6 +106,8 @@ pub(super) async fn take(ring: &Arc<Ring>, step: &Step, take: &Take) -> Answer {
         votes.granted.extend(unknown.into_iter().map(|node| (node, token, left)));
     }
     ring.took(ring.runtime.now().since(sent));
+    let drawn = votes.drawn.unwrap_or(1);
+    let take = &Take { block: drawn, ..take.clone() };
     if votes.granted.len() >= majority && agree(ring, step, take, &votes, (sent, proposed)).await {
         let token = votes.token();
         let left = kept(votes.granted.iter().map(|(.., left)| *left).collect(), majority);
@@ -112,7 +126,7 @@ pub(super) async fn take(ring: &Arc<Ring>, step: &Step, take: &Take) -> Answer {
         if let Some(step) = more {
             tell_all(ring, step);
         }
-        return Ok(Outcome::Granted { token, left });
+        return Ok(Outcome::Granted { token, left, drawn });
     }
     // What is granted late is given back when it is known.
     drop(ballot);
@@ -215,11 +229,10 @@ async fn lost(ring: &Arc<Ring>, step: &Step, take: &Take, votes: Votes) -> Answe
         give_back(ring, step, &votes, None, take).await;
         return Ok(Outcome::Conflict { kind });
     }
-    let heard = votes.granted.len() + votes.held.len() + votes.conflicts.len();
     if votes.buried > nodes - majority {
         return Ok(Outcome::Gone);
     }
-    if heard < majority {
+    if votes.heard() < majority {
         let recovering = votes.recovering.iter().min().copied();
         ring.waiting.lock().left(step).into_iter().for_each(|step| tell_all(ring, step));
         give_back(ring, step, &votes, None, take).await;

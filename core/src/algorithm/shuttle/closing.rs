@@ -141,7 +141,7 @@ pub(super) fn runs() {
                 patience: PATIENCE,
                 info: "{}".into(),
             };
-            matches!(future::block_on(client.start_run(job, terms)), Ok(Some(_)))
+            matches!(future::block_on(client.start_run(job, terms)), Ok(Ok(_)))
         });
         closes.close(PATIENCE).await;
         let has_begun = starts.join().unwrap();

@@ -209,6 +209,7 @@ fn the_wheel_sleeps_through_nothing() {
                 owner: owners[1],
                 token: Token::new(7),
                 ttl: Duration::from_secs(5),
+                drawn: 1,
             };
             let pushed = thread::spawn(move || assert!(pusher.notice(&granted)));
             let waiting = wheel.clone();

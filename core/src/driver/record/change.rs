@@ -1,5 +1,7 @@
 //! Change: from upgradeable to writer, and down again.
 
+use std::time::Duration;
+
 use super::holder::left;
 use super::{Record, Scene};
 use crate::fence::Token;
@@ -48,7 +50,7 @@ impl Record {
             _ => return Outcome::Held { left: Some(self.soonest(now)) },
         }
         let holder = &self.holders[at];
-        Outcome::Granted { token: Token::new(holder.token), left: left(holder.ends, now) }
+        Outcome::Granted { token: Token::new(holder.token), left: left(holder.ends, now), drawn: 1 }
     }
 
     /// The last of the others is gone: whoever waits to become the writer is, and may ask.
@@ -65,7 +67,7 @@ impl Record {
         let token = if mutant!(UpgradeKeepsToken) {
             self.holders[at].token
         } else {
-            self.draw(1, ttl, now)
+            self.draw(1, Duration::ZERO, ttl, now).0
         };
         let holder = &mut self.holders[at];
         (holder.mode, holder.upgrading, holder.token) = (Mode::Write, None, token);

@@ -31,11 +31,11 @@ pub struct Holder {
 }
 
 impl Holder {
-    pub(super) fn view(&self, now: u64) -> HolderView {
+    pub(super) fn view(&self, now: u64, most: u64) -> HolderView {
         HolderView {
             mode: self.mode,
             token: Some(crate::fence::Token::new(self.token)),
-            left: Some(left(self.ends, now)),
+            left: Some(left(self.ends.min(most), now)),
             held_for: Some(left(now, self.since)),
             info: self.info.clone(),
         }

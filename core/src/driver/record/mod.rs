@@ -19,7 +19,8 @@ use self::holder::{admits, left};
 pub use self::watch::Watcher;
 use crate::fence::Token;
 use crate::port::limits::{
-    COUNTER_TTLS, GRANT_TTL, OPEN_FOR, PASSES, TICKET_LIFE, UNREACHABLE_AFTER,
+    COUNTER_TTLS, GRANT_TTL, OPEN_FOR, PASSES, SERVED_AT_ONCE, TICKET_LIFE, TOKEN_LEAD,
+    UNREACHABLE_AFTER,
 };
 use crate::port::{Action, Kind, Mode, Notice, Outcome, OwnerId, State, Step};
 
@@ -38,6 +39,10 @@ pub struct Record {
     pub tickets: VecDeque<Ticket>,
     /// Owner ids whose Take must be refused, and until when.
     pub tombstones: BTreeMap<OwnerId, u64>,
+    /// The longest lease that was asked for since somebody holds without a break. An end further away was set by a clock that has
+    /// stepped back since.
+    #[serde(default)]
+    pub longest: u64,
     /// Since when the lock is open to whoever comes first.
     pub open_since: Option<u64>,
     /// Who is told when it is given back: attempts on a quorum, in order of arrival.
@@ -64,7 +69,11 @@ struct Grant {
     owner: OwnerId,
     mode: Mode,
     ttl: u64,
+    /// The lease that was asked for: a hand-over may grant less.
+    asked: u64,
+    /// How many tokens to draw at most, and how far ahead of the clock.
     block: u32,
+    lead: Duration,
     info: Arc<str>,
 }
 
@@ -93,7 +102,7 @@ impl Record {
         }
         match &step.action {
             Action::Read => Outcome::State(self.view(scene.now)),
-            Action::Take(take) => self.take(owner, take, scene),
+            Action::Take(take) => self.take(owner, take, TOKEN_LEAD, scene),
             Action::Vote(vote) => self.vote(owner, vote, scene),
             Action::Watch { mode, info } => self.watch(owner, *mode, info, scene),
             Action::Refresh { ttl } => self.refresh(owner, micros(*ttl), scene),
@@ -170,6 +179,10 @@ impl Record {
     /// Removes what has ended.
     fn expire(&mut self, now: u64) {
         self.tombstones.retain(|_, until| *until > now);
+        if !mutant!(FarEndKept) {
+            let most = now.saturating_add(self.longest);
+            self.holders.iter_mut().for_each(|holder| holder.ends = holder.ends.min(most));
+        }
         let before = self.holders.len();
         if !mutant!(ExpiryIgnored) {
             self.holders.retain(|holder| {
@@ -189,6 +202,7 @@ impl Record {
     fn settle(&mut self, caller: OwnerId, scene: &mut Scene<'_>) {
         let now = scene.now;
         self.finish_upgrade(scene);
+        let mut served = 0;
         loop {
             self.drop_dead(now);
             let Some(head) = self.tickets.front() else {
@@ -196,6 +210,11 @@ impl Record {
                 return;
             };
             if !admits(&self.holders, head.mode, head.limit) || self.is_open(now) {
+                return;
+            }
+            if served == SERVED_AT_ONCE {
+                let (channel, owner) = (head.channel.clone(), head.owner);
+                scene.notices.push((channel, Notice::Open { owner }));
                 return;
             }
             let patience = micros(UNREACHABLE_AFTER);
@@ -212,12 +231,16 @@ impl Record {
                 return;
             };
             let whole = mutant!(HandOverGrantsWholeLease);
+            let asked = ttl;
             let ttl = if whole { ttl } else { ttl.min(micros(GRANT_TTL)) };
-            let token = self.grant(Grant { owner, mode, ttl, block, info }, now);
+            let lead = TOKEN_LEAD;
+            let (token, drawn) =
+                self.grant(Grant { owner, mode, ttl, asked, block, lead, info }, now);
             let ttl = Duration::from_micros(ttl);
             if !mutant!(HandOverNotTold) {
-                scene.notices.push((channel, Notice::Granted { owner, token, ttl }));
+                scene.notices.push((channel, Notice::Granted { owner, token, ttl, drawn }));
             }
+            served += 1;
         }
     }
 
@@ -244,25 +267,32 @@ impl Record {
         })
     }
 
-    fn grant(&mut self, grant: Grant, now: u64) -> Token {
-        let Grant { owner, mode, ttl, block, info } = grant;
-        let token = self.draw(block, ttl, now);
+    /// Answers the first token and how many were drawn.
+    fn grant(&mut self, grant: Grant, now: u64) -> (Token, u32) {
+        let Grant { owner, mode, ttl, asked, block, lead, info } = grant;
+        let before = if self.holders.is_empty() { 0 } else { self.longest };
+        self.longest = before.max(asked);
+        let (token, drawn) = self.draw(block, lead, ttl, now);
         self.open_since = None;
         let (since, ends) = (now, now + ttl);
         let (upgrading, turn) = (None, 0);
         self.holders.push(Holder { owner, mode, upgrading, turn, token, since, ends, info });
-        Token::new(token)
+        (Token::new(token), drawn)
     }
 
-    /// Draws tokens for a lease; answers the first.
-    fn draw(&mut self, block: u32, ttl: u64, now: u64) -> u64 {
+    /// Draws tokens for a lease; answers the first, and how many. Those behind the first reach no further ahead of the clock than `lead`,
+    /// so that the counter of a store that loses it is soon passed by the clock.
+    fn draw(&mut self, block: u32, lead: Duration, ttl: u64, now: u64) -> (u64, u32) {
         let first = match () {
             () if mutant!(BareCounterToken) => self.last + 1,
             () if mutant!(TokenRepeats) => self.last.max(1),
             () => (self.last + 1).max(now),
         };
-        self.raise(first + u64::from(block.max(1)) - 1, ttl, now);
-        first
+        let room = (now + micros(lead) + 1).saturating_sub(first);
+        let room = if mutant!(TokensOutrunClock) { u64::MAX } else { room };
+        let drawn = u64::from(block).min(room).max(1);
+        self.raise(first + drawn - 1, ttl, now);
+        (first, u32::try_from(drawn).unwrap_or(block))
     }
 
     /// Lifts the counter, and keeps it until the clock has passed every token drawn by ten ttls.
@@ -290,7 +320,8 @@ impl Record {
 
     fn view(&self, now: u64) -> State {
         let holders = self.holders.iter().filter(|holder| holder.ends > now);
-        let mut holders: Vec<_> = holders.map(|holder| holder.view(now)).collect();
+        let most = now.saturating_add(self.longest);
+        let mut holders: Vec<_> = holders.map(|holder| holder.view(now, most)).collect();
         holders.sort_by_key(|holder| holder.token);
         let live = self.tickets.iter().filter(|ticket| ticket.live(now));
         let mut waiters: Vec<_> = live.map(|ticket| ticket.view(now)).collect();

@@ -5,11 +5,18 @@ use std::time::Duration;
 use super::holder::{Ticket, admits, left};
 use super::{Grant, Record, Scene, micros};
 use crate::fence::Token;
-use crate::port::limits::{COUNTER_TTLS, FLOOR_AHEAD, PASSES};
+use crate::port::limits::{COUNTER_TTLS, FLOOR_AHEAD, PASSES, TOKEN_LEAD};
 use crate::port::{Mode, Notice, Outcome, OwnerId, Take};
 
 impl Record {
-    pub(super) fn take(&mut self, owner: OwnerId, take: &Take, scene: &mut Scene<'_>) -> Outcome {
+    /// `lead` is how far ahead of the clock the tokens of a grant may reach.
+    pub(super) fn take(
+        &mut self,
+        owner: OwnerId,
+        take: &Take,
+        lead: Duration,
+        scene: &mut Scene<'_>,
+    ) -> Outcome {
         let now = scene.now;
         if self.tombstones.contains_key(&owner) && !mutant!(TombstoneIgnored) {
             return Outcome::Gone;
@@ -26,7 +33,7 @@ impl Record {
         }
         if let Some(holder) = self.holders.iter().find(|holder| holder.owner == owner) {
             let (token, left) = (Token::new(holder.token), left(holder.ends, now));
-            return Outcome::Granted { token, left };
+            return Outcome::Granted { token, left, drawn: 1 };
         }
         let place = self.tickets.iter().position(|ticket| ticket.owner == owner);
         let past = matches!(take.mode, Mode::Read if mutant!(ReadersPassWriters))
@@ -43,8 +50,9 @@ impl Record {
             }
             let (mode, ttl, block) = (take.mode, micros(take.ttl), take.block);
             let info = take.info.clone();
-            let token = self.grant(Grant { owner, mode, ttl, block, info }, now);
-            return Outcome::Granted { token, left: take.ttl };
+            let grant = Grant { owner, mode, ttl, asked: ttl, block, lead, info };
+            let (token, drawn) = self.grant(grant, now);
+            return Outcome::Granted { token, left: take.ttl, drawn };
         }
         if !take.wait {
             return Outcome::Held { left: Some(self.soonest(now)) };
@@ -87,7 +95,7 @@ impl Record {
                     floor: Token::default(),
                     info: "".into(),
                 };
-                return self.take(owner, &take, scene);
+                return self.take(owner, &take, TOKEN_LEAD, scene);
             }
             return Outcome::Gone;
         };
@@ -98,9 +106,11 @@ impl Record {
         let enters = self.is_open(now) && !mutant!(HeadMayNotEnter);
         if place == 0 && enters && admits(&self.holders, mode, limit) {
             let ticket = self.tickets.pop_front().expect("the head was just seen");
-            let Ticket { block, info, .. } = ticket;
-            let token = self.grant(Grant { owner, mode, ttl, block, info }, now);
-            return Outcome::Granted { token, left: Duration::from_micros(ttl) };
+            let info = ticket.info;
+            // Who looks again is told no number, so it is one.
+            let grant = Grant { owner, mode, ttl, asked: ttl, block: 1, lead: TOKEN_LEAD, info };
+            let (token, drawn) = self.grant(grant, now);
+            return Outcome::Granted { token, left: Duration::from_micros(ttl), drawn };
         }
         self.queued(place, now)
     }
@@ -109,12 +119,13 @@ impl Record {
     pub(super) fn renew(&mut self, owner: OwnerId, ttl: u64, now: u64) -> Option<Outcome> {
         let anyone = mutant!(RenewWithoutOwnerCheck);
         let holder = self.holders.iter_mut().find(|holder| holder.owner == owner || anyone)?;
+        self.longest = self.longest.max(ttl);
         let end = now + ttl;
         holder.ends = if mutant!(RenewShortens) { end } else { end.max(holder.ends) };
         let (token, left) = (Token::new(holder.token), left(holder.ends, now));
         let ends = holder.ends;
         self.counter_until = self.counter_until.max(ends + ttl * u64::from(COUNTER_TTLS));
-        Some(Outcome::Granted { token, left })
+        Some(Outcome::Granted { token, left, drawn: 1 })
     }
 
     pub(super) fn free(&mut self, owner: OwnerId, open: bool, scene: &mut Scene<'_>) -> Outcome {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::holder::{admits, left};
 use super::{Record, Scene, micros};
-use crate::port::limits::TICKET_LIFE;
+use crate::port::limits::{TICKET_LIFE, VOTE_LEAD};
 use crate::port::{Mode, Notice, Outcome, OwnerId, Take, Vote, WaiterView};
 
 /// Somebody to tell when the lock is given back.
@@ -50,7 +50,7 @@ impl Record {
         if !holds && !buried && self.gives_way(take.mode, now) {
             return Outcome::Held { left: Some(self.soonest(now)) };
         }
-        let outcome = self.take(owner, take, scene);
+        let outcome = self.take(owner, take, VOTE_LEAD, scene);
         if matches!(outcome, Outcome::Granted { .. }) && take.mode.is_exclusive() {
             self.watchers.retain(|watcher| watcher.channel != *scene.channel);
         }

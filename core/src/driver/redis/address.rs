@@ -93,6 +93,14 @@ impl Address {
     /// `redis[s]+cluster://[user[:password]@]host[:port][,host[:port]...]`. `others` are the hosts behind the first,
     /// which a URL cannot hold.
     pub(super) fn parse(url: &Url, others: &[String], options: &Options) -> Result<Self> {
+        let address = Self::read(url, others)?;
+        let secure = url.scheme().starts_with("rediss");
+        let tls = secure.then(|| Tls::new(options)).transpose()?;
+        Ok(Self { tls, ..address })
+    }
+
+    /// The same without what TLS takes, which lies in files.
+    pub(super) fn read(url: &Url, others: &[String]) -> Result<Self> {
         let scheme = url.scheme();
         let (base, way) = scheme.split_once('+').unwrap_or((scheme, ""));
         let secure = base == "rediss";
@@ -139,8 +147,7 @@ impl Address {
             plain.into_iter().chain(url.password().map(str::to_owned)).collect();
         secrets.retain(|secret| !secret.is_empty());
         let settings = settings.set_lib_name("fencelock", env!("CARGO_PKG_VERSION"));
-        let tls = secure.then(|| Tls::new(options)).transpose()?;
-        Ok(Self { topology, tls, settings, secrets })
+        Ok(Self { topology, tls: None, settings, secrets })
     }
 
     /// One node of this cluster.

@@ -88,7 +88,7 @@ impl<'a> CellCall<'a> {
         let Value::ServerError(error) = &reply else { return Ok(reply) };
         let text = format!("{} {}", error.code(), error.details().unwrap_or_default());
         let error = if text.contains("WRONGTYPE") {
-            let message = "what lies under the key of this value is none of fencelock's; delete it or choose another name";
+            let message = "what lies under the key of this value is none of fencelock's but somebody else's data; choose another name";
             Error::new(Code::Conflict, message).with("key", &*self.place)
         } else {
             fault::refusal(server, &text, None).with("name", self.name)
@@ -98,7 +98,7 @@ impl<'a> CellCall<'a> {
 
     /// Something that no script of ours gives.
     fn garbled(&self) -> Error {
-        let message = "what lies under the key of this value is not as fencelock wrote it; delete it or choose another name";
+        let message = "what lies under the key of this value is not as fencelock wrote it; find out who changed it, or choose another name";
         Error::new(Code::Conflict, message).with("key", &*self.place)
     }
 }

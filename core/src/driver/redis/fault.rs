@@ -6,7 +6,7 @@ use redis::{ErrorKind, RedisError};
 
 use super::place::record_key;
 use crate::error::{Code, Error};
-use crate::port::LockKey;
+use crate::port::{Failure, LockKey};
 
 /// The server as errors name it.
 pub(super) trait Named: fmt::Display {
@@ -85,6 +85,16 @@ const PHRASES: &[(&str, Code, &str)] = &[
         "the server lacks a command; Redis 6 or newer with scripts is needed",
     ),
     (
+        "no token is left",
+        Code::Conflict,
+        "no token is left below 2^53: the server's clock was beyond the year 2255 once; set it right, then delete the lock's record on the server",
+    ),
+    (
+        "another layout",
+        Code::Unsupported,
+        "another version of fencelock wrote this lock's record, in a layout that this one does not know; use one version for one server",
+    ),
+    (
         "DB index is out of range",
         Code::Invalid,
         "the server has no such database; look at the number in the URL",
@@ -112,7 +122,7 @@ pub(super) fn refusal(address: &impl Named, text: &str, lock: Option<&LockKey>) 
     if let Some(lock) = lock.filter(|_| has_word("WRONGTYPE")) {
         return Error::new(
             Code::Conflict,
-            "what lies under the lock's key, or under that of its side record, is no lock; delete it or choose another name",
+            "what lies under the lock's key, or under that of its side record, is no lock but somebody else's data; choose another name",
         )
         .with("key", lock.as_str())
         .with("record", record_key(lock));
@@ -127,6 +137,18 @@ pub(super) fn refusal(address: &impl Named, text: &str, lock: Option<&LockKey>) 
     match lock {
         Some(lock) => error.with("key", lock.as_str()),
         None => error,
+    }
+}
+
+/// What became of a step that a server answered by an error. Scripts read before they write, and a server that takes no writes says so at
+/// the first one: then nothing was done. Any other error of a script, and rights that end in the middle of it, leave what it had
+/// written by then, so the outcome is unknown.
+pub(super) fn failed_step(address: &impl Named, text: &str, lock: &LockKey) -> Failure {
+    let error = refusal(address, text, Some(lock));
+    match error.code() {
+        Code::Internal => Failure::unknown(error),
+        Code::Auth if text.contains("script") => Failure::unknown(error),
+        _ => Failure::refused(error),
     }
 }
 
@@ -188,8 +210,42 @@ pub(super) fn unanswered(address: &impl Named, reason: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::port::Applied;
 
     struct Server;
+
+    /// As Redis 7 and Redis 6 say it: what a script could have written something before.
+    #[test]
+    fn a_script_that_fails_in_its_middle_has_an_unknown_outcome() {
+        let lock = LockKey::new("x");
+        for (text, unknown) in [
+            (
+                "ERR user_script:71: too many results to unpack script: 6b1bf486, on @user_script:71.",
+                true,
+            ),
+            (
+                "ERR Error running script (call to f_6b1bf486): @user_script:71: user_script:71: stack overflow",
+                true,
+            ),
+            (
+                "ERR ACL failure in script: User clerk has no permissions to run the 'hset' command script: fd339f, on @user_script:1.",
+                true,
+            ),
+            ("NOPERM No permissions to access a key", false),
+            (
+                "OOM command not allowed when used memory > 'maxmemory'. script: 6b1bf486, on @user_script:40.",
+                false,
+            ),
+            (
+                "WRONGTYPE Operation against a key holding the wrong kind of value script: 6b1bf486, on @user_script:3.",
+                false,
+            ),
+            ("READONLY You can't write against a read only replica.", false),
+        ] {
+            let failure = failed_step(&Server, text, &lock);
+            assert_eq!(failure.applied == Applied::Unknown, unknown, "{text}");
+        }
+    }
 
     impl fmt::Display for Server {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -236,6 +292,16 @@ mod tests {
                 "ERR ACL failure in script: User clerk has no permissions to run the 'hset' command script: fd339f, on @user_script:1.",
                 Code::Auth,
                 "grant it the command",
+            ),
+            (
+                "ERR user_script:91: user_script:91: fencelock: no token is left script: 6b1bf486, on @user_script:91.",
+                Code::Conflict,
+                "delete the lock's record",
+            ),
+            (
+                "ERR user_script:14: fencelock: another layout script: 6b1bf486, on @user_script:14.",
+                Code::Unsupported,
+                "another version",
             ),
             ("ERR what hunter2 says", Code::Internal, "does not know"),
         ] {

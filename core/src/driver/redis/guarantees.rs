@@ -6,6 +6,10 @@ const HOLDER_DIES: Guarantee = Guarantee::new(
     "the holder dies",
     "the lock is free after at most one ttl; its waiters are served in order",
 );
+const WAITERS_DIE: Guarantee = Guarantee::new(
+    "waiters die too",
+    "their places in the queue end 5 s after they died; one that is served before that keeps the next ones waiting for its ttl, 5 s at most",
+);
 const PAUSED: Guarantee = Guarantee::new(
     "the holder is paused (GC, SIGSTOP, suspend)",
     "past its deadline the guard says lost at its first look; a write made without looking is refused by the fence",
@@ -20,7 +24,7 @@ const RESTART: Guarantee = Guarantee::new(
 );
 const AMNESIA: Guarantee = Guarantee::new(
     "the server restarts without its data, or FLUSHALL, or a foreign DEL",
-    "two may believe to hold until the first one's next renewal; the fence covers it: tokens come from the server's clock",
+    "two may believe to hold until the first one's next renewal; the fence covers it: tokens come from the server's clock, and run ahead of it by 10 ms at most; for 10 ms after its grant such a hold may pass on inside its client, with a token below that of who was granted since",
 );
 const FAILOVER: Guarantee = Guarantee::new(
     "failover (Sentinel, Cluster) without `acks`",
@@ -44,11 +48,15 @@ const FORWARD: Guarantee = Guarantee::new(
 );
 const STEPS_BACK: Guarantee = Guarantee::new(
     "the server's clock steps back",
-    "what ends by it lasts longer by the step: the lock of a holder that died is free after a ttl and the step",
+    "no guard believes in more than it asked for; the lock of a holder that died is free one lease after somebody asks for it",
+);
+const CORRECTED: Guarantee = Guarantee::new(
+    "the server's clock steps back and is set right again",
+    "two may believe to hold, for one lease at most; the fence covers it",
 );
 const BACKWARD: Guarantee = Guarantee::new(
     "the server's clock steps back and its data is lost",
-    "nothing on the store knows the older tokens; this client still raises the counter to those it has seen",
+    "nothing on the store knows the older tokens; a client accepts none below those it has seen: it raises the counter by up to a minute, and beyond that waits until the clock has passed them",
 );
 const FIXED: Guarantee = Guarantee::new(
     "renew is false",
@@ -57,6 +65,10 @@ const FIXED: Guarantee = Guarantee::new(
 const VALUES: Guarantee = Guarantee::new(
     "the data is lost or falls back: jobs and versions",
     "the instant a job ran last may be run once more; tokens and versions still rise, as far as the clock does not step back",
+);
+const JOBS: Guarantee = Guarantee::new(
+    "the server's clock was ahead and is set right: jobs",
+    "what it left of a run that lies ahead by more than half a period, and a minute, is not believed: the run that is due starts and overwrites it, also beside one in progress, which is lost with its next sign of life (the fence covers it); what lies ahead by less keeps runs from starting until the clock has caught up, and a start says so",
 );
 const SHORTENED: Guarantee = Guarantee::new(
     "a reader of Redisson's renews beside ours (dialect `redisson`)",
@@ -67,8 +79,8 @@ const SHORTENED: Guarantee = Guarantee::new(
 macro_rules! rows {
     ($failover:ident $(, $slot:ident)?) => {
         &[
-            HOLDER_DIES, PAUSED, NETWORK, RESTART, AMNESIA, $failover, CUT_OFF, $($slot,)? FORWARD, STEPS_BACK,
-            BACKWARD, FIXED, VALUES, SHORTENED,
+            HOLDER_DIES, WAITERS_DIE, PAUSED, NETWORK, RESTART, AMNESIA, $failover, CUT_OFF, $($slot,)? FORWARD, STEPS_BACK,
+            CORRECTED, BACKWARD, FIXED, VALUES, JOBS, SHORTENED,
         ]
     };
 }

@@ -7,7 +7,7 @@
 //! | field | content |
 //! |---|---|
 //! | `h` | the holder of a mutex, packed: owner id, first token, since when, what it says of itself. Valid while `K` is that owner id |
-//! | `c` | packed: the counter (the newest token drawn, or the highest floor seen), and until when the record is kept at least; that is negative while somebody waits or is buried or shares the lock, which sends every step the long way |
+//! | `c` | packed: the counter (the newest token drawn, or the highest floor seen), and until when the record is kept at least; that is negative while somebody waits or is buried or shares the lock, which sends every step the long way; then the version of this layout, 1 |
 //! | `q` | the queue: owner ids in order, a comma after each |
 //! | `w<owner>` | a ticket, packed: refreshed, passed over, ttl, block, since, mode, limit, channel, info |
 //! | `m` | since when the lock is open (`fair: false`) |
@@ -19,7 +19,8 @@
 //! | field | content |
 //! |---|---|
 //! | `k` | the kind it is in use as |
-//! | `H` | packed: the soonest end, then owner id, mode and end of every hold |
+//! | `H` | packed: the farthest end, the longest lease asked for, how many hold, the soonest end, the number of buckets, the soonest end in each bucket, then owner id and mode of who is no plain reader |
+//! | `H0`, `H1`... | a bucket: owner id and end of each of its holds; 64 on average |
 //! | `h<owner>` | packed: its token, since when, the number of its newest change of mode, what it says of itself |
 //! | `g` | where the client of an upgrade under way listens |
 //!
@@ -50,6 +51,7 @@
 // What is said.
 mod cell;
 mod code;
+mod constants;
 mod fault;
 mod guarantees;
 mod neighbour;

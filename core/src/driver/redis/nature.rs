@@ -17,6 +17,29 @@ pub(super) struct Nature {
     replica: bool,
 }
 
+/// What is lost when the server's memory is full, if it evicts keys then: the policies whose names begin so.
+const EVICTION: [(&str, &str); 2] = [
+    (
+        "allkeys-",
+        "the server evicts keys when its memory is full, also locks and what gates and values remember: two may hold at once, and a stale write may pass; set `maxmemory-policy noeviction`, or use a server of its own for locks",
+    ),
+    (
+        "volatile-",
+        "the server evicts keys with an end when its memory is full, locks among them: two may hold at once until the first one's next renewal; set `maxmemory-policy noeviction`, or use a server of its own for locks",
+    ),
+];
+
+/// What follows if this server's memory gets full. It is asked where that is allowed; where it is not, nothing is known.
+pub(super) async fn eviction(connection: &mut MultiplexedConnection) -> Option<&'static str> {
+    let told = connection.send_packed_command(redis::cmd("INFO").arg("memory")).await.ok()?;
+    let told: String = redis::from_redis_value(told).ok()?;
+    let value = |name| told.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    let policy = value("maxmemory_policy")?;
+    // Without a limit nothing is evicted.
+    let limited = value("maxmemory")? != "0";
+    EVICTION.iter().find(|(name, _)| limited && policy.starts_with(name)).map(|(_, what)| *what)
+}
+
 impl Nature {
     /// Asks: `HELLO` alone changes nothing, and is granted to everybody.
     pub(super) async fn of(connection: &mut MultiplexedConnection) -> Result<Self, RedisError> {

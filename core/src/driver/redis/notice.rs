@@ -1,4 +1,4 @@
-//! What scripts publish: `g<owner> <token> <ttl in ms>` for a grant, `o<owner>` for an open lock.
+//! What scripts publish: `g<owner> <token> <ttl in ms> <tokens drawn>` for a grant, `o<owner>` for an open lock.
 
 use std::time::Duration;
 
@@ -15,7 +15,8 @@ pub(super) fn parse(message: &[u8]) -> Option<Notice> {
     let owner = OwnerId::parse(words.next()?)?;
     let token = Token::new(words.next()?.parse().ok()?);
     let ttl = Duration::from_millis(words.next()?.parse().ok()?);
-    words.next().is_none().then_some(Notice::Granted { owner, token, ttl })
+    let drawn = words.next()?.parse().ok()?;
+    words.next().is_none().then_some(Notice::Granted { owner, token, ttl, drawn })
 }
 
 #[cfg(test)]
@@ -29,10 +30,13 @@ mod tests {
             owner: OwnerId::parse(owner).unwrap(),
             token: Token::new(7),
             ttl: Duration::from_secs(5),
+            drawn: 17,
         };
-        assert_eq!(parse(format!("g{owner} 7 5000").as_bytes()), Some(granted));
+        assert_eq!(parse(format!("g{owner} 7 5000 17").as_bytes()), Some(granted));
         assert!(parse(format!("o{owner}").as_bytes()).is_some());
-        for bad in ["", "g", "o", "gx 7 5000", &format!("g{owner} 7"), &format!("g{owner} 7 5 9")] {
+        for bad in
+            ["", "g", "o", "gx 7 5000 1", &format!("g{owner} 7 5"), &format!("g{owner} 7 5 9 1")]
+        {
             assert_eq!(parse(bad.as_bytes()), None, "{bad}");
         }
         assert_eq!(parse(b"o\xff"), None);

@@ -29,9 +29,13 @@ fn lease(millis: i64) -> Option<Duration> {
 /// What a reply says happened, if a script of ours gave it.
 pub(super) fn outcome(words: &[Value]) -> Option<Outcome> {
     let outcome = match (number(words.first()?)?, &words[1..]) {
-        (word::GRANTED, [token, ttl, ..]) => Outcome::Granted {
+        (word::GRANTED, [token, ttl, more @ ..]) => Outcome::Granted {
             token: Token::new(unsigned(token)?),
             left: lease(number(ttl)?).unwrap_or_default(),
+            drawn: match more.first() {
+                Some(drawn) => u32::try_from(number(drawn)?).ok()?.max(1),
+                None => 1,
+            },
         },
         (word::QUEUED, [last, ttl, ahead, foreign]) => Outcome::Queued {
             last: Token::new(unsigned(last)?),

@@ -1,7 +1,7 @@
 //! Where a lock's side record lies: one hash beside the lock, in the lock's own hash slot. Where cells and gates lie likewise.
 
+use once_cell::race::OnceBox;
 use std::borrow::Cow;
-use std::sync::LazyLock;
 
 use crate::port::{CellKey, Layout, LockKey};
 
@@ -85,7 +85,7 @@ fn tag(key: &str) -> Cow<'_, str> {
         None if !key.contains(['{', '}']) => key.into(),
         // The whole key is hashed, but it cannot stand within braces: any short text of the same slot does.
         None => {
-            let tag = TAGS[usize::from(slot(key.as_bytes()))];
+            let tag = tags()[usize::from(slot(key.as_bytes()))];
             tag.iter().map(|byte| char::from(*byte)).collect::<String>().into()
         }
     }
@@ -108,7 +108,13 @@ fn slot(hashed: &[u8]) -> u16 {
 }
 
 /// One text of four letters and digits for every slot.
-static TAGS: LazyLock<Vec<[u8; 4]>> = LazyLock::new(|| {
+fn tags() -> &'static [[u8; 4]] {
+    // Nobody waits for another one to find them: after a fork, that one might not exist.
+    static TAGS: OnceBox<Vec<[u8; 4]>> = OnceBox::new();
+    TAGS.get_or_init(|| Box::new(find_tags()))
+}
+
+fn find_tags() -> Vec<[u8; 4]> {
     const LETTERS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
     let mut tags = vec![[0; 4]; SLOTS];
     let mut missing = SLOTS;
@@ -125,7 +131,7 @@ static TAGS: LazyLock<Vec<[u8; 4]>> = LazyLock::new(|| {
         }
     }
     tags
-});
+}
 
 #[cfg(test)]
 mod tests {
@@ -147,7 +153,7 @@ mod tests {
 
     #[test]
     fn every_slot_has_a_tag() {
-        for (number, tag) in TAGS.iter().enumerate() {
+        for (number, tag) in tags().iter().enumerate() {
             assert_eq!(usize::from(slot(tag)), number);
         }
     }

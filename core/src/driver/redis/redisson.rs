@@ -2,7 +2,7 @@
 
 #[cfg(feature = "redis")]
 use super::place::slot_of;
-use super::script::{Call, FIND};
+use super::script::Call;
 #[cfg(feature = "redis")]
 use crate::port::LockKey;
 use crate::port::{Action, Kind, Layout, Mode, Step, Take};
@@ -14,7 +14,7 @@ pub(super) fn parts(call: Call, kind: Kind) -> Vec<&'static str> {
     let (readers, counter) =
         (include_str!("lua/redisson/readers.lua"), include_str!("lua/redisson/counter.lua"));
     match (call, kind) {
-        (Call::Look, _) => vec![FIND, layout, hash, readers, counter],
+        (Call::Look, _) => vec![layout, hash, readers, counter],
         (_, Kind::Mutex) => vec![layout, hash],
         (_, Kind::ReadWrite) => {
             vec![layout, hash, readers, include_str!("lua/redisson/read_write.lua")]
@@ -32,7 +32,7 @@ pub(super) fn constants() -> Vec<(&'static str, &'static str)> {
         ("WRITE_HOLDER", include_str!("lua/redisson/hold.lua")),
         ("WAKE_NEIGHBOURS", include_str!("lua/redisson/wake.lua")),
         ("SOME_VOID", "some_vanished(lock)"),
-        ("THIS_VOID", "vanished(lock, at)"),
+        ("THIS_VOID", "vanished(lock, owner)"),
         ("KEEPS_OUT(", "keeps_out("),
         ("NONE_TOUCHED", "touched = {},"),
         ("TOUCHED", "lock.touched[owner] = true"),

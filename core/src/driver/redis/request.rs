@@ -101,8 +101,7 @@ impl<'a> Request<'a> {
         form: Form,
         answers: &mut Vec<Answer>,
     ) {
-        let refused =
-            |text: &str, lock| Err(Failure::refused(fault::refusal(address, text, Some(lock))));
+        let failed = |text: &str, lock| Err(fault::failed_step(address, text, lock));
         let words = match reply {
             Value::Array(words) => words,
             // The plain cases are answered by one number.
@@ -114,7 +113,7 @@ impl<'a> Request<'a> {
             }
             Value::ServerError(error) => {
                 let text = format!("{} {}", error.code(), error.details().unwrap_or_default());
-                return answers.extend(self.steps.iter().map(|step| refused(&text, &step.lock)));
+                return answers.extend(self.steps.iter().map(|step| failed(&text, &step.lock)));
             }
             _ => Vec::new(),
         };
@@ -129,7 +128,7 @@ impl<'a> Request<'a> {
             let told = tend::read(self.steps, &words, form).zip(self.steps);
             answers.extend(told.map(|(told, step)| match told {
                 Told::Outcome(outcome) => Ok(outcome),
-                Told::Refused(text) => refused(&String::from_utf8_lossy(text), &step.lock),
+                Told::Failed(text) => failed(&String::from_utf8_lossy(text), &step.lock),
                 Told::Garbled => Err(garbled(&step.lock)),
             }));
         } else if self.script.0 == Call::All {
@@ -150,9 +149,11 @@ impl Request<'_> {
         let step = &self.steps[self.steps.len() - 1];
         let outcome = match &step.action {
             Action::Take(take) | Action::Vote(Vote { take, .. }) if number > word::LAST => {
-                u64::try_from(number)
-                    .ok()
-                    .map(|token| Outcome::Granted { token: Token::new(token), left: take.ttl })
+                u64::try_from(number).ok().map(|token| Outcome::Granted {
+                    token: Token::new(token),
+                    left: take.ttl,
+                    drawn: take.block.max(1),
+                })
             }
             _ => outcome(&[Value::Int(number)]),
         };

@@ -1,15 +1,12 @@
 //! The scripts: constant text, known to the server by hash.
 
-use std::sync::LazyLock;
-use std::time::Duration;
-
+use once_cell::race::OnceBox;
 use redis::{Cmd, RedisError, Value};
 
-use super::cell::MARK;
-use super::tend::ERRAND;
-use super::{code, neighbour, redisson};
+use super::constants::constants;
+use super::redisson;
+use crate::port::Kind;
 use crate::port::Layout::{self, Own, Redisson};
-use crate::port::{Kind, Mode, limits};
 
 /// What a script does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,8 +89,6 @@ const ALL: [Script; 39] = [
     Script(Call::Tend, Kind::Semaphore, Redisson),
 ];
 
-/// Where a hold stands among several.
-pub(super) const FIND: &str = include_str!("lua/find.lua");
 /// How the scripts that read the lock themselves begin and end.
 const CALL: &str = "local call = redis.call";
 const TAKE: &str = "return take(read(KEYS[1], KEYS[2], UNDER(KEYS[1]), me))";
@@ -138,22 +133,17 @@ impl Script {
 /// What a script is put together from. Those that everybody waits for decide the plain case before most else is even
 /// defined.
 fn parts(Script(call, kind, layout): Script, clock: &str) -> Vec<&str> {
-    let record = include_str!("lua/record.lua");
+    let (record, holds) = (include_str!("lua/record.lua"), include_str!("lua/holds.lua"));
     let (mutex, shared) = (include_str!("lua/mutex.lua"), include_str!("lua/shared.lua"));
     let own = match (layout, kind) {
         (Redisson, kind) => redisson::parts(call, kind),
         (Own, Kind::Mutex) => vec![],
         (Own, Kind::ReadWrite | Kind::Semaphore) => vec![include_str!("lua/marked.lua")],
     };
-    let find: &[&str] = if kind == Kind::Mutex { &[] } else { &[FIND] };
+    let of_kind: &[&str] =
+        if kind == Kind::Mutex { &[mutex] } else { &[include_str!("lua/bucket.lua"), shared] };
     let (enter, settle) = (include_str!("lua/enter.lua"), include_str!("lua/settle.lua"));
-    let lock = [
-        &[record],
-        find,
-        &own[..],
-        &[if kind == Kind::Mutex { mutex } else { shared }, enter, settle],
-    ];
-    let lock = lock.concat();
+    let lock = [&[record, holds], &own[..], of_kind, &[enter, settle]].concat();
     let (counter, plain) = (include_str!("lua/counter.lua"), include_str!("lua/plain.lua"));
     let (freeing, taking) = (include_str!("lua/freeing.lua"), include_str!("lua/taking.lua"));
     let free = include_str!("lua/free.lua");
@@ -189,7 +179,8 @@ fn parts(Script(call, kind, layout): Script, clock: &str) -> Vec<&str> {
         Call::LookCell => return vec![CALL, clock, include_str!("lua/look_cell.lua")],
         Call::Swap => return vec![CALL, clock, include_str!("lua/swap.lua")],
         Call::Look => {
-            return [&[CALL, clock, record], &own[..], &[include_str!("lua/look.lua")]].concat();
+            let look = include_str!("lua/look.lua");
+            return [&[CALL, clock, record, holds], &own[..], &[look]].concat();
         }
     };
     [&[CALL], first, &lock[..], last].concat()
@@ -211,6 +202,9 @@ local wait, block, floor = string.match(text, '(%d+) (%d+) (%d+)')
 return wait + 0, block + 0, floor + 0
 end";
 
+/// How a script reads the server's clock.
+const CLOCK: &str = include_str!("lua/clock.lua");
+
 /// The texts of all scripts. They differ between clients by their form, and where a test stops the clock.
 #[derive(Debug)]
 pub(super) struct Texts([String; ALL.len()]);
@@ -219,23 +213,34 @@ impl Texts {
     /// The scripts as every client runs them.
     #[cfg(feature = "redis")]
     pub(super) fn shared() -> &'static Self {
-        static TEXTS: LazyLock<Texts> =
-            LazyLock::new(|| Texts::with_clock(include_str!("lua/clock.lua"), Form::Packed));
-        &TEXTS
+        Self::running(Form::Packed)
     }
 
     /// The scripts as clients run them whose words are text.
     #[cfg(feature = "host")]
     pub(super) fn of_text() -> &'static Self {
-        static TEXTS: LazyLock<Texts> =
-            LazyLock::new(|| Texts::with_clock(include_str!("lua/clock.lua"), Form::Text));
-        &TEXTS
+        Self::running(Form::Text)
     }
 
-    /// The scripts with a clock that stands at this many microseconds.
+    /// The scripts with a clock that stands at this many microseconds, and room for two holds in a bucket: few have several.
     #[cfg(feature = "sim")]
     pub(super) fn stopped(now: u64, form: Form) -> Self {
-        Self::with_clock(&format!("local now = {now}\n"), form)
+        let (running, stopped) = (spare(CLOCK), format!("local now = {now}\n"));
+        let text = |text: &String| {
+            text.replace(&running, &stopped).replace(super::constants::CAPACITY, "2 * lock.buckets")
+        };
+        Self(Self::running(form).0.each_ref().map(text))
+    }
+
+    fn running(form: Form) -> &'static Self {
+        // Nobody waits for another one to make them: after a fork, that one might not exist.
+        static PACKED: OnceBox<Texts> = OnceBox::new();
+        static TEXT: OnceBox<Texts> = OnceBox::new();
+        let texts = match form {
+            Form::Packed => &PACKED,
+            Form::Text => &TEXT,
+        };
+        texts.get_or_init(|| Box::new(Self::with_clock(CLOCK, form)))
     }
 
     fn with_clock(clock: &str, form: Form) -> Self {
@@ -303,96 +308,4 @@ impl Hashes {
     pub(super) fn of(&self, script: Script) -> &str {
         &self.0[script.place()]
     }
-}
-
-/// The constants of the scripts: numbers of the port, the words of a reply, the forms of what is packed, and what differs
-/// between kinds.
-fn constants(script: Script, form: Form) -> Vec<(&'static str, String)> {
-    let Script(call, kind, layout) = script;
-    let micros = |time: Duration| time.as_micros().to_string();
-    let shared = kind != Kind::Mutex;
-    let where_shared = |text: &str| if shared { text.to_owned() } else { String::new() };
-    let mode = |mode| code::of_mode(mode).to_string();
-    let mark = |kind| {
-        format!("'fencelock:{}'", if kind == Kind::Semaphore { "semaphore" } else { "read-write" })
-    };
-    let terms = if form == Form::Packed { "struct.unpack('<Bdd', " } else { "TERMS(" };
-    // How one of many numbers is told.
-    let number =
-        if form == Form::Packed { "struct.pack('<d', " } else { "string.format('%.0f ', " };
-    let of_layout = match layout {
-        Own => own(call),
-        Redisson => redisson::constants(),
-    };
-    let of_layout = of_layout.into_iter().map(|(name, text)| (name, text.to_owned()));
-    let all = vec![
-        ("TERMS(", terms.to_owned()),
-        ("WORD(", number.to_owned()),
-        ("ERRAND", ERRAND.to_string()),
-        ("SIGNAL_LIFE", neighbour::SIGNAL_LIFE.as_millis().to_string()),
-        ("EXPIRE\n", where_shared("expire(lock)\n")),
-        ("FINISH_UPGRADE", where_shared("finish_upgrade(lock)")),
-        ("NOTE_HOLDS", where_shared("note(lock)")),
-        ("ONE_IS_ENOUGH", if shared { String::new() } else { "do return end".to_owned() }),
-        (
-            "MODE_AND_LIMIT",
-            if shared { "ARGV[6] + 0, ARGV[7] + 0" } else { "MODE_EXCLUSIVE, 1" }.to_owned(),
-        ),
-        ("THIS_KIND", code::of_kind(kind).to_string()),
-        ("THIS_MARK", mark(kind)),
-        ("MARK_READ_WRITE", mark(Kind::ReadWrite)),
-        ("MARK_SEMAPHORE", mark(Kind::Semaphore)),
-        ("KIND_MUTEX", code::of_kind(Kind::Mutex).to_string()),
-        ("KIND_READ_WRITE", code::of_kind(Kind::ReadWrite).to_string()),
-        ("KIND_SEMAPHORE", code::of_kind(Kind::Semaphore).to_string()),
-        ("MODE_EXCLUSIVE", mode(Mode::Exclusive)),
-        ("MODE_READ", mode(Mode::Read)),
-        ("MODE_WRITE", mode(Mode::Write)),
-        ("MODE_UPGRADEABLE", mode(Mode::Upgradeable)),
-        ("MODE_UPGRADING", code::UPGRADING.to_string()),
-        ("MODE_PERMIT", mode(Mode::Permit)),
-        // Owner id, mode, end.
-        ("HOLD_SIZE", "41".to_owned()),
-        // Refreshed, passed over, ttl, block, since, mode, limit, channel. The info follows.
-        ("TICKET_FORM", "'<dBdddBds'".to_owned()),
-        // Leases are in milliseconds, the unit of their keys' expiry; moments and other times in microseconds.
-        ("GRANT_TTL", limits::GRANT_TTL.as_millis().to_string()),
-        ("TICKET_LIFE", micros(limits::TICKET_LIFE)),
-        ("UNREACHABLE_AFTER", micros(limits::UNREACHABLE_AFTER)),
-        ("OPEN_FOR", micros(limits::OPEN_FOR)),
-        ("FLOOR_AHEAD", micros(limits::FLOOR_AHEAD)),
-        ("PASSES", limits::PASSES.to_string()),
-        ("COUNTER_TTLS", limits::COUNTER_TTLS.to_string()),
-        ("FAILED", word::FAILED.to_string()),
-        ("GRANTED", word::GRANTED.to_string()),
-        ("QUEUED", word::QUEUED.to_string()),
-        ("HELD", word::HELD.to_string()),
-        ("FREED", word::FREED.to_string()),
-        ("GONE", word::GONE.to_string()),
-        ("CONFLICT", word::CONFLICT.to_string()),
-        ("TOMBSTONE_LIFE", limits::TOMBSTONE_LIFE.as_millis().to_string()),
-        ("TRAIL_REST", ((limits::TRAIL - 1) * MARK).to_string()),
-        ("UNBORN", word::UNBORN.to_string()),
-        ("RECOVERING", word::RECOVERING.to_string()),
-    ];
-    of_layout.chain(all).collect()
-}
-
-/// What the scripts of the own layout do where the layouts differ: under a lock lies a text, all or nothing of a hold.
-fn own(call: Call) -> Vec<(&'static str, &'static str)> {
-    // Only these two are told whom.
-    let wakes = matches!(call, Call::Free | Call::Leave);
-    vec![
-        ("UNDER(", "call('GET', "),
-        ("WRITE_HOLDER", "call('SET', lock.key, lock.holder, 'PX', lock.granted)"),
-        ("WAKE_NEIGHBOURS", if wakes { include_str!("lua/wake.lua") } else { "" }),
-        ("SOME_VOID", "lock.holder ~= THIS_MARK"),
-        ("THIS_VOID", "void"),
-        ("KEEPS_OUT(", "foreign("),
-        ("NONE_TOUCHED", ""),
-        ("TOUCHED", ""),
-        ("ONLY_OURS", ""),
-        ("AND_ALONE", ""),
-        ("ADD_OTHERS", ""),
-    ]
 }

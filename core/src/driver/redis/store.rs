@@ -66,6 +66,11 @@ impl RedisStore {
         Ok(Self { servers, acks: options.acks })
     }
 
+    /// Refuses a URL that names no server, without a connection.
+    pub(crate) fn check(url: &Url, others: &[String]) -> Result<()> {
+        Address::read(url, others).map(drop)
+    }
+
     /// The run of the server, no two of which have the same. Before it votes it has to know that, and since when.
     pub(crate) async fn run_id(&self) -> Result<String> {
         match &self.servers {
@@ -111,6 +116,10 @@ impl LeaseStore for RedisStore {
                 self.acks,
             ))
             .with_dialects(DIALECTS)
+            .with_warning(match &self.servers {
+                Servers::One(node) => *node.link.warning.lock(),
+                Servers::Cluster(cluster) => cluster.warning(),
+            })
     }
 
     async fn step(&self, batch: &[Step]) -> Vec<Answer> {

@@ -55,13 +55,13 @@ pub(super) fn read<'a>(
             let (words, rest) = others.split_at_checked(WORDS).unwrap_or_default();
             others = rest;
             match words {
-                [Value::Int(word::FAILED), Value::BulkString(text), ..] => Told::Refused(text),
+                [Value::Int(word::FAILED), Value::BulkString(text), ..] => Told::Failed(text),
                 words => outcome(words).map_or(Told::Garbled, Told::Outcome),
             }
         }
         Some(token) => {
             let left = Duration::from_millis(millis(lease(&step.action)));
-            Told::Outcome(Outcome::Granted { token: Token::new(token), left })
+            Told::Outcome(Outcome::Granted { token: Token::new(token), left, drawn: 1 })
         }
         None => Told::Garbled,
     })
@@ -70,8 +70,8 @@ pub(super) fn read<'a>(
 /// What the script says of one step.
 pub(super) enum Told<'a> {
     Outcome(Outcome),
-    /// The server's own words for what it did not do.
-    Refused(&'a [u8]),
+    /// The server's own words for what it did not do, or not to the end.
+    Failed(&'a [u8]),
     /// What no script of ours says.
     Garbled,
 }
@@ -153,10 +153,11 @@ mod tests {
             let held = |token, millis| Outcome::Granted {
                 token: Token::new(token),
                 left: Duration::from_millis(millis),
+                drawn: 1,
             };
             assert!(matches!(&told[0], Told::Outcome(outcome) if *outcome == held(7, 2)));
             assert!(matches!(&told[1], Told::Outcome(Outcome::Gone)));
-            assert!(matches!(&told[2], Told::Refused(b"WRONGTYPE")));
+            assert!(matches!(&told[2], Told::Failed(b"WRONGTYPE")));
             let last = held(9_007_199_254_740_991, 6);
             assert!(matches!(&told[3], Told::Outcome(outcome) if *outcome == last));
             // Nothing was said of it.

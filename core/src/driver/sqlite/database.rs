@@ -2,30 +2,30 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
 
 use super::cell;
+use super::description::opening;
 use super::fault::{Fault, NEEDS_LOCAL_DISK};
+use super::identity::{Identity, gone, identity, only_name};
 use super::log::{Log, WriteBack};
 use super::row;
+use super::rows::Rows;
 use crate::driver::record::{Record, Scene};
 use crate::error::{Code, Error};
 use crate::port::{Action, Answer, CellKey, Change, LockKey, Look, Notice, Step, Swap};
 
 /// The layout of our tables. A file of a newer one is not touched.
-const SCHEMA_VERSION: i64 = 2;
-/// After so many steps so many rows are looked at, and those nobody needs any more go. More rows than steps, so that
-/// a file that forgets names stays small; few enough that no step is slow.
+const SCHEMA_VERSION: i64 = 3;
+/// With its first step and after so many more a connection looks at so many rows, and those nobody needs any more go. More
+/// rows than steps, so that a file that forgets names stays small; few enough that no step is slow.
 const SWEEP_EVERY: u64 = 128;
 const SWEEP_ROWS: i64 = 256;
-
-/// Which file it is: its device and number.
-pub(super) type Identity = (u64, u64);
 
 /// Whether a file has to be there already.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -43,7 +43,6 @@ pub(super) struct Database {
     /// Which file it is, whatever lies under its path now.
     identity: Identity,
     steps: u64,
-    swept_up_to: String,
     log: Log,
 }
 
@@ -77,6 +76,7 @@ impl Database {
             Found::Before if !path.exists() => return Err(gone()),
             Found::Before => {}
         }
+        let _ours = opening();
         let mut connection = Connection::open_with_flags(absolute(path)?, flags)?;
         connection.busy_timeout(Duration::ZERO)?;
         if connection.is_readonly("main")? {
@@ -99,9 +99,9 @@ impl Database {
         prepare_tables(&connection)?;
         // The file exists by now, so its path has no links left to follow.
         let path = fs::canonicalize(path).map_err(|_| gone())?;
-        let identity = identity(&path)?;
+        let identity = only_name(&path)?;
         let log = Log::watch(&mut connection, path.clone())?;
-        Ok(Self { connection, path, identity, steps: 0, swept_up_to: String::new(), log })
+        Ok(Self { connection, path, identity, steps: SWEEP_EVERY - 1, log })
     }
 
     /// The file's absolute path, without links.
@@ -197,12 +197,19 @@ impl Database {
     /// Makes sure that whoever opens the path opens this file, where a hold is asked for. (Ending one needs no such
     /// promise.)
     fn check_identity(&self, batch: &[Step]) -> Result<(), Fault> {
-        let ends = |step: &Step| matches!(step.action, Action::Free { .. } | Action::Leave { .. });
-        if batch.iter().all(ends) { Ok(()) } else { self.check_file() }
+        if all_end(batch) { Ok(()) } else { self.check_file() }
     }
 
     fn check_file(&self) -> Result<(), Fault> {
         if identity(&self.path)? == self.identity { Ok(()) } else { Err(gone()) }
+    }
+
+    /// Closing is not to write the log back, nor to delete what lies under its name: these are not the others' files.
+    pub(super) fn leave_the_log(&self) {
+        let left = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+        if let Err(error) = left {
+            tracing::warn!(%error, "a log that was deleted may be written back");
+        }
     }
 
     /// The length of the log, in pages.
@@ -224,20 +231,15 @@ impl Database {
         let Surroundings { clock, channel, reachable } = *around;
         let mut scene = Scene { now: clock(), born: 0, channel, reachable, notices: Vec::new() };
         let mut answers = Vec::with_capacity(batch.len());
+        let mut rows = Rows::of(&self.connection);
         for step in batch {
-            let mut record = match row::load(&self.connection, &step.lock) {
-                Err(fault @ Fault::Row(_)) => {
-                    answers.push(Err(fault.into_failure()));
-                    continue;
-                }
-                loaded => loaded?,
-            };
-            let before = record.clone();
-            answers.push(Ok(record.apply(step, &mut scene)));
-            if record != before {
-                row::store(&self.connection, &step.lock, &record)?;
+            match rows.record(&step.lock) {
+                Ok(record) => answers.push(Ok(record.apply(step, &mut scene))),
+                Err(fault @ Fault::Row(_)) => answers.push(Err(fault.into_failure())),
+                Err(fault) => return Err(fault),
             }
         }
+        rows.store()?;
         Ok(Done { answers, notices: scene.notices, write_back: None })
     }
 
@@ -282,27 +284,36 @@ impl Database {
         self.connection.prepare_cached(statement)?.execute([]).map(drop)
     }
 
-    /// Drops a few of the rows nobody needs any more, where the last sweep left off.
+    /// Drops a few of the rows nobody needs any more, where the last sweep of any connection left off: many make few steps.
     fn sweep(&mut self, steps: u64, now: u64) -> Result<(), Fault> {
-        const UP_TO: &str = "SELECT max(name) FROM
+        const FROM: &str = "SELECT value FROM fencelock_meta WHERE key = 'swept_up_to'";
+        const UP_TO: &str = "SELECT max(name), count(*) FROM
             (SELECT name FROM fencelock_lock WHERE name > ?1 ORDER BY name LIMIT ?2)";
         const FORGET: &str = "DELETE FROM fencelock_lock
             WHERE name > ?1 AND name <= ?2 AND forget_after <= ?3";
+        const LEFT_OFF: &str = "REPLACE INTO fencelock_meta VALUES ('swept_up_to', ?1)";
         let before = self.steps;
         self.steps += steps;
         if before / SWEEP_EVERY == self.steps / SWEEP_EVERY {
             return Ok(());
         }
-        let from = std::mem::take(&mut self.swept_up_to);
-        let up_to: Option<String> =
-            self.connection.prepare_cached(UP_TO)?.query_row((&from, SWEEP_ROWS), |row| {
-                Ok(row.get_ref(0)?.as_str().ok().map(ToOwned::to_owned))
-            })?;
-        // At the end it starts over.
-        let Some(up_to) = up_to else { return Ok(()) };
+        // What is no text was written by somebody else, and is no name.
+        let name = |row: &rusqlite::Row<'_>| {
+            row.get_ref(0).map(|name| name.as_str().unwrap_or_default().to_owned())
+        };
+        let from = self.connection.prepare_cached(FROM)?.query_row([], name).optional()?;
+        let from = from.unwrap_or_default();
+        let (up_to, rows): (String, i64) = self
+            .connection
+            .prepare_cached(UP_TO)?
+            .query_row((&from, SWEEP_ROWS), |row| Ok((name(row)?, row.get(1)?)))?;
         let now = i64::try_from(now).unwrap_or(i64::MAX);
         self.connection.prepare_cached(FORGET)?.execute((&from, &up_to, now))?;
-        self.swept_up_to = up_to;
+        // At the end the next one starts over, or new names in ascending order would keep it there.
+        let left_off = if rows < SWEEP_ROWS { "" } else { &up_to };
+        if left_off != from {
+            self.connection.prepare_cached(LEFT_OFF)?.execute([left_off])?;
+        }
         Ok(())
     }
 }
@@ -364,14 +375,8 @@ fn prepare_tables(connection: &Connection) -> Result<(), Fault> {
     row::check(connection)
 }
 
-/// Which file lies under a path.
-pub(super) fn identity(path: &Path) -> Result<Identity, Fault> {
-    fs::metadata(path).map(|found| (found.dev(), found.ino())).map_err(|_| gone())
-}
-
-fn gone() -> Fault {
-    Fault::Failed(Error::new(
-        Code::Conflict,
-        "the database file was deleted or replaced while it was open, so its locks exclude nobody; connect again",
-    ))
+/// Whether a batch only ends what was held or waited for.
+pub(super) fn all_end(batch: &[Step]) -> bool {
+    let ends = |step: &Step| matches!(step.action, Action::Free { .. } | Action::Leave { .. });
+    batch.iter().all(ends)
 }

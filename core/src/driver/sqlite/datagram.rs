@@ -15,8 +15,8 @@ pub(super) const LIMIT: usize = 4096;
 /// Adds a notice to a datagram's text.
 pub(super) fn write(text: &mut String, notice: &Notice) {
     let written = match notice {
-        Notice::Granted { owner, token, ttl } => {
-            writeln!(text, "granted {owner} {token} {}", ttl.as_micros())
+        Notice::Granted { owner, token, ttl, drawn } => {
+            writeln!(text, "granted {owner} {token} {} {drawn}", ttl.as_micros())
         }
         Notice::Open { owner } => writeln!(text, "open {owner}"),
         // The receiver's own finding, never sent.
@@ -37,6 +37,7 @@ fn line(line: &str) -> Option<Notice> {
             owner: OwnerId::parse(words.next()?)?,
             token: Token::new(words.next()?.parse().ok()?),
             ttl: Duration::from_micros(words.next()?.parse().ok()?),
+            drawn: words.next()?.parse().ok()?,
         }),
         "open" => Some(Notice::Open { owner: OwnerId::parse(words.next()?)? }),
         _ => None,
@@ -51,7 +52,8 @@ mod tests {
     fn notices_travel_unchanged_and_noise_is_passed_over() {
         let owner = OwnerId::parse("0123456789abcdef0123456789abcdef").unwrap();
         let ttl = Duration::from_micros(1_234_567);
-        let sent = [Notice::Granted { owner, token: Token::MAX, ttl }, Notice::Open { owner }];
+        let sent =
+            [Notice::Granted { owner, token: Token::MAX, ttl, drawn: 17 }, Notice::Open { owner }];
         let mut text = String::new();
         write(&mut text, &sent[0]);
         text.push_str("granted 12 x\nshout\n\ngranted\nopen zz\n");

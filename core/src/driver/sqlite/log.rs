@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 use rusqlite::hooks::Wal;
 use rusqlite::{Connection, OpenFlags};
 
+use super::description::opening;
 use super::fault::Fault;
 use super::fork::no_fork;
 use super::turnstile::{Manners, Turnstile};
@@ -102,6 +103,7 @@ impl WriteBack {
     fn connect(&self) -> Result<(impl Sized, Connection), Fault> {
         let here = no_fork()?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let _ours = opening();
         let connection = Connection::open_with_flags(&self.path, flags)?;
         // Whoever ends as the last one here also ends in good order.
         connection.pragma_update(None, "synchronous", "NORMAL")?;

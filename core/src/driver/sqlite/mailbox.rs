@@ -1,9 +1,8 @@
 //! Where this client hears: its socket, bound while the client listens.
 
 use std::convert::Infallible;
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
@@ -79,10 +78,26 @@ fn tell(sink: &Mutex<NoticeSink>, notice: Notice) {
 
 /// A socket nobody but this user may write to.
 fn bind(path: &Path) -> io::Result<UnixDatagram> {
+    let socket = bind_private(path)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket)
+}
+
+/// Linux gives the file the mode that the socket has. Set later, by its path, it could be the mode of another file that
+/// somebody has put there meanwhile.
+#[cfg(target_os = "linux")]
+fn bind_private(path: &Path) -> io::Result<UnixDatagram> {
+    let socket = UnixDatagram::unbound()?;
+    rustix::fs::fchmod(&socket, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)?;
+    rustix::net::bind(&socket, &rustix::net::SocketAddrUnix::new(path)?)?;
+    Ok(socket)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn bind_private(path: &Path) -> io::Result<UnixDatagram> {
+    use std::os::unix::fs::PermissionsExt;
     let socket = UnixDatagram::bind(path)?;
-    let ready = fs::set_permissions(path, Permissions::from_mode(0o600))
-        .and_then(|()| socket.set_nonblocking(true));
-    if let Err(error) = ready {
+    if let Err(error) = fs::set_permissions(path, fs::Permissions::from_mode(0o600)) {
         let _ = fs::remove_file(path);
         return Err(error);
     }

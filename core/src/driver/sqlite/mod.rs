@@ -6,6 +6,8 @@
 //! it runs where it is awaited, for some 10 µs. A file that is busy is waited for by turns and naps, never by SQLite's
 //! own blocking, and what waits for the disk is done beside the tasks.
 //!
+//! The file's locks are kept against whatever else this process does with it, see `description.rs`.
+//!
 //! The store's clock is the machine's. `kill -9` at any moment leaves the file sound: SQLite's log is read again by
 //! whoever comes next. A power failure may undo the newest grants, whose processes ended with it; tokens go on by the
 //! clock. Waiters are woken through a Unix datagram socket that each listening client binds beside the file.
@@ -15,14 +17,20 @@ mod busy;
 mod cell;
 mod database;
 mod datagram;
+mod description;
 mod fault;
 mod fence;
 mod fork;
 mod guarantees;
+mod identity;
 mod log;
+mod log_files;
 mod mailbox;
+mod open_file;
 mod post;
+mod published;
 mod row;
+mod rows;
 #[cfg(test)]
 mod tests;
 mod turnstile;
@@ -34,13 +42,15 @@ use std::time::Duration;
 
 use self::address::Addresses;
 use self::busy::{Patience, let_others_run};
-use self::database::{Database, Done, Found, Identity, Surroundings};
+use self::database::{Done, Found, Surroundings};
 use self::fault::Fault;
 pub use self::fence::gate_trigger;
 pub use self::fork::{Stillness, still};
+use self::identity::Identity;
 use self::mailbox::Mailbox;
+use self::open_file::OpenFile;
 use self::post::Post;
-use self::turnstile::{Manners, Turnstile};
+use self::turnstile::Manners;
 use crate::error::{Code, Error, Result};
 use crate::options::Options;
 use crate::port::{
@@ -79,25 +89,11 @@ struct Open {
     mailbox: Option<Arc<Mailbox>>,
 }
 
-/// The file and its turns.
-struct OpenFile {
-    database: Database,
-    turnstile: Turnstile,
-}
-
-impl OpenFile {
-    fn of(path: &Path, found: Found) -> Result<Self, Fault> {
-        let database = Database::open(path, found)?;
-        let turnstile = Turnstile::of(database.path());
-        Ok(Self { database, turnstile })
-    }
-}
-
 impl Open {
     fn file(&mut self) -> Result<&mut OpenFile, Fault> {
         if self.file.is_none() {
             let file = OpenFile::of(&self.place, Found::Before)?;
-            file.database.check_is(self.identity)?;
+            file.check_is(self.identity)?;
             self.file = Some(file);
         }
         self.file.as_mut().ok_or_else(|| Fault::Failed(Error::closed()))
@@ -117,8 +113,7 @@ impl SqliteStore {
                 let _here = fork::no_fork()?;
                 fork::check_inherited(path)?;
                 let file = OpenFile::of(path, Found::OrMade)?;
-                let place = file.database.path().to_owned();
-                let identity = file.database.identity();
+                let (place, identity) = (file.path().to_owned(), file.identity());
                 let opened =
                     Open { file: Some(file), place: place.clone(), identity, mailbox: None };
                 *open.lock() = Some(opened);
@@ -139,8 +134,8 @@ impl SqliteStore {
     }
 
     /// Refuses in a forked child: SQLite's locks are not inherited, its connection would write without them.
-    fn check_process(&self) -> Result<(), Fault> {
-        if self.process == std::process::id() {
+    fn check_process(&self, here: u32) -> Result<(), Fault> {
+        if self.process == here {
             return Ok(());
         }
         Err(Fault::Failed(Error::new(
@@ -150,20 +145,32 @@ impl SqliteStore {
     }
 
     /// Does something with what this client has open, but not with the file.
-    fn beside<T>(&self, act: impl FnOnce(&mut Open) -> Result<T, Fault>) -> Result<T, Fault> {
+    fn beside<T>(
+        &self,
+        process: u32,
+        act: impl FnOnce(&mut Open) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
         // Before the lock, which a thread that does not exist here may have held when the process forked.
-        self.check_process()?;
+        self.check_process(process)?;
         let mut open = self.open.lock();
         act(open.as_mut().ok_or_else(|| Fault::Failed(Error::closed()))?)
     }
 
     /// Does something with the open file.
     fn with<T>(&self, act: impl FnOnce(&mut Open) -> Result<T, Fault>) -> Result<T, Fault> {
-        let _here = fork::no_fork()?;
-        self.beside(act)
+        let here = fork::no_fork()?;
+        self.beside(here.process, |open| {
+            let done = act(open);
+            if done.is_err() {
+                open.file = open.file.take().filter(|file| !file.is_lost());
+            }
+            done
+        })
     }
 
     fn shut(&self) {
+        // During a fork, or in a child that may not use SQLite, no file is open that it could close.
+        let _here = fork::no_fork();
         // Within the lock: a fork waits for that, and finds the file closed.
         *self.open.lock() = None;
     }
@@ -181,11 +188,13 @@ impl SqliteStore {
                 channel: mailbox.as_ref().map_or(&self.nowhere, |mailbox| mailbox.channel()),
                 reachable: &|channel| self.post.reachable(channel),
             };
-            let OpenFile { database, turnstile } = open.file()?;
+            let file = open.file()?;
             let done = if part.iter().all(|step| step.action == Action::Read) {
-                database.look(part, &around)?
+                file.look(|database| database.look(part, &around))?
+            } else if database::all_end(part) {
+                file.end(manners, |database| database.carry_out(part, all, &around))?
             } else {
-                turnstile.pass(manners, || database.carry_out(part, all, &around))?
+                file.change(manners, |database| database.carry_out(part, all, &around))?
             };
             // Most batches tell nobody anything.
             let mailbox = mailbox.filter(|_| !done.notices.is_empty());
@@ -235,7 +244,7 @@ impl LeaseStore for SqliteStore {
     }
 
     async fn listen(&self, sink: NoticeSink) -> Result<()> {
-        let listening = self.beside(|open| {
+        let listening = self.beside(std::process::id(), |open| {
             if let Some(mailbox) = &open.mailbox {
                 mailbox.redirect(sink);
             } else {
@@ -249,7 +258,9 @@ impl LeaseStore for SqliteStore {
 
     async fn names(&self, prefix: &str) -> Result<Vec<LockKey>> {
         Patience::of(self.timeout)
-            .keep(&self.runtime, |_| self.with(|open| open.file()?.database.names(prefix)))
+            .keep(&self.runtime, |_| {
+                self.with(|open| open.file()?.look(|database| database.names(prefix)))
+            })
             .await
             .map_err(|fault| fault.with("path", &self.path).into_error())
     }
@@ -259,7 +270,7 @@ impl LeaseStore for SqliteStore {
     }
 
     async fn close(&self) {
-        if self.check_process().is_ok() {
+        if self.check_process(std::process::id()).is_ok() {
             self.shut();
         }
     }
@@ -267,7 +278,8 @@ impl LeaseStore for SqliteStore {
 
 impl CellStore for SqliteStore {
     async fn read(&self, key: &CellKey) -> Result<Look> {
-        let look = |_| self.with(|open| open.file()?.database.look_at(key, self.runtime.wall()));
+        let now = || self.runtime.wall();
+        let look = |_| self.with(|open| open.file()?.look(|database| database.look_at(key, now())));
         Patience::of(self.timeout)
             .keep(&self.runtime, look)
             .await
@@ -277,10 +289,7 @@ impl CellStore for SqliteStore {
     async fn compare_and_set(&self, change: &Change) -> Result<Swap, Failure> {
         let clock = || self.runtime.wall();
         let swap = |manners| {
-            self.with(|open| {
-                let OpenFile { database, turnstile } = open.file()?;
-                turnstile.pass(manners, || database.swap(change, &clock))
-            })
+            self.with(|open| open.file()?.change(manners, |database| database.swap(change, &clock)))
         };
         let swapped = Patience::of(self.timeout).keep(&self.runtime, swap).await;
         let (swap, write_back) =
@@ -294,7 +303,7 @@ impl CellStore for SqliteStore {
 
 impl Drop for SqliteStore {
     fn drop(&mut self) {
-        if self.check_process().is_err() {
+        if self.check_process(std::process::id()).is_err() {
             // The parent's socket is not to be removed here. (Of its file nothing is open, unless somebody forked without
             // a word, and then it must not even be closed.)
             std::mem::forget(self.open.clone());

@@ -12,7 +12,7 @@ use crate::driver::record::{Holder, Record};
 use crate::fence::Token;
 use crate::port::{Kind, LockKey, Mode, OwnerId};
 
-/// The table. Times are microseconds since 1970; `holders`, `waiters` and `tombstones` are JSON, NULL when there are none.
+/// The table. Times are microseconds, moments since 1970; `holders`, `waiters` and `tombstones` are JSON, NULL when there are none.
 /// The holder of a mutex stands in columns of its own, the holders of other kinds in `holders`. No index beside the key
 /// and no hidden row number: a step rewrites one page.
 pub(super) const TABLE: &str = "CREATE TABLE IF NOT EXISTS fencelock_lock (
@@ -29,16 +29,17 @@ pub(super) const TABLE: &str = "CREATE TABLE IF NOT EXISTS fencelock_lock (
     open_since INTEGER,
     kind TEXT,
     holders TEXT,
+    longest_lease INTEGER NOT NULL,
     forget_after INTEGER NOT NULL
 ) WITHOUT ROWID";
 
 const LOAD: &str = "SELECT owner, token, granted_at, expires_at, info, last_token, counter_until, waiters, tombstones,
-    open_since, kind, holders FROM fencelock_lock WHERE name = ?1";
+    open_since, kind, holders, longest_lease FROM fencelock_lock WHERE name = ?1";
 
 const STORE: &str =
     "REPLACE INTO fencelock_lock (name, owner, token, granted_at, expires_at, info, last_token,
-    counter_until, waiters, tombstones, open_since, kind, holders, forget_after)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
+    counter_until, waiters, tombstones, open_since, kind, holders, longest_lease, forget_after)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
 
 /// Makes sure that the table is the one these statements need.
 pub(super) fn check(connection: &Connection) -> Result<(), Fault> {
@@ -82,6 +83,7 @@ fn read(row: &Row<'_>) -> Result<Record, Fault> {
         counter_until: number(row, 6, "counter_until")?,
         tickets: list(row, 7, "waiters")?,
         tombstones: list(row, 8, "tombstones")?,
+        longest: number(row, 12, "longest_lease")?,
         open_since: match row.get_ref(9)? {
             ValueRef::Null => None,
             _ => Some(number(row, 9, "open_since")?),
@@ -117,6 +119,7 @@ pub(super) fn store(connection: &Connection, lock: &LockKey, record: &Record) ->
         record.open_since.map(signed),
         kind,
         json(&others, others.is_empty())?,
+        signed(record.longest),
         signed(record.forget_after()),
     ])?;
     Ok(())

@@ -145,6 +145,34 @@ async fn names_nobody_uses_any_more_are_swept_out() {
     assert_eq!(later.names("").await.unwrap(), [LockKey::new("new")]);
 }
 
+/// As commands are that take a name of their own each: none makes many steps, and none looks at all rows.
+#[tokio::test]
+async fn names_of_short_lived_clients_are_swept_out() {
+    let directory = Directory::new("short");
+    let mut most = 0;
+    for at in 0..200 {
+        // Long enough after the one before for its name to be forgotten.
+        let store = directory.store(Duration::from_secs(30 * at)).await;
+        if at == 0 {
+            // More than are looked at in one go, and held all the time.
+            let hold = |at| {
+                let mut step = take(&store, &format!("held{at}"), "");
+                let Action::Take(take) = &mut step.action else { unreachable!("it takes") };
+                take.ttl = Duration::from_hours(24);
+                step
+            };
+            let steps: Vec<_> = (0..400).map(hold).collect();
+            assert!(store.step(&steps).await.iter().all(Result::is_ok));
+        }
+        let name = format!("new{at}");
+        assert!(store.step(&[take(&store, &name, "")]).await.iter().all(Result::is_ok));
+        most = most.max(store.names("new").await.unwrap().len());
+        assert_eq!(store.names("held").await.unwrap().len(), 400);
+        store.close().await;
+    }
+    assert!(most < 10, "{most} names are remembered, of which one is used");
+}
+
 #[tokio::test]
 async fn sockets_of_dead_clients_are_cleared_away_and_nothing_else() {
     let directory = Directory::new("stale");

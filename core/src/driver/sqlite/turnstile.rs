@@ -10,6 +10,7 @@ use std::fs::{File, TryLockError};
 use std::path::Path;
 
 use super::fault::Fault;
+use super::log_files::beside;
 
 /// Transactions in a row for which nobody is asked: some 50 µs.
 const RUN: u32 = 4;
@@ -39,9 +40,7 @@ struct Turn<'a>(Option<&'a File>);
 impl Turnstile {
     /// That of the database whose connection is open. Where the log cannot be opened there are no turns.
     pub(super) fn of(database: &Path) -> Self {
-        let mut log = database.as_os_str().to_owned();
-        log.push("-wal");
-        Self { file: File::open(log).ok(), run: 0 }
+        Self { file: File::open(beside(database, "-wal")).ok(), run: 0 }
     }
 
     /// Attempts something in due turn.

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::checker::{Checker, Fate};
 use super::plan::{Act, End, Family, Plan, Task, What};
 use crate::sim::cancel::Cancelled;
+use crate::sim::checker::Rule;
 
 /// A value: how often it was added to, and by which of all operations last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -136,6 +137,10 @@ impl Place {
             }
             None | Some(Ok(None)) => return,
         };
+        if !run.is_held() {
+            let detail = format!("client {}: {} of {:?}", self.number, run.token(), run.instant());
+            self.checker.violated(Rule::BornLost, detail);
+        }
         let note = self.checker.begun(self.number, act.of, &run, run.instant());
         select(Box::pin(self.sleep(act.work)), Box::pin(run.lost())).await;
         if !run.is_held() {

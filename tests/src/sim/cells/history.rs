@@ -93,7 +93,9 @@ fn check_run(plan: &Plan, change: &Changed, broken: &mut impl FnMut(Rule, &'stat
     if start.instant <= last.instant && !again {
         broken(Rule::RunTwice, "started for an instant that was run");
     }
-    if steady && change.clock < last.started.saturating_add(last.at_least) {
+    // A run that died is made up for as soon as somebody asks.
+    let half = if again { 0 } else { plan.job.period.as_micros() as u64 / 2 };
+    if steady && change.clock < last.started.saturating_add(last.at_least.max(half)) {
         broken(Rule::RunTwice, "started too soon after its last run");
     }
 }

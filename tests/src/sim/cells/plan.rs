@@ -152,6 +152,13 @@ impl Mood {
     ];
 }
 
+impl JobPlan {
+    /// So much before its instant a run may start.
+    pub fn early(&self) -> Duration {
+        (self.period / 10).min(Duration::from_secs(30))
+    }
+}
+
 impl Plan {
     /// The plan of a seed.
     pub fn draw(seed: u64) -> Self {

@@ -67,6 +67,10 @@ impl Checker {
                 found.push((Rule::Revived, name.clone()));
             }
             let left = live.claim.remaining();
+            // Whatever the store answers: nobody asked for more.
+            if left > self.rules.longest_lease {
+                found.push((Rule::HeldTooLong, format!("{name} believes in {left:?} more")));
+            }
             let overdue = live.doomed.is_some_and(|doomed| doomed.is_overdue(now, left));
             if overdue && client.kept < now {
                 found.push((Rule::LossUntold, format!("{name} is gone from the store")));

@@ -44,6 +44,8 @@ struct Rules {
     forgets_tokens: bool,
     /// Whether leases are long beside the way to the store, so that no grant is over when it arrives.
     swift: bool,
+    /// The longest lease that anybody asks for.
+    longest_lease: Duration,
 }
 
 /// How far a world can be relied on.
@@ -93,6 +95,7 @@ impl Checker {
             fair: acts().all(|act| act.fair),
             forgets_tokens: plan.forgets_tokens(),
             swift: weather.round_trip() * 4 < shortest,
+            longest_lease: plan.longest_lease(),
         };
         let clients = nodes.iter().zip(&plan.clients).map(|((node, channel), machine)| Watched {
             node: Arc::clone(node),

@@ -113,6 +113,11 @@ impl Cluster {
         Ok(names)
     }
 
+    /// What the settings of a node that was met break.
+    pub(super) fn warning(&self) -> Option<&'static str> {
+        self.state.lock().nodes.values().find_map(|node| *node.link.warning.lock())
+    }
+
     /// Lets go of all connections for good.
     pub(super) fn close(&self) {
         let mut state = self.state.lock();

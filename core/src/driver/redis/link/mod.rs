@@ -49,6 +49,8 @@ pub(super) struct Link {
     wanted: Event,
     /// Whether a server has said that it is not the master: from then on none is believed that is not.
     demoted: AtomicBool,
+    /// What the server's settings break.
+    pub(super) warning: Mutex<Option<&'static str>>,
 }
 
 enum State {
@@ -136,6 +138,7 @@ impl Link {
             changed: Event::new(),
             wanted: Event::new(),
             demoted: AtomicBool::new(false),
+            warning: Mutex::default(),
         })
     }
 

@@ -28,7 +28,7 @@ for at, lock in ipairs(locks) do
     wait, block, floor = TERMS(ARGV[argument + 2])
     reached = floor > lock.last and math.min(floor, math.max(lock.last, now + FLOOR_AHEAD)) or lock.last
     reply = take(lock)
-    if type(reply) == 'number' then reply = { GRANTED, reply, ttl } end
+    if type(reply) == 'number' then reply = { GRANTED, reply, ttl, block } end
   elseif reply[1] == GRANTED then
     reply = { GONE }
   end

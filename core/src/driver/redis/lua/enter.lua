@@ -8,8 +8,9 @@ local function enter(lock)
   if lock.kind ~= KIND_MUTEX then
     local marked = lock.holder == mark_of(lock.kind)
     used = false
-    for at = 1, #lock.holds, HOLD_SIZE do
-      used = used or marked and struct.unpack('<d', lock.holds, at + 33) > now
+    local _, all = owners(lock)
+    for _, ends in ipairs(marked and all or {}) do
+      used = used or ends > now
     end
     if marked and not used ONLY_OURS then lock.holder, lock.released = false, true end
   end
@@ -17,17 +18,21 @@ local function enter(lock)
     lock.other = true
     return lock.kind
   end
-  for at = 1, #lock.holds, HOLD_SIZE do
-    erase(lock, 'h' .. sub(lock.holds, at, at + 31))
+  for _, owner in ipairs(owners(lock)) do
+    erase(lock, 'h' .. owner)
   end
   if lock.kind ~= KIND_MUTEX then
     erase(lock, 'k')
     erase(lock, 'H')
-  else
+    for bucket = 0, lock.buckets - 1 do
+      erase(lock, 'H' .. bucket)
+    end
+  elseif lock.noted then
     erase(lock, 'h')
   end
   close(lock)
-  lock.kind, lock.holds, lock.soonest, lock.owner = THIS_KIND, '', nil, nil
+  clear_holds(lock)
+  lock.kind, lock.owner = THIS_KIND, nil
   -- A record that is not there is not made for that.
   lock.turned = lock.kept > 0
 end

@@ -4,10 +4,8 @@ local function free(lock, owner, open)
   local mine = unseat(lock, owner)
   local ticket = mine and open and head(lock)
   if ticket and ticket.passed < PASSES and admits(lock, ticket.mode, ticket.limit) then
-    -- A server that takes no writes says so here, before anybody is told; see settle.
-    call('HDEL', lock.record, 'm')
     lock.open, lock.opened = now, true
-    tell(ticket, 'o' .. ticket.owner)
+    announce_later(lock, ticket.channel, 'o' .. ticket.owner)
   end
   settle(lock, owner)
   if mine then notify(lock) end

@@ -14,17 +14,19 @@ local shared = lock.kind ~= KIND_MUTEX and lock.holder == mark_of(lock.kind)
 if lock.holder and not shared AND_ALONE then
   if lock.kind == KIND_MUTEX and lock.holder == lock.owner then
     local packed = call('HGET', lock.record, 'h')
-    add(MODE_EXCLUSIVE, lock.first, call('PTTL', lock.key), struct.unpack('<d', packed, 41), sub(packed, 49))
+    add(MODE_EXCLUSIVE, lock.first, math.min(call('PTTL', lock.key), lock.longest), struct.unpack('<d', packed, 41), sub(packed, 57))
   else
     add(MODE_EXCLUSIVE, -1, call('PTTL', lock.key), 0, '')
   end
 end
-for at = 1, shared and #lock.holds or 0, HOLD_SIZE do
-  local ends = struct.unpack('<d', lock.holds, at + 33)
+local plain = lock.kind == KIND_SEMAPHORE and MODE_PERMIT or MODE_READ
+local all, all_ends = owners(lock)
+for at, owner in ipairs(shared and all or {}) do
+  local ends = math.min(all_ends[at], now + lock.longest)
   if ends > now then
-    local packed = call('HGET', lock.record, 'h' .. sub(lock.holds, at, at + 31))
+    local packed = call('HGET', lock.record, 'h' .. owner)
     local token, since, _, rest = struct.unpack('<ddd', packed)
-    add(string.byte(lock.holds, at + 32), token, math.floor((ends - now) / 1000), since, sub(packed, rest))
+    add(owner == lock.special and lock.mode or plain, token, math.floor((ends - now) / 1000), since, sub(packed, rest))
   end
 end
 ADD_OTHERS

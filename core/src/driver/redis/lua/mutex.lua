@@ -8,10 +8,11 @@ local function foreign(lock)
   return lock.holder and lock.holder ~= lock.owner
 end
 
-local function seat(lock, owner, _, ttl, block, info, first)
-  lock.last = first + block - 1
+local function seat(lock, owner, _, ttl, block, info, first, asked)
+  lock.last, lock.longest = first + block - 1, asked
   lock.holder, lock.owner, lock.first, lock.granted, lock.turned = owner, owner, first, ttl, true
-  put(lock, 'h', owner .. struct.pack('<dd', first, now) .. info)
+  lock.noted = owner .. struct.pack('<ddd', first, now, asked) .. info
+  put(lock, 'h', lock.noted)
   close(lock)
   keep(lock, lock.last + ttl * 1000 * COUNTER_TTLS)
 end
@@ -19,13 +20,17 @@ end
 -- Ends a hold; whether there was one.
 local function unseat(lock, owner)
   if lock.holder ~= owner then return false end
-  lock.holder, lock.released = false, true
+  lock.holder, lock.granted, lock.released = false, false, true
   return true
 end
 
 -- Milliseconds left of the hold, granted here or before; -1 if it has no end.
 local function left(lock)
-  return lock.granted or lock.holder and call('PTTL', lock.key) or 0
+  if lock.granted or not lock.holder then return lock.granted or 0 end
+  local rest = call('PTTL', lock.key)
+  if foreign(lock) or rest <= lock.longest then return rest end
+  call('PEXPIRE', lock.key, lock.longest)
+  return lock.longest
 end
 
 -- First token and rest of an owner's hold, if it has one.
@@ -37,6 +42,10 @@ end
 local function prolong(lock, owner, ttl)
   local first, rest = held(lock, owner)
   if not first then return nil end
+  if ttl > lock.longest then
+    lock.longest = ttl
+    put(lock, 'h', sub(lock.noted, 1, 48) .. struct.pack('<d', ttl) .. sub(lock.noted, 57))
+  end
   if lock.granted then
     lock.granted = math.max(rest, ttl)
   elseif rest < ttl then

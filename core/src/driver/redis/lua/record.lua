@@ -4,22 +4,39 @@ local sub = string.sub
 
 -- Reads a lock: what lies under it (false: nothing); of the record the counter and until when it is kept, the holder of
 -- a mutex, the queue, since when the lock is open, when tombstones are due, which other kind it is in use as and who
--- holds it so, the end of this owner's own tombstone, and who is told when it is given back.
+-- holds it so, the end of this owner's own tombstone, and who is told when it is given back. `longest` is the longest lease that was
+-- asked for by who holds (of a mutex in ms, else in µs): an end further away was set by a clock that has stepped back since.
 local function read(key, record, holder, me)
-  local fields = call('HMGET', record, 'c', 'h', 'q', 'm', 'b', 'k', 'H', 'x' .. me, 'v')
-  local last, kept, owner, first = 0, 0, nil, 0
-  if fields[1] then last, kept = struct.unpack('<dd', fields[1]) end
-  if fields[2] then owner, first = sub(fields[2], 1, 32), struct.unpack('<d', fields[2], 33) end
+  local fields = call('HMGET', record, 'c', 'h', 'q', 'm', 'b', 'k', 'H', 'x' .. me, 'v', 'H0')
+  local last, kept, owner, first, farthest, longest = 0, 0, nil, 0, 0, 0
+  local count, soonest, buckets, bounds, special, mode = 0, math.huge, 1, NO_BOUND, nil, nil
+  if fields[1] then
+    if string.byte(fields[1], 17) ~= LAYOUT then error('fencelock: another layout') end
+    last, kept = struct.unpack('<dd', fields[1])
+  end
+  if fields[2] then
+    owner, first, longest = sub(fields[2], 1, 32), struct.unpack('<d', fields[2], 33), struct.unpack('<d', fields[2], 49)
+  end
+  local sum = fields[7]
+  if sum then
+    farthest, longest, count, soonest, buckets = struct.unpack('<ddddd', sum)
+    bounds = sub(sum, 41, 40 + 8 * buckets)
+    if #sum > 40 + 8 * buckets then special, mode = sub(sum, -33, -2), string.byte(sum, -1) end
+  end
   return {
     key = key, record = record, holder = holder,
     last = last, kept = math.abs(kept), owner = owner, first = first, queue = fields[3] or '',
     open = tonumber(fields[4]), due = tonumber(fields[5]), kind = tonumber(fields[6]) or KIND_MUTEX,
-    holds = fields[7] and sub(fields[7], 9) or '', soonest = fields[7] and struct.unpack('<d', fields[7]),
+    farthest = farthest, longest = longest, count = count, soonest = soonest, buckets = buckets, bounds = bounds,
+    special = special, mode = mode, holds = { [0] = sum and fields[10] or '' }, fresh = {},
+    noted = fields[2],
     buried = tonumber(fields[8]), watch = fields[9],
     -- What changes: pairs to set, fields to remove; whether the queue, the record's end, or the counter's field; whether
     -- the lock was opened; the lock.
     set = {}, gone = {}, moved = false, extended = false, turned = false,
     opened = false, granted = false, released = false, NONE_TOUCHED
+    -- What is published once all that is written: pairs of channel and message.
+    notices = {},
   }
 end
 
@@ -27,6 +44,12 @@ local function put(lock, field, content)
   local set = lock.set
   local count = #set
   set[count + 1], set[count + 2] = field, content
+end
+
+-- Has something published once all is written: should the server refuse a write, nobody was told what is not so.
+local function announce_later(lock, channel, message)
+  local notices = lock.notices
+  notices[#notices + 1] = { channel, message }
 end
 
 -- The record must not be forgotten before this moment. It is kept for twice as long, so that most steps need no EXPIRE.
@@ -46,8 +69,8 @@ end
 
 local function erase(lock, field)
   lock.gone[#lock.gone + 1] = field
-  -- What `unpack` can carry is limited.
-  if #lock.gone == 1000 then forget(lock) end
+  -- What `unpack` can carry is limited: Lua's stack has 8,000 places.
+  if #lock.gone == FIELDS_AT_ONCE then forget(lock) end
 end
 
 -- Takes the ticket at this place out of the queue.
@@ -78,7 +101,16 @@ local function head(lock)
 end
 
 local function next_token(lock)
-  return math.max(lock.last + 1, now)
+  local token = math.max(lock.last + 1, now)
+  -- Beyond it numbers are no longer told apart. Nothing was written yet.
+  if token > TOKEN_MAX then error('fencelock: no token is left') end
+  return token
+end
+
+-- How many tokens a grant draws: no further ahead of the clock than so much, so that the counter of a server that loses it is soon
+-- passed by the clock.
+local function drawn(first, block)
+  return math.max(1, math.min(block, now + TOKEN_LEAD - first + 1, TOKEN_MAX - first + 1))
 end
 
 local function close(lock)

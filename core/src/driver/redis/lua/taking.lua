@@ -27,9 +27,10 @@ local function take(lock)
       write(lock, ticket)
     end
     first = next_token(lock)
-    seat(lock, me, mode, ttl, block, info, first)
+    local count = drawn(first, block)
+    seat(lock, me, mode, ttl, count, info, first, ttl)
     store(lock)
-    return first
+    return count == block and first or { GRANTED, first, ttl, count }
   end
   if wait == 0 then
     store(lock)

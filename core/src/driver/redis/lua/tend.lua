@@ -18,7 +18,8 @@ local function tend(key, record, me, ttl, refresh)
   if place == 1 and is_open(lock, ticket) and admits(lock, ticket.mode, ticket.limit) then
     drop(lock, place, me)
     first = next_token(lock)
-    seat(lock, me, ticket.mode, ttl, ticket.block, ticket.info, first)
+    -- Who looks again is told no number of tokens, so it is one.
+    seat(lock, me, ticket.mode, ttl, 1, ticket.info, first, ttl)
     store(lock)
     return first, ttl
   end

@@ -52,7 +52,7 @@ local function notify(lock, but)
       -- Whoever comes later keeps the place behind.
       told = -1
       rest[#rest + 1] = watcher
-    elseif tell({ channel = watcher[3] }, 'o' .. watcher[1]) > 0 then
+    elseif tell(watcher[3], 'o' .. watcher[1]) > 0 then
       told = single and -1 or 1
     end
   end

@@ -19,7 +19,7 @@ elseif theirs.ends then
     local rest = math.floor(ends - now / 1000)
     if rest <= 0 then
       ended = ended + 1
-    elseif not find(lock, member) then
+    elseif not ends_of(lock, member) then
       add_theirs(KIND_SEMAPHORE, MODE_PERMIT, rest)
     end
   end

@@ -7,9 +7,9 @@ local function permits(lock)
   return all
 end
 
-local function vanished(lock, at)
+local function vanished(lock, owner)
   local all = permits(lock)
-  return not all.free or not all.ends[sub(lock.holds, at, at + 31)]
+  return not all.free or not all.ends[owner]
 end
 
 -- Before anything changes: counts our permits that are there and theirs, and finds what others have let end. Answers
@@ -17,9 +17,9 @@ end
 local function some_vanished(lock)
   local all, ours, gone = permits(lock), {}, false
   all.ours, all.theirs, all.ended = 0, 0, {}
-  for at = 1, #lock.holds, HOLD_SIZE do
-    local there = not vanished(lock, at)
-    ours[sub(lock.holds, at, at + 31)] = true
+  for _, owner in ipairs(owners(lock)) do
+    local there = not vanished(lock, owner)
+    ours[owner] = true
     if there then all.ours = all.ours + 1 else gone = true end
   end
   for member, ends in pairs(all.ends) do
@@ -41,13 +41,13 @@ end
 local function free_now(lock)
   local all = counted(lock)
   local free = all.free and all.free + #all.ended + all.ours or lock.limit - all.theirs
-  return free - #lock.holds / HOLD_SIZE
+  return free - lock.count
 end
 
 -- Permits of the kind without a lease show by their lack alone.
 local function foreign(lock)
   local all = counted(lock)
-  return all.theirs > 0 or all.free and lock.holds == '' and free_now(lock) < 1 or false
+  return all.theirs > 0 or all.free and lock.count == 0 and free_now(lock) < 1 or false
 end
 
 local function keeps_out(lock, _, limit)
@@ -61,20 +61,24 @@ local function commit(lock)
   for _, member in ipairs(all.ended) do
     call('ZREM', key, member)
   end
-  for at = 1, #lock.holds, HOLD_SIZE do
-    local owner = sub(lock.holds, at, at + 31)
+  local owned, ends = owners(lock)
+  for at, owner in ipairs(owned) do
     held[owner] = true
     if lock.touched[owner] then
-      call('ZADD', key, string.format('%.0f', math.ceil(struct.unpack('<d', lock.holds, at + 33) / 1000)), owner)
+      call('ZADD', key, string.format('%.0f', math.ceil(ends[at] / 1000)), owner)
     end
   end
   for owner in pairs(lock.touched) do
     if not held[owner] then call('ZREM', key, owner) end
   end
+  local free = (more or lock.count > 0) and free_now(lock)
   if not more then
-    if lock.holds ~= '' then call('SET', lock.key, free_now(lock)) end
+    if free then call('SET', lock.key, free) end
   elseif more ~= 0 then
     local value = call('INCRBY', lock.key, more)
     if more > 0 then announce(named('redisson_sc', lock.key), value) end
   end
+  -- For what is written behind this.
+  all.free = free or all.free
+  all.ours, all.ended, lock.touched = lock.count, {}, {}
 end

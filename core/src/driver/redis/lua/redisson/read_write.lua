@@ -1,8 +1,12 @@
 -- What Redisson's readers and writer let ours do, and how ours stand among them.
 
-local function field_at(lock, at)
-  local field = field_of(sub(lock.holds, at, at + 31))
-  return string.byte(lock.holds, at + 32) == MODE_WRITE and field .. ':write' or field
+local function writes(lock, owner)
+  return owner == lock.special and lock.mode == MODE_WRITE
+end
+
+local function held_field(lock, owner)
+  local field = field_of(owner)
+  return writes(lock, owner) and field .. ':write' or field
 end
 
 local function foreign(lock)
@@ -28,15 +32,15 @@ local function keeps_out(lock, mode)
 end
 
 -- Whether somebody took this hold of ours away.
-local function vanished(lock, at)
-  return not (beneath[lock.key] and beneath[lock.key][field_at(lock, at)])
+local function vanished(lock, owner)
+  return not (beneath[lock.key] and beneath[lock.key][held_field(lock, owner)])
 end
 
 local function some_vanished(lock)
   -- Theirs are looked at before anything is written: in a slot that is on its way elsewhere this may be refused.
   foreign(lock)
-  for at = 1, #lock.holds, HOLD_SIZE do
-    if vanished(lock, at) then return true end
+  for _, owner in ipairs(owners(lock)) do
+    if vanished(lock, owner) then return true end
   end
   return false
 end
@@ -58,6 +62,7 @@ local function clear(lock, fields, wanted)
       -- It may have ended, and a slot on its way elsewhere has nothing to say of what is not there.
       redis.pcall('DEL', lease_of(lock.key, field, 1))
       call('HDEL', lock.key, field)
+      fields[field] = nil
     end
   end
 end
@@ -66,28 +71,33 @@ local function commit(lock)
   if not lock.changed then return end
   local key, fields = lock.key, beneath[lock.key] or {}
   local wanted, mode, longest = {}, 'read', 0
-  for at = 1, #lock.holds, HOLD_SIZE do
-    local field = field_at(lock, at)
-    local rest = math.ceil((struct.unpack('<d', lock.holds, at + 33) - now) / 1000)
+  local all, ends = owners(lock)
+  for at, owner in ipairs(all) do
+    local field = held_field(lock, owner)
+    local rest = math.ceil((ends[at] - now) / 1000)
     wanted[field], longest = true, math.max(longest, rest)
-    if string.byte(lock.holds, at + 32) == MODE_WRITE then
+    if writes(lock, owner) then
       mode = 'write'
-    elseif not fields[field] or lock.touched[sub(lock.holds, at, at + 31)] then
+    elseif not fields[field] or lock.touched[owner] then
       -- Before the lock itself: should this be refused, nothing without an end is left behind.
       call('SET', lease_of(key, field, 1), 1, 'PX', rest)
     end
     if not fields[field] then call('HSET', key, field, 1) end
+    fields[field] = fields[field] or '1'
   end
   clear(lock, fields, wanted)
-  if lock.holds ~= '' then
+  if lock.count > 0 then
     if fields.mode ~= mode then call('HSET', key, 'mode', mode) end
     -- Also nearer: whoever stays may be dead, and others wait for the end of what is here.
     longest = math.max(longest, lock.theirs)
     if call('PTTL', key) ~= longest then call('PEXPIRE', key, longest) end
     if fields.mode == 'write' and mode == 'read' then wake(lock) end
+    -- For what is written behind this.
+    fields.mode, beneath[key] = mode, fields
   elseif foreign(lock) then
     if fields.mode == 'read' then call('PEXPIRE', key, lock.theirs) end
   elseif call('DEL', key) == 1 then
+    beneath[key] = nil
     wake(lock)
   end
 end

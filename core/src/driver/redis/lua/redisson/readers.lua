@@ -8,7 +8,7 @@ end
 -- Whether a field is a hold of ours, or was until now. Threads 0 that the record does not know are somebody else's.
 local function is_ours(lock, field)
   local owner = owner_of(field)
-  return owner and (lock.touched[owner] or find(lock, owner))
+  return owner and (lock.touched[owner] or ends_of(lock, owner))
 end
 
 -- For how long one of theirs holds it: a writer as long as the lock lives, a reader as long as a key of its own does. The

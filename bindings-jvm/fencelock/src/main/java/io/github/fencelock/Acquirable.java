@@ -40,6 +40,7 @@ public abstract sealed class Acquirable<T extends Acquirable<T>> implements Lock
      *
      * @throws InterruptedException if the thread is interrupted meanwhile: nothing is held, and nobody waits, then
      * @throws LockTimeoutException if the wait is over before the lock was granted
+     * @throws LockLostException if it was lost again before this thread could go on, which had stood still
      */
     public final Guard acquire() throws InterruptedException {
         return acquiring(options).await();
@@ -50,6 +51,7 @@ public abstract sealed class Acquirable<T extends Acquirable<T>> implements Lock
      *
      * @throws InterruptedException if the thread is interrupted meanwhile: nothing is held, and nobody waits, then
      * @throws LockTimeoutException if the wait is over before the lock was granted
+     * @throws LockLostException if it was lost again before this thread could go on, which had stood still
      */
     public final Guard acquire(Duration wait) throws InterruptedException {
         return acquiring(Options.with(options, "wait", wait)).await();
@@ -68,7 +70,11 @@ public abstract sealed class Acquirable<T extends Acquirable<T>> implements Lock
         return acquiring(Options.with(options, "wait", wait)).async();
     }
 
-    /** Asks once: empty if somebody else holds the lock or waits for it. */
+    /**
+     * Asks once: empty if somebody else holds the lock or waits for it.
+     *
+     * @throws LockLostException if it was lost again before this thread could go on, which had stood still
+     */
     public final Optional<Guard> tryAcquire() {
         return trying().get();
     }
@@ -79,8 +85,8 @@ public abstract sealed class Acquirable<T extends Acquirable<T>> implements Lock
     }
 
     /**
-     * Runs {@code body} under the lock and answers what it answers. The body learns of a loss by {@link Guard#check} or
-     * {@link Guard#lost}; it is not interrupted.
+     * Runs {@code body} under the lock and answers what it answers. It does not begin under a lock that is lost. The body
+     * learns of a loss by {@link Guard#check} or {@link Guard#lost}; it is not interrupted.
      *
      * <pre>{@code
      * try (Client client = Fencelock.connect("memory:")) {
@@ -92,7 +98,7 @@ public abstract sealed class Acquirable<T extends Acquirable<T>> implements Lock
      * @param <R> what the body answers
      * @param <X> what the body throws
      * @throws X if the body does
-     * @throws LockLostException if the lock was lost before the body's end; suppressed if the body has thrown itself
+     * @throws LockLostException if the lock was lost before the body's begin or end; suppressed if the body has thrown itself
      * @throws InterruptedException if the thread is interrupted while it waits for the lock
      */
     public final <R, X extends Exception> R withLock(Body<R, X> body) throws X, InterruptedException {
@@ -122,16 +128,15 @@ public abstract sealed class Acquirable<T extends Acquirable<T>> implements Lock
     }
 
     private Request<Guard> acquiring(Map<String, Object> options) {
-        return Request.of(client, operation(false, options), this::guard, Guard::decline);
+        return Request.holding(client, operation(false, options), this::guard);
     }
 
     final Request<Optional<Guard>> trying() {
-        return Request.of(client, operation(true, options),
-            granted -> Optional.ofNullable(granted).map(this::guard), guard -> guard.ifPresent(Guard::decline));
+        return Request.trying(client, operation(true, options), this::guard);
     }
 
-    private Guard guard(Object granted) {
-        return new Guard(client, shown(), Shape.map(granted));
+    private Guard guard(Map<String, Object> granted) {
+        return new Guard(client, shown(), granted);
     }
 
     private Map<String, Object> operation(boolean once, Map<String, Object> options) {

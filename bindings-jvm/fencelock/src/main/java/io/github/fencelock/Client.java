@@ -40,7 +40,8 @@ public final class Client implements AutoCloseable {
     }
 
     /**
-     * A lock by name: 1 to 512 bytes of UTF-8 without control characters. The same name is the same lock in every language.
+     * A lock by name: 1 to 512 bytes of UTF-8 without control characters, not beginning with {@code fencelock:}. The same name is
+     * the same lock in every language.
      */
     public Lock lock(String name) {
         return Lock.of(this, name, Map.of());

@@ -5,7 +5,6 @@ import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.locks.LockSupport;
 
 /**
  * Where operations complete: one daemon thread waits in the core for news and hands each to whoever asked. No code of a
@@ -15,18 +14,14 @@ final class Drain {
     /** By the operation's number: who waits for it, or its answer, if that was there first. */
     private static final Map<Long, Object> EXPECTED = new ConcurrentHashMap<>();
 
-    /** No native waits for news any more, so this side does: others may still ask something while the process ends. */
-    private static volatile boolean leaving;
-
     static {
         Attendant.of(Drain::run, "fencelock-drain").start();
-        Runtime.getRuntime().addShutdownHook(Attendant.of(Drain::exit, "fencelock-exit"));
-    }
-
-    /** Guards that are still held when the process ends are released; the process has the rest of a second to end itself. */
-    private static void exit() {
-        leaving = true;
-        Natives.exit(900);
+        try {
+            Runtime.getRuntime().addShutdownHook(Attendant.of(Natives::leave, "fencelock-exit"));
+        } catch (IllegalStateException ending) {
+            // A hook is the first to need the library.
+            Natives.leave();
+        }
     }
 
     private Drain() {}
@@ -67,7 +62,7 @@ final class Drain {
                 if (news.hasRemaining()) {
                     tell(news);
                 } else {
-                    news = ByteBuffer.wrap(news());
+                    news = ByteBuffer.wrap(Natives.drain());
                 }
                 again = false;
             } catch (Throwable defect) {
@@ -82,14 +77,6 @@ final class Drain {
                 again = true;
             }
         }
-    }
-
-    private static byte[] news() {
-        byte[] news = Natives.drain();
-        if (leaving && news.length == 0) {
-            LockSupport.parkNanos(1_000_000);
-        }
-        return news;
     }
 
     private static void tell(ByteBuffer news) {

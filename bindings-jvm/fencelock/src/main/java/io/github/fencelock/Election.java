@@ -46,6 +46,7 @@ public final class Election implements LockOptions<Election> {
      *
      * @throws InterruptedException if the thread is interrupted meanwhile: it is no candidate any more, then
      * @throws LockTimeoutException if the wait is over before that
+     * @throws LockLostException if it was lost again before this thread could go on, which had stood still
      */
     public Leadership campaign() throws InterruptedException {
         return campaigning().await();
@@ -57,7 +58,7 @@ public final class Election implements LockOptions<Election> {
     }
 
     private Request<Leadership> campaigning() {
-        return Request.of(client, operation("campaign"), this::leadership, Leadership::decline);
+        return Request.holding(client, operation("campaign"), this::leadership);
     }
 
     /** Leads if nobody else does or stands for it. */
@@ -71,12 +72,11 @@ public final class Election implements LockOptions<Election> {
     }
 
     private Request<Optional<Leadership>> trying() {
-        return Request.of(client, operation("try_campaign"),
-            granted -> Optional.ofNullable(granted).map(this::leadership), leads -> leads.ifPresent(Leadership::decline));
+        return Request.trying(client, operation("try_campaign"), this::leadership);
     }
 
-    private Leadership leadership(Object granted) {
-        return new Leadership(client, name, Shape.map(granted));
+    private Leadership leadership(Map<String, Object> granted) {
+        return new Leadership(client, name, granted);
     }
 
     /** Who leads now. */

@@ -12,8 +12,9 @@ import java.util.OptionalLong;
  * @param name the lock
  * @param token the token of the hold it happened to, if there is one
  * @param trouble what the trouble is, for {@link Kind#TROUBLE}
+ * @param why why no run was started, for {@link Kind#SKIPPED}
  */
-public record Event(Kind kind, String name, OptionalLong token, Optional<String> trouble) {
+public record Event(Kind kind, String name, OptionalLong token, Optional<String> trouble, Optional<Why> why) {
     /** The kinds of events. */
     public enum Kind {
         /** An acquire has to wait. Told once. */
@@ -27,7 +28,9 @@ public record Event(Kind kind, String name, OptionalLong token, Optional<String>
         /** A guard was given back. */
         RELEASED,
         /** A hold was lost before it was given back. */
-        LOST
+        LOST,
+        /** A job was asked for a run, and there is none to start. The token is the last run's. */
+        SKIPPED
     }
 
     static Event of(Map<String, Object> event) {
@@ -35,6 +38,7 @@ public record Event(Kind kind, String name, OptionalLong token, Optional<String>
             Kind.valueOf(((String) event.get("kind")).toUpperCase(Locale.ROOT)),
             (String) event.get("name"),
             Shape.optionalNumber(event.get("token")),
-            Optional.ofNullable((String) event.get("trouble")));
+            Optional.ofNullable((String) event.get("trouble")),
+            Optional.ofNullable(event.get("why")).map(Why::of));
     }
 }

@@ -61,6 +61,6 @@ public final class Fencelock {
             Drain.expect(number, pending);
             return number;
         };
-        return new Request<>(submission, number -> new Client(Shape.number(number), options), Client::decline);
+        return new Request<>(submission, number -> new Client(Shape.number(number), options), client -> {}, Client::decline);
     }
 }

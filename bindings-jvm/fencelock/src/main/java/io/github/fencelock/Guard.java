@@ -57,6 +57,7 @@ public final class Guard extends Hold {
      * new one enters. The guard then has a new token. If it fails or is interrupted, the guard is the reader it was. Several
      * at once are one, until the last is given up; a downgrade meanwhile overtakes them ({@link CancelledException}).
      *
+     * @throws LockLostException if it was lost
      * @throws UnsupportedException if the guard reads plainly: two that tried would wait for each other for ever
      * @throws InterruptedException if the thread is interrupted before that
      */
@@ -74,7 +75,7 @@ public final class Guard extends Hold {
             Map<String, Object> upgraded = Shape.map(granted);
             drew(Shape.number(upgraded.get("token")));
             return new Upgrade(this, Shape.number(upgraded.get("upgrade")));
-        }, Upgrade::decline);
+        }, upgraded -> check(), Upgrade::decline);
     }
 
     void decline(Upgrade upgrade) {

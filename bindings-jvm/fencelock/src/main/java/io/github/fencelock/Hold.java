@@ -85,6 +85,16 @@ public abstract sealed class Hold implements AutoCloseable permits Guard, Leader
         }
     }
 
+    /** Whoever waited hears of it only now: what was lost meanwhile is not begun, but taken back. */
+    final void begin() {
+        try {
+            check();
+        } catch (FencelockException lost) {
+            decline();
+            throw lost;
+        }
+    }
+
     /**
      * Pushes the end of the lease to at least now + {@code ttl}, which is its length from now on. Never shortens it. A run
      * of a job cannot be extended.

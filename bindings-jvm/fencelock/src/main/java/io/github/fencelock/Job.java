@@ -6,20 +6,25 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
+import java.util.function.Function;
 
 /**
  * A scheduled job, made by {@link Client#job}. Every process of the fleet asks for a run when its own schedule says so; one
  * of them gets it.
  *
- * <p>A run is named by its <em>scheduled instant</em>, the multiple of the period (counted from 1970, UTC) that is nearest to
- * the store's clock. It starts only if its instant is later than that of the last run, and that one is over. A run that died
- * is not run again, unless {@code retryDead} says so: it may have done its work.
+ * <p>A run is named by its <em>scheduled instant</em>, the last multiple of the period (counted from 1970, UTC) by the store's
+ * clock; a timer may fire early by a tenth of the period, 30 s at most. It starts only if its instant is later than that of the
+ * last run, that one is over, and half a period has passed since its start. A run that died is not run again, unless
+ * {@code retryDead} says so: it may have done its work.
  *
  * <pre>{@code
  * try (Client client = Fencelock.connect("memory:")) {
  *     Job nightly = client.job("nightly", Duration.ofDays(1));
  *     assert nightly.withRun(run -> System.out.println("cleaning up under token " + run.token()));
- *     assert !nightly.withRun(run -> System.out.println("once a night is enough"));
+ *     assert !nightly.withRun(
+ *         run -> System.out.println("once a night is enough"),
+ *         skipped -> System.out.println("nothing to do: " + skipped.why()));
  * }
  * }</pre>
  */
@@ -44,8 +49,8 @@ public final class Job implements LockOptions<Job> {
     }
 
     /**
-     * Names the run by this instant of the scheduler's own, instead of the multiple of the period that is nearest to the
-     * store's clock.
+     * Names the run by this instant of the scheduler's own, instead of the last multiple of the period by the store's clock. It
+     * may lie ahead of that clock by half a period, or a minute.
      */
     public Job at(Instant instant) {
         return new Job(client, name, period, instant, options);
@@ -56,42 +61,78 @@ public final class Job implements LockOptions<Job> {
         return name;
     }
 
-    /** Starts the run that is due; empty if that was started before, by whomever, or the last one still lasts. */
+    /**
+     * Starts the run that is due; empty if there is none, and {@link #startOrWhy} says why.
+     *
+     * @throws LockLostException if it was lost again before this thread could go on, which had stood still
+     */
     public Optional<Run> start() {
-        return starting().get();
+        return starting(Job::run, run -> run).get();
     }
 
     /** As {@link #start}, as a future. To cancel it takes a run that was started back, as if nobody had asked. */
     public CompletableFuture<Optional<Run>> startAsync() {
-        return starting().async();
+        return starting(Job::run, run -> run).async();
     }
 
-    private Request<Optional<Run>> starting() {
+    /** Starts the run that is due, or says why there is none: the last one is in progress, this one was run, or none is due. */
+    public Start startOrWhy() {
+        return starting(start -> start, Job::run).get();
+    }
+
+    /** As {@link #startOrWhy}, as a future. To cancel it takes a run that was started back, as if nobody had asked. */
+    public CompletableFuture<Start> startOrWhyAsync() {
+        return starting(start -> start, Job::run).async();
+    }
+
+    private static Optional<Run> run(Start start) {
+        return start instanceof Run run ? Optional.of(run) : Optional.empty();
+    }
+
+    private <T> Request<T> starting(Function<Start, T> shown, Function<T, Optional<Run>> found) {
         Map<String, Object> operation = new LinkedHashMap<>();
         operation.put("op", "start_job");
         operation.put("name", name);
         operation.put("period", period);
         operation.put("at", at == null ? null : Duration.between(Instant.EPOCH, at));
         operation.put("options", options);
-        return Request.of(client, operation,
-            granted -> Optional.ofNullable(granted).map(run -> new Run(client, name, Shape.map(run))),
-            run -> run.ifPresent(Run::decline));
+        Function<Object, T> understood = answer -> {
+            Map<String, Object> started = Shape.map(answer);
+            Object skipped = started.get("skipped");
+            return shown.apply(skipped == null ? new Run(client, name, started) : Skipped.of(Shape.map(skipped)));
+        };
+        return Request.of(client, operation, understood, started -> found.apply(started).ifPresent(Hold::begin),
+            started -> found.apply(started).ifPresent(Hold::decline));
     }
 
     /**
-     * Runs {@code body} if a run is due, and marks the run as succeeded, or as failed if the body throws.
+     * Runs {@code body} if a run is due, and marks the run as succeeded, or as failed if the body throws. It does not begin in a
+     * run that is lost.
+     *
+     * @param <X> what the body throws
+     * @return whether a run was due
+     * @throws X if the body does
+     * @throws LockLostException if the run was lost before the body's begin or end; suppressed if the body has thrown itself
+     */
+    public <X extends Exception> boolean withRun(Body<X> body) throws X {
+        return withRun(body, skipped -> {});
+    }
+
+    /**
+     * As {@link #withRun(Body)}, and tells {@code skipped} why no run was due.
      *
      * @param <X> what the body throws
      * @return whether a run was due
      * @throws X if the body does
      * @throws LockLostException if the run was lost before the body's end; suppressed if the body has thrown itself
      */
-    public <X extends Exception> boolean withRun(Body<X> body) throws X {
-        Optional<Run> due = start();
-        if (due.isEmpty()) {
+    public <X extends Exception> boolean withRun(Body<X> body, Consumer<? super Skipped> skipped) throws X {
+        Start start = startOrWhy();
+        if (start instanceof Skipped why) {
+            skipped.accept(why);
             return false;
         }
-        try (Run run = due.get()) {
+        try (Run run = (Run) start) {
             body.run(run);
             run.succeed().check();
         }

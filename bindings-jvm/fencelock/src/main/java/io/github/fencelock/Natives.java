@@ -51,6 +51,6 @@ final class Natives {
     /** Forgets a client, with all it has. */
     static native void drop(long client);
 
-    /** Gives everything back before the process ends, in so many milliseconds at most. */
-    static native void exit(long patience);
+    /** The JVM has begun to end: what is held is given back when all its hooks have ended. */
+    static native void leave();
 }

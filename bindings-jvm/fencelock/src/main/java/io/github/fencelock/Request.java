@@ -1,6 +1,7 @@
 package io.github.fencelock;
 
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -8,10 +9,10 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 
 /**
- * Something asked of the core: how, how its answer is understood, and what becomes of an answer that nobody wants any more.
- * Every wait is for a future on this side, so that threads of any kind only park.
+ * Something asked of the core: how, how its answer is understood, what whoever waited does first with it, and what becomes of an
+ * answer that nobody wants any more. Every wait is for a future on this side, so that threads of any kind only park.
  */
-record Request<T>(Submission submission, Function<Object, T> understood, Consumer<T> declined) {
+record Request<T>(Submission submission, Function<Object, T> understood, Consumer<T> begun, Consumer<T> declined) {
 
     /** Asks, and has whoever waits be told; answers the operation's number. */
     interface Submission {
@@ -19,13 +20,26 @@ record Request<T>(Submission submission, Function<Object, T> understood, Consume
     }
 
     static <T> Request<T> of(
-        Client client, Map<String, Object> operation, Function<Object, T> understood, Consumer<T> declined) {
-        return new Request<>(pending -> Drain.submit(client, operation, pending), understood, declined);
+        Client client, Map<String, Object> operation, Function<Object, T> understood, Consumer<T> begun, Consumer<T> declined) {
+        return new Request<>(pending -> Drain.submit(client, operation, pending), understood, begun, declined);
     }
 
     /** With an answer that is no loss if nobody hears it. */
     static <T> Request<T> of(Client client, Map<String, Object> operation, Function<Object, T> understood) {
-        return of(client, operation, understood, value -> {});
+        return of(client, operation, understood, value -> {}, value -> {});
+    }
+
+    /** For something to hold. */
+    static <H extends Hold> Request<H> holding(
+        Client client, Map<String, Object> operation, Function<Map<String, Object>, H> made) {
+        return of(client, operation, granted -> made.apply(Shape.map(granted)), Hold::begin, Hold::decline);
+    }
+
+    /** For something to hold that may not be granted. */
+    static <H extends Hold> Request<Optional<H>> trying(
+        Client client, Map<String, Object> operation, Function<Map<String, Object>, H> made) {
+        return of(client, operation, granted -> Optional.ofNullable(granted).map(Shape::map).map(made),
+            hold -> hold.ifPresent(Hold::begin), hold -> hold.ifPresent(Hold::decline));
     }
 
     /** Whoever waits, for the answer itself: so exceptions have the stack of who asked. */
@@ -46,7 +60,7 @@ record Request<T>(Submission submission, Function<Object, T> understood, Consume
         Waiter waiter = new Waiter();
         long number = submission.by(waiter);
         try {
-            return understood.apply(waiter.get().value());
+            return hear(waiter.get());
         } catch (InterruptedException interrupted) {
             Natives.abort(number);
             if (!waiter.cancel(false)) {
@@ -62,7 +76,7 @@ record Request<T>(Submission submission, Function<Object, T> understood, Consume
     T get() {
         Waiter waiter = new Waiter();
         submission.by(waiter);
-        return understood.apply(waiter.join().value());
+        return hear(waiter.join());
     }
 
     /** The answer as a future. If others complete that first, the operation is given up and leaves nothing. */
@@ -94,7 +108,7 @@ record Request<T>(Submission submission, Function<Object, T> understood, Consume
         answered.set(true);
         T value;
         try {
-            value = understood.apply(answer.value());
+            value = hear(answer);
         } catch (RuntimeException error) {
             future.completeExceptionally(error);
             return;
@@ -102,6 +116,12 @@ record Request<T>(Submission submission, Function<Object, T> understood, Consume
         if (!future.complete(value)) {
             declined.accept(value);
         }
+    }
+
+    private T hear(Answer answer) {
+        T value = understood.apply(answer.value());
+        begun.accept(value);
+        return value;
     }
 
     private void decline(Answer answer) {

@@ -5,7 +5,7 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 
 /** A run of a job. Closing it without {@link #succeed} marks it as failed. */
-public final class Run extends Hold {
+public final class Run extends Hold implements Start {
     private final Instant instant;
 
     Run(Client client, String name, Map<String, Object> granted) {

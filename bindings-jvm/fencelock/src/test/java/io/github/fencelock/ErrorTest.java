@@ -1,6 +1,9 @@
 package io.github.fencelock;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -9,9 +12,12 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletionException;
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** Errors are exceptions, a class for each code there is. */
 final class ErrorTest {
@@ -36,5 +42,22 @@ final class ErrorTest {
         }
         assertEquals(Code.values().length, codes().size());
         assertEquals(Code.values().length, classes.size());
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "reddis://127.0.0.1, no store goes by that scheme", "http://127.0.0.1:6379, no store goes by that scheme",
+        "sqlite:, names no file", "sqlite://, names no file", "redis:/127.0.0.1, must look like", "redis:, must look like",
+        "redis:///3, must look like", "memory://host, names no host", "127.0.0.1:6379, 'redis://host:6379'",
+        "'', 'redis://host:6379'"})
+    void aWrongUrlIsRefusedBeforeAnythingIsAsked(String url, String says) {
+        InvalidArgumentException refused = assertThrows(InvalidArgumentException.class, () -> Fencelock.connect(url));
+        assertEquals(Code.INVALID, refused.code());
+        assertEquals("url", refused.fields().get("argument"));
+        assertFalse(refused.retryable());
+        assertTrue(refused.getMessage().contains(says), refused::getMessage);
+        CompletionException later =
+            assertThrows(CompletionException.class, () -> Fencelock.connectAsync(url, new ClientOptions()).join());
+        assertEquals(refused.getMessage(), later.getCause().getMessage());
     }
 }

@@ -4,11 +4,13 @@ import java.io.IOException;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** 100,000 acquires and releases, a tenth in a hurry: memory, descriptors and threads stay as they are. */
+@Tag("full")
 final class FlatTest {
     private static final String STORES = "io.github.fencelock.Stores#all";
     private static final int FLIGHT = 64;

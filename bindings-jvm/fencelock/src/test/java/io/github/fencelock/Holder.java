@@ -48,8 +48,9 @@ public final class Holder {
         }
         if (how.equals("late")) {
             Runtime.getRuntime().addShutdownHook(new Thread(Holder::askLate));
+        } else {
+            parting();
         }
-        parting();
         switch (how) {
             case "exit", "stuck", "late" -> System.exit(3);
             case "halt" -> Runtime.getRuntime().halt(4);
@@ -60,19 +61,13 @@ public final class Holder {
         }
     }
 
-    /** When all was given back, somebody still asks something, and is answered. */
+    /** While the JVM ends somebody still asks something, and is answered: only then is anything released. */
     private static void askLate() {
         Hold last = HELD.get(HELD.size() - 1);
-        while (last.isHeld()) {
-            Thread.onSpinWait();
-        }
         for (int number = 0; number < 100; number++) {
-            try {
-                last.client.lock(last.name()).inspect();
-            } catch (ClosedException refused) {
-                // That is an answer.
-            }
+            last.client.lock(last.name()).inspect();
         }
+        parting();
     }
 
     private static void parting() {

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Duration;
 import java.time.Instant;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -159,14 +160,27 @@ final class KindsTest {
     void aJobRunsOncePerInstant(String url) throws Exception {
         Instant instant = Instant.ofEpochSecond(1_000_000);
         try (Client client = Fencelock.connect(url)) {
-            Job job = client.job(Stores.name(), Duration.ofMinutes(1)).at(instant);
+            Duration period = Duration.ofMillis(20);
+            Job job = client.job(Stores.name(), period).at(instant);
             assertTrue(job.inspect().isEmpty());
             assertTrue(job.withRun(run -> {
                 assertEquals(instant, run.instant());
                 assertEquals(JobState.Status.IN_PROGRESS, job.inspect().orElseThrow().status());
             }));
             assertFalse(job.withRun(run -> {}));
-            assertEquals(JobState.Status.SUCCEEDED, job.inspect().orElseThrow().status());
+            List<Why> told = new ArrayList<>();
+            assertFalse(job.withRun(run -> {}, skipped -> told.add(skipped.why())));
+            assertEquals(List.of(Why.DONE), told);
+            JobState last = job.inspect().orElseThrow();
+            assertEquals(JobState.Status.SUCCEEDED, last.status());
+            assertEquals(new Skipped(Why.DONE, last, Optional.empty()), job.startOrWhy());
+            Job daily = client.job(job.name(), Duration.ofDays(1)).at(instant.plusSeconds(60));
+            Skipped soon = (Skipped) daily.startOrWhyAsync().get();
+            assertEquals(Why.NOT_DUE, soon.why());
+            assertEquals(last.started().plus(Duration.ofHours(12)), soon.until().orElseThrow());
+            Job wrong = job.at(Instant.now().plus(Duration.ofHours(1)));
+            assertEquals("at", assertThrows(InvalidArgumentException.class, wrong::start).fields().get("argument"));
+            Thread.sleep(period.toMillis() / 2);
             Job next = job.at(instant.plusSeconds(60));
             assertThrows(IllegalStateException.class, () -> next.withRun(run -> {
                 throw new IllegalStateException("out of paper");
@@ -174,6 +188,7 @@ final class KindsTest {
             JobState state = job.inspect().orElseThrow();
             assertEquals(JobState.Status.FAILED, state.status());
             assertEquals("java", state.info().get("language"));
+            Thread.sleep(period.toMillis() / 2);
             Run declined = job.at(instant.plusSeconds(120)).start().orElseThrow();
             declined.decline();
             Wait.until("the run is left to others", () -> job.at(instant.plusSeconds(120)).start().isPresent());

@@ -162,6 +162,13 @@ final class LockTest {
             }));
             assertSame(mine, seen);
             assertEquals(LockLostException.class, seen.getSuppressed()[0].getClass());
+            Job job = client.job(Stores.name(), Duration.ofDays(1)).ttl(Duration.ofMillis(300));
+            IOException ofRun = assertThrows(IOException.class, () -> job.withRun(run -> {
+                Stores.redis().forget(job.name());
+                run.lost().join();
+                throw new IOException("mine");
+            }));
+            assertEquals(LockLostException.class, ofRun.getSuppressed()[0].getClass());
         }
     }
 
@@ -184,6 +191,9 @@ final class LockTest {
             assertEquals("ttl", error.fields().get("nearest"));
             assertThrows(InvalidArgumentException.class, () -> client.lock("x").option("ttl", new Object()).acquire());
             assertThrows(InvalidArgumentException.class, () -> client.lock("x").ttl(Duration.ZERO).acquire());
+            InvalidArgumentException time = assertThrows(
+                InvalidArgumentException.class, () -> client.lock("x").option("ttl", "soon").acquire());
+            assertTrue(time.getMessage().contains("`ttl` must be a Duration"), time.getMessage());
         }
     }
 

@@ -97,6 +97,11 @@ public final class RedisServer implements AutoCloseable {
         }
     }
 
+    /** Somebody else deletes all that is stored under this name. */
+    public void forget(String name) {
+        texts("KEYS", "*" + name + "*").forEach(key -> command("DEL", key));
+    }
+
     /** A command whose answer is a list of texts. */
     public List<String> texts(String... words) {
         return ((List<?>) command(words)).stream().map(String.class::cast).toList();

@@ -26,6 +26,8 @@ final class Storm {
     private static final int THREADS = 8;
     /** What is left is not over before whoever looks for it gives up. */
     private static final Duration TTL = Wait.PATIENCE.multipliedBy(3);
+    /** The shortest one of a job, so that its next run is soon due. */
+    private static final Duration PERIOD = Duration.ofMillis(10);
 
     /** One thing that is done; whether it was cut short. */
     interface Turn {
@@ -112,14 +114,19 @@ final class Storm {
             return either().version(name("-value"));
         }
 
-        /** The job's next instant, as one of the clients asks for it. */
+        /** The job's next instant, as one of the clients asks for it: half a period after the last start, so that it is due. */
         Job nextRun() {
             instant += 60;
+            // Whoever is interrupted here stays so.
+            long end = System.nanoTime() + PERIOD.toNanos() / 2;
+            for (long left; (left = end - System.nanoTime()) > 0;) {
+                LockSupport.parkNanos(left);
+            }
             return sameRun(either());
         }
 
         private Job sameRun(Client asks) {
-            return asks.job(job, Duration.ofMinutes(1)).at(Instant.ofEpochSecond(instant)).ttl(TTL);
+            return asks.job(job, PERIOD).at(Instant.ofEpochSecond(instant)).ttl(TTL);
         }
 
         /** The run of this instant is there for whoever asks, before the lease of one that was left could have ended. */

@@ -10,10 +10,12 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.opentest4j.AssertionFailedError;
 
 /** The scales see little: 64 bytes each time in full, 640 at a tenth; files; threads. */
+@Tag("full")
 final class WeightTest {
     private static final int LITTLE = 64 * 100_000;
     /** Tests before this one have left connections and threads that go meanwhile; a leak makes more in each round. */

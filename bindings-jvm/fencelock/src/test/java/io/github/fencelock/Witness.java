@@ -54,6 +54,15 @@ public final class Witness implements AutoCloseable {
         };
     }
 
+    /** When the lock was granted to us, who give it back. */
+    static CompletableFuture<Long> granted(Client client, String name) {
+        return client.lock(name).acquireAsync().thenApply(guard -> {
+            long now = System.nanoTime();
+            guard.releaseAsync();
+            return now;
+        });
+    }
+
     /** Tells the process to end; what it says until then is still heard. */
     public void terminate() {
         assertTrue(process.toHandle().destroy());

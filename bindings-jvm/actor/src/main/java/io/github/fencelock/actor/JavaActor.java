@@ -18,6 +18,7 @@ import io.github.fencelock.Mode;
 import io.github.fencelock.Observer;
 import io.github.fencelock.Run;
 import io.github.fencelock.Scope;
+import io.github.fencelock.Skipped;
 import io.github.fencelock.Versioned;
 import java.time.Duration;
 import java.time.Instant;
@@ -68,7 +69,8 @@ public final class JavaActor implements Lines.Actor {
                 granted(id, election::campaign, election::campaignAsync);
             }
             case "try_campaign" -> tried(id, election(request).tryCampaignAsync());
-            case "start_job" -> tried(id, job(request).startAsync());
+            case "start_job" -> answer(id, job(request).startOrWhyAsync(),
+                start -> start instanceof Run run ? grant(run) : Shown.skipped((Skipped) start));
             case "with" -> with(id, request);
             case "abort" -> {
                 cancels.getOrDefault(request.get("target").getAsLong(), () -> {}).run();

@@ -4,6 +4,7 @@ import io.github.fencelock.JobState;
 import io.github.fencelock.Leader;
 import io.github.fencelock.Load;
 import io.github.fencelock.LockState;
+import io.github.fencelock.Skipped;
 import io.github.fencelock.Snapshot;
 import io.github.fencelock.Swapped;
 import java.time.Duration;
@@ -61,6 +62,11 @@ public final class Shown {
     /** Who leads. */
     public static Object leader(Leader leader) {
         return leader == null ? null : object("token", number(leader.token()), "info", leader.info());
+    }
+
+    /** Why there is no run. */
+    public static Object skipped(Skipped skipped) {
+        return object("skipped", object("why", skipped.why().word()));
     }
 
     /** A job's last run. */

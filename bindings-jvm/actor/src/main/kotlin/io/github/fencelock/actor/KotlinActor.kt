@@ -16,6 +16,7 @@ import io.github.fencelock.kotlin.Lock
 import io.github.fencelock.kotlin.LockOptions
 import io.github.fencelock.kotlin.Run
 import io.github.fencelock.kotlin.Scope
+import io.github.fencelock.kotlin.Skipped
 import io.github.fencelock.kotlin.Versioned
 import java.time.Instant
 import kotlin.coroutines.CoroutineContext
@@ -102,7 +103,10 @@ class KotlinActor private constructor(private val lines: Lines) : Lines.Actor {
         "try_all" -> grant(all(request).tryAcquire())
         "campaign" -> grant(election(request).campaign())
         "try_campaign" -> grant(election(request).tryCampaign())
-        "start_job" -> grant(job(request).start())
+        "start_job" -> when (val start = job(request).startOrWhy()) {
+            is Run -> grant(start)
+            is Skipped -> mapOf("skipped" to mapOf("why" to start.why.word()))
+        }
         "with" -> lock(request).withLock { guard ->
             delay(request["work"].asDouble.milliseconds)
             mapOf("token" to guard.token)

@@ -14,7 +14,8 @@ import io.github.fencelock.Client as JavaClient
  */
 public class Client internal constructor(internal val java: JavaClient) {
     /**
-     * A lock by name: 1 to 512 bytes of UTF-8 without control characters. The same name is the same lock in every language.
+     * A lock by name: 1 to 512 bytes of UTF-8 without control characters, not beginning with `fencelock:`. The same name is the same
+     * lock in every language.
      */
     public fun lock(name: String): Lock = Lock(java.lock(name))
 

@@ -20,11 +20,12 @@ public class Election internal constructor(private val java: JavaElection) : Loc
     override fun option(name: String, value: Any?): Election = Election(java.option(name, plain(value)))
 
     /** Waits until this candidate leads, for ever or as long as the option `wait` says. Cancelled, it is no candidate any more. */
-    public suspend fun campaign(): Leadership = Leadership(java.campaignAsync().await { unheard -> unheard.decline() })
+    public suspend fun campaign(): Leadership =
+        Leadership(java.campaignAsync().await { unheard -> unheard.decline() }).begin()
 
     /** Leads if nobody else does or stands for it. */
     public suspend fun tryCampaign(): Leadership? =
-        java.tryCampaignAsync().await { unheard -> unheard.ifPresent { it.decline() } }.map(::Leadership).orElse(null)
+        java.tryCampaignAsync().await { unheard -> unheard.ifPresent { it.decline() } }.map(::Leadership).orElse(null)?.begin()
 
     /** Runs [body] while this candidate leads, and resigns. When the office is lost, the body's scope is cancelled. */
     public suspend fun <R> whileLeading(body: suspend CoroutineScope.(Leadership) -> R): R =

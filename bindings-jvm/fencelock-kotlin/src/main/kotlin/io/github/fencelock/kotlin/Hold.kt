@@ -1,5 +1,6 @@
 package io.github.fencelock.kotlin
 
+import io.github.fencelock.FencelockException
 import io.github.fencelock.Mode
 import io.github.fencelock.Released
 import java.time.Instant
@@ -67,6 +68,19 @@ public sealed class Hold(private val java: JavaHold) {
 }
 
 /**
+ * Whoever waited hears of it only now, perhaps long after the grant: what was lost meanwhile is not begun, but taken back.
+ */
+internal fun <H : Hold> H.begin(): H {
+    try {
+        check()
+    } catch (lost: FencelockException) {
+        decline()
+        throw lost
+    }
+    return this
+}
+
+/**
  * The local proof that a lock is held; [Acquirable.withLock] gives it back by itself.
  *
  * @sample io.github.fencelock.kotlin.Samples.guard
@@ -103,7 +117,7 @@ public class Leadership internal constructor(private val java: JavaLeadership) :
 }
 
 /** A run of a job. */
-public class Run internal constructor(private val java: JavaRun) : Hold(java) {
+public class Run internal constructor(private val java: JavaRun) : Hold(java), Start {
     /** The scheduled instant that this run is for. */
     public val instant: Instant get() = java.instant()
 

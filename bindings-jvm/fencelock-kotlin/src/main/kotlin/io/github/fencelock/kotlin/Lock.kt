@@ -17,23 +17,25 @@ import io.github.fencelock.Lock as JavaLock
 public sealed class Acquirable<T : Acquirable<T>>(private val java: JavaAcquirable<*>) : LockOptions<T> {
     /**
      * Waits for the lock, for ever or as long as the option `wait` says; then it fails with
-     * [io.github.fencelock.LockTimeoutException]. Cancelled, it takes back whatever it has won or queued.
+     * [io.github.fencelock.LockTimeoutException]. Cancelled, it takes back whatever it has won or queued. A lock that was lost again
+     * before this coroutine could go on is a [io.github.fencelock.LockLostException].
      */
-    public suspend fun acquire(): Guard = Guard(java.acquireAsync().await { unheard -> unheard.decline() })
+    public suspend fun acquire(): Guard = Guard(java.acquireAsync().await { unheard -> unheard.decline() }).begin()
 
     /** Waits for the lock at most this long; see [acquire]. */
     public suspend fun acquire(wait: Duration): Guard {
         val asked = if (wait.isInfinite()) java.acquireAsync(null) else java.acquireAsync(wait.toJavaDuration())
-        return Guard(asked.await { unheard -> unheard.decline() })
+        return Guard(asked.await { unheard -> unheard.decline() }).begin()
     }
 
     /** Asks once: `null` if somebody else holds the lock or waits for it. */
     public suspend fun tryAcquire(): Guard? =
-        java.tryAcquireAsync().await { unheard -> unheard.ifPresent { it.decline() } }.map(::Guard).orElse(null)
+        java.tryAcquireAsync().await { unheard -> unheard.ifPresent { it.decline() } }.map(::Guard).orElse(null)?.begin()
 
     /**
-     * Runs [body] under the lock and answers what it answers. When the lock is lost, the body's scope is cancelled, and this
-     * fails with [io.github.fencelock.LockLostException]. What the body throws itself is never hidden by that.
+     * Runs [body] under the lock and answers what it answers; it does not begin under a lock that is lost. When the lock is
+     * lost, the body's scope is cancelled, and this fails with [io.github.fencelock.LockLostException]. What the body throws
+     * itself is never hidden by that: the loss is suppressed in it.
      *
      * @sample io.github.fencelock.kotlin.Samples.fiveLines
      */

@@ -1,6 +1,5 @@
 package io.github.fencelock.kotlin
 
-import io.github.fencelock.LockLostException
 import io.github.fencelock.Released
 import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.CoroutineScope
@@ -22,19 +21,16 @@ internal suspend fun <H : Hold, R> H.protect(
     giveBack: suspend H.(well: Boolean) -> Released,
     body: suspend CoroutineScope.(H) -> R,
 ): R {
-    var begun = false
+    val protection = Protection<H, R>(this)
     val result = try {
-        whileHeld { hold ->
-            begun = true
-            body(hold)
-        }
+        protection.run(body)
     } catch (error: Throwable) {
-        if (!begun) {
+        if (!protection.begun) {
             decline()
             throw error
         }
         withContext(NonCancellable) {
-            runCatching { giveBack(false).check() }.onFailure { if (error !is LockLostException) error.addSuppressed(it) }
+            runCatching { giveBack(false).check() }.onFailure { if (!protection.told) error.addSuppressed(it) }
         }
         throw error
     }
@@ -42,24 +38,45 @@ internal suspend fun <H : Hold, R> H.protect(
     return result
 }
 
-private suspend fun <H : Hold, R> H.whileHeld(body: suspend CoroutineScope.(H) -> R): R {
-    val hold = this
-    try {
-        return coroutineScope {
-            val watch = launch(start = CoroutineStart.UNDISPATCHED) {
-                hold.lost()
-                this@coroutineScope.cancel("`${hold.name}` was lost")
+private class Protection<H : Hold, R>(private val hold: H) {
+    private val loss = CancellationException("`${hold.name}` was lost")
+
+    /** Whether the body has. */
+    var begun = false
+
+    /** Whether what is thrown is the loss itself. */
+    var told = false
+
+    suspend fun run(body: suspend CoroutineScope.(H) -> R): R {
+        var own: Throwable? = null
+        try {
+            return coroutineScope {
+                val watch = launch(start = CoroutineStart.UNDISPATCHED) {
+                    hold.lost()
+                    this@coroutineScope.cancel(loss)
+                }
+                // A cancel that came after the grant is no reason to begin.
+                ensureActive()
+                begun = true
+                val result = try {
+                    body(hold)
+                } catch (error: Throwable) {
+                    own = error
+                    throw error
+                }
+                watch.cancel()
+                result
             }
-            // A cancel that came after the grant is no reason to begin.
-            ensureActive()
-            val result = body(hold)
-            watch.cancel()
-            result
+        } catch (ended: CancellationException) {
+            // Ended from outside, it was not the loss.
+            currentCoroutineContext().ensureActive()
+            val thrown = own ?: ended
+            // Coroutines throw copies of others.
+            if (generateSequence(thrown) { it.cause }.any { it === loss }) {
+                told = true
+                hold.check()
+            }
+            throw thrown
         }
-    } catch (ended: CancellationException) {
-        // Ended from outside, it was not the loss.
-        currentCoroutineContext().ensureActive()
-        hold.check()
-        throw ended
     }
 }

@@ -47,6 +47,9 @@ class CancelTest {
         /** What is left is not over before whoever looks for it gives up. */
         val TTL = 60.seconds
 
+        /** The shortest one of a job, so that its next run is soon due. */
+        val PERIOD = 10.milliseconds
+
         /** Who comes back from these has done all there is to do. */
         val BODILESS = setOf(
             Operation.WAIT, Operation.TRY, Operation.TRY_ALL, Operation.TRY_LEAD, Operation.OBSERVE, Operation.END,
@@ -150,9 +153,11 @@ class CancelTest {
         while (storm.goesOn(enough)) {
             val client = if (dice.nextBoolean()) storm.one else storm.other
             val (operation, name) = Operation.entries.random(dice) to storm.names("").random(dice)
-            fun run(later: Long) = client.job(runs, 1.minutes).at(instant.plusSeconds(later)).ttl(TTL)
+            fun run(later: Long) = client.job(runs, PERIOD).at(instant.plusSeconds(later)).ttl(TTL)
             val seen = Seen(dice.nextInt(300))
             instant = instant.plusSeconds(120)
+            // No two starts come within half a period.
+            if (operation == Operation.RUN || operation == Operation.END) delay(PERIOD / 2)
             val job = launch(if (dice.nextBoolean()) Dispatchers.Default else Dispatchers.Unconfined) {
                 seen.begun = true
                 try {

@@ -9,10 +9,12 @@ import kotlinx.coroutines.coroutineScope
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
 import org.junit.jupiter.api.Assertions.assertTrue
+import org.junit.jupiter.api.Tag
 import org.junit.jupiter.params.ParameterizedTest
 import org.junit.jupiter.params.provider.MethodSource
 
 /** 100,000 bodies under locks, a tenth in a hurry: memory, descriptors, threads and coroutines stay as they are. */
+@Tag("full")
 class FlatTest {
     private companion object {
         const val FLIGHT = 64

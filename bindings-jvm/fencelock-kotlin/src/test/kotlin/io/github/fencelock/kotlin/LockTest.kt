@@ -4,9 +4,11 @@ import io.github.fencelock.InvalidArgumentException
 import io.github.fencelock.LockLostException
 import io.github.fencelock.LockTimeoutException
 import io.github.fencelock.Released
+import io.github.fencelock.Standstill
 import io.github.fencelock.Stores
 import java.io.IOException
 import kotlin.time.Duration
+import kotlin.time.Duration.Companion.days
 import kotlin.time.Duration.Companion.milliseconds
 import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.CancellationException
@@ -18,6 +20,7 @@ import kotlinx.coroutines.awaitCancellation
 import kotlinx.coroutines.joinAll
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
+import kotlinx.coroutines.supervisorScope
 import kotlinx.coroutines.withContext
 import kotlinx.coroutines.withTimeout
 import kotlinx.coroutines.yield
@@ -99,6 +102,96 @@ class LockTest {
             assertSame(mine, seen)
             assertEquals(listOf(LockLostException::class), seen.suppressed.map { it::class })
             client.isAtRest(lock.name)
+        }
+    }
+
+    /** A loss that a body throws, of something else. */
+    private suspend fun Client.anotherLoss(): Nothing =
+        lock(Stores.name()).ttl(100.milliseconds).renew(false).withLock { awaitCancellation() }
+
+    @Test
+    fun `what the body throws is never hidden, though it looks like an end by the loss`() = runBlocking {
+        Fencelock.connect(Stores.redis().url()).use { client ->
+            val ways = listOf<suspend (Hold) -> Nothing>(
+                { hold ->
+                    while (hold.isHeld) Thread.onSpinWait()
+                    throw CancellationException("mine")
+                },
+                { hold ->
+                    while (hold.isHeld) Thread.onSpinWait()
+                    runBlocking { withTimeout(1.milliseconds) { awaitCancellation() } }
+                },
+                { hold ->
+                    while (hold.isHeld) Thread.onSpinWait()
+                    runBlocking { client.anotherLoss() }
+                },
+            )
+            for ((number, way) in ways.withIndex()) {
+                for (mode in listOf("lock", "run")) {
+                    var mine: Throwable? = null
+                    val body: suspend (Hold) -> Unit = { hold ->
+                        try {
+                            way(hold)
+                        } catch (error: Throwable) {
+                            mine = error
+                            throw error
+                        }
+                    }
+                    val name = Stores.name()
+                    val seen = assertThrows<Throwable> {
+                        runBlocking {
+                            if (mode == "lock") {
+                                client.lock(name).ttl(100.milliseconds).renew(false).withLock { body(it) }
+                            } else {
+                                client.job(name, 1.days).ttl(300.milliseconds).withRun {
+                                    // A run is always renewed.
+                                    Stores.redis().forget(name)
+                                    body(it)
+                                }
+                            }
+                        }
+                    }
+                    val what = "$mode, way $number: $seen, $mine"
+                    assertTrue(generateSequence(seen) { it.cause }.any { it === mine }, what)
+                    assertEquals(listOf(LockLostException::class), mine!!.suppressed.map { it::class }, what)
+                }
+            }
+        }
+    }
+
+    @Test
+    fun `nothing begins under what is lost when it is heard of`() = runBlocking {
+        Fencelock.connect(Stores.redis().url()).use { client ->
+            var begun = false
+            val prefix = "${Stores.name()}/"
+            val ways = listOf<suspend (String) -> Unit>(
+                { client.lock(it).ttl(1.seconds).renew(false).withLock { begun = true } },
+                { client.lock(it).maxHold(1.seconds).withLock { begun = true } },
+                { client.all(it).ttl(1.seconds).renew(false).withLock { begun = true } },
+                { client.lock(it).ttl(1.seconds).renew(false).acquire() },
+                { client.lock(it).ttl(1.seconds).renew(false).acquire(10.seconds) },
+                { client.read(it).ttl(1.seconds).renew(false).tryAcquire() },
+                { client.elect(it).ttl(1.seconds).renew(false).whileLeading { begun = true } },
+                { client.elect(it).ttl(1.seconds).renew(false).tryCampaign() },
+                { client.job(it, 1.days).ttl(1.seconds).withRun { begun = true } },
+                { client.job(it, 1.days).ttl(1.seconds).start() },
+            )
+            supervisorScope {
+                val asked = Standstill(client.java, "${prefix}first").use {
+                    ways.mapIndexed { number, way -> async(start = CoroutineStart.UNDISPATCHED) { way("$prefix$number") } }
+                }
+                // The only thread of all that wait stands still until all is lost again.
+                while (client.load().guards() < ways.size) Thread.onSpinWait()
+                // Runs, which are always renewed, because somebody else has deleted them.
+                listOf(8, 9).forEach { Stores.redis().forget("$prefix$it") }
+                Thread.sleep(1_200)
+                for ((number, one) in asked.withIndex()) {
+                    val ended = runCatching { one.await() }.exceptionOrNull()
+                    assertTrue(ended is LockLostException, "way $number ended with $ended")
+                }
+            }
+            assertFalse(begun)
+            client.isAtRest(*Array(ways.size) { "$prefix$it" })
         }
     }
 

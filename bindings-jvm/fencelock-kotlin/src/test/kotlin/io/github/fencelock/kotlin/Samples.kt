@@ -1,6 +1,7 @@
 package io.github.fencelock.kotlin
 
 import io.github.fencelock.Released
+import io.github.fencelock.Why
 import kotlin.time.Duration.Companion.days
 import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.flow.first
@@ -65,7 +66,10 @@ object Samples {
         Fencelock.connect("memory:").use { client ->
             val nightly = client.job("nightly", 1.days)
             check(nightly.withRun { run -> println("cleaning up under token ${run.token}") })
-            check(!nightly.withRun { println("once a night is enough") })
+            val skipped = { skipped: Skipped -> println("nothing to do: ${skipped.why}") }
+            check(!nightly.withRun(skipped) { println("once a night is enough") })
+            val again = nightly.startOrWhy()
+            check(again is Skipped && again.why == Why.DONE)
         }
     }
 

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { connect, LockLostError } from 'fencelock';
+import { fresh, onEveryStore, stayAwake } from './support/stores.js';
+
+/** A lease that ends while the event loop stands still. */
+const SHORT = { ttl: 300, renew: false };
+
+/** Keeps the event loop from hearing of what was granted, until its lease has ended. */
+async function standStill() {
+  // What this turn has asked for is set off first.
+  await null;
+  await null;
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 450);
+}
+
+onEveryStore('a grant that is heard of too late', (store) => {
+  stayAwake();
+
+  test('is no guard, and nothing is left of it', async (t) => {
+    const client = await connect(store.url);
+    t.after(() => client.close());
+    const [name, other] = [fresh(), fresh()];
+    const asked = [
+      client.lock(name, SHORT).acquire(),
+      client.lock(other, SHORT).tryAcquire(),
+      client.all([fresh(), fresh()], SHORT).acquire(),
+      client.lock(fresh(), { maxHold: 300 }).acquire(),
+      client.elect(fresh(), { ttl: 300 }).campaign(),
+      client.job(fresh(), 60_000, { atMostFor: 300 }).start(),
+    ];
+    const ended = Promise.allSettled(asked);
+    await standStill();
+    const [acquired, tried, all, most, led, run] = await ended;
+    for (const { reason } of [acquired, tried, all, most, run]) assert.ok(reason instanceof LockLostError, reason);
+    // A leadership has no fixed lease: it was renewed.
+    assert.ok(await led.value.resign());
+    for (const free of [name, other]) await (await client.lock(free).acquire({ wait: 5000 })).release();
+  });
+});

@@ -1,0 +1,68 @@
+"""Where a thread that waits would stop others that share it: greenlets of gevent or eventlet, and tasks of an event loop. The
+holder of the lock may be one of them."""
+
+import asyncio
+import functools
+import importlib
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from . import errors
+
+
+def greenlets() -> Callable[[int], object] | None:
+    """What waits until a descriptor can be read while the other greenlets of this thread go on; ``None`` where there are none.
+    Neither library is imported: whoever runs greenlets has done that."""
+    known: Any = sys.modules.get("gevent._hub_local")
+    if known is not None and (hub := known.get_hub_if_exists()) is not None:
+        _check_hub(hub)
+        return importlib.import_module("gevent.socket").wait_read
+    hubs: Any = sys.modules.get("eventlet.hubs")
+    if hubs is not None and (hub := getattr(hubs._threadlocal, "hub", None)) is not None:
+        _check_hub(hub.greenlet)
+        return functools.partial(hubs.trampoline, read=True)
+    return None
+
+
+def _check_hub(hub: object) -> None:
+    if sys.modules["greenlet"].getcurrent() is hub:
+        message = "a callback of the hub cannot wait; spawn a greenlet for it"
+        raise errors.InvalidArgument(message)
+
+
+def is_in_loop() -> bool:
+    """Whether this thread runs an event loop, which stands still while the thread waits. Greenlets wait otherwise, also where
+    a loop is their hub."""
+    if asyncio._get_running_loop() is None and not _is_in_trio():
+        return False
+    return greenlets() is None
+
+
+def _is_in_trio() -> bool:
+    trio: Any = sys.modules.get("trio.lowlevel")
+    return trio is not None and trio.in_trio_run()
+
+
+def refused(what: str, instead: str) -> errors.LockError:
+    """The error of whoever would wait in an event loop."""
+    if _is_in_trio():
+        instead = "let a thread wait: `await trio.to_thread.run_sync(...)`"
+    message = f"{what} would stop the event loop that this thread runs, and the lock's holder may need it; {instead}"
+    return errors.InvalidArgument(message)
+
+
+def check(what: str, instead: str) -> None:
+    """Refuses a wait for somebody else in an event loop."""
+    if is_in_loop():
+        raise refused(what, instead)
+
+
+def no_loop() -> errors.LockError:
+    """The error of a coroutine outside of asyncio."""
+    message = "coroutines of fencelock run in asyncio's event loop, and here is none"
+    if _is_in_trio():
+        message += "; under trio, let a thread wait: `await trio.to_thread.run_sync(lock.acquire)`"
+    else:
+        message += "; begin one with `asyncio.run`"
+    return errors.Unsupported(message)

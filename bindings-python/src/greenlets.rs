@@ -1,0 +1,63 @@
+//! Greenlets, as gevent's and eventlet's: a thread runs many, and one that waits in native code stops them all.
+
+use std::sync::Arc;
+
+use fencelock::{Result, facade};
+use pyo3::exceptions::PyOSError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde_json::Value;
+
+use crate::bell::Bell;
+use crate::process::Own;
+
+/// What waits for a descriptor while the other greenlets of this thread go on.
+pub(crate) struct Greenlets<'py>(Bound<'py, PyAny>);
+
+impl<'py> Greenlets<'py> {
+    /// None where this thread runs no greenlets.
+    pub(crate) fn here(py: Python<'py>) -> PyResult<Option<Self>> {
+        let loaded = loaded(py)?;
+        if !loaded.contains(intern!(py, "gevent"))? && !loaded.contains(intern!(py, "eventlet"))? {
+            return Ok(None);
+        }
+        let waiting = py.import(intern!(py, "fencelock._waiting"))?;
+        let wait = waiting.call_method0(intern!(py, "greenlets"))?;
+        Ok((!wait.is_none()).then_some(Self(wait)))
+    }
+
+    /// Waits for what is set off in a pump of its own. Whatever is raised meanwhile gives that up: what it had won is given back.
+    pub(crate) fn wait(
+        &self,
+        set_off: impl FnOnce(&facade::Pump) -> u64,
+    ) -> PyResult<Result<Value>> {
+        let bell = Arc::new(Bell::new().map_err(PyOSError::new_err)?);
+        let rung = bell.clone();
+        let pump = Own::new(facade::Pump::new(Arc::new(move || rung.ring())));
+        pump.get().map(set_off).map(drop).unwrap_or_default();
+        loop {
+            self.0.call1((bell.descriptor(),))?;
+            // The child of a fork goes on with its parent's greenlets. It leaves the bell alone: both hear it.
+            match pump.get().map(|pump| pump.drain().pop()) {
+                Ok(Some(done)) => return Ok(done.result),
+                Ok(None) => {}
+                Err(forked) => return Ok(Err(forked)),
+            }
+        }
+    }
+}
+
+/// Which greenlet of this thread runs; 0 where there are none.
+pub(crate) fn current(py: Python<'_>) -> usize {
+    let greenlet = loaded(py).and_then(|loaded| loaded.get_item(intern!(py, "greenlet")));
+    let Ok(Some(greenlet)) = greenlet else { return 0 };
+    let running = greenlet.call_method0(intern!(py, "getcurrent"));
+    running.map_or(0, |running| running.as_ptr() as usize)
+}
+
+/// The modules that were imported by now.
+fn loaded(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let sys = py.import(intern!(py, "sys"))?;
+    Ok(sys.getattr(intern!(py, "modules"))?.cast_into::<PyDict>()?)
+}

@@ -1,0 +1,120 @@
+//! What is put in place of the words in capitals in the scripts, before they are sent.
+
+use std::time::Duration;
+
+use super::cell::MARK;
+use super::script::{Call, Form, Script, word};
+use super::tend::ERRAND;
+use super::{code, neighbour, redisson};
+use crate::fence::Token;
+use crate::port::Layout::{Own, Redisson};
+use crate::port::{Kind, Mode, limits};
+
+/// The version of the record's layout, the last byte of its counter. A script that finds another one changes nothing.
+pub(super) const LAYOUT: u8 = 1;
+/// How many holds the buckets of a lock have room for. One more, and they become twice as many.
+pub(super) const CAPACITY: &str = "64 * lock.buckets";
+
+/// The constants of the scripts: numbers of the port, the words of a reply, the forms of what is packed, and what differs
+/// between kinds.
+pub(super) fn constants(script: Script, form: Form) -> Vec<(&'static str, String)> {
+    let Script(call, kind, layout) = script;
+    let micros = |time: Duration| time.as_micros().to_string();
+    let shared = kind != Kind::Mutex;
+    let where_shared = |text: &str| if shared { text.to_owned() } else { String::new() };
+    let mode = |mode| code::of_mode(mode).to_string();
+    let mark = |kind| {
+        format!("'fencelock:{}'", if kind == Kind::Semaphore { "semaphore" } else { "read-write" })
+    };
+    let terms = if form == Form::Packed { "struct.unpack('<Bdd', " } else { "TERMS(" };
+    // How one of many numbers is told.
+    let number =
+        if form == Form::Packed { "struct.pack('<d', " } else { "string.format('%.0f ', " };
+    let of_layout = match layout {
+        Own => own(call),
+        Redisson => redisson::constants(),
+    };
+    let of_layout = of_layout.into_iter().map(|(name, text)| (name, text.to_owned()));
+    let all = vec![
+        ("TERMS(", terms.to_owned()),
+        ("WORD(", number.to_owned()),
+        ("ERRAND", ERRAND.to_string()),
+        ("SIGNAL_LIFE", neighbour::SIGNAL_LIFE.as_millis().to_string()),
+        ("EXPIRE\n", where_shared("expire(lock)\n")),
+        ("FINISH_UPGRADE", where_shared("finish_upgrade(lock)")),
+        ("NOTE_HOLDS", where_shared("note(lock)")),
+        ("ONE_IS_ENOUGH", if shared { String::new() } else { "do return end".to_owned() }),
+        (
+            "MODE_AND_LIMIT",
+            if shared { "ARGV[6] + 0, ARGV[7] + 0" } else { "MODE_EXCLUSIVE, 1" }.to_owned(),
+        ),
+        ("THIS_KIND", code::of_kind(kind).to_string()),
+        ("THIS_MARK", mark(kind)),
+        ("MARK_READ_WRITE", mark(Kind::ReadWrite)),
+        ("MARK_SEMAPHORE", mark(Kind::Semaphore)),
+        ("KIND_MUTEX", code::of_kind(Kind::Mutex).to_string()),
+        ("KIND_READ_WRITE", code::of_kind(Kind::ReadWrite).to_string()),
+        ("KIND_SEMAPHORE", code::of_kind(Kind::Semaphore).to_string()),
+        ("MODE_EXCLUSIVE", mode(Mode::Exclusive)),
+        ("MODE_READ", mode(Mode::Read)),
+        ("MODE_WRITE", mode(Mode::Write)),
+        ("MODE_UPGRADEABLE", mode(Mode::Upgradeable)),
+        ("MODE_UPGRADING", code::UPGRADING.to_string()),
+        ("MODE_PERMIT", mode(Mode::Permit)),
+        ("PLAIN_MODE", mode(if kind == Kind::Semaphore { Mode::Permit } else { Mode::Read })),
+        // Owner id and end.
+        ("HOLD_SIZE", "40".to_owned()),
+        ("LAYOUT", LAYOUT.to_string()),
+        ("CAPACITY", CAPACITY.to_owned()),
+        // Infinity, packed: the soonest end where nobody holds.
+        ("NO_BOUND", r"'\0\0\0\0\0\0\240\127'".to_owned()),
+        // Refreshed, passed over, ttl, block, since, mode, limit, channel. The info follows.
+        ("TICKET_FORM", "'<dBdddBds'".to_owned()),
+        // Leases are in milliseconds, the unit of their keys' expiry; moments and other times in microseconds.
+        (
+            "TOKEN_LEAD",
+            micros(if call == Call::Vote { limits::VOTE_LEAD } else { limits::TOKEN_LEAD }),
+        ),
+        ("TOKEN_MAX", Token::MAX.to_string()),
+        ("GRANT_TTL", limits::GRANT_TTL.as_millis().to_string()),
+        ("TICKET_LIFE", micros(limits::TICKET_LIFE)),
+        ("UNREACHABLE_AFTER", micros(limits::UNREACHABLE_AFTER)),
+        ("OPEN_FOR", micros(limits::OPEN_FOR)),
+        ("FLOOR_AHEAD", micros(limits::FLOOR_AHEAD)),
+        ("SERVED_AT_ONCE", limits::SERVED_AT_ONCE.to_string()),
+        ("FIELDS_AT_ONCE", "1000".to_owned()),
+        ("PASSES", limits::PASSES.to_string()),
+        ("COUNTER_TTLS", limits::COUNTER_TTLS.to_string()),
+        ("FAILED", word::FAILED.to_string()),
+        ("GRANTED", word::GRANTED.to_string()),
+        ("QUEUED", word::QUEUED.to_string()),
+        ("HELD", word::HELD.to_string()),
+        ("FREED", word::FREED.to_string()),
+        ("GONE", word::GONE.to_string()),
+        ("CONFLICT", word::CONFLICT.to_string()),
+        ("TOMBSTONE_LIFE", limits::TOMBSTONE_LIFE.as_millis().to_string()),
+        ("TRAIL_REST", ((limits::TRAIL - 1) * MARK).to_string()),
+        ("UNBORN", word::UNBORN.to_string()),
+        ("RECOVERING", word::RECOVERING.to_string()),
+    ];
+    of_layout.chain(all).collect()
+}
+
+/// What the scripts of the own layout do where the layouts differ: under a lock lies a text, all or nothing of a hold.
+fn own(call: Call) -> Vec<(&'static str, &'static str)> {
+    // Only these two are told whom.
+    let wakes = matches!(call, Call::Free | Call::Leave);
+    vec![
+        ("UNDER(", "call('GET', "),
+        ("WRITE_HOLDER", "call('SET', lock.key, lock.holder, 'PX', lock.granted)"),
+        ("WAKE_NEIGHBOURS", if wakes { include_str!("lua/wake.lua") } else { "" }),
+        ("SOME_VOID", "lock.holder ~= THIS_MARK"),
+        ("THIS_VOID", "void"),
+        ("KEEPS_OUT(", "foreign("),
+        ("NONE_TOUCHED", ""),
+        ("TOUCHED", ""),
+        ("ONLY_OURS", ""),
+        ("AND_ALONE", ""),
+        ("ADD_OTHERS", ""),
+    ]
+}

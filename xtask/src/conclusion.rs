@@ -1,0 +1,107 @@
+//! The table at the end of a run, and what it decides.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use crate::part::{Report, Verdict};
+
+pub(crate) struct Conclusion {
+    pub reports: Vec<Report>,
+    pub took: Duration,
+    /// Whether the machine was quiet, so that times mean something.
+    pub quiet: bool,
+    /// How that is known.
+    pub why: String,
+}
+
+impl Conclusion {
+    /// Every part with its time beside its budget, and the sums.
+    pub(crate) fn table(&self) -> String {
+        let mut table =
+            format!("\n{:<12}  {:<7}  {:>8}  {:>7}  what\n", "part", "result", "time", "budget");
+        for report in &self.reports {
+            let Report { name, verdict, took, budget } = report;
+            let (Verdict::Passed(words) | Verdict::Failed(words) | Verdict::Skipped(words)) =
+                verdict;
+            let late = if report.is_late() { "over twice its budget: " } else { "" };
+            let budget = format!("{} s", budget.seconds);
+            let _ = writeln!(
+                table,
+                "{name:<12}  {:<7}  {:>8}  {budget:>7}  {late}{words}",
+                verdict.word(),
+                seconds(*took)
+            );
+        }
+        let _ = writeln!(table, "{:<12}  {:<7}  {:>8}\n", "all", "", seconds(self.took));
+        let word = if self.quiet { "quiet" } else { "not quiet, so budgets were not enforced" };
+        let _ = writeln!(table, "the machine was {word}; {}", self.why);
+        let [passed, failed, skipped] = self.counts();
+        let _ = write!(table, "{passed} passed, {failed} failed, {skipped} skipped");
+        table
+    }
+
+    /// Whether the run is good. Under `--strict` nothing may be skipped, and on a quiet machine no part may take more than twice
+    /// its budget, which is for a short run.
+    pub(crate) fn is_good(&self, strict: bool, full: bool) -> bool {
+        let [_, failed, skipped] = self.counts();
+        let late = self.quiet && !full && self.reports.iter().any(Report::is_late);
+        failed == 0 && !(strict && (skipped > 0 || late))
+    }
+
+    fn counts(&self) -> [usize; 3] {
+        let mut counts = [0; 3];
+        for report in &self.reports {
+            counts[match report.verdict {
+                Verdict::Passed(_) => 0,
+                Verdict::Failed(_) => 1,
+                Verdict::Skipped(_) => 2,
+            }] += 1;
+        }
+        counts
+    }
+}
+
+impl Report {
+    fn is_late(&self) -> bool {
+        self.took > Duration::from_secs(2 * u64::from(self.budget.seconds))
+    }
+}
+
+impl Verdict {
+    pub(crate) fn word(&self) -> &'static str {
+        match self {
+            Self::Passed(_) => "passed",
+            Self::Failed(_) => "failed",
+            Self::Skipped(_) => "skipped",
+        }
+    }
+}
+
+pub(crate) fn seconds(took: Duration) -> String {
+    format!("{:.1} s", took.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::Conclusion;
+    use crate::part::{Budget, Report, Verdict};
+
+    #[test]
+    fn a_late_part_fails_a_strict_run_on_a_quiet_machine_only() {
+        let of = |quiet, seconds| {
+            let verdict = Verdict::Passed("7 tests".into());
+            let budget = Budget { seconds: 10, load: 100 };
+            let report =
+                Report { name: "core", verdict, took: Duration::from_secs(seconds), budget };
+            Conclusion { reports: vec![report], took: Duration::ZERO, quiet, why: String::new() }
+        };
+        assert!(of(true, 20).is_good(true, false));
+        assert!(!of(true, 21).is_good(true, false), "late");
+        assert!(of(true, 21).table().contains("over twice its budget: 7 tests"));
+        assert!(of(true, 21).is_good(false, false), "not strict");
+        assert!(of(true, 21).is_good(true, true), "in full");
+        assert!(of(false, 21).is_good(true, false), "somebody else was busy");
+    }
+}

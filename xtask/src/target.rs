@@ -1,0 +1,161 @@
+//! The test targets of the workspace, and what each needs of the machine.
+//!
+//! Both follow from the sources: a part names targets, and what a target needs is what it starts.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use crate::check::files;
+use crate::need::Need;
+
+/// The folders of integration tests.
+pub(crate) const FOLDERS: &[&str] =
+    &["core/tests", "cli/tests", "tests/tests", "bench/tests", "examples/tests"];
+/// The library that the tests share. Its modules start servers, so a target that uses such a module needs the server.
+const SHARED: &str = "tests/src";
+
+/// What a source says when it starts something the machine has to have.
+const STARTS: &[(&str, Need)] =
+    &[("\"redis-server\"", Need::RedisServer), ("Command::new(\"ab\")", Need::ApacheBench)];
+/// What a test target says when it installs packages of several languages, and leaves out those it cannot.
+const INSTALLS: &[(&str, &[Need])] = &[
+    ("{DOORS, ", &[Need::Python, Need::Node, Need::Java]),
+    ("neighbours(", &[Need::Python, Need::Node, Need::Java, Need::Go]),
+];
+
+/// The integration tests in a folder, as cargo names them.
+pub(crate) fn names(folder: &Path) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let paths = entries.flatten().map(|entry| entry.path());
+    let target = |path: PathBuf| {
+        let is_target = path.extension().is_some_and(|extension| extension == "rs")
+            || path.join("main.rs").is_file();
+        is_target.then(|| path.file_stem().unwrap_or_default().to_string_lossy().into_owned())
+    };
+    let mut targets: Vec<_> = paths.filter_map(target).collect();
+    targets.sort();
+    targets
+}
+
+/// Names that stand in more than one folder. `cargo test --workspace --test=NAME` would run all of them.
+pub(crate) fn ambiguous(root: &Path) -> Vec<String> {
+    let mut folders: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for folder in FOLDERS {
+        for name in names(&root.join(folder)) {
+            folders.entry(name).or_default().push(folder);
+        }
+    }
+    let twice = folders.into_iter().filter(|(_, folders)| folders.len() > 1);
+    twice.map(|(name, folders)| format!("{name}.rs stands in {}", folders.join(" and "))).collect()
+}
+
+/// What the test target of this name needs.
+pub(crate) fn needs(root: &Path, name: &str) -> BTreeSet<Need> {
+    let sources = sources(root, name);
+    Sources { root, seen: BTreeSet::new() }.needs(sources, "fencelock_tests::")
+}
+
+/// What the program of this name needs: a file in a folder of programs, or a package named after the project.
+pub(crate) fn needs_of_program(root: &Path, name: &str) -> BTreeSet<Need> {
+    let file = root.join("tests/src/bin").join(name).with_extension("rs");
+    let package = root.join(name.trim_start_matches("fencelock-")).join("src");
+    let sources = if file.is_file() { vec![file] } else { files(&package, "rs") };
+    Sources { root, seen: BTreeSet::new() }.needs(sources, "fencelock_tests::")
+}
+
+/// What the test target of this name can do without, showing less.
+pub(crate) fn wants(root: &Path, name: &str) -> BTreeSet<Need> {
+    let text: String = sources(root, name).iter().flat_map(std::fs::read_to_string).collect();
+    let told = INSTALLS.iter().filter(|(said, _)| text.contains(said));
+    told.flat_map(|(_, needs)| needs.iter().copied()).collect()
+}
+
+/// The files of the test target of this name.
+fn sources(root: &Path, name: &str) -> Vec<PathBuf> {
+    let of = |folder: &&str| {
+        let folder = root.join(folder);
+        let file = folder.join(name).with_extension("rs");
+        if file.is_file() { vec![file] } else { files(&folder.join(name), "rs") }
+    };
+    FOLDERS.iter().flat_map(of).collect()
+}
+
+/// Follows sources into the modules of the shared library.
+struct Sources<'a> {
+    root: &'a Path,
+    seen: BTreeSet<String>,
+}
+
+impl Sources<'_> {
+    fn needs(&mut self, sources: Vec<PathBuf>, library: &str) -> BTreeSet<Need> {
+        let mut needs = BTreeSet::new();
+        for source in sources {
+            let text = std::fs::read_to_string(source).unwrap_or_default();
+            needs.extend(
+                STARTS.iter().filter(|(said, _)| text.contains(said)).map(|(_, need)| *need),
+            );
+            for module in modules(&text, library) {
+                if self.seen.insert(module.clone()) {
+                    let file = self.root.join(SHARED).join(&module);
+                    let mut inside = files(&file, "rs");
+                    inside.push(file.with_extension("rs"));
+                    needs.extend(self.needs(inside, "crate::"));
+                }
+            }
+        }
+        needs
+    }
+}
+
+/// The modules of a library that a source names.
+fn modules(text: &str, library: &str) -> BTreeSet<String> {
+    let word = |rest: &str| -> String {
+        rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+    };
+    let behind = text.match_indices(library).map(|(at, _)| &text[at + library.len()..]);
+    let named = behind.flat_map(|rest| match rest.strip_prefix('{') {
+        Some(group) => {
+            let group = group.split("};").next().unwrap_or_default();
+            group.split([',', '{', '}']).map(|member| word(member.trim())).collect::<Vec<_>>()
+        }
+        None => vec![word(rest)],
+    });
+    named.filter(|name| !name.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::{Need, ambiguous, modules, needs, needs_of_program, wants};
+
+    fn root() -> &'static Path {
+        Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+    }
+
+    #[test]
+    fn a_target_needs_what_its_modules_start() {
+        assert!(needs(root(), "redis_faults").contains(&Need::RedisServer));
+        assert!(needs(root(), "conformance").contains(&Need::RedisServer), "through a module");
+        assert!(needs(root(), "seeds").contains(&Need::ApacheBench));
+        assert!(needs_of_program(root(), "fencelock-bench").contains(&Need::RedisServer));
+        assert!(needs_of_program(root(), "sim").is_empty());
+        assert!(wants(root(), "interop").contains(&Need::Go) && wants(root(), "hold").is_empty());
+        assert!(wants(root(), "fleet").contains(&Need::Java));
+        for alone in ["hold", "stateright", "sim", "sqlite_faults"] {
+            assert!(needs(root(), alone).is_empty(), "{alone}");
+        }
+    }
+
+    #[test]
+    fn no_name_is_ambiguous() {
+        assert_eq!(ambiguous(root()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn modules_are_found_in_groups() {
+        let text = "use fencelock_tests::servers::RedisServer;\nuse fencelock_tests::{shop, peer::{A, B}};\n";
+        let found: Vec<_> = modules(text, "fencelock_tests::").into_iter().collect();
+        assert_eq!(found, ["A", "B", "peer", "servers", "shop"]);
+    }
+}
