@@ -9,8 +9,8 @@
 //! Counting is reading a number and writing the next one, as with any store that has no step for it. `/` does that under
 //! the lock, `/unlocked` without; `/reset` begins anew.
 
-use redis::RedisResult;
 use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, RedisResult};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -87,10 +87,12 @@ async fn main() -> Result<()> {
     let mut words = std::env::args().skip(1);
     let url = words.next().unwrap_or_else(|| "redis://127.0.0.1".into());
     let port: u16 = words.next().map_or(Ok(8080), |port| port.parse())?;
-    let counter = Counter {
-        locks: fencelock::connect(&url).await?,
-        store: redis::Client::open(url)?.get_multiplexed_async_connection().await?,
-    };
+    // A busy machine can take longer for an answer than the half second this crate waits for one.
+    let patient = AsyncConnectionConfig::new().set_response_timeout(None);
+    let locks = fencelock::connect(&url).await?;
+    let server = redis::Client::open(url)?;
+    let store = server.get_multiplexed_async_connection_with_config(&patient).await?;
+    let counter = Counter { locks, store };
     let listener = TcpListener::bind(("127.0.0.1", port)).await?;
     println!("http://{}/", listener.local_addr()?);
     loop {

@@ -9,7 +9,7 @@
 use std::time::{Duration, Instant};
 
 use redis::aio::MultiplexedConnection;
-use redis::{RedisResult, Script, cmd};
+use redis::{AsyncConnectionConfig, RedisResult, Script, cmd};
 
 const LAMPS: i64 = 50;
 const CUSTOMERS: usize = 80;
@@ -73,7 +73,9 @@ impl Clerk {
 
 async fn day(url: &str, way: Way) -> Result<i64> {
     let server = redis::Client::open(url)?;
-    let mut shop = server.get_multiplexed_async_connection().await?;
+    // A busy machine can take longer for an answer than the half second this crate waits for one.
+    let patient = AsyncConnectionConfig::new().set_response_timeout(None);
+    let mut shop = server.get_multiplexed_async_connection_with_config(&patient).await?;
     let () = cmd("MSET").arg(STOCK).arg(LAMPS).arg(SOLD).arg(0).query_async(&mut shop).await?;
     let mut clerks = Vec::new();
     for _ in 0..CLERKS {

@@ -1,6 +1,7 @@
 //! Ways to a Redis server: over a connection of the core's own, and over a client of a host's.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use fencelock::driver::redis::{Ear, Heard, HostStore, RedisStore, Reply, Transport};
 use fencelock::options::Options;
@@ -60,6 +61,12 @@ fn runtime() -> RuntimeHandle {
     Arc::new(TokioRuntime::current().expect("called in a runtime"))
 }
 
+/// The crate gives up on an answer after half a second, for which a busy machine can stand still.
+fn patient() -> AsyncConnectionConfig {
+    let long = Some(Duration::from_secs(60));
+    AsyncConnectionConfig::new().set_connection_timeout(long).set_response_timeout(long)
+}
+
 /// A client such as a host has: it sends words, and hears a channel.
 struct HostClient {
     connection: MultiplexedConnection,
@@ -70,7 +77,7 @@ impl HostClient {
     async fn connect(url: &Url) -> Self {
         let ear: Arc<Mutex<Option<Ear>>> = Arc::default();
         let heard = ear.clone();
-        let config = AsyncConnectionConfig::new().set_push_sender(move |push: PushInfo| {
+        let config = patient().set_push_sender(move |push: PushInfo| {
             let ear = heard.lock().unwrap_or_else(PoisonError::into_inner);
             if let (PushKind::Message, [_, Value::BulkString(message)], Some(ear)) =
                 (&push.kind, &push.data[..], &*ear)
