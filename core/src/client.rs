@@ -167,7 +167,8 @@ impl Client {
 
     /// What this store is able to do, and what this configuration survives, in words.
     pub fn guarantees(&self) -> Capabilities {
-        self.core.store.capabilities()
+        let store = &self.core.store;
+        Capabilities { warning: store.warning(), ..store.capabilities() }
     }
 
     /// The defaults of this client's locks.
@@ -356,7 +357,7 @@ impl ClientBuilder {
         let runtime = self.runtime.map_or_else(current_runtime, Ok)?;
         let identity = Identity::of(self.app, self.language, self.place);
         let store = LeaseHandle::new(Resident::new(store, runtime.clone()));
-        if let Some(warning) = store.capabilities().warning {
+        if let Some(warning) = store.warning() {
             self.events.warn("", &Error::new(Code::Unsupported, warning));
         }
         let core = Core::start(store, runtime, self.events).await?;

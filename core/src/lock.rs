@@ -159,7 +159,8 @@ impl Lock {
         self.acquire_for(self.options.wait)
     }
 
-    /// Waits for the lock at most this long; then fails with `timeout`.
+    /// Waits for the lock at most this long; then fails with `timeout`. If that is a second or more, the error says who holds, as
+    /// far as the store tells in time: `holder` is whoever has held longest, `held_for` how long.
     pub fn acquire_within(&self, wait: Duration) -> Pending<Guard> {
         self.acquire_for(Some(wait))
     }

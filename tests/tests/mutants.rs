@@ -37,6 +37,7 @@ fn family_for(mutant: Mutant) -> Option<Family> {
     match mutant {
         Mutant::LatePushBelieved => Some(Family::Replay),
         Mutant::UndoNotRepeated => Some(Family::Lossy),
+        Mutant::CrowdHalfServed => Some(Family::Crowd),
         Mutant::AmnesiacVotes => Some(Family::Amnesia),
         Mutant::QuorumTooSmall
         | Mutant::LostVoteKept

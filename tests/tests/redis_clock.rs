@@ -3,7 +3,10 @@
 use std::time::{Duration, SystemTime};
 
 use fencelock::options::Options;
-use fencelock::port::{Action, Kind, LeaseStore, LockKey, Mode, Outcome, Step, Take};
+use fencelock::port::{
+    Action, CellKey, Change, Family, Kind, LeaseStore, LockKey, Mode, Outcome, Step, Swap, Take,
+};
+use fencelock::{Code, Token};
 use fencelock_tests::bare::{Bare, TTL, taking};
 use fencelock_tests::servers::RedisServer;
 
@@ -72,4 +75,31 @@ async fn the_ends_of_those_who_share_are_cut() {
         let gone = ask(&client, kind, (one, Action::Renew { ttl: TTL })).await;
         assert_eq!(gone, Outcome::Gone, "{mode:?}");
     }
+}
+
+/// Nothing is written, and whoever asks again once the clock is right is granted.
+#[tokio::test]
+async fn a_clock_beyond_all_tokens_is_an_error_that_says_so() {
+    let server = RedisServer::start();
+    let client = Bare::connect(&server.url(), &Options::default()).await.unwrap();
+    client.store.stop_clock(Token::MAX.get() + 1).await.unwrap();
+    let take = Action::Take(taking(Mode::Exclusive, 1, false));
+    let (lock, kind) = (LockKey::new("orders"), Kind::Mutex);
+    let step = Step { lock, owner: client.owner(), kind, action: take };
+    let failure = client.store.step(std::slice::from_ref(&step)).await.remove(0).unwrap_err();
+    assert_eq!(failure.error.code(), Code::Conflict);
+    assert!(failure.error.message().contains("beyond the year 2255"), "{}", failure.error);
+    let change = Change {
+        key: CellKey::new(Family::Version, "orders"),
+        expected: None,
+        writer: client.owner(),
+        value: Some("1".into()),
+        keep: None,
+    };
+    let cells = client.store.cells().expect("it keeps versions");
+    let failure = cells.compare_and_set(&change).await.unwrap_err();
+    assert!(failure.error.message().contains("beyond the year 2255"), "{}", failure.error);
+    client.store.stop_clock(1 << 50).await.unwrap();
+    assert!(matches!(client.store.step(&[step]).await.remove(0), Ok(Outcome::Granted { .. })));
+    assert!(matches!(cells.compare_and_set(&change).await, Ok(Swap::Done { .. })));
 }

@@ -2,7 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
+use fencelock::facade::Feed;
+use fencelock::mutation::{Mutant, activate};
+use fencelock::port::LeaseStore;
 use fencelock::{Client, Event, EventKind};
+use fencelock_tests::equivalence::{Hosted, Way};
 use fencelock_tests::servers::{RedisServer, rights};
 
 /// What a client is told while it connects.
@@ -38,6 +42,9 @@ async fn a_server_that_evicts_keys_is_told_of_at_connect() {
         set(&server, memory, policy);
         let (client, events) = told(server.url().as_str()).await;
         assert_eq!(client.guarantees().warning.is_some(), lost.is_some(), "{policy}");
+        activate(Some(Mutant::EvictionNotAsked));
+        assert_eq!(told(server.url().as_str()).await.1, []);
+        activate(None);
         let Some(lost) = lost else {
             assert_eq!(events, [], "{policy} with {memory}");
             continue;
@@ -59,6 +66,32 @@ async fn a_quorum_tells_of_any_node_that_evicts_keys() {
     let places: Vec<_> = servers.iter().map(|one| format!("127.0.0.1:{}", one.port())).collect();
     let (_, events) = told(&format!("redlock://{}", places.join(","))).await;
     assert_eq!(events.len(), 1, "{events:?}");
+}
+
+/// In languages whose listeners come after the client.
+#[tokio::test]
+async fn who_listens_after_connect_is_told_too() {
+    let server = RedisServer::start();
+    set(&server, "100mb", "allkeys-lru");
+    let feed = Arc::new(Feed::default());
+    let heard = feed.clone();
+    let builder = Client::builder().on_event(move |event| heard.hear(event));
+    let client = builder.connect(server.url().as_str()).await.unwrap();
+    client.lock("app:x").acquire().await.unwrap().release().await.check().unwrap();
+    feed.listen(true);
+    let news = feed.news().await;
+    let kinds: Vec<_> = news.as_array().unwrap().iter().map(|one| &one["kind"]).collect();
+    assert_eq!(kinds, ["trouble"], "{news}");
+}
+
+#[tokio::test]
+async fn a_client_of_a_hosts_asks_too() {
+    let server = RedisServer::start();
+    for (policy, warned) in [("noeviction", false), ("volatile-lru", true)] {
+        set(&server, "100mb", policy);
+        let store = Hosted::connect(&server.url()).await;
+        assert_eq!(store.warning().is_some(), warned, "{policy}");
+    }
 }
 
 /// Who may not ask is told nothing, and works.

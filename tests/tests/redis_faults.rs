@@ -73,7 +73,7 @@ async fn a_server_that_repeats_the_password_is_not_repeated() {
         let scripts = "-ERR unknown command `SCRIPT`, says `hunter2`\r\n".repeat(64);
         for replies in [
             vec![[old, odd, odd, odd].concat()],
-            vec![["+OK\r\n", odd, odd].concat(), old.to_owned(), odd.to_owned(), scripts],
+            vec![["+OK\r\n", odd, odd].concat(), [old, odd].concat(), scripts],
         ] {
             let (mut client, _) = listener.accept().unwrap();
             for reply in replies {

@@ -1,41 +1,71 @@
 //! A lock file that is no longer the one it was, under somebody who holds a lock in it.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use fencelock::mutation::{Mutant, activate};
 use fencelock_tests::place::{Actor, Place, check_exclusion, read_files};
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 const ACTOR: &str = env!("CARGO_BIN_EXE_sqlite_actor");
 const TTL: Duration = Duration::from_secs(12);
 
-/// The loss is told with the next renewal, a third of the lease later, long before the deadline.
-async fn is_told_at_the_next_renewal(happens: impl FnOnce(&std::path::Path)) {
+/// Whether a loss is told with the next renewal, a third of the lease later, long before the deadline.
+async fn is_told_at_the_next_renewal(within: Duration, happens: impl FnOnce(&Path)) -> bool {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let file = folder.path().join("locks.db");
     let client = fencelock::connect(&format!("sqlite:{}", file.display())).await.unwrap();
     let guard = client.lock("x").ttl(TTL).acquire().await.unwrap();
     happens(&file);
-    let begin = Instant::now();
-    timeout(TTL * 3 / 4, guard.claim().lost()).await.unwrap_or_else(|_| {
-        panic!("not told {:?} after it happened, held: {}", begin.elapsed(), guard.is_held())
-    });
-    assert!(!guard.is_held());
+    let told = timeout(within, guard.claim().lost()).await.is_ok();
+    assert_eq!(told, !guard.is_held());
+    told
+}
+
+fn delete(file: &Path) {
+    fs::remove_file(file).unwrap();
+}
+
+fn delete_log(file: &Path) {
+    for end in ["-wal", "-shm"] {
+        delete(&Path::new(&format!("{}{end}", file.display())));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_file_that_is_deleted_is_told_to_its_holders() {
-    is_told_at_the_next_renewal(|file| fs::remove_file(file).unwrap()).await;
+    assert!(is_told_at_the_next_renewal(TTL * 3 / 4, delete).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_log_that_is_deleted_is_told_to_its_holders() {
+    assert!(is_told_at_the_next_renewal(TTL * 3 / 4, delete_log).await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_file_that_is_replaced_is_told_to_its_holders() {
-    is_told_at_the_next_renewal(|file| {
+    let replace = |file: &Path| {
         fs::rename(file, file.with_extension("old")).unwrap();
         fs::write(file, "").unwrap();
-    })
-    .await;
+    };
+    assert!(is_told_at_the_next_renewal(TTL * 3 / 4, replace).await);
+}
+
+/// These tests are not blind. Breakages belong to a thread, so each runs all of its client in one.
+#[tokio::test]
+async fn a_driver_that_does_not_look_at_the_file_is_seen() {
+    activate(Some(Mutant::FileNotLookedAt));
+    assert!(!is_told_at_the_next_renewal(TTL / 2, delete).await);
+    activate(None);
+}
+
+#[tokio::test]
+async fn a_driver_that_does_not_look_at_the_log_is_seen() {
+    activate(Some(Mutant::LogNotLookedAt));
+    assert!(!is_told_at_the_next_renewal(TTL / 2, delete_log).await);
+    activate(None);
 }
 
 fn actor(does: &str, place: &Place, more: &[&str]) -> Actor {
@@ -71,6 +101,21 @@ async fn a_process_that_reads_the_files_still_excludes_others() {
     assert_eq!(asked_elsewhere(&place, "first"), "granted");
 }
 
+#[tokio::test]
+async fn locks_that_belong_to_the_process_are_seen_to_be_dropped() {
+    activate(Some(Mutant::LocksOfTheProcess));
+    let place = Place::new();
+    let client = fencelock::connect(&format!("sqlite:{}", place.file.display())).await.unwrap();
+    let first = client.lock("first").ttl(TTL).acquire().await.unwrap();
+    activate(None);
+    let mut rounds = 0..3;
+    let dropped = rounds.any(|_| {
+        read_files(&place.file).unwrap();
+        asked_elsewhere(&place, "first") == "granted"
+    });
+    assert!(dropped && first.is_held());
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_another_process_wrote_is_there_after_a_process_that_read_the_files_has_left() {
     let place = Place::new();
@@ -99,7 +144,7 @@ async fn processes_that_read_the_files_all_the_time_never_hold_one_lock_at_once(
 }
 
 /// What connecting to a path is answered.
-async fn refused(path: &std::path::Path) -> String {
+async fn refused(path: &Path) -> String {
     let error = fencelock::connect(&format!("sqlite:{}", path.display())).await.unwrap_err();
     assert_eq!(error.code(), fencelock::Code::Invalid);
     error.to_string()
@@ -114,6 +159,10 @@ async fn a_file_with_two_names_is_refused_under_both() {
     for path in [&place.file, &other] {
         assert!(refused(path).await.contains("several hard links"));
     }
+    activate(Some(Mutant::SecondNameAccepted));
+    let blind = fencelock::connect(&format!("sqlite:{}", other.display())).await;
+    activate(None);
+    blind.expect("the breakage opens it").close().await;
     fs::remove_file(&other).unwrap();
     place.peer().await;
 }

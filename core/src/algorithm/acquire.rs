@@ -1,5 +1,6 @@
 //! The way to a lock: stand in the line of this client, lead when it is your turn, give way when you leave.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,13 +52,14 @@ impl Core {
         };
         let reason = Mutex::default();
         let work = Box::pin(self.stand(lock, terms, true, &reason));
-        match select(work, self.runtime.sleep_until(end)).await {
+        match select(work, pin!(self.holders_at(end, lock))).await {
             Either::Left((result, _)) => result,
-            Either::Right(((), work)) => {
+            Either::Right((holders, work)) => {
                 // Whoever stands behind another waiter of this client waits for the same store.
                 let line = self.cohorts.lock().reason_of(lock);
                 drop(work);
-                Err(reason.lock().take().or(line).unwrap_or_default().into_error())
+                let reason = reason.lock().take().or(line).unwrap_or_default();
+                Err(reason.into_error(&holders))
             }
         }
     }

@@ -15,6 +15,7 @@ use super::register::Abandoned;
 use super::renew::{Asked, News, Wheel};
 use super::rest::Rests;
 use super::undo::{self, UndoSender};
+use super::who_holds::Questions;
 use crate::error::{Error, Result};
 use crate::event::{Event, Events};
 use crate::port::limits::TOMBSTONE_LIFE;
@@ -32,6 +33,7 @@ pub(crate) struct Core {
     pub(super) ended: Arc<Ended>,
     pub(super) rests: Rests,
     pub(super) floors: Floors,
+    pub(super) questions: Questions,
     pub(super) tending: Tending,
     /// The process that made it.
     process: u32,
@@ -55,6 +57,7 @@ impl Core {
             ended: Arc::new(Ended::new(undo.clone())),
             undo,
             rests: Rests::new(runtime.clone()),
+            questions: Questions::default(),
             floors: Floors::default(),
             tending: Tending::default(),
             process: runtime.process(),

@@ -278,7 +278,8 @@ impl Attempt {
 
     /// Forgets the request or the ticket, and has it undone.
     fn retract(&mut self) {
-        let (owner, tombstone) = match self.stage {
+        // What is under way is dropped before it is taken back: the store then knows that it is never sent again.
+        let (owner, tombstone) = match std::mem::replace(&mut self.stage, Stage::Done) {
             Stage::Asked { owner, .. } => (owner, Some(self.terms.ttl.max(TOMBSTONE_LIFE))),
             Stage::Waiting { owner } => (owner, None),
             Stage::Ready | Stage::Resting { .. } | Stage::Done => return,

@@ -29,6 +29,7 @@ mod several;
 mod shuttle;
 mod target;
 mod undo;
+mod who_holds;
 
 pub(crate) use acquire::Wait;
 pub(crate) use cell::UpdateTerms;

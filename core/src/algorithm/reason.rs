@@ -1,7 +1,9 @@
 //! Why whoever waits does not have the lock yet: what they are told when their wait ends.
 
+use super::who_holds::with_holders;
 use crate::error::{Code, Error};
 use crate::fence::Token;
+use crate::port::HolderView;
 
 /// See the module.
 #[derive(Clone, Debug, Default)]
@@ -23,8 +25,8 @@ impl Reason {
         }
     }
 
-    /// What a wait fails with that ends now.
-    pub(crate) fn into_error(self) -> Error {
+    /// What a wait fails with that ends now, with these holders.
+    pub(crate) fn into_error(self, holders: &[HolderView]) -> Error {
         let message = match self {
             Self::Trouble(error) => return *error,
             Self::Unanswered => {
@@ -34,7 +36,7 @@ impl Reason {
                 "the lock was not granted within the wait; it is held by somebody else: wait longer, or try again later"
             }
         };
-        Error::new(Code::Timeout, message)
+        with_holders(Error::new(Code::Timeout, message), holders)
     }
 }
 

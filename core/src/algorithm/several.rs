@@ -42,7 +42,7 @@ impl Core {
                 let line = |member: &Member| self.cohorts.lock().reason_of(&member.lock);
                 let trouble = members.iter().filter_map(line).find(|why| why.trouble().is_some());
                 drop(work);
-                Err(trouble.unwrap_or_else(|| std::mem::take(&mut *known.lock())).into_error())
+                Err(trouble.unwrap_or_else(|| std::mem::take(&mut *known.lock())).into_error(&[]))
             }
         }
     }

@@ -3,8 +3,9 @@
 //! Memory, SQLite and the simulator run these very functions; the scripts on Redis say the same again, and are tied to
 //! them by random changes, answer by answer.
 
+use crate::driver::numbers;
 use crate::port::limits::{TOMBSTONE_LIFE, TRAIL};
-use crate::port::{Cell, Change, Look, Mark, Swap, Version};
+use crate::port::{Cell, Change, Failure, Look, Mark, Swap, Version};
 
 /// A cell and its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +20,12 @@ pub struct CellRecord {
 pub fn look(record: Option<&CellRecord>, now: u64) -> Look {
     let record = record.filter(|record| now < record.ends);
     Look { cell: record.map(|record| record.cell.clone()), clock: now }
+}
+
+/// Why this is not to be changed: it would draw a version where none is left.
+pub fn refusal(record: Option<&CellRecord>, now: u64) -> Option<Failure> {
+    let last = look(record, now).version().map_or(0, Version::get);
+    (!numbers::is_left(last, now)).then(numbers::none_left)
 }
 
 /// Carries a change out, if what is there at `now` has the version it expects.

@@ -181,35 +181,26 @@ impl MemoryStore {
         let mut shared = self.memory.0.lock();
         let Shelf { records, sinks, born, .. } = &mut *shared;
         let reachable = |channel: &str| sinks.contains_key(channel);
-        let mut scene = Scene {
-            now,
-            born: *born,
-            channel: &self.channel,
-            reachable: &reachable,
-            notices: Vec::new(),
-        };
-        let outcomes: Vec<_> = if all {
+        let mut scene = Scene { born: *born, ..Scene::new(now, &self.channel, &reachable) };
+        let answers: Vec<Answer> = if all {
             let record =
                 |step: &'a Step| (step, records.get(&step.lock).cloned().unwrap_or_default());
             let mut copies: Vec<_> = batch.iter().map(record).collect();
-            match Record::apply_all(&mut copies, &mut scene) {
-                Ok(granted) => {
-                    let changed = copies.into_iter();
-                    records.extend(changed.map(|(step, record)| (step.lock.clone(), record)));
-                    granted
-                }
-                Err(none) => none,
+            let (answers, granted) = Record::answer_all(&mut copies, &mut scene);
+            if granted {
+                let changed = copies.into_iter();
+                records.extend(changed.map(|(step, record)| (step.lock.clone(), record)));
             }
+            answers
         } else {
             let apply = |step: &Step| match records.get_mut(&step.lock) {
-                Some(record) => record.apply(step, &mut scene),
+                Some(record) => record.answer(step, &mut scene),
                 // A look leaves nothing behind.
-                None if step.action == Action::Read => Record::default().apply(step, &mut scene),
-                None => records.entry(step.lock.clone()).or_default().apply(step, &mut scene),
+                None if step.action == Action::Read => Record::default().answer(step, &mut scene),
+                None => records.entry(step.lock.clone()).or_default().answer(step, &mut scene),
             };
             batch.iter().map(apply).collect()
         };
-        let answers = outcomes.into_iter().map(Ok).collect();
         let notices = scene.notices;
         let told = notices
             .into_iter()
@@ -249,13 +240,16 @@ impl CellStore for MemoryStore {
 
     async fn compare_and_set(&self, change: &Change) -> Result<Swap, Failure> {
         let swapped = self.open(|shelf, now| {
+            if let Some(failure) = cell::refusal(shelf.cells.get(&change.key), now) {
+                return Err(failure);
+            }
             let mut record = shelf.cells.remove(&change.key);
             let swap = cell::swap(&mut record, change, now);
             shelf.cells.extend(record.map(|record| (change.key.clone(), record)));
             shelf.count(1, now);
-            swap
+            Ok(swap)
         });
-        swapped.map_err(Failure::refused)
+        swapped.map_err(Failure::refused)?
     }
 }
 

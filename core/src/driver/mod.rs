@@ -2,6 +2,7 @@
 
 pub mod cell;
 pub mod memory;
+pub(crate) mod numbers;
 pub mod record;
 #[cfg(any(feature = "redis", feature = "host"))]
 pub mod redis;

@@ -8,7 +8,7 @@ use crate::event::Event;
 use crate::runtime::sync::Mutex;
 
 /// Events of one client for a host that asks for them when it has the time, because nobody may be called where they happen.
-/// While nobody listens, nothing is kept.
+/// While nobody listens, no lock's events are kept.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -31,9 +31,10 @@ pub struct Feed {
 }
 
 impl Feed {
-    /// Something happened to a lock of the client.
+    /// Something happened to a lock of the client. What is told of the store itself, with an empty name, is kept in any case: it
+    /// comes while the client connects, before anybody can listen.
     pub fn hear(&self, event: &Event) {
-        if self.listening.load(Ordering::Acquire) {
+        if event.name.is_empty() || self.listening.load(Ordering::Acquire) {
             self.heard.lock().push(event.clone());
             self.news.notify(usize::MAX);
         }

@@ -79,6 +79,10 @@ impl<S: LeaseStore, F: Fn() -> Fault + MaybeSend + MaybeSync + 'static> LeaseSto
         self.store.capabilities()
     }
 
+    fn warning(&self) -> Option<&'static str> {
+        self.store.warning()
+    }
+
     async fn step(&self, batch: &[Step]) -> Vec<Answer> {
         self.struck(batch.len(), self.store.step(batch)).await
     }

@@ -91,6 +91,10 @@ impl<S: LeaseStore> LeaseStore for Meter<S> {
         self.store.capabilities()
     }
 
+    fn warning(&self) -> Option<&'static str> {
+        self.store.warning()
+    }
+
     async fn step(&self, batch: &[Step]) -> Vec<Answer> {
         self.count.counted(self.store.step(batch).await)
     }

@@ -36,6 +36,10 @@ impl<S: LeaseStore> LeaseStore for Resident<S> {
         self.store.capabilities()
     }
 
+    fn warning(&self) -> Option<&'static str> {
+        self.store.warning()
+    }
+
     async fn step(&self, batch: &[Step]) -> Vec<Answer> {
         match self.refused(batch) {
             Some(refused) => refused,

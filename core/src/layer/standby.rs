@@ -121,6 +121,10 @@ impl LeaseStore for Standby {
         self.0.store().map_or(none, |store| store.capabilities())
     }
 
+    fn warning(&self) -> Option<&'static str> {
+        self.0.store().ok()?.warning()
+    }
+
     async fn step(&self, batch: &[Step]) -> Vec<Answer> {
         match self.0.store() {
             Ok(store) => store.step(batch.to_vec()).await,

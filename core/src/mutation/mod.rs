@@ -18,6 +18,9 @@ macro_rules! mutant {
 }
 
 #[cfg(feature = "mutants")]
+#[macro_use]
+mod define;
+#[cfg(feature = "mutants")]
 mod rare;
 #[cfg(feature = "mutants")]
 mod switch;

@@ -1,43 +1,5 @@
 //! The clauses that can be broken.
 
-macro_rules! mutants {
-    (
-        in clients: $($(#[doc = $doc:literal])+ $name:ident,)+
-        in records: $($(#[doc = $kept:literal])+ $record:ident,)+
-        in quorums and cells: $($(#[doc = $other:literal])+ $further:ident,)+
-        on servers: $($(#[doc = $place:literal])+ $there:ident,)+
-    ) => {
-        /// A clause that can be broken.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Mutant {
-            $($(#[doc = $doc])+ $name,)+
-            $($(#[doc = $kept])+ $record,)+
-            $($(#[doc = $other])+ $further,)+
-            $($(#[doc = $place])+ $there,)+
-        }
-
-        impl Mutant {
-            /// All of the protocol.
-            pub const ALL: &'static [Self] =
-                &[$(Self::$name,)+ $(Self::$record,)+ $(Self::$further,)+];
-            /// Those in what a store keeps of a lock: every store has to say the same.
-            pub const RECORD: &'static [Self] = &[$(Self::$record,)+];
-            /// Those in drivers, which only real servers show.
-            pub const SERVERS: &'static [Self] = &[$(Self::$there,)+];
-
-            /// What it breaks, in words.
-            pub fn describe(self) -> &'static str {
-                match self {
-                    $(Self::$name => concat!($($doc),+).trim_ascii(),)+
-                    $(Self::$record => concat!($($kept),+).trim_ascii(),)+
-                    $(Self::$further => concat!($($other),+).trim_ascii(),)+
-                    $(Self::$there => concat!($($place),+).trim_ascii(),)+
-                }
-            }
-        }
-    };
-}
-
 mutants! {
     in clients:
     /// A look at a guard does not compare its deadline with the clock.
@@ -213,6 +175,8 @@ mutants! {
     UnreachableWaiterServed,
     /// A waiter that cannot be told is passed over however lately it was heard of.
     DeafCountsAtOnce,
+    /// Where one step grants to as many as it may, nobody has the others served.
+    CrowdHalfServed,
     /// An open lock (`fair: false`) stays open for ever.
     OpenWithoutEnd,
     /// An open lock stays open though a hold beside it has vanished.
@@ -387,4 +351,16 @@ mutants! {
     SentAgainAfterUnknown,
     /// A slot that is still coming is asked for without saying so.
     NotAsking,
+    /// A server is not asked whether it evicts keys.
+    EvictionNotAsked,
+    /// The locks of a file belong to the process, as SQLite takes them by itself.
+    LocksOfTheProcess,
+    /// Nobody looks whether the log that is written to is still everybody's.
+    LogNotLookedAt,
+    /// Nobody looks whether the file that is written to is still the one under its path.
+    FileNotLookedAt,
+    /// A file is opened though it has another name beside this one.
+    SecondNameAccepted,
+    /// Each cancelled Take is buried, also where what takes it back comes behind it on the same connection.
+    EachCancelBuried,
 }

@@ -20,6 +20,7 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 /// The dyn twin of [`LeaseStore`]. A boxed call costs tens of nanoseconds against a round trip of tens of microseconds.
 trait DynLeaseStore: MaybeSend + MaybeSync + 'static {
     fn capabilities(&self) -> Capabilities;
+    fn warning(&self) -> Option<&'static str>;
     fn step<'a>(&'a self, batch: &'a [Step]) -> BoxFuture<'a, Vec<Answer>>;
     fn step_all<'a>(&'a self, batch: &'a [Step]) -> BoxFuture<'a, Vec<Answer>>;
     fn listen(&self, sink: NoticeSink) -> BoxFuture<'_, Result<()>>;
@@ -31,6 +32,9 @@ trait DynLeaseStore: MaybeSend + MaybeSync + 'static {
 impl<S: LeaseStore> DynLeaseStore for S {
     fn capabilities(&self) -> Capabilities {
         LeaseStore::capabilities(self)
+    }
+    fn warning(&self) -> Option<&'static str> {
+        LeaseStore::warning(self)
     }
     fn step<'a>(&'a self, batch: &'a [Step]) -> BoxFuture<'a, Vec<Answer>> {
         Box::pin(LeaseStore::step(self, batch))
@@ -65,6 +69,11 @@ impl LeaseHandle {
     /// [`LeaseStore::capabilities`].
     pub fn capabilities(&self) -> Capabilities {
         self.0.capabilities()
+    }
+
+    /// [`LeaseStore::warning`].
+    pub fn warning(&self) -> Option<&'static str> {
+        self.0.warning()
     }
 
     /// [`LeaseStore::step`], with a batch the future owns.
@@ -104,6 +113,9 @@ impl LeaseHandle {
 impl LeaseStore for LeaseHandle {
     fn capabilities(&self) -> Capabilities {
         self.0.capabilities()
+    }
+    fn warning(&self) -> Option<&'static str> {
+        self.0.warning()
     }
     async fn step(&self, batch: &[Step]) -> Vec<Answer> {
         self.0.step(batch).await

@@ -59,7 +59,7 @@ pub struct Capabilities {
     pub foreign_holders: bool,
     /// Why the store cannot serve waiters of different clients in order, nor count permits, if it cannot.
     pub unordered: Option<&'static str>,
-    /// What is set up on the store so that a promise is not kept, if anything was found.
+    /// What is set up on the store so that a promise is not kept, if anything was found: [`LeaseStore::warning`], for a client.
     pub warning: Option<&'static str>,
     /// What this store and configuration survive, in words.
     pub guarantees: &'static [Guarantee],
@@ -104,12 +104,6 @@ impl Capabilities {
     /// The same, for a store that serves no waiters in order, and why.
     pub const fn without_order(mut self, why: &'static str) -> Self {
         self.unordered = Some(why);
-        self
-    }
-
-    /// The same, with a warning, which a client that connects passes on as an event and to its log.
-    pub const fn with_warning(mut self, warning: Option<&'static str>) -> Self {
-        self.warning = warning;
         self
     }
 
@@ -355,6 +349,11 @@ pub type NoticeSink = Arc<dyn Fn(Notice)>;
 pub trait LeaseStore: MaybeSend + MaybeSync + 'static {
     /// What this store is able to do.
     fn capabilities(&self) -> Capabilities;
+
+    /// What was found to be set up on the store so that a promise is not kept: a client that connects tells it as an event and to its log.
+    fn warning(&self) -> Option<&'static str> {
+        None
+    }
 
     /// Carries the steps out, each atomic by itself, in order, in as few round trips as the store allows. One answer per
     /// step. A step is never sent twice by the driver, unless it certainly was not carried out. Dropping the future

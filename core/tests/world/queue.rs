@@ -95,8 +95,8 @@ impl<'a> Shelf<'a> {
     fn ask(&mut self, after: Duration, owner: OwnerId, action: Action) -> Outcome {
         let now = u64::try_from((60 * S + after).as_micros()).expect("a short time");
         let (lock, channel, reachable) = (LockKey::new("x"), "deaf".into(), self.reachable);
-        let (born, channel, reachable) = (0, &channel, &move |_: &str| reachable);
-        let mut scene = Scene { now, born, channel, reachable, notices: Vec::new() };
+        let reachable = move |_: &str| reachable;
+        let mut scene = Scene::new(now, &channel, &reachable);
         self.record.apply(&Step { lock, owner, kind: self.kind, action }, &mut scene)
     }
 

@@ -134,7 +134,7 @@ fn reply(value: Value) -> Reply {
         Value::ServerError(error) => {
             Reply::Error(format!("{} {}", error.code(), error.details().unwrap_or_default()))
         }
-        Value::SimpleString(text) => Reply::Text(text),
+        Value::SimpleString(text) | Value::VerbatimString { text, .. } => Reply::Text(text),
         Value::BulkString(bytes) => {
             Reply::Text(String::from_utf8(bytes).expect("all words are text"))
         }

@@ -54,13 +54,7 @@ impl World {
         let number = |channel: &str| channel.parse::<usize>().expect("channels are numbers here");
         let connected = self.connected;
         let reachable = |channel: &str| connected[number(channel)];
-        let mut scene = Scene {
-            now: self.now,
-            born: self.born,
-            channel: &channel,
-            reachable: &reachable,
-            notices: Vec::new(),
-        };
+        let mut scene = Scene { born: self.born, ..Scene::new(self.now, &channel, &reachable) };
         let mut done = Vec::new();
         if all {
             let steps: Vec<_> = plans.iter().map(|plan| plan.step(scale, self)).collect();

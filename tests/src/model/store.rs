@@ -125,8 +125,7 @@ fn apply(
 ) -> (Outcome, Vec<Packet>) {
     let channel: Arc<str> = client.to_string().into();
     let reachable = |to: &str| to.parse().is_ok_and(reachable);
-    let mut scene =
-        Scene { now, born: 0, channel: &channel, reachable: &reachable, notices: Vec::new() };
+    let mut scene = Scene::new(now, &channel, &reachable);
     let (lock, owner) = (LockKey::new("lock"), owner(client, attempt));
     let step = Step { lock, owner, kind: Kind::Mutex, action };
     let outcome = record.apply(&step, &mut scene);

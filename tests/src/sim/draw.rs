@@ -1,6 +1,7 @@
 //! Plans drawn from seeds: one family of worlds after the other, everything else by the dice.
 
 mod again;
+mod crowd;
 mod nodes;
 mod scopes;
 
@@ -29,7 +30,10 @@ struct Scale {
 impl Plan {
     /// The plan of a seed.
     pub fn draw(seed: u64) -> Self {
-        Self::of_family(seed, Family::ALL[(seed % Family::ALL.len() as u64) as usize])
+        // A crowd takes as long as many other worlds.
+        let [others @ .., Family::Crowd] = &Family::ALL else { unreachable!("it is the last") };
+        let others = others[(seed % others.len() as u64) as usize];
+        Self::of_family(seed, if seed % 128 == 127 { Family::Crowd } else { others })
     }
 
     /// The plan of a seed within a family.
@@ -47,17 +51,22 @@ impl Plan {
         let tasks = match family {
             Family::Local | Family::Tiny => dice.between(4, 8),
             Family::Queue => dice.between(5, 9),
+            Family::Crowd => dice.pick(&[30, 60, 120]),
             _ => dice.between(crowd, crowd + 3),
         };
         let mut tasks: Vec<Task> = (0..tasks)
             .map(|number| Task {
                 client: (number % crowd) as usize,
-                acts: (0..dice.between(1, 4)).map(|_| scale.act(dice)).collect(),
+                acts: (0..scale.acts(dice)).map(|_| scale.act(dice)).collect(),
             })
             .collect();
-        shapes(&mut tasks, family, scale.locks, seed);
-        scopes::draw(&mut tasks, seed);
-        again::draw(&mut tasks, seed);
+        if family == Family::Crowd {
+            crowd::draw(&mut tasks, seed);
+        } else {
+            shapes(&mut tasks, family, scale.locks, seed);
+            scopes::draw(&mut tasks, seed);
+            again::draw(&mut tasks, seed);
+        }
         let heals = scale.unit * dice.between(3, 12) as u32 + MILLISECOND * 20;
         let leases = tasks.iter().flat_map(|task| &task.acts).map(Act::longest_lease);
         let max_ttl = leases.max().unwrap_or(scale.unit);
@@ -128,7 +137,7 @@ fn shapes(tasks: &mut [Task], family: Family, locks: u64, seed: u64) {
 impl Scale {
     fn draw(dice: &mut Dice, family: Family) -> Self {
         let unit = match family {
-            Family::Queue => dice.pick(&[1000, 3000, 10_000]),
+            Family::Queue | Family::Crowd => dice.pick(&[1000, 3000, 10_000]),
             Family::Doubled => dice.pick(&[40, 100, 300, 7000]),
             Family::Replay => dice.pick(&[100, 300, 1000]),
             Family::Tiny => dice.pick(&[10, 12, 20]),
@@ -145,7 +154,7 @@ impl Scale {
             Family::Local => unit / dice.pick(&[50, 1000, 100_000]),
             _ => unit / dice.pick(&[30, 100, 1000]),
         };
-        let locks = if matches!(family, Family::Queue | Family::Replay) {
+        let locks = if matches!(family, Family::Queue | Family::Replay | Family::Crowd) {
             1
         } else {
             dice.pick(&[1, 1, 2, 3])
@@ -191,7 +200,9 @@ impl Scale {
                 weather.late = (dice.pick(&[300, 500]), self.unit * dice.between(2, 5) as u32);
                 weather.reorders = true;
             }
-            Family::Faults | Family::Queue if dice.chance(300) => deaf(&mut weather, dice),
+            Family::Faults | Family::Queue | Family::Crowd if dice.chance(300) => {
+                deaf(&mut weather, dice);
+            }
             _ => {}
         }
         weather
@@ -200,6 +211,11 @@ impl Scale {
     /// So many hundredths of the world's lease.
     fn part(&self, hundredths: u64) -> Duration {
         self.unit * hundredths as u32 / 100
+    }
+
+    /// How many acts a task has.
+    fn acts(&self, dice: &mut Dice) -> u64 {
+        if self.family == Family::Crowd { 1 } else { dice.between(1, 4) }
     }
 
     fn act(&self, dice: &mut Dice) -> Act {
@@ -283,7 +299,7 @@ impl Scale {
                 faults.extend((0..many).map(|_| (moment(dice), Fault::Close(someone(dice)))));
                 faults.extend((0..many / 2).map(|_| (moment(dice), mishap(dice))));
             }
-            Family::Queue => {
+            Family::Queue | Family::Crowd => {
                 faults.extend((0..many / 2).map(|_| (moment(dice), mishap(dice))));
             }
             Family::Replay => {

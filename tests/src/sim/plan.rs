@@ -79,11 +79,13 @@ pub enum Family {
     Votes,
     /// The store's clock jumps far and comes back.
     Blip,
+    /// Many more want to share one lock than one step grants to.
+    Crowd,
 }
 
 impl Family {
     /// All of them.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::Calm,
         Self::Deaf,
         Self::Slow,
@@ -106,6 +108,7 @@ impl Family {
         Self::Amnesia,
         Self::Votes,
         Self::Blip,
+        Self::Crowd,
     ];
 
     /// Whether its store is a quorum.

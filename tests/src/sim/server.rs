@@ -70,6 +70,9 @@ pub struct Server {
     steps: u64,
 }
 
+/// How many one step grants to here: worlds of a hundred show what befalls thousands.
+const SERVED_AT_ONCE: usize = 8;
+
 /// What a server answers, and what it has others told.
 pub type Carried = (Vec<Answer>, Vec<(Arc<str>, Notice)>);
 
@@ -100,7 +103,8 @@ impl Server {
     ) -> Carried {
         let now = self.node.wall();
         self.records.retain(|_, record| record.forget_after() > now);
-        let mut scene = Scene { now, born: self.born, channel, reachable, notices: Vec::new() };
+        let (born, served_at_once) = (self.born, SERVED_AT_ONCE);
+        let mut scene = Scene { born, served_at_once, ..Scene::new(now, channel, reachable) };
         let at = self.world.now().since(Instant::default());
         let mut answers = Vec::with_capacity(batch.len());
         if all {
@@ -117,6 +121,7 @@ impl Server {
             self.clients.entry(step.owner).or_insert_with(|| channel.clone());
             let record = self.records.entry(step.lock.clone()).or_default();
             let before = record.clone();
+            let told = scene.notices.len();
             let outcome = record.apply(step, &mut scene);
             if let Some(log) = &mut self.log {
                 log.push((at, format!("{channel} {step:?} -> {outcome:?}")));
@@ -128,7 +133,7 @@ impl Server {
             // A step for another kind than the lock is in use as touches nothing.
             let touched = step.kind == record.kind;
             if step.action != Action::Read && !refused && touched {
-                diary.look_for_sleepers(record, now);
+                diary.look_for_sleepers(record, now, &scene.notices[told..]);
             }
             answers.push(Ok(outcome));
         }
@@ -281,8 +286,13 @@ impl Diary<'_> {
         }
     }
 
-    fn look_for_sleepers(&mut self, record: &Record, now: u64) {
+    /// A waiter that could hold is granted to, or told to ask where one step has granted to enough.
+    fn look_for_sleepers(&mut self, record: &Record, now: u64, told: &[(Arc<str>, Notice)]) {
         let waiter = record.tickets.iter().find(|ticket| lives(ticket, now));
+        let waiter = waiter.filter(|waiter| {
+            let asks = |(_, notice): &(_, Notice)| *notice == Notice::Open { owner: waiter.owner };
+            !told.iter().any(asks)
+        });
         if record.open_since.is_none()
             && let Some(waiter) = waiter.filter(|waiter| could_hold(record, waiter))
         {

@@ -244,7 +244,10 @@ impl LeaseStore for Quorum {
         Capabilities::new("redlock", Fence::ClockBounded)
             .with_guarantees(GUARANTEES)
             .without_order(UNORDERED)
-            .with_warning(self.0.nodes.iter().find_map(|node| node.store.capabilities().warning))
+    }
+
+    fn warning(&self) -> Option<&'static str> {
+        self.0.nodes.iter().find_map(|node| node.store.warning())
     }
 
     async fn step(&self, batch: &[Step]) -> Vec<Answer> {

@@ -17,12 +17,13 @@ use serde::{Deserialize, Serialize};
 pub use self::holder::{Holder, Ticket};
 use self::holder::{admits, left};
 pub use self::watch::Watcher;
+use crate::driver::numbers;
 use crate::fence::Token;
 use crate::port::limits::{
     COUNTER_TTLS, GRANT_TTL, OPEN_FOR, PASSES, SERVED_AT_ONCE, TICKET_LIFE, TOKEN_LEAD,
     UNREACHABLE_AFTER,
 };
-use crate::port::{Action, Kind, Mode, Notice, Outcome, OwnerId, State, Step};
+use crate::port::{Action, Answer, Failure, Kind, Mode, Notice, Outcome, OwnerId, State, Step};
 
 /// Everything a store keeps of one lock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -60,8 +61,18 @@ pub struct Scene<'a> {
     pub channel: &'a Arc<str>,
     /// Whether anybody listens on a channel. A store that cannot tell says yes.
     pub reachable: &'a dyn Fn(&str) -> bool,
+    /// How many of those who wait one step grants to: [`SERVED_AT_ONCE`], but in simulated worlds, where few are a crowd.
+    pub served_at_once: usize,
     /// Notices to send once the change is safely stored, each with its channel.
     pub notices: Vec<(Arc<str>, Notice)>,
+}
+
+impl<'a> Scene<'a> {
+    /// What a step of a client finds that listens on `channel`, in a store that loses its data only with its users.
+    pub fn new(now: u64, channel: &'a Arc<str>, reachable: &'a dyn Fn(&str) -> bool) -> Self {
+        let (served_at_once, notices) = (SERVED_AT_ONCE, Vec::new());
+        Self { now, born: 0, channel, reachable, served_at_once, notices }
+    }
 }
 
 /// What is granted, and to whom.
@@ -119,6 +130,40 @@ impl Record {
             Action::Free { open } => self.free(owner, *open, scene),
             Action::Leave { tombstone } => self.leave(owner, *tombstone, scene),
         }
+    }
+
+    /// [`Record::apply`], or why not.
+    pub fn answer(&mut self, step: &Step, scene: &mut Scene<'_>) -> Answer {
+        self.refusal(step, scene.now).map_or_else(|| Ok(self.apply(step, scene)), Err)
+    }
+
+    /// [`Record::apply_all`], or why not; and whether the records are to be kept.
+    pub fn answer_all(records: &mut [(&Step, Self)], scene: &mut Scene<'_>) -> (Vec<Answer>, bool) {
+        let refusal = |(step, record): &(&Step, Self)| record.refusal(step, scene.now);
+        if let Some(failure) = records.iter().find_map(refusal) {
+            return (records.iter().map(|_| Err(failure.clone())).collect(), false);
+        }
+        match Self::apply_all(records, scene) {
+            Ok(granted) => (granted.into_iter().map(Ok).collect(), true),
+            Err(none) => (none.into_iter().map(Ok).collect(), false),
+        }
+    }
+
+    /// Why this step is not to be applied: it would draw a token where none is left.
+    fn refusal(&self, step: &Step, now: u64) -> Option<Failure> {
+        let draws = match &step.action {
+            Action::Take(_) | Action::Vote(_) | Action::Refresh { .. } => {
+                self.holders.iter().all(|holder| holder.owner != step.owner)
+            }
+            Action::Change { mode, .. } => *mode == Mode::Write,
+            _ => false,
+        };
+        (draws && !self.has_token(now)).then(numbers::none_left)
+    }
+
+    fn has_token(&self, now: u64) -> bool {
+        let last = if self.counter_until <= now { 0 } else { self.last };
+        numbers::is_left(last, now)
     }
 
     /// Carries out Takes of different locks as one: all are granted, or none is, and then no record has changed. Each
@@ -209,12 +254,15 @@ impl Record {
                 self.open_since = None;
                 return;
             };
-            if !admits(&self.holders, head.mode, head.limit) || self.is_open(now) {
+            let admitted = admits(&self.holders, head.mode, head.limit) && self.has_token(now);
+            if !admitted || self.is_open(now) {
                 return;
             }
-            if served == SERVED_AT_ONCE {
+            if served == scene.served_at_once {
                 let (channel, owner) = (head.channel.clone(), head.owner);
-                scene.notices.push((channel, Notice::Open { owner }));
+                if !mutant!(CrowdHalfServed) {
+                    scene.notices.push((channel, Notice::Open { owner }));
+                }
                 return;
             }
             let patience = micros(UNREACHABLE_AFTER);
@@ -290,7 +338,8 @@ impl Record {
         };
         let room = (now + micros(lead) + 1).saturating_sub(first);
         let room = if mutant!(TokensOutrunClock) { u64::MAX } else { room };
-        let drawn = u64::from(block).min(room).max(1);
+        let drawn =
+            u64::from(block).min(room).min(Token::MAX.get().saturating_sub(first) + 1).max(1);
         self.raise(first + drawn - 1, ttl, now);
         (first, u32::try_from(drawn).unwrap_or(block))
     }

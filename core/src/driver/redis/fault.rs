@@ -5,6 +5,7 @@ use std::fmt;
 use redis::{ErrorKind, RedisError};
 
 use super::place::record_key;
+use crate::driver::numbers::NO_TOKEN_LEFT;
 use crate::error::{Code, Error};
 use crate::port::{Failure, LockKey};
 
@@ -84,11 +85,7 @@ const PHRASES: &[(&str, Code, &str)] = &[
         Code::Unsupported,
         "the server lacks a command; Redis 6 or newer with scripts is needed",
     ),
-    (
-        "no token is left",
-        Code::Conflict,
-        "no token is left below 2^53: the server's clock was beyond the year 2255 once; set it right, then delete the lock's record on the server",
-    ),
+    ("no token is left", Code::Conflict, NO_TOKEN_LEFT),
     (
         "another layout",
         Code::Unsupported,
@@ -296,7 +293,7 @@ mod tests {
             (
                 "ERR user_script:91: user_script:91: fencelock: no token is left script: 6b1bf486, on @user_script:91.",
                 Code::Conflict,
-                "delete the lock's record",
+                "keeps under this name",
             ),
             (
                 "ERR user_script:14: fencelock: another layout script: 6b1bf486, on @user_script:14.",

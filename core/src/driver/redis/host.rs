@@ -15,7 +15,7 @@ use super::reply::{Reply, value, words};
 use super::request::{Request, fail, is_unknown_script};
 use super::scan::Scan;
 use super::script::{Form, Hashes, Texts};
-use super::{DIALECTS, guarantees, notice};
+use super::{DIALECTS, guarantees, nature, notice};
 use crate::error::{Code, Error, Result};
 use crate::options::Options;
 use crate::port::{
@@ -67,6 +67,7 @@ struct Shared {
     server: Server,
     transport: Box<dyn Transport>,
     hashes: Hashes,
+    warning: Option<&'static str>,
     channel: String,
     timeout: Duration,
     connect_timeout: Duration,
@@ -126,6 +127,7 @@ impl HostStore {
             server: Server(transport.name()),
             transport: Box::new(transport),
             hashes: Hashes::default(),
+            warning: None,
             channel,
             timeout: options.timeout,
             connect_timeout: options.connect_timeout,
@@ -135,8 +137,10 @@ impl HostStore {
             #[cfg(feature = "sim")]
             stopped: Mutex::default(),
         };
-        let load = shared.exchange(Texts::of_text().load().collect(), options.connect_timeout);
-        let replies = load.await.map_err(|reason| fault::absent(&shared.server, &reason))?;
+        let commands = Texts::of_text().load().chain([nature::memory()]).collect();
+        let replies = shared.exchange(commands, options.connect_timeout).await;
+        let mut replies = replies.map_err(|reason| fault::absent(&shared.server, &reason))?;
+        shared.warning = replies.pop().and_then(nature::eviction);
         shared.hashes =
             Hashes::told(replies).map_err(|error| fault::scriptless(&shared.server, &error))?;
         Ok(Self(Arc::new(shared)))
@@ -289,6 +293,10 @@ impl LeaseStore for HostStore {
         Capabilities::new("redis", Fence::ClockBounded)
             .with_guarantees(guarantees::guarantees(false, 0))
             .with_dialects(DIALECTS)
+    }
+
+    fn warning(&self) -> Option<&'static str> {
+        self.0.warning
     }
 
     async fn step(&self, batch: &[Step]) -> Vec<Answer> {

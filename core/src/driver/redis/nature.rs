@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use redis::aio::MultiplexedConnection;
-use redis::{RedisError, Value};
+use redis::{Cmd, RedisError, Value};
 
 use super::address::{Address, Topology};
 use super::fault::{self, NO_CLUSTER};
@@ -15,6 +15,8 @@ pub(super) struct Nature {
     /// `standalone`, `cluster` or `sentinel`.
     mode: String,
     replica: bool,
+    /// What its settings break.
+    pub(super) warning: Option<&'static str>,
 }
 
 /// What is lost when the server's memory is full, if it evicts keys then: the policies whose names begin so.
@@ -29,9 +31,18 @@ const EVICTION: [(&str, &str); 2] = [
     ),
 ];
 
-/// What follows if this server's memory gets full. It is asked where that is allowed; where it is not, nothing is known.
-pub(super) async fn eviction(connection: &mut MultiplexedConnection) -> Option<&'static str> {
-    let told = connection.send_packed_command(redis::cmd("INFO").arg("memory")).await.ok()?;
+/// Asks what becomes of keys when the server's memory is full. Who may not ask is not told, and works.
+pub(super) fn memory() -> Cmd {
+    let mut question = redis::cmd("INFO");
+    question.arg("memory");
+    question
+}
+
+/// What follows by the answer to [`memory`].
+pub(super) fn eviction(told: Value) -> Option<&'static str> {
+    if mutant!(EvictionNotAsked) {
+        return None;
+    }
     let told: String = redis::from_redis_value(told).ok()?;
     let value = |name| told.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     let policy = value("maxmemory_policy")?;
@@ -41,18 +52,23 @@ pub(super) async fn eviction(connection: &mut MultiplexedConnection) -> Option<&
 }
 
 impl Nature {
-    /// Asks: `HELLO` alone changes nothing, and is granted to everybody.
+    /// Asks, in one round trip: `HELLO` alone changes nothing, and is granted to everybody.
     pub(super) async fn of(connection: &mut MultiplexedConnection) -> Result<Self, RedisError> {
-        let reply = connection.send_packed_command(&redis::cmd("HELLO")).await?;
-        let Ok(words) = redis::from_redis_value::<BTreeMap<String, Value>>(reply) else {
-            return Ok(Self::default());
+        let mut questions = redis::pipe();
+        questions.cmd("HELLO").add_command(memory());
+        let mut replies = connection.send_packed_commands(&questions, 0, 2).await?;
+        let warning = replies.pop().and_then(eviction);
+        let hello = replies.pop().unwrap_or(Value::Nil);
+        let Ok(words) = redis::from_redis_value::<BTreeMap<String, Value>>(hello) else {
+            return Ok(Self { warning, ..Self::default() });
         };
         let word = |name| match words.get(name) {
             Some(Value::BulkString(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
             Some(Value::SimpleString(text)) => text.clone(),
             _ => String::new(),
         };
-        Ok(Self { mode: word("mode"), replica: matches!(&*word("role"), "replica" | "slave") })
+        let replica = matches!(&*word("role"), "replica" | "slave");
+        Ok(Self { mode: word("mode"), replica, warning })
     }
 
     /// Whether this is the kind of server that was looked for. `master`: only that will do.

@@ -191,7 +191,17 @@ impl Node {
             {
                 return fail(batch, &Failure::refused(error));
             }
-            match self.exchange(&live, plan, false).await {
+            let behind = live.cancelled().and_then(|cancelled| cancelled.behind(batch));
+            let replanned = behind.as_ref().map(|batch| Request::plan(batch));
+            let sent = {
+                let awaited = live.cancelled().map(|cancelled| cancelled.awaits(batch));
+                let sent = self.exchange(&live, replanned.as_deref().unwrap_or(plan), false).await;
+                if let (Some(awaited), Ok(_)) = (awaited, &sent) {
+                    awaited.answered();
+                }
+                sent
+            };
+            match sent {
                 Ok(replies) => break (live, replies),
                 Err(_) if mutant!(SentAgainAfterUnknown) => {}
                 Err(error) => return fail(batch, &Failure::unknown(error)),

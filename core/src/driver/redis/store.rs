@@ -116,10 +116,13 @@ impl LeaseStore for RedisStore {
                 self.acks,
             ))
             .with_dialects(DIALECTS)
-            .with_warning(match &self.servers {
-                Servers::One(node) => *node.link.warning.lock(),
-                Servers::Cluster(cluster) => cluster.warning(),
-            })
+    }
+
+    fn warning(&self) -> Option<&'static str> {
+        match &self.servers {
+            Servers::One(node) => *node.link.warning.lock(),
+            Servers::Cluster(cluster) => cluster.warning(),
+        }
     }
 
     async fn step(&self, batch: &[Step]) -> Vec<Answer> {

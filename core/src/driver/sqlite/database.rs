@@ -18,7 +18,7 @@ use super::row;
 use super::rows::Rows;
 use crate::driver::record::{Record, Scene};
 use crate::error::{Code, Error};
-use crate::port::{Action, Answer, CellKey, Change, LockKey, Look, Notice, Step, Swap};
+use crate::port::{Answer, CellKey, Change, LockKey, Look, Notice, Step, Swap};
 
 /// The layout of our tables. A file of a newer one is not touched.
 const SCHEMA_VERSION: i64 = 3;
@@ -126,7 +126,6 @@ impl Database {
         all: bool,
         around: &Surroundings<'_>,
     ) -> Result<Done, Fault> {
-        self.check_identity(batch)?;
         let done = self.transact(|database| {
             let done = if all {
                 database.apply_all(batch, around)
@@ -161,21 +160,18 @@ impl Database {
         change: &Change,
         clock: &dyn Fn() -> u64,
     ) -> Result<(Swap, Option<WriteBack>), Fault> {
-        self.check_file()?;
         let swap = self.transact(|database| cell::swap(&database.connection, change, clock()))?;
         Ok((swap, self.log.due()))
     }
 
     /// What lies in a cell.
     pub(super) fn look_at(&self, key: &CellKey, now: u64) -> Result<Look, Fault> {
-        self.check_file()?;
         cell::look(&self.connection, key, now)
     }
 
     /// Carries out a batch that only reads. Each row is read as one commit left it: no transaction, and no writer is
     /// waited for.
     pub(super) fn look(&self, batch: &[Step], around: &Surroundings<'_>) -> Result<Done, Fault> {
-        self.check_identity(batch)?;
         self.apply(batch, around)
     }
 
@@ -194,14 +190,13 @@ impl Database {
         Ok(names)
     }
 
-    /// Makes sure that whoever opens the path opens this file, where a hold is asked for. (Ending one needs no such
-    /// promise.)
-    fn check_identity(&self, batch: &[Step]) -> Result<(), Fault> {
-        if all_end(batch) { Ok(()) } else { self.check_file() }
-    }
-
-    fn check_file(&self) -> Result<(), Fault> {
-        if identity(&self.path)? == self.identity { Ok(()) } else { Err(gone()) }
+    /// Makes sure that whoever opens the path opens this file.
+    pub(super) fn check_file(&self) -> Result<(), Fault> {
+        if mutant!(FileNotLookedAt) || identity(&self.path)? == self.identity {
+            Ok(())
+        } else {
+            Err(gone())
+        }
     }
 
     /// Closing is not to write the log back, nor to delete what lies under its name: these are not the others' files.
@@ -229,12 +224,12 @@ impl Database {
 
     fn apply(&self, batch: &[Step], around: &Surroundings<'_>) -> Result<Done, Fault> {
         let Surroundings { clock, channel, reachable } = *around;
-        let mut scene = Scene { now: clock(), born: 0, channel, reachable, notices: Vec::new() };
+        let mut scene = Scene::new(clock(), channel, reachable);
         let mut answers = Vec::with_capacity(batch.len());
         let mut rows = Rows::of(&self.connection);
         for step in batch {
             match rows.record(&step.lock) {
-                Ok(record) => answers.push(Ok(record.apply(step, &mut scene))),
+                Ok(record) => answers.push(record.answer(step, &mut scene)),
                 Err(fault @ Fault::Row(_)) => answers.push(Err(fault.into_failure())),
                 Err(fault) => return Err(fault),
             }
@@ -245,20 +240,14 @@ impl Database {
 
     fn apply_all<'a>(&self, batch: &'a [Step], around: &Surroundings<'_>) -> Result<Done, Fault> {
         let Surroundings { clock, channel, reachable } = *around;
-        let mut scene = Scene { now: clock(), born: 0, channel, reachable, notices: Vec::new() };
+        let mut scene = Scene::new(clock(), channel, reachable);
         let load =
             |step: &'a Step| Ok::<_, Fault>((step, row::load(&self.connection, &step.lock)?));
         let mut records = batch.iter().map(load).collect::<Result<Vec<_>, _>>()?;
-        let outcomes = match Record::apply_all(&mut records, &mut scene) {
-            Ok(granted) => {
-                for (step, record) in &records {
-                    row::store(&self.connection, &step.lock, record)?;
-                }
-                granted
-            }
-            Err(none) => none,
-        };
-        let answers = outcomes.into_iter().map(Ok).collect();
+        let (answers, granted) = Record::answer_all(&mut records, &mut scene);
+        for (step, record) in records.iter().filter(|_| granted) {
+            row::store(&self.connection, &step.lock, record)?;
+        }
         Ok(Done { answers, notices: scene.notices, write_back: None })
     }
 
@@ -373,10 +362,4 @@ fn prepare_tables(connection: &Connection) -> Result<(), Fault> {
     }
     cell::prepare(connection)?;
     row::check(connection)
-}
-
-/// Whether a batch only ends what was held or waited for.
-pub(super) fn all_end(batch: &[Step]) -> bool {
-    let ends = |step: &Step| matches!(step.action, Action::Free { .. } | Action::Leave { .. });
-    batch.iter().all(ends)
 }

@@ -44,7 +44,7 @@ mod linux {
             replace();
             REPLACED.store(true, Relaxed);
         }
-        OPENING.set(true);
+        OPENING.set(!mutant!(LocksOfTheProcess));
         Opening(PhantomData)
     }
 

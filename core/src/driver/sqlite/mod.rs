@@ -191,7 +191,7 @@ impl SqliteStore {
             let file = open.file()?;
             let done = if part.iter().all(|step| step.action == Action::Read) {
                 file.look(|database| database.look(part, &around))?
-            } else if database::all_end(part) {
+            } else if all_end(part) {
                 file.end(manners, |database| database.carry_out(part, all, &around))?
             } else {
                 file.change(manners, |database| database.carry_out(part, all, &around))?
@@ -317,4 +317,10 @@ impl fmt::Debug for SqliteStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SqliteStore").field("path", &self.path).finish_non_exhaustive()
     }
+}
+
+/// Whether a batch only ends what was held or waited for.
+fn all_end(batch: &[Step]) -> bool {
+    let ends = |step: &Step| matches!(step.action, Action::Free { .. } | Action::Leave { .. });
+    batch.iter().all(ends)
 }

@@ -48,22 +48,26 @@ impl OpenFile {
         self.files.are_gone()
     }
 
-    /// Reads.
+    /// Reads what everybody reads.
     pub(super) fn look<T>(
         &self,
         look: impl FnOnce(&Database) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
+        self.database.check_file()?;
         let seen = look(&self.database)?;
         if self.is_lost() { Err(again()) } else { Ok(seen) }
     }
 
-    /// Writes in due turn. What was written counts if everybody's log is still the one it was written to.
+    /// Writes in due turn, where everybody writes. What was written counts if everybody's log is still the one it was written to.
     pub(super) fn change<T>(
         &mut self,
         manners: Manners,
-        change: impl FnMut(&mut Database) -> Result<T, Fault>,
+        mut change: impl FnMut(&mut Database) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
-        let done = self.end(manners, change)?;
+        let done = self.end(manners, |database| {
+            database.check_file()?;
+            change(database)
+        })?;
         if self.is_lost() { Err(Fault::Unknown(gone())) } else { Ok(done) }
     }
 

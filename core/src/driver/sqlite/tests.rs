@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::port::{
-    Action, Applied, BoxFuture, Instant, Kind, Mode, Outcome, OwnerId, Runtime, Take,
+    Action, Applied, BoxFuture, Family, Instant, Kind, Mode, Outcome, OwnerId, Runtime, Take,
 };
 use crate::runtime::TokioRuntime;
 
@@ -211,4 +211,31 @@ async fn a_client_that_is_not_there_is_unreachable_and_one_that_cannot_be_told_i
     for unknown in ["", "somewhere", "../locks.db.fencelock-0123456789abcdef.sock"] {
         assert!(store.post.reachable(unknown), "{unknown}");
     }
+}
+
+/// Nothing is written, and whoever asks again once the clock is right is granted.
+#[tokio::test]
+async fn a_clock_beyond_all_tokens_is_an_error_that_says_so() {
+    let directory = Directory::new("numbers");
+    let late = directory.store(Duration::from_secs(300 * 365 * 24 * 3600)).await;
+    let change = Change {
+        key: CellKey::new(Family::Version, "orders"),
+        expected: None,
+        writer: OwnerId::draw(&*late.runtime),
+        value: Some("1".into()),
+        keep: None,
+    };
+    let pair = [take(&late, "orders", ""), take(&late, "bills", "")];
+    let mut failures = late.step(&pair).await;
+    failures.extend(late.step_all(&pair).await);
+    assert_eq!(failures.len(), 4);
+    failures.push(Err(late.compare_and_set(&change).await.unwrap_err()));
+    for failure in failures {
+        let failure = failure.unwrap_err();
+        assert_eq!((failure.applied, failure.error.code()), (Applied::No, Code::Conflict));
+        assert!(failure.error.message().contains("beyond the year 2255"), "{}", failure.error);
+    }
+    let right = directory.store(Duration::ZERO).await;
+    assert!(matches!(right.step(&pair[..1]).await.remove(0), Ok(Outcome::Granted { .. })));
+    assert!(matches!(right.compare_and_set(&change).await, Ok(Swap::Done { .. })));
 }

@@ -11,7 +11,7 @@ use super::{Link, Live};
 use crate::driver::redis::address::{Host, Topology};
 use crate::driver::redis::fault;
 use crate::driver::redis::lane::Lane;
-use crate::driver::redis::nature::{self, Nature};
+use crate::driver::redis::nature::Nature;
 use crate::driver::redis::script::Texts;
 use crate::driver::redis::sentinel;
 use crate::driver::redis::wire::{self, Leash, Trouble};
@@ -54,7 +54,7 @@ impl Link {
         let master = matches!(self.address.topology, Topology::Sentinel { .. })
             || self.demoted.load(Ordering::Acquire);
         nature.check(&self.address, master)?;
-        *self.warning.lock() = nature::eviction(&mut connection).await;
+        *self.warning.lock() = nature.warning;
         let hashes = wire::load(Texts::shared(), &mut connection)
             .await
             .map_err(|error| fault::scriptless(&self.address, &error))?;
@@ -73,7 +73,9 @@ impl Link {
             leashes.push(self.watch(sentinels.clone(), master.clone(), &place, &broken));
         }
         let leashes = Arc::new(Mutex::new(leashes));
-        let live = Arc::new(Live { connection, hashes, lane, place, protocol, broken, leashes });
+        let cancelled = Arc::default();
+        let live = Live { connection, hashes, cancelled, lane, place, protocol, broken, leashes };
+        let live = Arc::new(live);
         if self.sink.get().is_some() {
             self.subscribe(&live).await?;
         }

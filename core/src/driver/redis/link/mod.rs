@@ -1,5 +1,6 @@
 //! The one connection of a client: made, watched, made again.
 
+mod cancelled;
 mod greet;
 
 use std::future::Future;
@@ -13,6 +14,7 @@ use futures_util::future::{Either, select};
 use redis::aio::MultiplexedConnection;
 use redis::{ProtocolVersion, RedisError};
 
+use self::cancelled::Cancelled;
 use super::address::{Address, Host, Topology};
 use super::fault;
 use super::lane::Lane;
@@ -65,6 +67,8 @@ enum State {
 pub(super) struct Live {
     pub(super) connection: MultiplexedConnection,
     pub(super) hashes: Hashes,
+    /// Those whose Take went over it, unless replicas have to acknowledge: that goes another way.
+    cancelled: Arc<Cancelled>,
     /// Where replicas have to acknowledge: the way of what they have to.
     pub(super) lane: Option<Arc<Lane>>,
     place: Host,
@@ -75,6 +79,11 @@ pub(super) struct Live {
 }
 
 impl Live {
+    /// Attempts whose Take was sent over this connection, if all steps go over it.
+    pub(super) fn cancelled(&self) -> Option<&Cancelled> {
+        self.lane.is_none().then_some(&*self.cancelled)
+    }
+
     /// Ends what serves it, and with that what is under way on it: nobody waits for a server that was left.
     fn let_go(&self) {
         let leashes = std::mem::take(&mut *self.leashes.lock());

@@ -8,8 +8,9 @@ local function enter(lock)
   if lock.kind ~= KIND_MUTEX then
     local marked = lock.holder == mark_of(lock.kind)
     used = false
-    local _, all = owners(lock)
-    for _, ends in ipairs(marked and all or {}) do
+    local all_ends = {}
+    if marked then all_ends = select(2, owners(lock)) end
+    for _, ends in ipairs(all_ends) do
       used = used or ends > now
     end
     if marked and not used ONLY_OURS then lock.holder, lock.released = false, true end

@@ -20,8 +20,9 @@ if lock.holder and not shared AND_ALONE then
   end
 end
 local plain = lock.kind == KIND_SEMAPHORE and MODE_PERMIT or MODE_READ
-local all, all_ends = owners(lock)
-for at, owner in ipairs(shared and all or {}) do
+local all, all_ends = {}, {}
+if shared then all, all_ends = owners(lock) end
+for at, owner in ipairs(all) do
   local ends = math.min(all_ends[at], now + lock.longest)
   if ends > now then
     local packed = call('HGET', lock.record, 'h' .. owner)

@@ -5,6 +5,7 @@ local last = tonumber(string.sub(trail, 1, 16)) or 0
 if last ~= ARGV[1] + 0 then return { cell[1] or 0, (cell[2] or 0) + 0, cell[3], now } end
 
 local version, life = math.max(last + 1, now), ARGV[3] + 0
+if version > TOKEN_MAX then error('fencelock: no token is left') end
 trail = string.format('%016.0f', version) .. ARGV[2] .. string.sub(trail, 1, TRAIL_REST)
 if ARGV[4] then
   call('HSET', KEYS[1], 't', trail, 's', now, 'v', ARGV[4])

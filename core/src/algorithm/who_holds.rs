@@ -1,0 +1,139 @@
+//! Who holds a lock that is not granted in time: asked shortly before the wait ends, so that its error says it.
+
+use std::collections::BTreeMap;
+use std::pin::pin;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::{Either, WeakShared, select};
+use serde::Deserialize;
+
+use super::core::Core;
+use super::target::Target;
+use crate::error::Error;
+use crate::port::{Action, Answer, BoxFuture, HolderView, Instant, Outcome, OwnerId};
+use crate::runtime::sync::Mutex;
+
+/// Shorter waits are not for people to read of, and cost no request more.
+const LEAST_WAIT: Duration = Duration::from_secs(1);
+/// How long before the end of a wait the store is asked. One that answers later has the error say less.
+const BEFORE_END: Duration = Duration::from_millis(250);
+
+/// The questions under way: all whose waits end at once share one.
+#[derive(Default)]
+pub(super) struct Questions(Mutex<BTreeMap<Target, WeakShared<BoxFuture<'static, Vec<Answer>>>>>);
+
+/// Somebody asks; the last one to leave has the question forgotten.
+struct Asking<'a>(&'a Core, &'a Target);
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        let mut questions = self.0.questions.0.lock();
+        if questions.get(self.1).is_some_and(|question| question.upgrade().is_none()) {
+            questions.remove(self.1);
+        }
+    }
+}
+
+impl Core {
+    /// Completes at the end of a wait that begins now, with the holders at that time, if the store tells.
+    pub(super) async fn holders_at(&self, end: Instant, lock: &Target) -> Vec<HolderView> {
+        let mut holders = Vec::new();
+        if end.since(self.runtime.now()) >= LEAST_WAIT {
+            self.runtime.sleep_until(end - BEFORE_END).await;
+            let asked = pin!(self.who_holds(lock));
+            if let Either::Left((told, _)) = select(asked, self.runtime.sleep_until(end)).await {
+                holders = told;
+            }
+        }
+        self.runtime.sleep_until(end).await;
+        holders
+    }
+
+    async fn who_holds(&self, lock: &Target) -> Vec<HolderView> {
+        // Goes after the question.
+        let _asking = Asking(self, lock);
+        let question = {
+            let mut questions = self.questions.0.lock();
+            let under_way = questions.get(lock).and_then(WeakShared::upgrade);
+            under_way.unwrap_or_else(|| {
+                let step = lock.step(OwnerId::draw(&*self.runtime), Action::Read);
+                let question = self.store.step(vec![step]).shared();
+                questions.extend(question.downgrade().map(|weak| (lock.clone(), weak)));
+                question
+            })
+        };
+        match question.await.pop() {
+            Some(Ok(Outcome::State(state))) => state.holders,
+            // What the store has to say of itself is told by whoever waits for its grant.
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// The error of a wait, with who holds: `web pid 411 on node-7`, and for how long.
+pub(super) fn with_holders(error: Error, holders: &[HolderView]) -> Error {
+    let Some(longest) = holders.iter().max_by_key(|holder| holder.held_for) else { return error };
+    let others = match holders.len() - 1 {
+        0 => String::new(),
+        others => format!(" and {others} more"),
+    };
+    let error = error.with("holder", named(&longest.info) + &others);
+    match longest.held_for {
+        Some(held) => error.with("held_for", humantime::format_duration(whole(held)).to_string()),
+        None => error,
+    }
+}
+
+/// People read seconds, and of less than one milliseconds.
+fn whole(held: Duration) -> Duration {
+    let seconds = Duration::from_secs(held.as_secs());
+    if seconds.is_zero() { Duration::from_millis(held.as_millis() as u64) } else { seconds }
+}
+
+fn named(info: &str) -> String {
+    #[derive(Deserialize)]
+    struct Named {
+        app: String,
+        pid: u32,
+        host: String,
+    }
+    let Ok(Named { app, pid, host }) = serde_json::from_str(info) else {
+        return "a client that is not fencelock's".to_owned();
+    };
+    // Others wrote it: it must not look like more than a name in a log.
+    let plain = |text: String| -> String {
+        text.chars().take(100).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    };
+    format!("{} pid {pid} on {}", plain(app), plain(host))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Code;
+    use crate::port::Mode;
+
+    fn holder(info: &str, held: u64) -> HolderView {
+        let held_for = Some(Duration::from_millis(held));
+        HolderView { mode: Mode::Read, token: None, left: None, held_for, info: info.into() }
+    }
+
+    fn fields(holders: &[HolderView]) -> String {
+        with_holders(Error::new(Code::Timeout, "late"), holders).text()
+    }
+
+    #[test]
+    fn the_one_who_has_held_longest_is_named() {
+        let web = r#"{"app":"web\n3","host":"node-7","pid":411,"language":"python"}"#;
+        assert_eq!(fields(&[]), "late");
+        assert_eq!(
+            fields(&[holder("", 20), holder(web, 12_345)]),
+            "late (held_for: 12s, holder: web\u{fffd}3 pid 411 on node-7 and 1 more)"
+        );
+        assert_eq!(
+            fields(&[holder("", 20)]),
+            "late (held_for: 20ms, holder: a client that is not fencelock's)"
+        );
+    }
+}
