@@ -30,7 +30,7 @@ fn delete(file: &Path) {
 
 fn delete_log(file: &Path) {
     for end in ["-wal", "-shm"] {
-        delete(&Path::new(&format!("{}{end}", file.display())));
+        delete(Path::new(&format!("{}{end}", file.display())));
     }
 }
 
