@@ -14,6 +14,11 @@ case "$(uname -s)-$(uname -m)" in
   *) echo "the jar is built on Linux x86-64 so far"; exit 2 ;;
 esac
 
+# One at a time: all write into the same folders.
+if [ -z "${FENCELOCK_JVM_TURN:-}" ] && command -v flock >/dev/null; then
+  FENCELOCK_JVM_TURN=1 exec flock --close "$target/jvm.turn" bindings-jvm/build.sh "$@"
+fi
+
 profile=${FENCELOCK_PROFILE:-release}
 cargo build --quiet --profile "$profile" -p fencelock-jvm --lib
 library=$target/$profile/libfencelock_jvm.so natives=$target/jvm/natives/$platform
@@ -27,4 +32,5 @@ if [ "$library" -nt "$natives/fencelock" ] || [ "$(cat "$built" 2>/dev/null)" !=
   echo "$profile" >"$built"
 fi
 
-mvn --quiet --batch-mode --file bindings-jvm/pom.xml -Dbuild.folder="$target/jvm" "$@"
+# The Kotlin compiler stays in memory for the modules of this run, and not for hours.
+mvn --quiet --batch-mode -Dkotlin.compiler.daemon.shutdownDelayMs=1000 --file bindings-jvm/pom.xml -Dbuild.folder="$target/jvm" "$@"

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use fencelock::port::is_hidden;
+
 /// The text with every character that steers a terminal, turns the direction of writing or is not seen written as `\u{…}`.
 pub(crate) fn legible(text: &str) -> String {
     escape(text, |c, to| {
@@ -24,18 +26,6 @@ fn escape(text: &str, write: impl Fn(char, &mut String)) -> String {
         if is_hidden(c) { write(c, &mut legible) } else { legible.push(c) }
     }
     legible
-}
-
-/// Control characters (C0, C1), separators of lines and paragraphs, controls of direction, and whatever else Unicode has
-/// programs ignore, so that two names that differ look the same.
-fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
-            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
-            | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
-            | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]

@@ -152,6 +152,36 @@ fn descendants_are_told_and_have_their_time_to_end() {
     }
 }
 
+/// The supervisor is asked to end, and so are all, in whatever group: the lock stays for them until they have.
+#[test]
+fn descendants_are_asked_to_end_with_the_command_and_keep_the_lock_until_then() {
+    let worker = "trap 'echo ending; sleep 0.5; echo cleaned; exit' TERM INT
+        echo working
+        while :; do sleep 0.02; done";
+    for command in ["timeout 50 sh worker; true", "setsid --wait sh worker; true"] {
+        for signal in [Signal::TERM, Signal::INT] {
+            let (scene, run) = work(&[], worker, command);
+            run.signal(signal);
+            assert_eq!(run.line(), "ending", "{command}");
+            assert_eq!(scene.inspect("it")["state"], "held", "{command}");
+            assert_eq!(run.line(), "cleaned", "{command}");
+            let code = run.finish().code;
+            assert!(code.is_some_and(|code| signal != Signal::TERM || code == 143), "{code:?}");
+            assert_eq!(scene.inspect("it")["state"], "free", "{command}");
+        }
+    }
+}
+
+/// What does not end is killed; it would work on without the lock.
+#[test]
+fn descendants_that_do_not_end_when_asked_are_killed() {
+    let (scene, run) = work(&[], STUBBORN, "timeout 50 sh worker; true");
+    run.signal(Signal::TERM);
+    idle(&scene);
+    assert_eq!(run.finish().code, Some(143));
+    assert_eq!(scene.inspect("it")["state"], "free");
+}
+
 /// At a normal end what was left in the background goes on, whatever its group.
 #[test]
 fn descendants_in_the_background_go_on_without_the_lock() {

@@ -160,7 +160,7 @@ impl Lock {
     }
 
     /// Waits for the lock at most this long; then fails with `timeout`. If that is a second or more, the error says who holds, as
-    /// far as the store tells in time: `holder` is whoever has held longest, `held_for` how long.
+    /// far as the store tells in time: `holder` is one of them, `held_for` how long it has.
     pub fn acquire_within(&self, wait: Duration) -> Pending<Guard> {
         self.acquire_for(Some(wait))
     }

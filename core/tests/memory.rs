@@ -57,7 +57,7 @@ async fn one_holder_at_a_time_and_tokens_rise() {
     let error = b.lock("x").acquire_within(20 * MS).await.unwrap_err();
     assert_eq!(error.code(), Code::Timeout);
     // What the fields say is said where only the text is shown.
-    assert!(error.text().ends_with("(name: x)"), "{error}");
+    assert!(error.text().ends_with("(name: x, waited: 20ms)"), "{error}");
     let token = first.token();
     assert_eq!(first.release().await, Released::Released);
     let second = b.lock("x").acquire().await.unwrap();

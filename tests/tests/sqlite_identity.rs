@@ -108,11 +108,10 @@ async fn locks_that_belong_to_the_process_are_seen_to_be_dropped() {
     let client = fencelock::connect(&format!("sqlite:{}", place.file.display())).await.unwrap();
     let first = client.lock("first").ttl(TTL).acquire().await.unwrap();
     activate(None);
+    // The other one, which sees no lock, is granted or deletes the log.
     let mut rounds = 0..3;
-    let dropped = rounds.any(|_| {
-        read_files(&place.file).unwrap();
-        asked_elsewhere(&place, "first") == "granted"
-    });
+    let dropped = rounds
+        .any(|_| read_files(&place.file).is_err() || asked_elsewhere(&place, "first") == "granted");
     assert!(dropped && first.is_held());
 }
 

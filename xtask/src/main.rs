@@ -34,15 +34,15 @@ usage: cargo test-all [--strict] [--full] [--no-install] [--only NAME]... [--lis
 
   --strict      a part that is skipped counts as failed
   --full        faults and figures in full instead of a tenth, one part after the other
-  --no-install  installs nothing with apt-get: what is missing is named, and its parts are skipped
+  --no-install  installs nothing with apt-get and rustup: what is missing is named, and its parts are skipped
   --only NAME   only the parts of this name or tag; may be repeated. `quick`: what finds most in four minutes
   --list        the parts, what they show, and their tags";
 
 /// What a run does to the machine, said before it does.
 const INSTALLS: &str = "\
-`cargo test-all` installs what its parts need. Into the target folder: npm, PyPI, Maven and Go packages, servers. As root where
+`cargo test-all` installs what its parts need. Into the target folder and the caches of their tools: npm, PyPI, Maven and Go packages, servers. As root where
 there is apt-get, into the system: redis-server, apache2-utils, chromium and language toolchains, if they are missing. A target
-for wasm joins the Rust toolchain. `--no-install` leaves the system alone.
+for wasm joins the Rust toolchain, or a compiler for it the system. `--no-install` leaves the system and the toolchain alone.
 ";
 
 /// Set while the parts run: a `cargo test-all` inside (the README's) must not start over.
@@ -122,7 +122,8 @@ fn test_all(request: &Request) -> ExitCode {
     }
     let (machine, built) = prepare(&parts, &site, request.install);
     println!("ready after {}", seconds(begin.elapsed()));
-    let runner = Runner { site, machine, built, interrupted };
+    let install = request.install;
+    let runner = Runner { site, machine, built, install, interrupted };
     let room = if request.full { 0 } else { room() };
     let reports = schedule::run(
         &parts,
@@ -181,14 +182,29 @@ fn prepare(parts: &[&Part], site: &Site, may_install: bool) -> (Machine, Result<
 }
 
 /// Gives children the signals a terminal would: whoever started this may have ignored them, as `nohup` and cron do, and a program
-/// begins with what its parent ignored. A signal that is handled begins anew in a child. Answers what is set by one.
+/// begins with what its parent ignored. A signal that is handled begins anew in a child. Answers what is set by one, unless this
+/// process was to ignore it; the second one ends this process.
 fn as_a_terminal_would() -> Arc<AtomicBool> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
     let interrupted = Arc::new(AtomicBool::new(false));
+    let ignored = ignored();
     for signal in [SIGINT, SIGQUIT, SIGHUP, SIGTERM] {
-        if let Err(error) = signal_hook::flag::register(signal, interrupted.clone()) {
+        let set = if ignored >> (signal - 1) & 1 == 1 {
+            signal_hook::flag::register(signal, Arc::default())
+        } else {
+            signal_hook::flag::register_conditional_shutdown(signal, 130, interrupted.clone())
+                .and_then(|_| signal_hook::flag::register(signal, interrupted.clone()))
+        };
+        if let Err(error) = set {
             eprintln!("signal {signal} stays as it is: {error}");
         }
     }
     interrupted
+}
+
+/// The signals this process was started to ignore, a bit each. Where the system does not tell: none.
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }

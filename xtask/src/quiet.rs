@@ -48,7 +48,11 @@ impl Watch {
         let stolen = (now.stolen - self.used.stolen) / whole;
         let ours = (now.ours - self.used.ours) / whole;
         let others = ((now.all - self.used.all) / whole - ours).max(0.0);
-        let slower = self.yardstick.max(yardstick()).as_secs_f64() / YARDSTICK.as_secs_f64();
+        let measured = self.yardstick.max(yardstick());
+        if measured.is_zero() {
+            return (false, "the system does not tell what a thread has run".into());
+        }
+        let slower = measured.as_secs_f64() / YARDSTICK.as_secs_f64();
         let quiet = stolen + others < OTHERS && slower < SLOWER;
         let words = format!(
             "processors: {:.0} % this run, {:.0} % other programs, {:.0} % taken by the host; \

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -20,6 +21,8 @@ const LIMIT: Duration = Duration::from_secs(15 * 60);
 const LIMIT_IN_FULL: Duration = Duration::from_secs(3 * 3600);
 /// How often a running step is looked at.
 const LOOK: Duration = Duration::from_millis(20);
+/// What is said of a part that was not run to its end because the user wanted one.
+const INTERRUPTED: &str = "interrupted";
 /// A script's way to say that the machine lacks something.
 const LACKING: i32 = 2;
 /// The profile of the packages, which their scripts read. In full they are built as users get them.
@@ -30,6 +33,8 @@ pub(crate) struct Runner {
     pub machine: Machine,
     /// The programs of all tests; without them no part has tests.
     pub built: Result<Built, String>,
+    /// Whether scripts may install something.
+    pub install: bool,
     /// Set when the user wants an end.
     pub interrupted: Arc<AtomicBool>,
 }
@@ -43,7 +48,10 @@ impl Runner {
     /// Runs a part to its end.
     pub(crate) fn run(&self, part: &Part) -> Report {
         let begin = Instant::now();
-        let verdict = match self.steps(part, begin) {
+        // A defect of this program must not leave the others without an end.
+        let steps = AssertUnwindSafe(|| self.steps(part, begin));
+        let panicked = |_| Err(End::Failed("this program panicked".into()));
+        let verdict = match catch_unwind(steps).unwrap_or_else(panicked) {
             Ok(words) => Verdict::Passed(words),
             Err(End::Failed(words)) => Verdict::Failed(words),
             Err(End::Lacking(words)) => Verdict::Skipped(words),
@@ -65,6 +73,9 @@ impl Runner {
     fn steps(&self, part: &Part, begin: Instant) -> Result<String, End> {
         let log = self.log(part);
         let file = create(&log).map_err(End::Failed)?;
+        if self.interrupted.load(Ordering::Relaxed) {
+            return Err(End::Failed(INTERRUPTED.into()));
+        }
         for need in part.needs(&self.site).all {
             self.machine.has(need).map_err(End::Lacking)?;
         }
@@ -119,7 +130,11 @@ impl Runner {
         for (log, ended) in ended {
             file.write_all(&std::fs::read(&log).map_err(failed)?).map_err(failed)?;
             std::fs::remove_file(&log).map_err(failed)?;
-            words = words.and(ended);
+            // One that failed says more than one that lacks something.
+            words = match (words, ended) {
+                (Err(End::Lacking(_)), Err(End::Failed(why))) => Err(End::Failed(why)),
+                (words, ended) => words.and(ended),
+            };
         }
         words
     }
@@ -140,7 +155,7 @@ impl Runner {
                 self.tests(targets, &|_| {}, file, log, limit)?;
                 return ran(log, before);
             }
-            Step::Build(_) => return Ok(String::new()),
+            Step::Build(_) => return self.built().map(|_| String::new()),
             Step::Test(name, words) | Step::Alone(name, words) => {
                 let targets = Targets::Named(std::slice::from_ref(name));
                 let say = |command: &mut Command| {
@@ -254,6 +269,9 @@ impl Runner {
         } else {
             command.env(PROFILE.0, PROFILE.1);
         }
+        if !self.install {
+            command.env("FENCELOCK_NO_INSTALL", "1");
+        }
         if self.site.strict {
             command.env("FENCELOCK_STRICT", "1");
         }
@@ -265,8 +283,7 @@ impl Runner {
             let interrupted = self.interrupted.load(Ordering::Relaxed);
             if interrupted || Instant::now() > limit {
                 end_with_descendants(&mut child);
-                let why =
-                    if interrupted { "interrupted" } else { "it took too long and was ended" };
+                let why = if interrupted { INTERRUPTED } else { "it took too long and was ended" };
                 return Err(End::Failed(why.into()));
             }
             std::thread::sleep(LOOK);
@@ -309,7 +326,7 @@ pub(crate) fn cargo(args: &[impl AsRef<OsStr>]) -> Command {
 }
 
 /// What cargo said to this program about itself is nothing to others: ring would be built anew for it.
-fn forget_cargo(command: &mut Command) {
+pub(crate) fn forget_cargo(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
         let own = ["CARGO_PKG_", "CARGO_MANIFEST_"];
         if own.iter().any(|own| name.to_string_lossy().starts_with(own)) {

@@ -8,7 +8,7 @@ use std::fs;
 use std::os::fd::OwnedFd;
 use std::sync::LazyLock;
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{self, Errno};
@@ -23,6 +23,8 @@ use super::group::Group;
 pub(super) const ADOPTS: bool = true;
 /// Between two looks at those that were killed.
 const REST: Duration = Duration::from_millis(1);
+/// One that was killed and is there still after so long waits for the system, as on a disk that is gone: nothing ends it.
+const STUCK: Duration = Duration::from_secs(5);
 
 /// From now on this process is the parent of every orphan that descends from it.
 pub(super) fn adopt() -> io::Result<()> {
@@ -115,14 +117,15 @@ pub(super) fn is_alone(kept: &[Pid], guardian: Pid) -> bool {
 }
 
 /// Kills every descendant of this process but `spared`, until there is none left; answers those that the system does not
-/// let this user kill. Those in `kept` stay zombies.
+/// let this user kill, or does not end. Those in `kept` stay zombies.
 pub(super) fn end(kept: &[Pid], spared: Option<Pid>) -> HashSet<Pid> {
-    let mut zombies = HashSet::new();
+    let (mut zombies, begin) = (HashSet::new(), Instant::now());
     loop {
         let before = children(getpid());
         let (mut killed, mut refused) = (false, HashSet::new());
         visit(None, spared, &mut |process| match process.signal(Signal::KILL) {
             Err(Errno::PERM) => drop(refused.insert(process.pid)),
+            _ if begin.elapsed() > STUCK => drop(refused.insert(process.pid)),
             _ => killed = true,
         });
         // One that was killed may have left a child, which is ours by now, and so in the next list. Whoever was a zombie

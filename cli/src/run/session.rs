@@ -82,7 +82,9 @@ pub(super) async fn session(
     let mut builder =
         Client::builder().app(app).language("shell").times(Times::Text).on_event(|event| {
             if let Some(trouble) = &event.trouble {
-                say(format_args!("{trouble}; still waiting"));
+                // Of a name somebody waits for; without one it is about the store.
+                let waits = if event.name.is_empty() { "" } else { "; still waiting" };
+                say(format_args!("{trouble}{waits}"));
             }
         });
     for (name, value) in wishes.of_scope(Scope::Client) {

@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 
 /// Those that ask a program to end.
-const ENDING: [Signal; 4] = [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT];
+pub(super) const ENDING: [Signal; 4] = [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT];
 /// Those a command hears of besides, if they are sent to us. CONT and TSTP are the shell's job control.
 const OTHERS: [Signal; 5] = [Signal::USR1, Signal::USR2, Signal::WINCH, Signal::CONT, Signal::TSTP];
 

@@ -14,7 +14,7 @@ use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 use super::group::{Group, State};
 use super::guardian::Guardian;
 use super::report::Report;
-use super::signals::{Signals, exit_code};
+use super::signals::{ENDING, Signals, exit_code};
 use super::terminal::{Terminal, stop};
 use super::verdict::{Margins, Verdict};
 use super::{clock, descendants};
@@ -22,6 +22,8 @@ use crate::exit::{LOST, say};
 
 /// How often it looks whether those that were told to end have, when the command itself has.
 const LOOK: Duration = Duration::from_millis(20);
+/// How long the lock stays for those whose command was asked to end, and has, while they have not.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(crate) struct Supervisor {
     claim: Claim,
@@ -32,6 +34,10 @@ pub(crate) struct Supervisor {
     group: Group,
     /// The exit code of the command, once it has ended.
     ended: Option<u8>,
+    /// A signal has asked the command to end, and all it started.
+    asked: Option<Signal>,
+    /// Until when the lock stays for those that are left then.
+    patience: Option<Duration>,
     /// Those that cannot be killed, as far as that was said.
     refused: HashSet<Pid>,
     terminal: Option<Terminal>,
@@ -60,8 +66,21 @@ impl Supervisor {
             terminal.lend(group.id());
         }
         guardian.protect(verdict.last_moment());
-        let (reports, ended, refused) = (true, None, HashSet::new());
-        Ok(Self { claim, verdict, guardian, reports, group, ended, refused, terminal, children })
+        let (reports, refused) = (true, HashSet::new());
+        let (ended, asked, patience) = (None, None, None);
+        Ok(Self {
+            claim,
+            verdict,
+            guardian,
+            reports,
+            group,
+            ended,
+            asked,
+            patience,
+            refused,
+            terminal,
+            children,
+        })
     }
 
     /// Watches over the command until it has ended; answers its exit code, or that the lock was lost.
@@ -83,6 +102,7 @@ impl Supervisor {
             }
             if let Some(code) = self.ended
                 && !self.verdict.told()
+                && self.has_nobody_to_wait_for()
             {
                 return Ok(code);
             }
@@ -105,6 +125,25 @@ impl Supervisor {
         }
     }
 
+    /// Whether the lock may end with the command. What it left in the background goes on by itself; but where the command was
+    /// asked to end, what it started was asked, too, and works until it has ended.
+    fn has_nobody_to_wait_for(&mut self) -> bool {
+        let Some(signal) = self.asked else { return true };
+        let now = clock::now();
+        let patience = *self.patience.get_or_insert(now + PATIENCE);
+        if self.is_alone() {
+            return true;
+        }
+        if now < patience {
+            return false;
+        }
+        // What was started to survive a hang-up goes on.
+        if signal != Signal::HUP {
+            self.kill(Some(self.guardian.id()));
+        }
+        true
+    }
+
     fn hear(&mut self, report: Option<Report>) -> io::Result<()> {
         match report {
             Some(Report::Ended(code)) => self.take(State::Ended(code)),
@@ -117,7 +156,14 @@ impl Supervisor {
 
     fn take(&mut self, state: State) {
         match state {
-            State::Ended(code) => self.ended = Some(code),
+            State::Ended(code) => {
+                self.ended = Some(code);
+                // Somebody else may have asked it: a terminal does, and reaches its group only.
+                let by = ENDING.into_iter().find(|signal| exit_code(signal.as_raw()) == code);
+                if let (Some(signal), None) = (by, self.asked) {
+                    self.ask(signal);
+                }
+            }
             State::Stopped(by) => self.stopped(by),
             State::Running => {}
         }
@@ -174,7 +220,7 @@ impl Supervisor {
             if self.refused.insert(pid) {
                 let (pid, name) = (pid.as_raw_nonzero(), self.claim.name());
                 say(format_args!(
-                    "lost: a process of another user, pid {pid}, cannot be killed and goes on without the lock (name: {name})"
+                    "lost: a process, pid {pid}, cannot be killed and goes on without the lock (name: {name})"
                 ));
             }
         }
@@ -210,7 +256,13 @@ impl Supervisor {
             // `fg`, perhaps.
             terminal.lend(self.group.id());
         }
-        self.group.signal(signal);
+        if ENDING.contains(&signal) { self.ask(signal) } else { self.group.signal(signal) }
+    }
+
+    /// Asks the command and all it started to end.
+    fn ask(&mut self, signal: Signal) {
+        self.asked = Some(signal);
+        descendants::tell(signal, &self.group, self.guardian.id());
     }
 
     /// The command was stopped. If by job control, the shell waits for us to stop, too.

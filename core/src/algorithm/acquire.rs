@@ -13,6 +13,7 @@ use super::hold::{Hold, Terms};
 use super::lease::Attempt;
 use super::reason::Reason;
 use super::target::Target;
+use super::who_holds::shown;
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::port::{Instant, Runtime};
@@ -50,6 +51,7 @@ impl Core {
         let Wait::Until(end) = wait else {
             return self.stand(lock, terms, wait != Wait::Try, &Mutex::default()).await;
         };
+        let wait = end.since(self.runtime.now());
         let reason = Mutex::default();
         let work = Box::pin(self.stand(lock, terms, true, &reason));
         match select(work, pin!(self.holders_at(end, lock))).await {
@@ -59,7 +61,7 @@ impl Core {
                 let line = self.cohorts.lock().reason_of(lock);
                 drop(work);
                 let reason = reason.lock().take().or(line).unwrap_or_default();
-                Err(reason.into_error(&holders))
+                Err(reason.into_error(&holders).with("waited", shown(wait)))
             }
         }
     }

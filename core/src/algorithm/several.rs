@@ -69,7 +69,8 @@ impl Core {
             }
             let mut won = Won { core: self, locals: Vec::new() };
             for Member { lock, terms } in members {
-                match self.acquire(lock, terms.clone(), wait).await? {
+                let acquired = self.acquire(lock, terms.clone(), wait).await;
+                match acquired.map_err(|error| error.with("name", lock.as_str()))? {
                     Some(local) => won.locals.push(local),
                     None => return Ok(None),
                 }

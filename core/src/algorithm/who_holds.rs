@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::core::Core;
 use super::target::Target;
 use crate::error::Error;
-use crate::port::{Action, Answer, BoxFuture, HolderView, Instant, Outcome, OwnerId};
+use crate::port::{Action, Answer, BoxFuture, HolderView, Instant, Outcome, OwnerId, is_hidden};
 use crate::runtime::sync::Mutex;
 
 /// Shorter waits are not for people to read of, and cost no request more.
@@ -57,7 +57,7 @@ impl Core {
             let mut questions = self.questions.0.lock();
             let under_way = questions.get(lock).and_then(WeakShared::upgrade);
             under_way.unwrap_or_else(|| {
-                let step = lock.step(OwnerId::draw(&*self.runtime), Action::Read);
+                let step = lock.step(OwnerId::draw(&*self.runtime), Action::Peek);
                 let question = self.store.step(vec![step]).shared();
                 questions.extend(question.downgrade().map(|weak| (lock.clone(), weak)));
                 question
@@ -73,16 +73,18 @@ impl Core {
 
 /// The error of a wait, with who holds: `web pid 411 on node-7`, and for how long.
 pub(super) fn with_holders(error: Error, holders: &[HolderView]) -> Error {
-    let Some(longest) = holders.iter().max_by_key(|holder| holder.held_for) else { return error };
-    let others = match holders.len() - 1 {
-        0 => String::new(),
-        others => format!(" and {others} more"),
-    };
-    let error = error.with("holder", named(&longest.info) + &others);
-    match longest.held_for {
-        Some(held) => error.with("held_for", humantime::format_duration(whole(held)).to_string()),
+    let Some(holder) = holders.first() else { return error };
+    let error = error.with("holder", named(&holder.info));
+    match holder.held_for {
+        Some(held) => error.with("held_for", shown(whole(held))),
         None => error,
     }
+}
+
+/// A time for people, up to a millisecond more.
+pub(super) fn shown(time: Duration) -> String {
+    let millis = time.as_micros().div_ceil(1000) as u64;
+    humantime::format_duration(Duration::from_millis(millis)).to_string()
 }
 
 /// People read seconds, and of less than one milliseconds.
@@ -103,7 +105,7 @@ fn named(info: &str) -> String {
     };
     // Others wrote it: it must not look like more than a name in a log.
     let plain = |text: String| -> String {
-        text.chars().take(100).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+        text.chars().take(100).map(|c| if is_hidden(c) { '\u{fffd}' } else { c }).collect()
     };
     format!("{} pid {pid} on {}", plain(app), plain(host))
 }
@@ -124,12 +126,12 @@ mod tests {
     }
 
     #[test]
-    fn the_one_who_has_held_longest_is_named() {
-        let web = r#"{"app":"web\n3","host":"node-7","pid":411,"language":"python"}"#;
+    fn who_holds_is_named() {
+        let web = r#"{"app":"web\u202e3","host":"node-7","pid":411,"language":"python"}"#;
         assert_eq!(fields(&[]), "late");
         assert_eq!(
-            fields(&[holder("", 20), holder(web, 12_345)]),
-            "late (held_for: 12s, holder: web\u{fffd}3 pid 411 on node-7 and 1 more)"
+            fields(&[holder(web, 12_345)]),
+            "late (held_for: 12s, holder: web\u{fffd}3 pid 411 on node-7)"
         );
         assert_eq!(
             fields(&[holder("", 20)]),

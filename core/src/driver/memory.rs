@@ -10,8 +10,8 @@ use crate::driver::cell::{self, CellRecord};
 use crate::driver::record::{Record, Scene};
 use crate::error::{Error, Result};
 use crate::port::{
-    Action, Answer, Capabilities, CellKey, CellStore, Cells, Change, Failure, Fence, Guarantee,
-    LeaseStore, LockKey, Look, NoticeSink, RuntimeHandle, Step, Swap,
+    Answer, Capabilities, CellKey, CellStore, Cells, Change, Failure, Fence, Guarantee, LeaseStore,
+    LockKey, Look, NoticeSink, RuntimeHandle, Step, Swap,
 };
 use crate::runtime::sync::Mutex;
 
@@ -196,7 +196,7 @@ impl MemoryStore {
             let apply = |step: &Step| match records.get_mut(&step.lock) {
                 Some(record) => record.answer(step, &mut scene),
                 // A look leaves nothing behind.
-                None if step.action == Action::Read => Record::default().answer(step, &mut scene),
+                None if step.action.only_looks() => Record::default().answer(step, &mut scene),
                 None => records.entry(step.lock.clone()).or_default().answer(step, &mut scene),
             };
             batch.iter().map(apply).collect()

@@ -197,6 +197,15 @@ pub enum Action {
     },
     /// Look, change nothing. Answers `State`.
     Read,
+    /// The same, but the answer has one of the holders only, and nobody who waits: it costs no more where there are thousands.
+    Peek,
+}
+
+impl Action {
+    /// Whether it changes nothing.
+    pub fn only_looks(&self) -> bool {
+        matches!(self, Self::Read | Self::Peek)
+    }
 }
 
 /// The details of [`Action::Vote`].

@@ -49,3 +49,21 @@ pub struct WaiterView {
     #[serde(with = "super::millis")]
     pub waiting_for: Duration,
 }
+
+/// Whether a character of a text that others wrote is not to be shown as it is: control characters (C0, C1), separators of lines
+/// and paragraphs, controls of direction, and whatever else Unicode has programs ignore, so that two names that differ look the
+/// same.
+///
+/// ```
+/// use fencelock::port::is_hidden;
+/// assert!(is_hidden('\u{1b}') && is_hidden('\u{202e}') && !is_hidden('ß'));
+/// ```
+pub fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}')
+}

@@ -19,8 +19,14 @@ use super::player::{Player, Stage};
 
 /// In virtual time every case is played in so many orders of events.
 const SEEDS: u64 = 16;
-/// What a loaded machine may add to a bound in real time. The exact bounds are held in virtual time.
+/// What a loaded machine may add to a bound in real time. Where a case can be played in virtual time, its exact bounds are held there.
 const SLACK: Duration = Duration::from_secs(10);
+/// The same in full, where one part runs after the other.
+const SLACK_IN_FULL: Duration = Duration::from_secs(3);
+
+fn slack() -> Duration {
+    if crate::in_full() { SLACK_IN_FULL } else { SLACK }
+}
 
 /// What came of a cell.
 enum Cell {
@@ -64,7 +70,7 @@ impl Grid {
         let mut complaints = Vec::new();
         for column in &columns {
             if let Some(ready) = &column.ready
-                && let Err(why) = ready.leave(SLACK).await
+                && let Err(why) = ready.leave(slack()).await
             {
                 complaints.push(format!("{}: {why}", column.name()));
             }
@@ -189,8 +195,8 @@ fn is_played_elsewhere(case: &Case, columns: &[Column], at: usize) -> bool {
     let able = |column: &&Column| column.language == own.language && column.plays(case);
     let able: Vec<_> = columns.iter().filter(able).collect();
     // Other languages are on other stores at the same case.
-    let language = columns.iter().position(|column| column.language == own.language);
-    let turn = (case.turn(usize::MAX) + language.unwrap_or_default() / 3) % able.len();
+    let language: usize = own.language.bytes().map(usize::from).sum();
+    let turn = (case.turn(usize::MAX / 2) + language) % able.len();
     able[turn].backend != own.backend
 }
 
@@ -252,7 +258,7 @@ async fn in_real_time(column: &Column, case: &Case, grounds: &Grounds) -> Result
         Some(program) => Stage::Program(program),
         None => Stage::Here(clock.clone()),
     };
-    let run = run(column, case, ground, clock.clone(), SLACK, number, stage);
+    let run = run(column, case, ground, clock.clone(), slack(), number, stage);
     run.play().await?;
     if let Some(ready) = &column.ready {
         let players = run.players.into_values();

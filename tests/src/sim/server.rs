@@ -132,7 +132,7 @@ impl Server {
             let refused = matches!(step.action, Action::Take(_)) && outcome == Outcome::Gone;
             // A step for another kind than the lock is in use as touches nothing.
             let touched = step.kind == record.kind;
-            if step.action != Action::Read && !refused && touched {
+            if !step.action.only_looks() && !refused && touched {
                 diary.look_for_sleepers(record, now, &scene.notices[told..]);
             }
             answers.push(Ok(outcome));

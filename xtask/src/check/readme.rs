@@ -37,7 +37,9 @@ fn run(site: &Site, scratch: &Path, block: &str) -> Result<(), String> {
     let programs = site.target.join("quick");
     let path = std::env::var_os("PATH").unwrap_or_default();
     let path = std::env::join_paths([programs].into_iter().chain(std::env::split_paths(&path)));
-    let output = Command::new("bash")
+    let mut bash = Command::new("bash");
+    crate::run::forget_cargo(&mut bash);
+    let output = bash
         .args(["-euo", "pipefail", "-c", block])
         .current_dir(&site.root)
         .env("PATH", path.map_err(|error| error.to_string())?)

@@ -63,7 +63,7 @@ fn micros(time: Duration) -> u64 {
 }
 
 fn unanswered() -> Error {
-    let message = "the store did not answer in time; if the run was started, it is taken back";
+    let message = "the store did not answer in time; a run that was started all the same is taken back, or counts as one that died if the store is away for its whole lease";
     Error::new(Code::Unavailable, message)
 }
 

@@ -94,7 +94,7 @@ impl Tally {
             Action::Leave { .. } if self.freed + self.gone.len() >= majority => {
                 Ok(if self.freed > 0 { Outcome::Freed } else { Outcome::Gone })
             }
-            Action::Read if self.states.len() >= majority => {
+            Action::Read | Action::Peek if self.states.len() >= majority => {
                 Ok(Outcome::State(as_one(self.states, majority)))
             }
             _ => unknown(&self.failures),

@@ -101,7 +101,7 @@ impl Record {
         {
             return Outcome::Recovering { left };
         }
-        if step.action != Action::Read {
+        if !step.action.only_looks() {
             self.expire(scene.now);
             if step.kind != self.kind {
                 if self.in_use(scene.now) && !mutant!(KindIgnored) {
@@ -113,6 +113,12 @@ impl Record {
         }
         match &step.action {
             Action::Read => Outcome::State(self.view(scene.now)),
+            Action::Peek => {
+                let mut state = self.view(scene.now);
+                state.holders.truncate(1);
+                state.waiters.clear();
+                Outcome::State(state)
+            }
             Action::Take(take) => self.take(owner, take, TOKEN_LEAD, scene),
             Action::Vote(vote) => self.vote(owner, vote, scene),
             Action::Watch { mode, info } => self.watch(owner, *mode, info, scene),

@@ -93,7 +93,7 @@ impl<'a> CellCall<'a> {
         } else {
             fault::refusal(server, &text, None).with("name", self.name)
         };
-        Err(Failure::refused(error))
+        Err(fault::failed(error, &text))
     }
 
     /// Something that no script of ours gives.

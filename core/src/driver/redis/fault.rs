@@ -141,7 +141,11 @@ pub(super) fn refusal(address: &impl Named, text: &str, lock: Option<&LockKey>) 
 /// the first one: then nothing was done. Any other error of a script, and rights that end in the middle of it, leave what it had
 /// written by then, so the outcome is unknown.
 pub(super) fn failed_step(address: &impl Named, text: &str, lock: &LockKey) -> Failure {
-    let error = refusal(address, text, Some(lock));
+    failed(refusal(address, text, Some(lock)), text)
+}
+
+/// What the reply `text` of a script that changes something leaves of it.
+pub(super) fn failed(error: Error, text: &str) -> Failure {
     match error.code() {
         Code::Internal => Failure::unknown(error),
         Code::Auth if text.contains("script") => Failure::unknown(error),

@@ -185,13 +185,13 @@ fn script_of(step: &Step) -> Script {
         Action::Leave { .. } => Call::Leave,
         Action::Refresh { .. } | Action::Renew { .. } => Call::Tend,
         Action::Change { .. } => return Script(Call::Change, Kind::ReadWrite, layout),
-        Action::Read => return Script(Call::Look, Kind::Mutex, layout),
+        Action::Read | Action::Peek => return Script(Call::Look, Kind::Mutex, layout),
     };
     Script(call, step.kind, layout)
 }
 
 fn write_arguments(command: &mut Cmd, step: &Step, channel: &str, form: Form) {
-    if step.action != Action::Read {
+    if !step.action.only_looks() {
         command.arg(step.owner.encode(&mut [0; 32]));
     }
     match &step.action {
@@ -213,6 +213,7 @@ fn write_arguments(command: &mut Cmd, step: &Step, channel: &str, form: Form) {
         }
         // Those of a Tend are written together.
         Action::Refresh { .. } | Action::Renew { .. } | Action::Read => command,
+        Action::Peek => command.arg(1),
     };
     if matches!(step.action, Action::Free { .. } | Action::Leave { .. })
         && let Some(wake) = neighbour::wake(&step.lock)

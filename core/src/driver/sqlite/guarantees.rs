@@ -33,7 +33,7 @@ pub(super) const GUARANTEES: &[Guarantee] = &[
     ),
     Guarantee::new(
         "this process opens the file by another SQLite, or copies it",
-        "nothing on Linux: the locks belong to the open file (open file description locks), not to the process; on other systems do neither, since it ends SQLite's locks and two may hold for ever",
+        "nothing on Linux (x86-64 and ARM64): the locks belong to the open file (open file description locks), not to the process, unless the program itself had opened it first through the SQLite that fencelock is linked with; on other systems do neither, since it ends SQLite's locks and two may hold for ever",
     ),
     Guarantee::new(
         "the file has several names (hard links), or is mounted by itself into a container",

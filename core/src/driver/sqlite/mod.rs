@@ -189,7 +189,7 @@ impl SqliteStore {
                 reachable: &|channel| self.post.reachable(channel),
             };
             let file = open.file()?;
-            let done = if part.iter().all(|step| step.action == Action::Read) {
+            let done = if part.iter().all(|step| step.action.only_looks()) {
                 file.look(|database| database.look(part, &around))?
             } else if all_end(part) {
                 file.end(manners, |database| database.carry_out(part, all, &around))?

@@ -12,6 +12,8 @@ for at = 1, #KEYS / 2 do
   elseif other then
     replies[at] = { CONFLICT, other }
   elseif ticket == nil or ticket and (is_open(lock, ticket) or ticket.owner == me) or held(lock, me) then
+    -- There is a token for each, or nothing is written.
+    next_token(lock)
     replies[at] = { GRANTED }
   else
     replies[at] = { HELD, -1 }

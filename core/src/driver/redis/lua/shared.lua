@@ -130,7 +130,8 @@ end
 
 -- The last of the others is gone: whoever waits to become the writer is, and may ask.
 local function finish_upgrade(lock)
-  if lock.count == 1 and lock.mode == MODE_UPGRADING and not KEEPS_OUT(lock, MODE_WRITE) then
+  local token = math.max(lock.last + 1, now) <= TOKEN_MAX
+  if lock.count == 1 and lock.mode == MODE_UPGRADING and token and not KEEPS_OUT(lock, MODE_WRITE) then
     announce_later(lock, call('HGET', lock.record, 'g'), 'o' .. lock.special)
     erase(lock, 'g')
     become_writer(lock, lock.special)
