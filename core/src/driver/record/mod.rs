@@ -173,14 +173,17 @@ impl Record {
     }
 
     /// Carries out Takes of different locks as one: all are granted, or none is, and then no record has changed. Each
-    /// step comes with its lock's record.
+    /// step comes with its lock's record. Whoever waits for one of them goes first, also if nobody may hear of it: a lock
+    /// alone finds that out by telling, which cannot be taken back.
     pub fn apply_all(
         records: &mut [(&Step, Self)],
         scene: &mut Scene<'_>,
     ) -> Result<Vec<Outcome>, Vec<Outcome>> {
         let told = scene.notices.len();
+        let reachable = std::mem::replace(&mut scene.reachable, &|_: &str| true);
         let outcomes: Vec<_> =
             records.iter_mut().map(|(step, record)| record.apply(step, scene)).collect();
+        scene.reachable = reachable;
         let granted = |outcome: &Outcome| matches!(outcome, Outcome::Granted { .. });
         if outcomes.iter().all(granted) || mutant!(AllTakesSome) {
             return Ok(outcomes);
