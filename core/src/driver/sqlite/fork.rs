@@ -135,7 +135,8 @@ impl Drop for Stillness {
 /// Lets the transactions under way in this process end, closes every store's file, and keeps other threads from opening
 /// them again. For whoever forks a process that goes on without an `exec`: call it right before, in the thread that forks,
 /// and drop what it answers in both processes. Without it a child is refused a file that its parent had open, and
-/// every file if another thread was in the midst of a step. What is held stays held; steps wait for the fork as they wait
+/// every file if another thread was in the midst of a step; and if the parent is killed in the midst of one, its lock on the file
+/// lasts as long as the child. What is held stays held; steps wait for the fork as they wait
 /// for a busy file.
 ///
 /// ```
