@@ -15,7 +15,7 @@ use super::reply::{Reply, value, words};
 use super::request::{Request, fail, is_unknown_script};
 use super::scan::Scan;
 use super::script::{Form, Hashes, Texts};
-use super::{DIALECTS, guarantees, nature, notice};
+use super::{DIALECTS, eviction, guarantees, notice};
 use crate::error::{Code, Error, Result};
 use crate::options::Options;
 use crate::port::{
@@ -137,10 +137,10 @@ impl HostStore {
             #[cfg(feature = "sim")]
             stopped: Mutex::default(),
         };
-        let commands = Texts::of_text().load().chain([nature::memory()]).collect();
+        let commands = Texts::of_text().load().chain([eviction::memory()]).collect();
         let replies = shared.exchange(commands, options.connect_timeout).await;
         let mut replies = replies.map_err(|reason| fault::absent(&shared.server, &reason))?;
-        shared.warning = replies.pop().and_then(nature::eviction);
+        shared.warning = replies.pop().and_then(eviction::what_follows);
         shared.hashes =
             Hashes::told(replies).map_err(|error| fault::scriptless(&shared.server, &error))?;
         Ok(Self(Arc::new(shared)))

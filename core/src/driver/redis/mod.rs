@@ -52,6 +52,7 @@
 mod cell;
 mod code;
 mod constants;
+mod eviction;
 mod fault;
 mod guarantees;
 mod neighbour;

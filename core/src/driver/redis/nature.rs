@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use redis::aio::MultiplexedConnection;
-use redis::{Cmd, RedisError, Value};
+use redis::{RedisError, Value};
 
 use super::address::{Address, Topology};
+use super::eviction;
 use super::fault::{self, NO_CLUSTER};
 use crate::error::{Code, Error, Result};
 
@@ -19,45 +20,13 @@ pub(super) struct Nature {
     pub(super) warning: Option<&'static str>,
 }
 
-/// What is lost when the server's memory is full, if it evicts keys then: the policies whose names begin so.
-const EVICTION: [(&str, &str); 2] = [
-    (
-        "allkeys-",
-        "the server evicts keys when its memory is full, also locks and what gates and values remember: two may hold at once, and a stale write may pass; set `maxmemory-policy noeviction`, or use a server of its own for locks",
-    ),
-    (
-        "volatile-",
-        "the server evicts keys with an end when its memory is full, locks among them: two may hold at once until the first one's next renewal; set `maxmemory-policy noeviction`, or use a server of its own for locks",
-    ),
-];
-
-/// Asks what becomes of keys when the server's memory is full. Who may not ask is not told, and works.
-pub(super) fn memory() -> Cmd {
-    let mut question = redis::cmd("INFO");
-    question.arg("memory");
-    question
-}
-
-/// What follows by the answer to [`memory`].
-pub(super) fn eviction(told: Value) -> Option<&'static str> {
-    if mutant!(EvictionNotAsked) {
-        return None;
-    }
-    let told: String = redis::from_redis_value(told).ok()?;
-    let value = |name| told.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-    let policy = value("maxmemory_policy")?;
-    // Without a limit nothing is evicted.
-    let limited = value("maxmemory")? != "0";
-    EVICTION.iter().find(|(name, _)| limited && policy.starts_with(name)).map(|(_, what)| *what)
-}
-
 impl Nature {
     /// Asks, in one round trip: `HELLO` alone changes nothing, and is granted to everybody.
     pub(super) async fn of(connection: &mut MultiplexedConnection) -> Result<Self, RedisError> {
         let mut questions = redis::pipe();
-        questions.cmd("HELLO").add_command(memory());
+        questions.cmd("HELLO").add_command(eviction::memory());
         let mut replies = connection.send_packed_commands(&questions, 0, 2).await?;
-        let warning = replies.pop().and_then(eviction);
+        let warning = replies.pop().and_then(eviction::what_follows);
         let hello = replies.pop().unwrap_or(Value::Nil);
         let Ok(words) = redis::from_redis_value::<BTreeMap<String, Value>>(hello) else {
             return Ok(Self { warning, ..Self::default() });
