@@ -141,7 +141,7 @@ fn descendants_are_told_and_have_their_time_to_end() {
         echo working
         while :; do sleep 0.02; done";
     for command in ["timeout 50 sh worker; true", "setsid --wait sh worker; true"] {
-        let (scene, run) = work(&["--ttl", "8s"], worker, command);
+        let (scene, run) = work(&["--ttl", "12s"], worker, command);
         let database = scene.database();
         database.execute_batch("BEGIN IMMEDIATE").unwrap();
         assert_eq!(run.line(), "cleaned");

@@ -106,7 +106,7 @@ fn whoever_comes_next_finds_the_command_gone() {
 fn an_obedient_command_has_its_time_to_end() {
     let scene = Scene::new();
     let script = "trap 'echo cleaning; exit 0' TERM; echo ready; while :; do sleep 0.02; done";
-    let (run, _) = scene.hold(&["--ttl", "5s"], script);
+    let (run, _) = scene.hold(&["--ttl", "12s"], script);
     let database = scene.database();
     database.execute_batch("BEGIN IMMEDIATE").unwrap();
     assert_eq!(run.line(), "cleaning");

@@ -14,8 +14,8 @@ use crate::error::Error;
 use crate::port::{Action, Answer, BoxFuture, HolderView, Instant, Outcome, OwnerId, is_hidden};
 use crate::runtime::sync::Mutex;
 
-/// Shorter waits are not for people to read of, and cost no request more.
-const LEAST_WAIT: Duration = Duration::from_secs(1);
+/// Shorter waits are not for people to read of, and cost no request more. A wait of a second has become a little shorter by then.
+const LEAST_WAIT: Duration = Duration::from_millis(900);
 /// How long before the end of a wait the store is asked. One that answers later has the error say less.
 const BEFORE_END: Duration = Duration::from_millis(250);
 
