@@ -43,7 +43,8 @@ The command finds the lock's name in FENCELOCK_LOCK and the fencing token in FEN
 writes to. It runs in a process group of its own and hears TERM, INT, HUP, QUIT, USR1, USR2, WINCH, CONT and TSTP sent to
 fencelock; on a terminal it has the foreground, so that Ctrl-C and Ctrl-Z are its own. When it ends by itself, processes that
 it leaves in the background go on without the lock. When TERM, INT, QUIT or HUP ends it, all its descendants get that signal,
-and the lock is held until they have ended. After 10 s those that are left are killed, but not after HUP. FENCELOCK_URL reaches it as it was; a --url does not, and its password is shown to nobody.
+and the lock is held until they have ended. After 10 s those that are left are killed, but not after HUP. FENCELOCK_URL
+reaches it as it was; a --url does not, and its password is shown to nobody.
 
 If the lease cannot be renewed, the command and all its descendants get TERM 5 s (a quarter of a lease under 20 s) and KILL
 200 ms (a fifth of a lease under 1 s) before it ends; if the lock is gone all at once, TERM now and KILL a second later. If

@@ -54,7 +54,7 @@ impl Core {
         let wait = end.since(self.runtime.now());
         let reason = Mutex::default();
         let work = Box::pin(self.stand(lock, terms, true, &reason));
-        match select(work, pin!(self.holders_at(end, lock))).await {
+        match select(work, pin!(self.holders_after(wait, end, lock))).await {
             Either::Left((result, _)) => result,
             Either::Right((holders, work)) => {
                 // Whoever stands behind another waiter of this client waits for the same store.

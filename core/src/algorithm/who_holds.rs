@@ -36,10 +36,15 @@ impl Drop for Asking<'_> {
 }
 
 impl Core {
-    /// Completes at the end of a wait that begins now, with the holders at that time, if the store tells.
-    pub(super) async fn holders_at(&self, end: Instant, lock: &Target) -> Vec<HolderView> {
+    /// Completes at the end of a wait of this length, with the holders at that time, if the store tells.
+    pub(super) async fn holders_after(
+        &self,
+        wait: Duration,
+        end: Instant,
+        lock: &Target,
+    ) -> Vec<HolderView> {
         let mut holders = Vec::new();
-        if end.since(self.runtime.now()) >= LEAST_WAIT {
+        if wait >= LEAST_WAIT {
             self.runtime.sleep_until(end - BEFORE_END).await;
             let asked = pin!(self.who_holds(lock));
             if let Either::Left((told, _)) = select(asked, self.runtime.sleep_until(end)).await {

@@ -55,12 +55,12 @@ impl Record {
 
     /// The last of the others is gone: whoever waits to become the writer is, and may ask.
     pub(super) fn finish_upgrade(&mut self, scene: &mut Scene<'_>) {
-        let [holder] = &mut self.holders[..] else { return };
-        let owner = holder.owner;
-        if holder.upgrading.is_none() || !self.has_token(scene.now) {
+        if !self.has_token(scene.now) {
             return;
         }
-        let Some(channel) = self.holders[0].upgrading.take() else { return };
+        let [holder] = &mut self.holders[..] else { return };
+        let Some(channel) = holder.upgrading.take() else { return };
+        let owner = holder.owner;
         self.become_writer(0, scene.now);
         scene.notices.push((channel, Notice::Open { owner }));
     }

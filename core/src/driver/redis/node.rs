@@ -305,5 +305,5 @@ fn may_grant(action: &Action) -> bool {
     if mutant!(RenewalNeedsNoAcks) && matches!(action, Action::Renew { .. }) {
         return false;
     }
-    !matches!(action, Action::Free { .. } | Action::Leave { .. } | Action::Read | Action::Peek)
+    !(action.only_looks() || matches!(action, Action::Free { .. } | Action::Leave { .. }))
 }
