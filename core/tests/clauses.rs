@@ -330,6 +330,8 @@ fn run(clause: Mutant, broken: Option<Mutant>, seed: u64) -> Result<(), String> 
             Mutant::PassesToOtherKinds => fixed_after_renewed(&world).await,
             Mutant::CallerCountsAsDeaf => queue::deaf_but_asking(&world),
             Mutant::DeafCountsAtOnce => queue::deaf_but_heard_of(&world),
+            Mutant::OpenHeadLeavesAlone => queue::head_leaves(&world),
+            Mutant::OpenEnteredByOne => queue::two_permits_open(&world),
             Mutant::OpenSurvivesVanishing => queue::vanished_beside(&world),
             Mutant::TicketsRestLong => queue::lost_push(&world).await,
             Mutant::BaseMovesBack => queue::older_answer(&world).await,

@@ -91,6 +91,8 @@ const LATE: &[Mutant] = &[
     Mutant::HeadPassedWithoutEnd,
     Mutant::LeaveDoesNotSettle,
     Mutant::LeaveForgetsTicket,
+    Mutant::OpenEnteredByOne,
+    Mutant::OpenHeadLeavesAlone,
     Mutant::OpenNotTold,
     Mutant::OpenWithoutEnd,
     Mutant::RefreshDoesNotRenew,

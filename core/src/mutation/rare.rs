@@ -30,6 +30,8 @@ impl Mutant {
         Self::UnreachableWaiterServed,
         Self::DeafCountsAtOnce,
         Self::OpenWithoutEnd,
+        Self::OpenHeadLeavesAlone,
+        Self::OpenEnteredByOne,
         Self::HeadPassedWithoutEnd,
         Self::LateTryAsksAgain,
         Self::ServedTicketKept,

@@ -185,6 +185,10 @@ mutants! {
     HeadMayNotEnter,
     /// The head of the queue is not told that the lock is open.
     OpenNotTold,
+    /// When the head of the queue leaves an open lock, the next is not told that it is open.
+    OpenHeadLeavesAlone,
+    /// When somebody enters an open lock, whoever may hold beside it is not served.
+    OpenEnteredByOne,
     /// Whoever is granted the lock in its turn is not told.
     HandOverNotTold,
     /// The head of the queue is passed over as often as somebody comes.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use fencelock::Token;
 use fencelock::driver::record::{Record, Scene};
 use fencelock::layer::Fault;
-use fencelock::port::{Action, Kind, LockKey, Mode, Outcome, OwnerId, Runtime, Step, Take};
+use fencelock::port::{Action, Kind, LockKey, Mode, Notice, Outcome, OwnerId, Runtime, Step, Take};
 
 use super::{World, check};
 
@@ -78,13 +78,18 @@ struct Shelf<'a> {
     record: Record,
     kind: Kind,
     reachable: bool,
+    notices: Vec<Notice>,
 }
 
 impl<'a> Shelf<'a> {
+    fn new(world: &'a World, kind: Kind, reachable: bool) -> Self {
+        Self { world, record: Record::default(), kind, reachable, notices: Vec::new() }
+    }
+
     /// A mutex that is held and waited for by those who cannot be told.
     fn deaf(world: &'a World) -> (Self, OwnerId, OwnerId) {
         let (kind, reachable) = (Kind::Mutex, false);
-        let mut shelf = Self { world, record: Record::default(), kind, reachable };
+        let mut shelf = Self::new(world, kind, reachable);
         let (holder, granted) = shelf.take(MS, Mode::Exclusive, 3 * S, false);
         assert!(matches!(granted, Outcome::Granted { .. }), "{granted:?}");
         let (waiter, queued) = shelf.take(MS, Mode::Exclusive, 3 * S, true);
@@ -97,7 +102,9 @@ impl<'a> Shelf<'a> {
         let (lock, channel, reachable) = (LockKey::new("x"), "deaf".into(), self.reachable);
         let reachable = move |_: &str| reachable;
         let mut scene = Scene::new(now, &channel, &reachable);
-        self.record.apply(&Step { lock, owner, kind: self.kind, action }, &mut scene)
+        let outcome = self.record.apply(&Step { lock, owner, kind: self.kind, action }, &mut scene);
+        self.notices = scene.notices.into_iter().map(|(_, notice)| notice).collect();
+        outcome
     }
 
     fn take(
@@ -132,7 +139,7 @@ pub(crate) fn deaf_but_heard_of(world: &World) -> Result<(), String> {
 /// A permit was left open for whoever comes first; when another one vanishes, its queue is served in order again.
 pub(crate) fn vanished_beside(world: &World) -> Result<(), String> {
     let (kind, reachable) = (Kind::Semaphore, true);
-    let mut shelf = Shelf { world, record: Record::default(), kind, reachable };
+    let mut shelf = Shelf::new(world, kind, reachable);
     let (first, granted) = shelf.take(MS, Mode::Permit, 20 * S, false);
     assert!(matches!(granted, Outcome::Granted { .. }), "{granted:?}");
     let (_, granted) = shelf.take(MS, Mode::Permit, S / 2, false);
@@ -145,4 +152,31 @@ pub(crate) fn vanished_beside(world: &World) -> Result<(), String> {
     assert_eq!(freed, Outcome::Freed);
     let (_, late) = shelf.take(700 * MS, Mode::Permit, 20 * S, false);
     check(matches!(late, Outcome::Held { .. }), || format!("past those who wait: {late:?}"))
+}
+
+/// The head of the queue gives up while the lock is open for it: the next is told.
+pub(crate) fn head_leaves(world: &World) -> Result<(), String> {
+    let (mut shelf, first, head) = Shelf::deaf(world);
+    let (next, queued) = shelf.take(2 * MS, Mode::Exclusive, 3 * S, true);
+    assert!(matches!(queued, Outcome::Queued { .. }), "{queued:?}");
+    assert_eq!(shelf.ask(S, first, Action::Free { open: true }), Outcome::Freed);
+    assert_eq!(shelf.notices, [Notice::Open { owner: head }]);
+    shelf.ask(S + MS, head, Action::Leave { tombstone: None });
+    let told = &shelf.notices;
+    check(*told == [Notice::Open { owner: next }], || format!("told: {told:?}"))
+}
+
+/// Two permits are open and one is taken: the next in the queue has the other.
+pub(crate) fn two_permits_open(world: &World) -> Result<(), String> {
+    let mut shelf = Shelf::new(world, Kind::Semaphore, true);
+    let holders = [(); 2].map(|()| shelf.take(MS, Mode::Permit, 20 * S, false).0);
+    let waiters = [(); 2].map(|()| shelf.take(MS, Mode::Permit, 20 * S, true).0);
+    for holder in holders {
+        assert_eq!(shelf.ask(S, holder, Action::Free { open: true }), Outcome::Freed);
+    }
+    let entered = shelf.ask(S + MS, waiters[0], Action::Refresh { ttl: S });
+    assert!(matches!(entered, Outcome::Granted { .. }), "{entered:?}");
+    let told = &shelf.notices;
+    let next = matches!(told[..], [Notice::Granted { owner, .. }] if owner == waiters[1]);
+    check(next, || format!("told: {told:?}"))
 }

@@ -52,6 +52,7 @@ impl Record {
             let info = take.info.clone();
             let grant = Grant { owner, mode, ttl, asked: ttl, block, lead, info };
             let (token, drawn) = self.grant(grant, now);
+            self.settle_the_rest(owner, scene);
             return Outcome::Granted { token, left: take.ttl, drawn };
         }
         if !take.wait {
@@ -110,9 +111,17 @@ impl Record {
             // Who looks again is told no number, so it is one.
             let grant = Grant { owner, mode, ttl, asked: ttl, block: 1, lead: TOKEN_LEAD, info };
             let (token, drawn) = self.grant(grant, now);
+            self.settle_the_rest(owner, scene);
             return Outcome::Granted { token, left: Duration::from_micros(ttl), drawn };
         }
         self.queued(place, now)
+    }
+
+    /// The lock was open and is entered: whoever may hold beside the one who entered is granted.
+    fn settle_the_rest(&mut self, owner: OwnerId, scene: &mut Scene<'_>) {
+        if !mutant!(OpenEnteredByOne) {
+            self.settle_unless_mutant(owner, scene);
+        }
     }
 
     /// Pushes the end of `owner`'s hold, if it has one.
@@ -134,10 +143,10 @@ impl Record {
             self.drop_dead(scene.now);
             let patient = |head: &&Ticket| head.passed < PASSES || mutant!(HeadPassedWithoutEnd);
             let head = self.tickets.front().filter(|head| open && patient(head));
-            if let Some(head) = head.filter(|head| admits(&self.holders, head.mode, head.limit)) {
+            if head.is_some_and(|head| admits(&self.holders, head.mode, head.limit)) {
                 self.open_since = Some(scene.now);
                 if !mutant!(OpenNotTold) {
-                    scene.notices.push((head.channel.clone(), Notice::Open { owner: head.owner }));
+                    self.tell_open(scene);
                 }
             }
         }
@@ -148,6 +157,16 @@ impl Record {
             self.call(scene);
         }
         if mine { Outcome::Freed } else { Outcome::Gone }
+    }
+
+    /// Tells the head of the queue that the lock is open, if it is and the head may hold.
+    fn tell_open(&self, scene: &mut Scene<'_>) {
+        if let Some(head) = self.tickets.front()
+            && self.is_open(scene.now)
+            && admits(&self.holders, head.mode, head.limit)
+        {
+            scene.notices.push((head.channel.clone(), Notice::Open { owner: head.owner }));
+        }
     }
 
     /// Takes a hold away; whether there was one.
@@ -169,6 +188,7 @@ impl Record {
         // Tickets that have ended are not found: a store may have forgotten them with the record.
         self.drop_dead(scene.now);
         let before = self.tickets.len() + self.holders.len();
+        let head = self.tickets.front().is_some_and(|head| head.owner == owner);
         self.tickets.retain(|ticket| ticket.owner != owner || mutant!(LeaveForgetsTicket));
         if !mutant!(LeaveForgetsHold) {
             self.holders.retain(|holder| holder.owner != owner);
@@ -180,6 +200,9 @@ impl Record {
         }
         if !mutant!(LeaveDoesNotSettle) {
             self.settle_unless_mutant(owner, scene);
+        }
+        if head && !mutant!(OpenHeadLeavesAlone) {
+            self.tell_open(scene);
         }
         self.watchers.retain(|watcher| watcher.owner != owner);
         if found {

@@ -42,6 +42,8 @@ pub(super) fn constants(script: Script, form: Form) -> Vec<(&'static str, String
         ("SIGNAL_LIFE", neighbour::SIGNAL_LIFE.as_millis().to_string()),
         ("EXPIRE\n", where_shared("expire(lock)\n")),
         ("FINISH_UPGRADE", where_shared("finish_upgrade(lock)")),
+        // An open lock was entered: whoever may hold beside the one who entered is granted.
+        ("SETTLE_THE_REST", where_shared("settle(lock, me)")),
         ("NOTE_HOLDS", where_shared("note(lock)")),
         ("ONE_IS_ENOUGH", if shared { String::new() } else { "do return end".to_owned() }),
         (

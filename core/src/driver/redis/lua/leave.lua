@@ -18,6 +18,7 @@ if life > 0 and not mine and not place then
 end
 if not other then
   settle(lock, me)
+  if place == 1 then tell_open(lock) end
   -- One of the two: who watches is written once.
   if (mine or place) and lock.queue == '' then notify(lock, me) else unwatch(lock, me) end
 end

@@ -101,6 +101,14 @@ local function settle(lock, me)
   if not ticket then close(lock) end
 end
 
+-- Tells the head of the queue that the lock is open, if it is and the head may hold.
+local function tell_open(lock)
+  local ticket = head(lock)
+  if ticket and is_open(lock, ticket) and admits(lock, ticket.mode, ticket.limit) then
+    announce_later(lock, ticket.channel, 'o' .. ticket.owner)
+  end
+end
+
 local function queued(lock, ahead)
   return { QUEUED, lock.last, left(lock), ahead, foreign(lock) and 1 or 0 }
 end

@@ -29,6 +29,7 @@ local function take(lock)
     first = next_token(lock)
     local count = drawn(first, block)
     seat(lock, me, mode, ttl, count, info, first, ttl)
+    SETTLE_THE_REST
     store(lock)
     return count == block and first or { GRANTED, first, ttl, count }
   end

@@ -20,6 +20,7 @@ local function tend(key, record, me, ttl, refresh)
     first = next_token(lock)
     -- Who looks again is told no number of tokens, so it is one.
     seat(lock, me, ticket.mode, ttl, 1, ticket.info, first, ttl)
+    SETTLE_THE_REST
     store(lock)
     return first, ttl
   end
