@@ -1,5 +1,9 @@
 -- Changes to who holds.
 local function rebound(lock, bucket, bound)
+  if lock.buckets == 1 then
+    lock.bounds, lock.soonest = struct.pack('<d', bound), bound
+    return
+  end
   local before = bound_of(lock, bucket)
   lock.bounds = sub(lock.bounds, 1, 8 * bucket) .. struct.pack('<d', bound) .. sub(lock.bounds, 8 * bucket + 9)
   if bound < lock.soonest then
@@ -26,7 +30,10 @@ local function note_end(lock, owner, ends)
   end
   if not ends then lock.count = lock.count - 1 end
   lock.holds[bucket], lock.fresh[bucket], lock.changed = holds, true, true
-  if ended == bound then
+  if holds == one then
+    -- Nobody else holds in this bucket.
+    rebound(lock, bucket, ends or math.huge)
+  elseif ended == bound then
     bound = math.huge
     for other = 1, #holds, HOLD_SIZE do
       bound = math.min(bound, ends_at(holds, other))

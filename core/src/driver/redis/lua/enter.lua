@@ -19,8 +19,10 @@ local function enter(lock)
     lock.other = true
     return lock.kind
   end
-  for _, owner in ipairs(owners(lock)) do
-    erase(lock, 'h' .. owner)
+  if lock.count > 0 then
+    for _, owner in ipairs(owners(lock)) do
+      erase(lock, 'h' .. owner)
+    end
   end
   if lock.kind ~= KIND_MUTEX then
     erase(lock, 'k')
