@@ -9,12 +9,12 @@ const HURRIED: Duration = Duration::from_millis(10);
 /// Rung by whoever has news, heard once however often it was rung.
 #[derive(Default)]
 pub(crate) struct Bell {
-    state: Mutex<State>,
+    state: Mutex<BellState>,
     heard: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct BellState {
     rung: bool,
     /// Nobody is to wait long in here any more.
     hurried: bool,
@@ -45,7 +45,7 @@ impl Bell {
         state.rung = false;
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, BellState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

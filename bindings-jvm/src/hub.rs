@@ -157,7 +157,7 @@ impl Hub {
 
     /// What a client carries, and the pump for all of them.
     pub(crate) fn load(&self, client: u64) -> Value {
-        json!(self.client(client).burden(Some(&self.pump)))
+        json!(self.client(client).load(Some(&self.pump)))
     }
 
     /// Forgets a client, with all it has.

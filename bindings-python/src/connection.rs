@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fencelock::facade::{Burden, Facade, Granted, Operation};
+use fencelock::facade::{Facade, Granted, Load, Operation};
 use fencelock::options::Times;
 use fencelock::runtime::TokioRuntime;
 use fencelock::{Client, ClientBuilder, Code, Error, Result};
@@ -221,7 +221,7 @@ impl Connection {
     fn load(&self) -> PyResult<[usize; 4]> {
         caught(|| {
             self.now(|facade| {
-                let Burden { running, guards, entries, locks, .. } = facade.burden(None);
+                let Load { running, guards, entries, locks, .. } = facade.load(None);
                 [running, guards, entries, locks]
             })
         })

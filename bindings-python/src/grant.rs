@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::connection::Link;
 use crate::process::{self, Own};
 use crate::pump::Pump;
-use crate::stray;
+use crate::unraisable_signal;
 use crate::{Ended, caught, ended, numbered, raised};
 
 /// A guard, or a run of a job, that somebody of Python's has. Dropped by whatever may happen between two of Python's steps,
@@ -94,7 +94,7 @@ fn warn(py: Python<'_>, name: &str) {
         // Of the line that runs, where the guard is thrown away as often as not.
         let warned =
             warning.and_then(|warning| py.import("warnings")?.call_method1("warn", (warning,)));
-        warned.map_or_else(|error| stray::tell(py, error), drop);
+        warned.map_or_else(|error| unraisable_signal::tell(py, error), drop);
     }
     if let Some(error) = raised {
         error.restore(py);

@@ -9,8 +9,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::Value;
 
-use crate::bell::Bell;
 use crate::process::Own;
+use crate::wake_fd::WakeFd;
 
 /// What waits for a descriptor while the other greenlets of this thread go on.
 pub(crate) struct Greenlets<'py>(Bound<'py, PyAny>);
@@ -32,13 +32,13 @@ impl<'py> Greenlets<'py> {
         &self,
         set_off: impl FnOnce(&facade::Pump) -> u64,
     ) -> PyResult<Result<Value>> {
-        let bell = Arc::new(Bell::new().map_err(PyOSError::new_err)?);
-        let rung = bell.clone();
+        let wake_fd = Arc::new(WakeFd::new().map_err(PyOSError::new_err)?);
+        let rung = wake_fd.clone();
         let pump = Own::new(facade::Pump::new(Arc::new(move || rung.ring())));
         pump.get().map(set_off).map(drop).unwrap_or_default();
         loop {
-            self.0.call1((bell.descriptor(),))?;
-            // The child of a fork goes on with its parent's greenlets. It leaves the bell alone: both hear it.
+            self.0.call1((wake_fd.descriptor(),))?;
+            // The child of a fork goes on with its parent's greenlets. It leaves the wake-up descriptor alone: both hear it.
             match pump.get().map(|pump| pump.drain().pop()) {
                 Ok(Some(done)) => return Ok(done.result),
                 Ok(None) => {}

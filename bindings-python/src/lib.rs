@@ -5,7 +5,6 @@
 //! them any more. An error is a result too, and becomes the package's exception in Python. Raised is only what a signal's
 //! handler raises, and `InternalError` for a panic.
 
-mod bell;
 mod block;
 mod connection;
 mod feed;
@@ -14,7 +13,8 @@ mod grant;
 mod greenlets;
 mod process;
 mod pump;
-mod stray;
+mod unraisable_signal;
+mod wake_fd;
 
 /// The module `fencelock._native`.
 #[pyo3::pymodule(gil_used = false)]

@@ -12,16 +12,16 @@ use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use serde_json::Value;
 
-use crate::bell::Bell;
 use crate::connection::Link;
 use crate::process::{self, Own};
+use crate::wake_fd::WakeFd;
 use crate::{Ended, caught, ended, numbered};
 
 /// One for each event loop: it rings a file descriptor that the loop watches, and the loop drains. No thread of the
 /// runtime ever takes the interpreter's lock.
 #[pyclass(frozen, module = "fencelock._native")]
 pub(crate) struct Pump {
-    bell: Arc<Bell>,
+    wake_fd: Arc<WakeFd>,
     own: Own<Inside>,
 }
 
@@ -72,22 +72,22 @@ impl Pump {
 impl Pump {
     #[new]
     fn new() -> PyResult<Self> {
-        let bell = Arc::new(Bell::new().map_err(PyOSError::new_err)?);
-        let rung = bell.clone();
+        let wake_fd = Arc::new(WakeFd::new().map_err(PyOSError::new_err)?);
+        let rung = wake_fd.clone();
         let pump = facade::Pump::new(Arc::new(move || rung.ring()));
-        Ok(Self { bell, own: Own::new(Inside { pump, granting: Mutex::default() }) })
+        Ok(Self { wake_fd, own: Own::new(Inside { pump, granting: Mutex::default() }) })
     }
 
     /// The descriptor that becomes readable when there is something to drain.
     fn fileno(&self) -> RawFd {
-        self.bell.descriptor()
+        self.wake_fd.descriptor()
     }
 
     /// All that has ended: the operation's number, and how.
     fn drain(&self) -> PyResult<Vec<(u64, Ended)>> {
         caught(|| {
-            // First the bell, so that what ends from now on rings again.
-            self.bell.hush();
+            // First the descriptor, so that what ends from now on wakes again.
+            self.wake_fd.hush();
             let drain = |inside: &Inside| {
                 inside.pump.drain().into_iter().map(|done| inside.ended(done)).collect()
             };

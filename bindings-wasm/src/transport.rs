@@ -1,6 +1,6 @@
 //! A Redis client of the host's, as the core's transport.
 
-use fencelock::driver::redis::{Ear, Heard, Reply, Transport};
+use fencelock::driver::redis::{Heard, Reply, Subscriber, Transport};
 use fencelock::port::BoxFuture;
 use js_sys::Promise;
 use serde::Deserialize;
@@ -16,7 +16,7 @@ use crate::host::Client;
 pub(crate) struct HostTransport {
     client: Rc<Client>,
     /// What the subscription calls, for as long as it may.
-    ear: RefCell<Option<Told>>,
+    subscriber: RefCell<Option<Told>>,
 }
 
 type Told = Closure<dyn Fn(JsValue)>;
@@ -51,7 +51,7 @@ impl From<Word> for Reply {
 
 impl HostTransport {
     pub(crate) fn new(client: Client) -> Self {
-        Self { client: Rc::new(client), ear: RefCell::default() }
+        Self { client: Rc::new(client), subscriber: RefCell::default() }
     }
 }
 
@@ -75,12 +75,16 @@ impl Transport for HostTransport {
         })
     }
 
-    fn subscribe(&self, channel: &str, ear: Ear) -> BoxFuture<'static, Result<bool, String>> {
+    fn subscribe(
+        &self,
+        channel: &str,
+        subscriber: Subscriber,
+    ) -> BoxFuture<'static, Result<bool, String>> {
         let told = Told::new(move |message: JsValue| {
-            ear(message.as_string().map_or(Heard::Gap, Heard::Message));
+            subscriber(message.as_string().map_or(Heard::Gap, Heard::Message));
         });
         let subscribed = self.client.subscribe(channel, told.as_ref().unchecked_ref());
-        *self.ear.borrow_mut() = Some(told);
+        *self.subscriber.borrow_mut() = Some(told);
         Box::pin(async move { Ok(ended(subscribed).await?.is_truthy()) })
     }
 

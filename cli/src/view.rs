@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use clap::ValueEnum;
 use fencelock::Token;
-use fencelock::port::{HolderView, Kind, Mode, State, WaiterView};
+use fencelock::port::{HolderView, Kind, LockState, Mode, WaiterView};
 use serde::{Deserialize, Serialize};
 
 use crate::legible::legible;
@@ -86,7 +86,7 @@ struct Waiter {
 }
 
 impl LockView {
-    pub(crate) fn new(name: String, state: State) -> Self {
+    pub(crate) fn new(name: String, state: LockState) -> Self {
         let holders: Vec<_> = state.holders.iter().map(Holder::new).collect();
         Self {
             name,
@@ -106,7 +106,7 @@ impl LockView {
     /// One that could not be read.
     pub(crate) fn unreadable(name: String, error: &fencelock::Error) -> Self {
         let (state, error) = ("error", Some(error.to_string()));
-        Self { state, error, ..Self::new(name, State::default()) }
+        Self { state, error, ..Self::new(name, LockState::default()) }
     }
 
     /// Some lines about one lock.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::algorithm::{Begun, Ending, JobTerms, Local, Schedule};
+use crate::algorithm::{Begun, Ending, JobRequest, Local, Schedule};
 pub use crate::algorithm::{JobState, Skipped, Status};
 use crate::client::Client;
 use crate::error::{Error, Result};
@@ -136,9 +136,9 @@ impl Job {
     pub fn start_or_why(&self) -> Pending<Result<Run, Skipped>> {
         let job = self.clone();
         Pending::new(async move {
-            let terms = job.terms()?;
+            let request = job.request()?;
             let core = job.client.core();
-            let begun = core.start_run(job.key.clone(), terms).await;
+            let begun = core.start_run(job.key.clone(), request).await;
             let begun = begun.map_err(|error| error.with("name", job.name()))?;
             Ok(begun.map(|begun| {
                 let (hold, token) = (begun.hold.clone(), begun.hold.token);
@@ -176,18 +176,18 @@ impl Job {
 
     /// The last run, as the store remembers it.
     pub async fn inspect(&self) -> Result<Option<JobState>> {
-        self.terms()?;
+        self.request()?;
         self.client.core().job_state(&self.key).await
     }
 
-    fn terms(&self) -> Result<JobTerms> {
+    fn request(&self) -> Result<JobRequest> {
         if let Some(mistake) = &self.mistake {
             return Err(mistake.clone());
         }
         let options = &self.options;
         options.check()?;
         let micros = |at: Duration| u64::try_from(at.as_micros()).unwrap_or(u64::MAX);
-        Ok(JobTerms {
+        Ok(JobRequest {
             schedule: self.at.map_or(Schedule::Every(self.period), |at| Schedule::At(micros(at))),
             period: self.period,
             ttl: options.ttl,

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::algorithm::{Core, Counts, Member, Target, Terms, Wait};
+use crate::algorithm::{Core, Counts, LockId, Member, Request, Wait};
 use crate::client::Client;
 use crate::error::{Code, Error, Result};
 use crate::guard::{Claim, Guard, Pending};
 use crate::options::{Dialect, Options, check_name};
-use crate::port::{Layout, LockKey, Mode, State};
+use crate::port::{Layout, LockKey, LockState, Mode};
 use crate::with_error::WithError;
 
 /// A lock by name, made by [`Client::lock`]. Set its options, then acquire it, as often as you like.
@@ -62,7 +62,7 @@ impl Lock {
 
     /// What it is among several.
     pub(crate) fn member(&self) -> Result<Member> {
-        Ok(Member { lock: self.target(self.key()?), terms: self.terms() })
+        Ok(Member { lock: self.lock_id(self.key()?), request: self.request() })
     }
 
     /// The same name, held in another mode.
@@ -213,8 +213,8 @@ impl Lock {
     }
 
     /// Who holds the lock and who waits for it. Changes nothing.
-    pub async fn inspect(&self) -> Result<State> {
-        self.core().inspect(&self.target(self.key()?)).await
+    pub async fn inspect(&self) -> Result<LockState> {
+        self.core().inspect(&self.lock_id(self.key()?)).await
     }
 
     fn core(&self) -> &Arc<Core> {
@@ -222,14 +222,14 @@ impl Lock {
     }
 
     async fn attempt(&self, wait: Wait) -> Result<Option<Guard>> {
-        let (core, lock, terms) = (self.core(), self.target(self.key()?), self.terms());
+        let (core, lock, request) = (self.core(), self.lock_id(self.key()?), self.request());
         let guard = match &self.scope {
             None => {
-                let local = core.acquire(&lock, terms, wait).await;
+                let local = core.acquire(&lock, request, wait).await;
                 local.map(|local| local.map(|local| Guard::new(core.clone(), local)))
             }
             Some(scope) => {
-                let entered = core.enter(scope, &lock, terms, wait).await;
+                let entered = core.enter(scope, &lock, request, wait).await;
                 entered.map(|entered| {
                     entered.map(|(local, share)| Guard::shared(core.clone(), local, share))
                 })
@@ -249,8 +249,8 @@ impl Lock {
         Ok(())
     }
 
-    fn target(&self, key: LockKey) -> Target {
-        Target { key, kind: self.mode.kind() }
+    fn lock_id(&self, key: LockKey) -> LockId {
+        LockId { key, kind: self.mode.kind() }
     }
 
     fn key(&self) -> Result<LockKey> {
@@ -281,9 +281,9 @@ impl Lock {
         }
     }
 
-    fn terms(&self) -> Terms {
+    fn request(&self) -> Request {
         let options = &self.options;
-        Terms {
+        Request {
             mode: self.mode,
             limit: self.limit,
             ttl: options.ttl,

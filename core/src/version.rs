@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::algorithm::{Core, UpdateTerms};
+use crate::algorithm::{Core, UpdateRequest};
 use crate::client::Client;
 use crate::error::{Code, Error, Result};
 use crate::options::{Options, check_name};
@@ -132,7 +132,7 @@ impl Versioned {
         let core = self.core()?;
         let mut made = None;
         let version = core
-            .update(&self.key, self.terms(), |text| {
+            .update(&self.key, self.request(), |text| {
                 let before = text.map(|text| self.parse(text)).transpose()?;
                 made = change(before);
                 made.as_ref().map(|value| self.text(value)).transpose()
@@ -167,7 +167,7 @@ impl Versioned {
 
     /// What an update that a binding drives does before it tries again.
     pub(crate) async fn back_off(&self, tries: u32) -> Result<()> {
-        self.core()?.rest(&self.key, self.terms(), tries).await
+        self.core()?.rest(&self.key, self.request(), tries).await
     }
 
     fn core(&self) -> Result<&Arc<Core>> {
@@ -178,9 +178,9 @@ impl Versioned {
         Ok(self.client.core())
     }
 
-    fn terms(&self) -> UpdateTerms {
+    fn request(&self) -> UpdateRequest {
         let Options { retries, backoff, keep, timeout, .. } = self.options;
-        UpdateTerms { retries, backoff, keep, patience: timeout }
+        UpdateRequest { retries, backoff, keep, patience: timeout }
     }
 
     fn snapshot<T: DeserializeOwned>(&self, look: &Look) -> Result<Option<Snapshot<T>>> {

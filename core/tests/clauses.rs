@@ -316,7 +316,7 @@ fn run(clause: Mutant, broken: Option<Mutant>, seed: u64) -> Result<(), String> 
             Mutant::ForeignHolderNotPolled => foreign(&world).await,
             Mutant::ForeignPollSteady => queue::foreign_for_long(&world).await,
             Mutant::FreedThenTaken => line::freed_and_taken_at_once(&world).await,
-            Mutant::WheelForgetsPassed => line::lost_after_a_pass(&world).await,
+            Mutant::RenewerForgetsPassed => line::lost_after_a_pass(&world).await,
             Mutant::ReentryStandsInLine => line::once_more_past_the_line(&world).await,
             Mutant::LocalBudgetIgnored => line::budget(&world).await,
             Mutant::UnreachableWaiterServed => unreachable(&world).await,

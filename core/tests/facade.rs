@@ -61,7 +61,7 @@ impl Host {
         let client = self.facade.client();
         loop {
             let state = client.lock("x").inspect().await.unwrap();
-            let loads = [self.pump.load(), self.facade.load(), client.load()];
+            let loads = [self.pump.load(), self.facade.unfinished(), client.load()];
             let left = (loads, state.holders.len(), state.waiters.len());
             if left == ([(0, 0); 3], 0, 0) {
                 return;
@@ -108,7 +108,7 @@ async fn a_grant_nobody_drained_is_released_by_its_abort_and_by_the_end_of_the_f
     let mut host = Host::over(&memory).await;
     let operation = host.acquire();
     host.woken.recv().await.unwrap();
-    let loads = (host.pump.load(), host.facade.load());
+    let loads = (host.pump.load(), host.facade.unfinished());
     assert_eq!(loads, ((0, 1), (0, 0)), "granted, and not drained");
     host.pump.abort(operation);
     let done = host.pump.drain();
@@ -242,7 +242,7 @@ async fn a_run_that_ended_before_its_host_looked_is_handed_to_nobody() {
     tokio::time::sleep(Duration::from_millis(200)).await;
     let ended = host.pump.drain().remove(0).result;
     assert_eq!(ended.unwrap_err().code(), Code::Lost);
-    assert_eq!(host.facade.load().1, 0);
+    assert_eq!(host.facade.unfinished().1, 0);
 
     // Why there is none is told in the same place.
     let options = serde_json::Map::default();

@@ -80,7 +80,7 @@ fn an_extension_that_failed_changes_nothing() {
                 machine.sleep(5 * MS).await;
             }
         };
-        machine.within(2000 * MS, renewed).await.expect("the wheel goes on");
+        machine.within(2000 * MS, renewed).await.expect("the renewer goes on");
         let state = rig.client.lock("x").inspect().await.unwrap();
         assert!(state.holders[0].left.unwrap() <= 600 * MS, "{state:?}");
     });

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fencelock::facade::{Completion, Facade, Operation, Pump};
-use fencelock::port::{RuntimeHandle, State};
+use fencelock::port::{LockState, RuntimeHandle};
 use fencelock::{Client, Code, Error, Result, WithError};
 use futures_util::future::{AbortHandle, Abortable, Either, select};
 use serde::Deserialize;
@@ -220,7 +220,7 @@ impl Actor {
                     Call::Remaining { guard } => json!(facade.remaining(guard)),
                     Call::Token { guard } => json!(held(guard)?),
                     Call::Load => {
-                        json!(facade.burden(Some(&self.pump)))
+                        json!(facade.load(Some(&self.pump)))
                     }
                     _ => json!({"actor": "rust", "pid": std::process::id()}),
                 };
@@ -315,7 +315,7 @@ impl Actor {
 
 /// A state as the protocol tells it: times in milliseconds, what is said of holders and waiters as objects.
 fn shown(state: Value) -> Result<Value> {
-    let state = State::deserialize(state)
+    let state = LockState::deserialize(state)
         .map_err(|error| Error::new(Code::Internal, format!("this is no state: {error}")))?;
     let millis = |time: Duration| time.as_secs_f64() * 1000.0;
     let info = |info: &str| serde_json::from_str(info).unwrap_or(json!({}));

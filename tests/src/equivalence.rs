@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use fencelock::Token;
-use fencelock::port::{Answer, Kind, LeaseStore, LockKey, Notice, Outcome, State, Step};
+use fencelock::port::{Answer, Kind, LeaseStore, LockKey, LockState, Notice, Outcome, Step};
 
 pub use self::draw::draw;
 pub use self::moves::{CLIENTS, LOCKS, Move, Scale, found, moves};
@@ -210,8 +210,8 @@ impl<S: Subject> Run<'_, S> {
     fn same_state(
         &mut self,
         step: &Step,
-        expected: &State,
-        found: &State,
+        expected: &LockState,
+        found: &LockState,
         by: Tolerance,
     ) -> Result<bool, String> {
         let waiters = expected.waiters.len() == found.waiters.len()
@@ -228,8 +228,8 @@ impl<S: Subject> Run<'_, S> {
     fn same_holders(
         &mut self,
         step: &Step,
-        expected: &State,
-        found: &State,
+        expected: &LockState,
+        found: &LockState,
         by: Tolerance,
     ) -> Result<bool, String> {
         for (e, f) in expected.holders.iter().zip(&found.holders) {

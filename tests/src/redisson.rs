@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fencelock::options::Options;
 use fencelock::port::{
-    Action, Answer, Kind, Layout, LeaseStore, LockKey, Mode, Outcome, OwnerId, State, Step,
+    Action, Answer, Kind, Layout, LeaseStore, LockKey, LockState, Mode, Outcome, OwnerId, Step,
 };
 use redis::Commands;
 use url::Url;
@@ -79,7 +79,7 @@ impl Scene {
     }
 
     /// Who holds and waits.
-    pub async fn look(&self, name: &str) -> State {
+    pub async fn look(&self, name: &str) -> LockState {
         match self.ask(name, Kind::Mutex, self.client.owner(), Action::Read).await {
             Outcome::State(state) => state,
             other => panic!("{other:?}"),

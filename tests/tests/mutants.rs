@@ -20,10 +20,10 @@ const ELSEWHERE: &[Mutant] = &[
     Mutant::ClosingAsks,
     Mutant::ClosingGrants,
     Mutant::ClosingServes,
-    Mutant::DebtPaidBeforehand,
+    Mutant::CleanupConfirmedBeforehand,
     Mutant::DowngradeForgotten,
     Mutant::FailureDecidesVote,
-    Mutant::ForgottenBeforeUndone,
+    Mutant::ForgottenBeforeCleanup,
     Mutant::LateChangeBelieved,
     Mutant::LostHoldPassedOn,
     Mutant::ReleaseForgotten,
@@ -36,7 +36,7 @@ const ELSEWHERE: &[Mutant] = &[
 fn family_for(mutant: Mutant) -> Option<Family> {
     match mutant {
         Mutant::LatePushBelieved => Some(Family::Replay),
-        Mutant::UndoNotRepeated => Some(Family::Lossy),
+        Mutant::CleanupNotRepeated => Some(Family::Lossy),
         Mutant::CrowdHalfServed => Some(Family::Crowd),
         Mutant::AmnesiacVotes => Some(Family::Amnesia),
         Mutant::QuorumTooSmall
@@ -51,7 +51,7 @@ fn family_for(mutant: Mutant) -> Option<Family> {
         Mutant::TokenNotWrittenBack
         | Mutant::UpgradeNotWrittenBack
         | Mutant::QuorumForgetsMode
-        | Mutant::QuorumForgetsDebts
+        | Mutant::QuorumForgetsCleanups
         | Mutant::HealAfterFree => Some(Family::Minority),
         _ => None,
     }
@@ -143,8 +143,11 @@ fn what_was_found_once_is_not_found_again() {
 /// The world that showed what a debt behind a bill needs, which one of fifty thousand does.
 #[test]
 fn a_debt_that_is_paid_beforehand_is_caught() {
-    let of =
-        Campaign { from: 50_045_119, seeds: 1, ..campaign(1, Some(Mutant::DebtPaidBeforehand)) };
+    let of = Campaign {
+        from: 50_045_119,
+        seeds: 1,
+        ..campaign(1, Some(Mutant::CleanupConfirmedBeforehand))
+    };
     let found = Campaign { family: Some(Family::Amnesia), ..of }.run().found;
     assert_eq!(found.map(|(_, violation)| violation.rule), Some(Rule::Ghost));
 }

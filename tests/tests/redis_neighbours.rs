@@ -61,14 +61,14 @@ async fn the_long_ways_of_a_release_wake_too() {
     let server = RedisServer::start();
     let (client, mut admin) = (connect(&server.url()).await, server.admin());
     let lock = LockKey::prefixed("lock:", "orders");
-    let buried = Action::Leave { tombstone: Some(TTL) };
+    let cancelled = Action::Leave { tombstone: Some(TTL) };
     let owner = hold(&client, &lock).await;
-    assert_eq!(ask(&client, &lock, client.owner(), buried.clone()).await, Outcome::Gone);
+    assert_eq!(ask(&client, &lock, client.owner(), cancelled.clone()).await, Outcome::Gone);
     assert_eq!(signals(&mut admin, "orders").0, 0);
     assert_eq!(ask(&client, &lock, owner, FREE).await, Outcome::Freed);
     assert_eq!(signals(&mut admin, "orders").0, 1, "with a tombstone in the record");
     let owner = hold(&client, &lock).await;
-    assert_eq!(ask(&client, &lock, owner, buried).await, Outcome::Freed);
+    assert_eq!(ask(&client, &lock, owner, cancelled).await, Outcome::Freed);
     assert_eq!(signals(&mut admin, "orders").0, 1, "an attempt that is undone");
     let owner = client.owner();
     let take = taking(Mode::Write, 1, true);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fencelock::Code;
-use fencelock::port::{Action, Kind, Mode, Outcome, State};
+use fencelock::port::{Action, Kind, LockState, Mode, Outcome};
 use fencelock_tests::bare::{TTL, taking};
 use fencelock_tests::redisson::{FREE, Scene, THEIRS, field, lease_of};
 use redis::Commands;
@@ -195,6 +195,6 @@ async fn a_semaphore_without_leases_is_held_once_none_is_free() {
 }
 
 /// How each holds, and whether it is one of ours.
-fn modes(seen: &State) -> Vec<(Mode, bool)> {
+fn modes(seen: &LockState) -> Vec<(Mode, bool)> {
     seen.holders.iter().map(|holder| (holder.mode, holder.token.is_some())).collect()
 }

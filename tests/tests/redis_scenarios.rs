@@ -275,10 +275,10 @@ async fn b58_late_packets_of_an_older_attempt_change_nothing() {
     let older = client.hold("orders").await;
     // Its answer was lost, say, so it was undone; and the same client asked again.
     assert_eq!(client.ask("orders", older, leave.clone()).await, Outcome::Freed);
-    let buried = client.owner();
-    assert_eq!(client.ask("orders", buried, leave.clone()).await, Outcome::Gone);
+    let cancelled = client.owner();
+    assert_eq!(client.ask("orders", cancelled, leave.clone()).await, Outcome::Gone);
     let newer = client.hold("orders").await;
-    for owner in [older, buried] {
+    for owner in [older, cancelled] {
         for late in [free.clone(), renew.clone(), refresh.clone(), leave.clone()] {
             assert_eq!(client.ask("orders", owner, late).await, Outcome::Gone);
         }

@@ -157,7 +157,11 @@ async fn writers<S: LeaseStore>(store: S, count: usize) {
     // Thousands of tombstones are in nobody's way.
     let never = crowd.owners(count);
     assert!(crowd.all(&never, &leave).await.iter().all(|outcome| *outcome == Outcome::Gone));
-    assert_eq!(crowd.one(never[0], &take(Mode::Exclusive, 1)).await, Outcome::Gone, "it is buried");
+    assert_eq!(
+        crowd.one(never[0], &take(Mode::Exclusive, 1)).await,
+        Outcome::Gone,
+        "it has a tombstone"
+    );
     let [next] = crowd.owners(1)[..] else { panic!("there is one") };
     assert!(matches!(crowd.one(next, &take(Mode::Exclusive, 1)).await, Outcome::Granted { .. }));
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 
-use super::scene::{Lane, Scene, State};
+use super::scene::{Lane, Scene, WorkerState};
 use super::words::{Tone, grouped};
 
 /// A wait long enough to be told.
@@ -155,14 +155,14 @@ fn row(
     }
     let waited = now.saturating_duration_since(lane.since);
     let detail = match lane.state {
-        State::Waiting if waited > LONG_WAIT => {
+        WorkerState::Waiting if waited > LONG_WAIT => {
             format!("for {:.1} s", waited.as_secs_f64())
         }
-        State::Waiting => format!("customer {}", grouped(lane.buyer)),
-        State::Raced { piece, again: false } => {
+        WorkerState::Waiting => format!("customer {}", grouped(lane.buyer)),
+        WorkerState::Raced { piece, again: false } => {
             format!("piece {:<6} to customer {}", grouped(piece), grouped(lane.buyer))
         }
-        State::Raced { piece, again: true } => {
+        WorkerState::Raced { piece, again: true } => {
             format!("piece {:<6} to customer {}, AGAIN", grouped(piece), grouped(lane.buyer))
         }
         _ => String::new(),
@@ -171,19 +171,19 @@ fn row(
     Line::from(spans)
 }
 
-fn state(state: State, palette: Palette) -> (&'static str, Style) {
+fn state(state: WorkerState, palette: Palette) -> (&'static str, Style) {
     let bold = |colour| palette.style(colour).add_modifier(Modifier::BOLD);
     match state {
-        State::Idle => ("", palette.faint()),
-        State::Waiting => ("waiting", palette.faint()),
-        State::Holding => ("HOLDING", bold(Color::Green)),
-        State::Writing => ("WRITING", bold(Color::Cyan)),
-        State::Raced { again: false, .. } => ("sold", Style::new()),
-        State::Raced { again: true, .. } => ("sold", palette.style(Color::Red)),
-        State::Killed => ("KILLED", bold(Color::Red)),
-        State::Frozen => ("FROZEN", bold(Color::Yellow)),
-        State::Refused => ("REFUSED", bold(Color::Magenta)),
-        State::Counting => ("counting", palette.style(Color::Cyan)),
+        WorkerState::Idle => ("", palette.faint()),
+        WorkerState::Waiting => ("waiting", palette.faint()),
+        WorkerState::Holding => ("HOLDING", bold(Color::Green)),
+        WorkerState::Writing => ("WRITING", bold(Color::Cyan)),
+        WorkerState::Raced { again: false, .. } => ("sold", Style::new()),
+        WorkerState::Raced { again: true, .. } => ("sold", palette.style(Color::Red)),
+        WorkerState::Killed => ("KILLED", bold(Color::Red)),
+        WorkerState::Frozen => ("FROZEN", bold(Color::Yellow)),
+        WorkerState::Refused => ("REFUSED", bold(Color::Magenta)),
+        WorkerState::Counting => ("counting", palette.style(Color::Cyan)),
     }
 }
 

@@ -28,7 +28,7 @@ pub(super) struct Scene {
 
 #[derive(Clone)]
 pub(super) struct Lane {
-    pub state: State,
+    pub state: WorkerState,
     pub since: Instant,
     pub served: u32,
     pub buyer: u32,
@@ -38,7 +38,7 @@ pub(super) struct Lane {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum WorkerState {
     Idle,
     Waiting,
     Holding,
@@ -90,47 +90,49 @@ impl Scene {
             Event::WithLock { .. } => self.begin(2),
             Event::Counting { .. } => {
                 self.act = 3;
-                self.lanes.iter_mut().for_each(|lane| lane.enter(State::Counting));
+                self.lanes.iter_mut().for_each(|lane| lane.enter(WorkerState::Counting));
             }
-            Event::Counted { .. } => self.lanes.iter_mut().for_each(|lane| lane.enter(State::Idle)),
+            Event::Counted { .. } => {
+                self.lanes.iter_mut().for_each(|lane| lane.enter(WorkerState::Idle))
+            }
             Event::Raced { worker, buyer, piece, again } => {
                 self.stock = piece - 1;
                 self.sold += 1;
                 self.oversold = self.sold.saturating_sub(self.pieces);
                 let lane = self.lane(worker);
                 (lane.buyer, lane.served) = (buyer, lane.served + 1);
-                lane.enter(State::Raced { piece, again });
+                lane.enter(WorkerState::Raced { piece, again });
             }
             Event::Waiting { worker, buyer } => {
                 let lane = self.lane(worker);
                 lane.buyer = buyer;
-                lane.enter(State::Waiting);
+                lane.enter(WorkerState::Waiting);
             }
             Event::Granted { worker, token, left_ms, .. } => {
                 self.hand_overs += u32::from(self.last_holder != worker);
                 self.last_holder = worker;
                 let lane = self.lane(worker);
                 lane.token = token;
-                lane.enter(State::Holding);
+                lane.enter(WorkerState::Holding);
                 lane.lease(left_ms);
             }
             Event::Holding { worker, left_ms } => self.lane(worker).lease(left_ms),
             Event::Writing { worker } | Event::Thawed { worker, .. } => {
-                self.lane(worker).state = State::Writing;
+                self.lane(worker).state = WorkerState::Writing;
             }
             Event::Sold { worker, piece, sold, .. } => {
                 self.stock = piece - 1;
                 self.sold = sold;
                 self.lane(worker).served += 1;
             }
-            Event::Killed { worker, .. } => self.lane(worker).state = State::Killed,
-            Event::Frozen { worker, .. } => self.lane(worker).state = State::Frozen,
+            Event::Killed { worker, .. } => self.lane(worker).state = WorkerState::Killed,
+            Event::Frozen { worker, .. } => self.lane(worker).state = WorkerState::Frozen,
             Event::Refused { worker, .. } => {
                 self.refused += 1;
-                self.lane(worker).state = State::Refused;
+                self.lane(worker).state = WorkerState::Refused;
             }
             Event::Idle { worker } | Event::Replaced { worker, .. } => {
-                self.lane(worker).enter(State::Idle);
+                self.lane(worker).enter(WorkerState::Idle);
             }
             _ => {}
         }
@@ -151,11 +153,11 @@ impl Scene {
 
 impl Lane {
     fn new() -> Self {
-        let (state, since) = (State::Idle, Instant::now());
+        let (state, since) = (WorkerState::Idle, Instant::now());
         Self { state, since, served: 0, buyer: 0, token: 0, lease_end: None }
     }
 
-    fn enter(&mut self, state: State) {
+    fn enter(&mut self, state: WorkerState) {
         (self.state, self.since, self.lease_end) = (state, Instant::now(), None);
     }
 

@@ -30,7 +30,7 @@ pub(crate) struct Group {
 
 /// What the command does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum GroupState {
     Running,
     /// Stopped by this signal since the last look.
     Stopped(i32),
@@ -73,16 +73,16 @@ impl Group {
     }
 
     /// Looks what the command does. To whoever is not its parent it runs.
-    pub(crate) fn look(&self) -> io::Result<State> {
+    pub(crate) fn look(&self) -> io::Result<GroupState> {
         let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
         if let Some(status) = self.wait(ended)? {
             let code = status.terminating_signal().map(exit_code);
             let code = code.or_else(|| status.exit_status().map(|code| code as u8));
-            return Ok(State::Ended(code.unwrap_or(u8::MAX)));
+            return Ok(GroupState::Ended(code.unwrap_or(u8::MAX)));
         }
         let stopped = self.wait(WaitIdOptions::STOPPED | WaitIdOptions::NOHANG)?;
         let signal = stopped.and_then(|status| status.stopping_signal());
-        Ok(signal.map_or(State::Running, State::Stopped))
+        Ok(signal.map_or(GroupState::Running, GroupState::Stopped))
     }
 
     fn wait(&self, options: WaitIdOptions) -> io::Result<Option<rustix::process::WaitIdStatus>> {

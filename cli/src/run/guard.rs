@@ -20,7 +20,7 @@ use tokio::time::sleep;
 
 use super::clock;
 use super::descendants::{self, Remembered};
-use super::group::{Group, State};
+use super::group::{Group, GroupState};
 use super::report::Report;
 
 /// The argument that makes the program a guardian, and those that say of which kind.
@@ -172,8 +172,8 @@ impl Guard {
     fn tell(&mut self) {
         if !self.ended {
             let report = match self.group.look() {
-                Ok(State::Stopped(by)) => Some(Report::Stopped(by)),
-                Ok(State::Ended(code)) => Some(Report::Ended(code)),
+                Ok(GroupState::Stopped(by)) => Some(Report::Stopped(by)),
+                Ok(GroupState::Ended(code)) => Some(Report::Ended(code)),
                 _ => None,
             };
             self.ended = matches!(report, Some(Report::Ended(_)));

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal};
 use tokio::select;
 use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 
-use super::group::{Group, State};
+use super::group::{Group, GroupState};
 use super::guardian::Guardian;
 use super::report::Report;
 use super::signals::{ENDING, Signals, exit_code};
@@ -146,17 +146,17 @@ impl Supervisor {
 
     fn hear(&mut self, report: Option<Report>) -> io::Result<()> {
         match report {
-            Some(Report::Ended(code)) => self.take(State::Ended(code)),
-            Some(Report::Stopped(by)) => self.take(State::Stopped(by)),
+            Some(Report::Ended(code)) => self.take(GroupState::Ended(code)),
+            Some(Report::Stopped(by)) => self.take(GroupState::Stopped(by)),
             Some(_) => {}
             None => self.guardian_is_gone()?,
         }
         Ok(())
     }
 
-    fn take(&mut self, state: State) {
+    fn take(&mut self, state: GroupState) {
         match state {
-            State::Ended(code) => {
+            GroupState::Ended(code) => {
                 self.ended = Some(code);
                 // Somebody else may have asked it: a terminal does, and reaches its group only.
                 let by = ENDING.into_iter().find(|signal| exit_code(signal.as_raw()) == code);
@@ -164,8 +164,8 @@ impl Supervisor {
                     self.ask(signal);
                 }
             }
-            State::Stopped(by) => self.stopped(by),
-            State::Running => {}
+            GroupState::Stopped(by) => self.stopped(by),
+            GroupState::Running => {}
         }
     }
 
@@ -175,7 +175,7 @@ impl Supervisor {
         if !descendants::ADOPTS {
             // There would be nobody to tell when the command ends.
             self.group.signal(Signal::KILL);
-            self.take(State::Ended(exit_code(Signal::KILL.as_raw())));
+            self.take(GroupState::Ended(exit_code(Signal::KILL.as_raw())));
             return Ok(());
         }
         self.guardian.dismiss()?;

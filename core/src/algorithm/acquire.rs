@@ -7,12 +7,12 @@ use std::time::Duration;
 use futures_channel::oneshot;
 use futures_util::future::{Either, select};
 
-use super::cohort::{Entry, Local, Turn, lines_up};
+use super::cohort::{Admission, LineMessage, Local};
 use super::core::Core;
-use super::hold::{Hold, Terms};
+use super::hold::{Hold, Request};
 use super::lease::Attempt;
+use super::lock_id::LockId;
 use super::reason::Reason;
-use super::target::Target;
 use super::who_holds::shown;
 use crate::error::{Error, Result};
 use crate::event::Event;
@@ -43,17 +43,17 @@ impl Core {
     /// Gets the lock, or `None` if the caller does not wait and it is not free.
     pub(crate) async fn acquire(
         self: &Arc<Self>,
-        lock: &Target,
-        terms: Terms,
+        lock: &LockId,
+        request: Request,
         wait: Wait,
     ) -> Result<Option<Local>> {
         self.check_open()?;
         let Wait::Until(end) = wait else {
-            return self.stand(lock, terms, wait != Wait::Try, &Mutex::default()).await;
+            return self.stand(lock, request, wait != Wait::Try, &Mutex::default()).await;
         };
         let wait = end.since(self.runtime.now());
         let reason = Mutex::default();
-        let work = Box::pin(self.stand(lock, terms, true, &reason));
+        let work = Box::pin(self.stand(lock, request, true, &reason));
         match select(work, pin!(self.holders_after(wait, end, lock))).await {
             Either::Left((result, _)) => result,
             Either::Right((holders, work)) => {
@@ -69,73 +69,73 @@ impl Core {
     /// Stands in line, leads when it is its turn. `reason` is why a leader does not have it yet, for whoever cuts it short.
     async fn stand(
         self: &Arc<Self>,
-        lock: &Target,
-        terms: Terms,
+        lock: &LockId,
+        request: Request,
         waits: bool,
         reason: &Mutex<Option<Reason>>,
     ) -> Result<Option<Local>> {
-        let leads = lines_up(terms.mode);
+        let leads = request.mode.lines_up();
         let mut in_line = false;
         let attempt = loop {
             let now = || self.runtime.now();
-            let entry = self.cohorts.lock().enter(lock, &terms, waits, now);
+            let entry = self.cohorts.lock().enter(lock, &request, waits, now);
             let (number, turn) = match entry {
-                Entry::Refused => return Ok(None),
-                Entry::Lead => break None,
-                Entry::Line { number, turn } => (number, turn),
+                Admission::Refused => return Ok(None),
+                Admission::Lead => break None,
+                Admission::Line { number, turn } => (number, turn),
             };
             if !std::mem::replace(&mut in_line, true) {
                 self.events.emit(|| Event::waiting(lock.as_str()));
             }
-            let mut place = Place { core: self, lock, number, turn: Some(turn) };
+            let mut place = LinePosition { core: self, lock, number, turn: Some(turn) };
             match place.turn().await? {
-                Turn::Lead(attempt) => break attempt,
-                Turn::Passed(local) if local.hold.is_held() || mutant!(LatePassAccepted) => {
+                LineMessage::Lead(attempt) => break attempt,
+                LineMessage::Passed(local) if local.hold.is_held() || mutant!(LatePassAccepted) => {
                     self.events.emit(|| Event::granted(lock.as_str(), local.token));
                     return Ok(Some(local));
                 }
                 // Passed on in time, but looked at only after its end: that is no grant.
-                Turn::Passed(local) => self.abandon(&local),
+                LineMessage::Passed(local) => self.abandon(&local),
             }
         };
         let mut attempt = match attempt {
             Some(mut attempt) => {
-                attempt.pass_to(terms);
+                attempt.pass_to(request);
                 attempt
             }
-            None => Box::new(Attempt::new(self.clone(), lock.clone(), terms, waits)),
+            None => Box::new(Attempt::new(self.clone(), lock.clone(), request, waits)),
         };
         attempt.announced |= in_line;
         let mut lead =
-            Lead { core: self, lock, attempt: Some(attempt), reason, leads, seated: false };
+            Lead { core: self, lock, attempt: Some(attempt), reason, leads, installed: false };
         let hold = lead.attempt.as_mut().expect("the leader has an attempt").run().await;
         match hold {
             Ok(Some(hold)) => {
-                lead.seated = true;
-                Ok(Some(self.seat(hold)))
+                lead.installed = true;
+                Ok(Some(self.install(hold)))
             }
             Ok(None) => Ok(None),
             Err(error) => Err(error.with("name", lock.as_str())),
         }
     }
 
-    /// The seat is a hold's that was won.
-    pub(super) fn seat(self: &Arc<Self>, hold: Arc<Hold>) -> Local {
+    /// A hold that was won is at the front now.
+    pub(super) fn install(self: &Arc<Self>, hold: Arc<Hold>) -> Local {
         self.floors.saw(&hold.lock.key, hold.newest_token());
-        let local = self.cohorts.lock().seat(hold, self.runtime.now());
+        let local = self.cohorts.lock().install(hold, self.runtime.now());
         let name = local.hold.lock.as_str();
         self.events.emit(|| Event::granted(name, local.token));
-        // Lost before it was seated: nobody would vacate the seat later, and nobody was told.
+        // Lost before it was installed: nobody would clear the front later, and nobody was told.
         if local.hold.is_lost() {
-            self.vacate(&local.hold);
+            self.clear_front(&local.hold);
             self.tell_loss(&local.hold);
         }
         local
     }
 
-    /// The seat is vacant: the next in line leads, with the attempt under way if there is one; else it is undone.
-    pub(super) fn pass_leadership(self: &Arc<Self>, lock: &Target, attempt: Option<Box<Attempt>>) {
-        let mut turn = Turn::Lead(
+    /// Nobody is at the front: the next in line leads, with the attempt under way if there is one; else it is cleaned up.
+    pub(super) fn pass_leadership(self: &Arc<Self>, lock: &LockId, attempt: Option<Box<Attempt>>) {
+        let mut turn = LineMessage::Lead(
             attempt.filter(|attempt| attempt.inheritable() && !mutant!(PlaceNotInherited)),
         );
         loop {
@@ -150,48 +150,48 @@ impl Core {
 }
 
 /// A place in line; leaving it passes on whatever came with the turn.
-struct Place<'a> {
+struct LinePosition<'a> {
     core: &'a Arc<Core>,
-    lock: &'a Target,
+    lock: &'a LockId,
     number: u64,
-    turn: Option<oneshot::Receiver<Turn>>,
+    turn: Option<oneshot::Receiver<LineMessage>>,
 }
 
-impl Place<'_> {
-    async fn turn(&mut self) -> Result<Turn> {
+impl LinePosition<'_> {
+    async fn turn(&mut self) -> Result<LineMessage> {
         let turn = self.turn.as_mut().expect("a place has one turn").await;
         self.turn = None;
         turn.map_err(|_| Error::closed())
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for LinePosition<'_> {
     fn drop(&mut self) {
         let Some(mut turn) = self.turn.take() else { return };
         self.core.cohorts.lock().leave(self.lock, self.number);
         turn.close();
         match turn.try_recv() {
-            Ok(Some(Turn::Lead(attempt))) => self.core.pass_leadership(self.lock, attempt),
-            Ok(Some(Turn::Passed(local))) => self.core.abandon(&local),
+            Ok(Some(LineMessage::Lead(attempt))) => self.core.pass_leadership(self.lock, attempt),
+            Ok(Some(LineMessage::Passed(local))) => self.core.abandon(&local),
             Ok(None) | Err(_) => {}
         }
     }
 }
 
-/// The leader's seat; dropping it passes the lead on.
+/// The lead; dropping it passes the lead on.
 struct Lead<'a> {
     core: &'a Arc<Core>,
-    lock: &'a Target,
+    lock: &'a LockId,
     attempt: Option<Box<Attempt>>,
     reason: &'a Mutex<Option<Reason>>,
     /// Whether others may stand behind it. Readers and permits each ask for themselves.
     leads: bool,
-    seated: bool,
+    installed: bool,
 }
 
 impl Drop for Lead<'_> {
     fn drop(&mut self) {
-        if self.seated {
+        if self.installed {
             return;
         }
         let attempt = self.attempt.take();

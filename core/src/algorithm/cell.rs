@@ -14,7 +14,7 @@ const LONGEST: u32 = 64;
 
 /// How an update goes about it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct UpdateTerms {
+pub(crate) struct UpdateRequest {
     /// How often it tries again.
     pub retries: u32,
     /// The longest pause before the first of these tries.
@@ -78,7 +78,7 @@ impl Core {
     pub(crate) async fn update(
         &self,
         key: &CellKey,
-        terms: UpdateTerms,
+        request: UpdateRequest,
         mut change: impl FnMut(Option<&str>) -> Result<Option<String>>,
     ) -> Result<Option<Version>> {
         let mut look = self.look(key).await?;
@@ -90,28 +90,33 @@ impl Core {
                 expected: look.version(),
                 writer: OwnerId::draw(&*self.runtime),
                 value: Some(value.into()),
-                keep: terms.keep,
+                keep: request.keep,
             };
-            let until = self.runtime.now() + terms.patience;
+            let until = self.runtime.now() + request.patience;
             match self.swap(&change, until).await.map_err(|failure| failure.error)? {
                 Swap::Done { version, .. } => return Ok(Some(version)),
                 Swap::Other(other) => look = other,
             }
             tries += 1;
-            self.rest(key, terms, tries).await?;
+            self.rest(key, request, tries).await?;
         }
     }
 
     /// The pause after so many tries that came too late, or `conflict` if there were too many.
-    pub(crate) async fn rest(&self, key: &CellKey, terms: UpdateTerms, tries: u32) -> Result<()> {
-        if tries > terms.retries {
+    pub(crate) async fn rest(
+        &self,
+        key: &CellKey,
+        request: UpdateRequest,
+        tries: u32,
+    ) -> Result<()> {
+        if tries > request.retries {
             let message = "somebody else changed the value each time it was tried; try again, allow more `retries`, or take a lock";
             return Err(Error::new(Code::Conflict, message)
                 .with("name", &*key.name)
                 .with("tries", tries.to_string())
                 .with_retryable(true));
         }
-        let grown = terms.backoff * 2_u32.saturating_pow(tries - 1).min(LONGEST);
+        let grown = request.backoff * 2_u32.saturating_pow(tries - 1).min(LONGEST);
         let pause = grown.mul_f64(fraction(&*self.runtime));
         self.runtime.sleep_until(self.runtime.now() + pause).await;
         Ok(())

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use futures_util::future::select;
 
+use super::cleanup::Cleanup;
 use super::core::Core;
 use super::hold::{Hold, Lessened};
-use super::register::{LONGEST_REST, SHORTEST_REST};
-use super::undo::Undo;
+use super::next_look::{LONGEST_REST, SHORTEST_REST};
 use crate::error::{Code, Error, Result};
 use crate::fence::Token;
 use crate::port::{Action, Mode, Outcome};
@@ -91,7 +91,7 @@ impl Core {
         if !hold.is_held() {
             return Err(lost(hold));
         }
-        self.vacate(hold);
+        self.clear_front(hold);
         let sent = self.runtime.now();
         let action = Action::Change { mode, ttl: lease(hold), turn };
         let step = hold.lock.step(hold.owner, action.clone());
@@ -138,7 +138,7 @@ impl Core {
     /// Has the housekeeping repeat a change until the store confirms it.
     fn change_later(&self, hold: &Hold, action: Action) {
         let (lock, owner, until) = (hold.lock.clone(), hold.owner, hold.deadline());
-        self.undo.send(Undo { lock, owner, action, until, settled: None });
+        self.cleanup.send(Cleanup { lock, owner, action, until, settled: None });
     }
 }
 

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use futures_channel::oneshot;
 
-use super::hold::{Hold, Terms};
+use super::hold::{Hold, Request};
 use super::lease::Attempt;
+use super::lock_id::LockId;
 use super::reason::Reason;
-use super::target::Target;
 use crate::fence::Token;
 use crate::port::limits::GRANT_TTL;
-use crate::port::{Instant, Mode, OwnerId, WaiterView};
+use crate::port::{Instant, OwnerId, WaiterView};
 
 /// How long a hold may go round inside before others are served.
 const PASSING_TIME: Duration = Duration::from_millis(10);
@@ -26,7 +26,7 @@ pub(crate) struct Local {
 }
 
 /// What a waiter in line is told.
-pub(crate) enum Turn {
+pub(crate) enum LineMessage {
     /// Ask the store, for yourself and all behind you; an attempt under way comes with it.
     Lead(Option<Box<Attempt>>),
     /// The lock is yours.
@@ -34,11 +34,11 @@ pub(crate) enum Turn {
 }
 
 /// How an acquire begins.
-pub(crate) enum Entry {
+pub(crate) enum Admission {
     /// Nobody is here: ask the store.
     Lead,
     /// Stand in line.
-    Line { number: u64, turn: oneshot::Receiver<Turn> },
+    Line { number: u64, turn: oneshot::Receiver<LineMessage> },
     /// Somebody is here, and the caller does not want to wait.
     Refused,
 }
@@ -48,23 +48,23 @@ pub(crate) enum Next {
     /// It went to the next in line.
     Passed,
     /// The hold ends; this waiter leads now.
-    HandOver(Arc<Hold>, Waiting),
+    HandOver(Arc<Hold>, LineWaiter),
     /// The hold ends; nobody waits here.
     Free(Arc<Hold>),
     /// This local hold was not the present one.
     NotMine,
 }
 
-pub(crate) struct Waiting {
+pub(crate) struct LineWaiter {
     number: u64,
-    pub terms: Terms,
+    pub request: Request,
     since: Instant,
-    turn: oneshot::Sender<Turn>,
+    turn: oneshot::Sender<LineMessage>,
 }
 
-impl Waiting {
+impl LineWaiter {
     /// Tells the waiter; gives the message back if it has left.
-    pub(crate) fn tell(self, turn: Turn) -> Result<(), Turn> {
+    pub(crate) fn tell(self, turn: LineMessage) -> Result<(), LineMessage> {
         self.turn.send(turn)
     }
 }
@@ -73,16 +73,16 @@ impl Waiting {
 #[derive(Default)]
 struct Cohort {
     line: Line,
-    seat: Seat,
+    front: Front,
 }
 
-enum Seat {
+enum Front {
     /// A waiter asks the store; why it does not have the lock yet.
     Leading(Reason),
     Held(Tenure),
 }
 
-impl Default for Seat {
+impl Default for Front {
     fn default() -> Self {
         Self::Leading(Reason::default())
     }
@@ -91,22 +91,22 @@ impl Default for Seat {
 /// Those who wait behind.
 #[derive(Default)]
 #[expect(clippy::box_collection, reason = "a line nobody stands in is one word")]
-struct Line(Option<Box<VecDeque<Waiting>>>);
+struct Line(Option<Box<VecDeque<LineWaiter>>>);
 
 impl Line {
-    fn join(&mut self, waiting: Waiting) {
+    fn join(&mut self, waiting: LineWaiter) {
         self.0.get_or_insert_default().push_back(waiting);
     }
 
-    fn next(&mut self) -> Option<Waiting> {
+    fn next(&mut self) -> Option<LineWaiter> {
         self.0.as_mut()?.pop_front()
     }
 
-    fn last(&mut self) -> Option<Waiting> {
+    fn last(&mut self) -> Option<LineWaiter> {
         self.0.as_mut()?.pop_back()
     }
 
-    fn all(&self) -> impl Iterator<Item = &Waiting> {
+    fn all(&self) -> impl Iterator<Item = &LineWaiter> {
         self.0.iter().flat_map(|line| line.iter())
     }
 
@@ -127,29 +127,24 @@ struct Tenure {
 }
 
 impl Tenure {
-    /// Whether the hold may go on to a waiter with these terms: within its budget, and with enough left to be worth it.
+    /// Whether the hold may go on to a waiter with this request: within its budget, and with enough left to be worth it.
     /// A fixed lease has to begin whole, so it is taken anew instead.
-    fn may_pass(&self, terms: &Terms, now: Instant) -> bool {
-        let budget = terms.local.min(self.hold.block - 1);
+    fn may_pass(&self, request: &Request, now: Instant) -> bool {
+        let budget = request.local.min(self.hold.block - 1);
         let left = self.hold.deadline().since(now);
-        let enough = left >= terms.ttl.min(GRANT_TTL) * 2 / 3 || mutant!(LostHoldPassedOn);
+        let enough = left >= request.ttl.min(GRANT_TTL) * 2 / 3 || mutant!(LostHoldPassedOn);
         let alive = !self.hold.is_lost() || mutant!(LostHoldPassedOn);
-        let same = self.hold.renew && terms.renew && self.hold.open == terms.open
+        let same = self.hold.renew && request.renew && self.hold.open == request.open
             || mutant!(PassesToOtherKinds);
         let within = self.passes < budget && now.since(self.since) < PASSING_TIME;
         (within || mutant!(LocalBudgetIgnored)) && enough && alive && same
     }
 }
 
-/// Whether those who want this stand in a line, and pass their hold on: whoever shares a lock asks for itself.
-pub(super) fn lines_up(mode: Mode) -> bool {
-    mode.is_exclusive() || mutant!(ReadersPassInside)
-}
-
 /// All cohorts of a client.
 #[derive(Default)]
 pub(crate) struct Cohorts {
-    by_lock: BTreeMap<Target, Cohort>,
+    by_lock: BTreeMap<LockId, Cohort>,
     numbers: u64,
 }
 
@@ -162,59 +157,64 @@ impl Cohorts {
     /// Somebody wants the lock. Who shares it with others asks the store for itself.
     pub(crate) fn enter(
         &mut self,
-        lock: &Target,
-        terms: &Terms,
+        lock: &LockId,
+        request: &Request,
         waits: bool,
         now: impl FnOnce() -> Instant,
-    ) -> Entry {
-        if !lines_up(terms.mode) {
-            return Entry::Lead;
+    ) -> Admission {
+        if !request.mode.lines_up() {
+            return Admission::Lead;
         }
         let number = self.number();
         let Some(cohort) = self.by_lock.get_mut(lock) else {
             self.by_lock.insert(lock.clone(), Cohort::default());
-            return Entry::Lead;
+            return Admission::Lead;
         };
         if !waits && !mutant!(TryQueuesLocally) {
-            return Entry::Refused;
+            return Admission::Refused;
         }
         let (sender, turn) = oneshot::channel();
-        cohort.line.join(Waiting { number, terms: terms.clone(), since: now(), turn: sender });
-        Entry::Line { number, turn }
+        cohort.line.join(LineWaiter {
+            number,
+            request: request.clone(),
+            since: now(),
+            turn: sender,
+        });
+        Admission::Line { number, turn }
     }
 
     /// The leader won.
-    pub(crate) fn seat(&mut self, hold: Arc<Hold>, now: Instant) -> Local {
+    pub(crate) fn install(&mut self, hold: Arc<Hold>, now: Instant) -> Local {
         let number = self.number();
         hold.serve(number);
-        if !lines_up(hold.mode()) {
+        if !hold.mode().lines_up() {
             return Local { token: hold.token, hold, number };
         }
         let cohort = self.by_lock.entry(hold.lock.clone()).or_default();
-        cohort.seat = Seat::Held(Tenure { hold: hold.clone(), number, passes: 0, since: now });
+        cohort.front = Front::Held(Tenure { hold: hold.clone(), number, passes: 0, since: now });
         Local { token: hold.token, hold, number }
     }
 
     /// What the one who asks the store has learned.
-    pub(crate) fn learn(&mut self, lock: &Target, reason: Reason) {
-        if let Some(Cohort { seat: Seat::Leading(known), .. }) = self.by_lock.get_mut(lock) {
+    pub(crate) fn learn(&mut self, lock: &LockId, reason: Reason) {
+        if let Some(Cohort { front: Front::Leading(known), .. }) = self.by_lock.get_mut(lock) {
             *known = reason;
         }
     }
 
     /// Why those in line for this lock do not have it yet.
-    pub(crate) fn reason_of(&self, lock: &Target) -> Option<Reason> {
-        match &self.by_lock.get(lock)?.seat {
-            Seat::Leading(reason) => Some(reason.clone()),
-            Seat::Held(_) => Some(Reason::Held),
+    pub(crate) fn reason_of(&self, lock: &LockId) -> Option<Reason> {
+        match &self.by_lock.get(lock)?.front {
+            Front::Leading(reason) => Some(reason.clone()),
+            Front::Held(_) => Some(Reason::Held),
         }
     }
 
     /// Who stands in line for this lock, for people who look.
-    pub(crate) fn in_line(&self, lock: &Target, now: Instant) -> Vec<WaiterView> {
-        let view = |waiting: &Waiting| WaiterView {
-            mode: waiting.terms.mode,
-            info: waiting.terms.info.clone(),
+    pub(crate) fn in_line(&self, lock: &LockId, now: Instant) -> Vec<WaiterView> {
+        let view = |waiting: &LineWaiter| WaiterView {
+            mode: waiting.request.mode,
+            info: waiting.request.info.clone(),
             waiting_for: now.since(waiting.since),
         };
         self.by_lock
@@ -224,34 +224,34 @@ impl Cohorts {
     }
 
     /// A waiter left the line before its turn. What it was told meanwhile is its own affair.
-    pub(crate) fn leave(&mut self, lock: &Target, number: u64) {
+    pub(crate) fn leave(&mut self, lock: &LockId, number: u64) {
         if let Some(cohort) = self.by_lock.get_mut(lock) {
             cohort.line.leave(number);
         }
     }
 
-    /// The leader gives up, or its seat fell vacant: the next in line leads, if there is one.
-    pub(crate) fn next_leader(&mut self, lock: &Target) -> Option<Waiting> {
+    /// The leader gives up, or the lock is free: the next in line leads, if there is one.
+    pub(crate) fn next_leader(&mut self, lock: &LockId) -> Option<LineWaiter> {
         let cohort = self.by_lock.get_mut(lock)?;
         if mutant!(LeaderForgetsFollowers) {
-            cohort.seat = Seat::default();
+            cohort.front = Front::default();
             return None;
         }
         let next = cohort.line.next();
         if next.is_none() {
             self.by_lock.remove(lock);
-        } else if let Seat::Held(_) = cohort.seat {
-            cohort.seat = Seat::Leading(Reason::Held);
+        } else if let Front::Held(_) = cohort.front {
+            cohort.front = Front::Leading(Reason::Held);
         }
         next
     }
 
-    /// A hold was lost: it keeps its seat no longer. Whether it had it; then a leader is to be found.
-    pub(crate) fn vacate(&mut self, lock: &Target, owner: OwnerId) -> bool {
+    /// A hold was lost: it is at the front no longer. Whether it was; then a leader is to be found.
+    pub(crate) fn clear_front(&mut self, lock: &LockId, owner: OwnerId) -> bool {
         let Some(cohort) = self.by_lock.get_mut(lock) else { return false };
-        let had = matches!(&cohort.seat, Seat::Held(tenure) if tenure.hold.owner == owner);
+        let had = matches!(&cohort.front, Front::Held(tenure) if tenure.hold.owner == owner);
         if had {
-            cohort.seat = Seat::default();
+            cohort.front = Front::default();
         }
         had
     }
@@ -268,7 +268,7 @@ impl Cohorts {
         let lock = &local.hold.lock;
         let numbers = &mut self.numbers;
         let Some(cohort) = self.by_lock.get_mut(lock) else { return Next::NotMine };
-        let Seat::Held(tenure) = &mut cohort.seat else { return Next::NotMine };
+        let Front::Held(tenure) = &mut cohort.front else { return Next::NotMine };
         if tenure.number != local.number && !mutant!(LateLocalDropFreesNext) {
             return Next::NotMine;
         }
@@ -276,19 +276,19 @@ impl Cohorts {
             if mutant!(LineServedFromTheBack) { line.last() } else { line.next() }
         };
         while let Some(waiting) = next(&mut cohort.line) {
-            if !tenure.may_pass(&waiting.terms, now) {
+            if !tenure.may_pass(&waiting.request, now) {
                 let hold = tenure.hold.clone();
                 hold.serve(0);
-                cohort.seat = Seat::default();
+                cohort.front = Front::default();
                 return Next::HandOver(hold, waiting);
             }
             *numbers += 1;
-            tenure.hold.set_terms(&waiting.terms, now);
+            tenure.hold.set_request(&waiting.request, now);
             tenure.hold.serve(*numbers);
             let step = if mutant!(LocalTokenRepeats) { 0 } else { u64::from(tenure.passes) + 1 };
             let token = Token::new(tenure.hold.token.get() + step);
             let passed = Local { hold: tenure.hold.clone(), number: *numbers, token };
-            if waiting.tell(Turn::Passed(passed)).is_ok() {
+            if waiting.tell(LineMessage::Passed(passed)).is_ok() {
                 tenure.passes += 1;
                 tenure.number = *numbers;
                 return Next::Passed;

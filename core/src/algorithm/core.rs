@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use futures_util::future::{join, select};
 
+use super::cleanup::{self, CleanupSender};
 use super::cohort::{Cohorts, Local};
-use super::ended::Ended;
 use super::floors::Floors;
 use super::hold::Hold;
 use super::job::Tending;
-use super::register::Abandoned;
-use super::renew::{Asked, News, Wheel};
-use super::rest::Rests;
-use super::undo::{self, UndoSender};
+use super::recent_releases::RecentReleases;
+use super::registry::Abandoned;
+use super::renewer::{BatchEntry, News, Renewer};
+use super::retry_delays::RetryDelays;
 use super::who_holds::Questions;
 use crate::error::{Error, Result};
 use crate::event::{Event, Events};
@@ -27,11 +27,11 @@ pub(crate) struct Core {
     pub store: LeaseHandle,
     pub runtime: RuntimeHandle,
     pub events: Events,
-    pub(super) wheel: Arc<Wheel>,
+    pub(super) renewer: Arc<Renewer>,
     pub(super) cohorts: Mutex<Cohorts>,
-    pub(super) undo: UndoSender,
-    pub(super) ended: Arc<Ended>,
-    pub(super) rests: Rests,
+    pub(super) cleanup: CleanupSender,
+    pub(super) recent_releases: Arc<RecentReleases>,
+    pub(super) retry_delays: RetryDelays,
     pub(super) floors: Floors,
     pub(super) questions: Questions,
     pub(super) tending: Tending,
@@ -40,38 +40,40 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// Starts the client's tasks: the wheel and the housekeeping. They end when the last user of the core is gone.
+    /// Starts the client's tasks: the renewer and the housekeeping. They end when the last user of the core is gone.
     pub(crate) async fn start(
         store: LeaseHandle,
         runtime: RuntimeHandle,
         events: Events,
     ) -> Result<Arc<Self>> {
-        let wheel = Arc::new(Wheel::new(runtime.clone()));
-        let (undo, inbox) = undo::channel();
+        let renewer = Arc::new(Renewer::new(runtime.clone()));
+        let (cleanup, inbox) = cleanup::channel();
         let core = Arc::new(Self {
             store: store.clone(),
             runtime: runtime.clone(),
             events,
-            wheel: wheel.clone(),
+            renewer: renewer.clone(),
             cohorts: Mutex::default(),
-            ended: Arc::new(Ended::new(undo.clone())),
-            undo,
-            rests: Rests::new(runtime.clone()),
+            recent_releases: Arc::new(RecentReleases::new(cleanup.clone())),
+            cleanup,
+            retry_delays: RetryDelays::new(runtime.clone()),
             questions: Questions::default(),
             floors: Floors::default(),
             tending: Tending::default(),
             process: runtime.process(),
         });
-        let (listener, ended) = (Arc::downgrade(&wheel), Arc::downgrade(&core.ended));
-        let rests = core.rests.clone();
+        let (listener, ended) = (Arc::downgrade(&renewer), Arc::downgrade(&core.recent_releases));
+        let retry_delays = core.retry_delays.clone();
         let clock = runtime.clone();
         let sink = move |notice| {
-            let (Some(wheel), Some(ended)) = (listener.upgrade(), ended.upgrade()) else { return };
-            let known = wheel.notice(&notice);
+            let (Some(renewer), Some(ended)) = (listener.upgrade(), ended.upgrade()) else {
+                return;
+            };
+            let known = renewer.notice(&notice);
             match notice {
                 Notice::Gap => {
                     ended.repeat(clock.now());
-                    rests.end();
+                    retry_delays.end();
                 }
                 Notice::Granted { owner, .. } if !known => ended.served(owner),
                 Notice::Open { owner } if !known && !mutant!(EndedTicketKeepsTurn) => {
@@ -81,15 +83,15 @@ impl Core {
             }
         };
         store.listen(Arc::new(sink)).await?;
-        runtime.spawn(Box::pin(undo::housekeeping(
+        runtime.spawn(Box::pin(cleanup::housekeeping(
             inbox,
             store,
             runtime.clone(),
-            core.rests.clone(),
+            core.retry_delays.clone(),
         )));
         let weak = Arc::downgrade(&core);
         runtime.spawn(Box::pin(async move {
-            while !wheel.rest().await {
+            while !renewer.rest().await {
                 let Some(core) = weak.upgrade() else { return };
                 core.tick();
             }
@@ -97,10 +99,10 @@ impl Core {
         Ok(core)
     }
 
-    /// One tick of the wheel: what is due goes out in one batch, unless that would be too large, and beside the wheel, so
+    /// One tick of the renewer: what is due goes out in one batch, unless that would be too large, and beside the renewer, so
     /// that a stalled store stalls nothing.
     fn tick(self: &Arc<Self>) {
-        let work = self.wheel.collect();
+        let work = self.renewer.collect();
         for hold in work.lost {
             self.lose(&hold, false);
         }
@@ -117,13 +119,13 @@ impl Core {
                 core.answered(asked, sent, answer);
             }
             if work.more {
-                core.wheel.go_on();
+                core.renewer.go_on();
             }
         }));
     }
 
-    fn answered(self: &Arc<Self>, asked: Asked, sent: Instant, answer: &Answer) {
-        match self.wheel.answered(asked, sent, answer) {
+    fn answered(self: &Arc<Self>, asked: BatchEntry, sent: Instant, answer: &Answer) {
+        match self.renewer.answered(asked, sent, answer) {
             Some(News::Lost(hold)) => self.lose(&hold, true),
             Some(News::Renewed(hold)) => {
                 self.events.emit(|| Event::renewed(hold.lock.as_str(), hold.token));
@@ -136,11 +138,11 @@ impl Core {
     pub(super) fn lose(self: &Arc<Self>, hold: &Arc<Hold>, gone: bool) {
         // One that has lost it before, as a close does, sees to what is left.
         if self.end_claim(hold, gone) || gone {
-            self.wheel.remove(hold.owner);
+            self.renewer.remove(hold.owner);
         }
     }
 
-    /// The same, but the wheel goes on knowing it. True for the first who does.
+    /// The same, but the renewer goes on knowing it. True for the first who does.
     fn end_claim(self: &Arc<Self>, hold: &Arc<Hold>, gone: bool) -> bool {
         let first = hold.lose(gone);
         if first {
@@ -158,24 +160,24 @@ impl Core {
             return;
         }
         self.tell_loss(hold);
-        self.vacate(hold);
+        self.clear_front(hold);
         // Its holder has had its time, and claims nothing any more; others need not wait for the lease to end.
         if !gone && self.runtime.now() >= hold.cap() && !mutant!(MaxHoldKeepsLease) {
             self.free_later(hold);
         }
     }
 
-    /// Tells of a loss, once: it may be found by whoever seats a hold while the wheel loses it.
+    /// Reports a loss, once: it may be found by whoever installs a hold while the renewer loses it.
     pub(super) fn tell_loss(&self, hold: &Hold) {
-        if hold.mourn() {
+        if hold.report_lost() {
             self.events.emit(|| Event::lost(hold.lock.as_str(), hold.token));
         }
     }
 
-    /// A lost hold keeps no seat: whoever waits here does not wait for its guard.
-    pub(super) fn vacate(self: &Arc<Self>, hold: &Hold) {
-        let had_seat = self.cohorts.lock().vacate(&hold.lock, hold.owner);
-        if had_seat {
+    /// A lost hold is not at the front: whoever waits here does not wait for its guard.
+    pub(super) fn clear_front(self: &Arc<Self>, hold: &Hold) {
+        let was_front = self.cohorts.lock().clear_front(&hold.lock, hold.owner);
+        if was_front {
             self.pass_leadership(&hold.lock, None);
         }
     }
@@ -191,7 +193,7 @@ impl Core {
             if !hold.is_held() {
                 return true;
             }
-            // Both, so that the signal needs neither the network nor the wheel.
+            // Both, so that the signal needs neither the network nor the renewer.
             let end = if mutant!(ExpiryUntold) { Instant::FAR } else { hold.deadline() };
             select(signal, self.runtime.sleep_until(end)).await;
         }
@@ -202,7 +204,7 @@ impl Core {
         if !self.is_here() {
             return;
         }
-        let (holds, tickets) = self.wheel.shut();
+        let (holds, tickets) = self.renewer.shut();
         for hold in holds {
             self.end_claim(&hold, true);
             self.free_later(&hold);
@@ -210,9 +212,9 @@ impl Core {
         for Abandoned { lock, owner, ttl } in tickets {
             self.leave_later(&lock, owner, Some(ttl.max(TOMBSTONE_LIFE)));
         }
-        self.rests.end();
+        self.retry_delays.end();
         let end = self.runtime.now() + patience;
-        let settled = join(self.undo.flush(), self.tending.close());
+        let settled = join(self.cleanup.flush(), self.tending.close());
         select(Box::pin(settled), self.runtime.sleep_until(end)).await;
         self.tending.give_up();
         self.store.close().await;
@@ -220,7 +222,7 @@ impl Core {
 
     /// Whether it was closed, for whoever has begun something.
     pub(crate) fn is_closed(&self) -> bool {
-        self.wheel.is_shut()
+        self.renewer.is_shut()
     }
 
     /// Refuses whoever begins something when it is closed, or in another process. That is asked of the system, so once only.
@@ -237,29 +239,29 @@ impl Core {
         self.process == self.runtime.process()
     }
 
-    /// How many attempts, tickets and holds the wheel carries and runs are tended to, and how many locks have a cohort:
+    /// How many attempts, tickets and holds the renewer carries and runs are tended to, and how many locks have a cohort:
     /// both 0 at rest.
     pub(crate) fn load(&self) -> (usize, usize) {
         if !self.is_here() {
             return (0, 0);
         }
-        (self.wheel.len() + self.tending.count(), self.cohorts.lock().len())
+        (self.renewer.len() + self.tending.count(), self.cohorts.lock().len())
     }
 }
 
 impl Drop for Core {
     fn drop(&mut self) {
         if self.is_here() {
-            self.wheel.shut();
+            self.renewer.shut();
             return;
         }
         // What its parent goes on with is not taken apart here: that wakes tasks and ends connections.
         mem::forget(mem::take(self.cohorts.get_mut()));
         mem::forget((
             self.store.clone(),
-            self.wheel.clone(),
-            self.undo.clone(),
-            self.ended.clone(),
+            self.renewer.clone(),
+            self.cleanup.clone(),
+            self.recent_releases.clone(),
         ));
     }
 }

@@ -5,9 +5,9 @@ use std::num::NonZeroU32;
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 
-use super::agenda::Date;
+use super::due_queue::Date;
 use super::hold::Hold;
-use super::register::Bid;
+use super::pending_attempt::PendingAttempt;
 use crate::port::OwnerId;
 
 /// Room for so many entries is kept when there are none.
@@ -15,9 +15,9 @@ const KEPT: usize = 1024;
 
 /// Where an entry lies, for as long as it is there.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place(NonZeroU32);
+pub(super) struct Slot(NonZeroU32);
 
-impl Place {
+impl Slot {
     fn at(index: usize) -> Self {
         let next = u32::try_from(index + 1).ok().and_then(NonZeroU32::new);
         Self(next.expect("that many entries do not fit into memory"))
@@ -28,23 +28,23 @@ impl Place {
     }
 }
 
-/// A hundred thousand of these are looked through three times in a lease: what a hold does not need stands in the bid.
+/// A hundred thousand of these are looked through three times in a lease: what a hold does not need stands in the pending attempt.
 pub(super) struct Entry {
     pub(super) date: Date,
     pub(super) stage: Stage,
 }
 
 pub(super) enum Stage {
-    Bidding(Box<Bid>),
+    Pending(Box<PendingAttempt>),
     Held(Arc<Hold>),
     /// Nobody lies here; nor there.
-    Free(Option<Place>),
+    Free(Option<Slot>),
 }
 
 impl Stage {
     fn owner(&self) -> Option<OwnerId> {
         match self {
-            Self::Bidding(bid) => Some(bid.owner),
+            Self::Pending(pending) => Some(pending.owner),
             Self::Held(hold) => Some(hold.owner),
             Self::Free(_) => None,
         }
@@ -56,15 +56,15 @@ impl Stage {
 pub(super) struct Entries {
     all: Vec<Entry>,
     /// One of those where nobody lies.
-    free: Option<Place>,
-    places: BTreeMap<OwnerId, Place>,
+    free: Option<Slot>,
+    slots: BTreeMap<OwnerId, Slot>,
 }
 
 impl Entries {
     /// An owner there is no entry of yet.
     pub(super) fn insert(&mut self, owner: OwnerId, stage: Stage) {
         let entry = Entry { date: Date::NONE, stage };
-        let place = self.free.unwrap_or_else(|| Place::at(self.all.len()));
+        let place = self.free.unwrap_or_else(|| Slot::at(self.all.len()));
         match self.all.get_mut(place.index()) {
             None => self.all.push(entry),
             Some(before) => {
@@ -73,22 +73,22 @@ impl Entries {
                 }
             }
         }
-        self.places.insert(owner, place);
+        self.slots.insert(owner, place);
     }
 
     /// Nobody lies there any more.
     pub(super) fn remove(&mut self, owner: OwnerId) -> Option<Stage> {
-        let place = self.places.remove(&owner)?;
+        let place = self.slots.remove(&owner)?;
         let free = Stage::Free(self.free.replace(place));
         let stage = std::mem::replace(&mut self[place].stage, free);
-        if self.places.is_empty() && self.all.len() > KEPT {
+        if self.slots.is_empty() && self.all.len() > KEPT {
             *self = Self::default();
         }
         Some(stage)
     }
 
-    pub(super) fn find(&self, owner: OwnerId) -> Option<Place> {
-        self.places.get(&owner).copied()
+    pub(super) fn find(&self, owner: OwnerId) -> Option<Slot> {
+        self.slots.get(&owner).copied()
     }
 
     pub(super) fn get_mut(&mut self, owner: OwnerId) -> Option<&mut Entry> {
@@ -96,12 +96,12 @@ impl Entries {
     }
 
     /// What lies there, if it is still this owner's.
-    pub(super) fn at(&mut self, place: Place, owner: OwnerId) -> Option<&mut Entry> {
+    pub(super) fn at(&mut self, place: Slot, owner: OwnerId) -> Option<&mut Entry> {
         self.all.get_mut(place.index()).filter(|entry| entry.stage.owner() == Some(owner))
     }
 
     pub(super) fn owners(&self) -> impl Iterator<Item = (OwnerId, &Stage)> {
-        self.places.iter().map(|(owner, place)| (*owner, &self[*place].stage))
+        self.slots.iter().map(|(owner, place)| (*owner, &self[*place].stage))
     }
 
     pub(super) fn stages_mut(&mut self) -> impl Iterator<Item = &mut Stage> {
@@ -109,20 +109,20 @@ impl Entries {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.places.len()
+        self.slots.len()
     }
 }
 
-impl Index<Place> for Entries {
+impl Index<Slot> for Entries {
     type Output = Entry;
 
-    fn index(&self, place: Place) -> &Entry {
+    fn index(&self, place: Slot) -> &Entry {
         &self.all[place.index()]
     }
 }
 
-impl IndexMut<Place> for Entries {
-    fn index_mut(&mut self, place: Place) -> &mut Entry {
+impl IndexMut<Slot> for Entries {
+    fn index_mut(&mut self, place: Slot) -> &mut Entry {
         &mut self.all[place.index()]
     }
 }

@@ -5,22 +5,21 @@ use std::time::Duration;
 
 use event_listener::{Event, EventListener};
 
-use super::cohort::lines_up;
-use super::target::Target;
+use super::lock_id::LockId;
 use crate::fence::Token;
 use crate::port::{Instant, Mode, OwnerId, RuntimeHandle, Take};
 use crate::runtime::sync::Mutex;
 
 /// What an acquire asks for, apart from how long it waits.
 #[derive(Clone, Debug)]
-pub(crate) struct Terms {
+pub(crate) struct Request {
     /// How to hold it.
     pub mode: Mode,
     /// Of how many permits.
     pub limit: u32,
     /// The lease wanted.
     pub ttl: Duration,
-    /// Whether the wheel renews it.
+    /// Whether the renewer renews it.
     pub renew: bool,
     /// The longest it may be held.
     pub max_hold: Option<Duration>,
@@ -32,7 +31,7 @@ pub(crate) struct Terms {
     pub info: std::sync::Arc<str>,
 }
 
-impl Terms {
+impl Request {
     /// What is asked of the store.
     pub(crate) fn take(&self, wait: bool, floor: Token) -> Take {
         let Self { mode, limit, ttl, ref info, .. } = *self;
@@ -46,7 +45,7 @@ impl Terms {
 }
 
 #[cfg(test)]
-impl Terms {
+impl Request {
     /// A mutex that is renewed, for tests.
     pub(super) fn of_a_mutex(local: u32) -> Self {
         Self {
@@ -70,7 +69,7 @@ pub(crate) struct Tokens {
     pub count: u32,
 }
 
-/// A hold as this client knows it. Shared by the cohort, the wheel and the guard of the day.
+/// A hold as this client knows it. Shared by the cohort, the renewer and the guard of the day.
 ///
 /// In this order: of a hundred thousand a renewal finds none in the processor's cache, and what it looks at lies together.
 #[repr(C)]
@@ -87,14 +86,14 @@ pub(crate) struct Hold {
     /// Whether the last one gave it up, and it is to be freed.
     retired: AtomicBool,
     /// Whether its loss was told.
-    mourned: AtomicBool,
+    loss_reported: AtomicBool,
     /// Whether the store said that it is gone, so that there is nothing left to free.
     gone: AtomicBool,
     pub renew: bool,
     /// How many tokens were drawn.
     pub block: u32,
     pub owner: OwnerId,
-    pub lock: Target,
+    pub lock: LockId,
     /// The first token drawn with it.
     pub token: Token,
     /// The local hold of the day; 0 when the last one was given up.
@@ -151,16 +150,16 @@ pub(crate) enum Lessened {
 
 impl Standing {
     fn new(mode: Mode, drawn: Token) -> Self {
-        Self { mode, alone: !lines_up(mode), turn: 0, writers: 0, drawn }
+        Self { mode, alone: !mode.lines_up(), turn: 0, writers: 0, drawn }
     }
 }
 
 impl Hold {
     pub(crate) fn new(
-        lock: Target,
+        lock: LockId,
         owner: OwnerId,
         tokens: Tokens,
-        terms: &Terms,
+        request: &Request,
         deadline: Instant,
         runtime: &RuntimeHandle,
     ) -> Self {
@@ -169,8 +168,8 @@ impl Hold {
             owner,
             token: tokens.first,
             block: tokens.count,
-            renew: terms.renew,
-            open: terms.open,
+            renew: request.renew,
+            open: request.open,
             runtime: runtime.clone(),
             deadline: AtomicU64::new(0),
             ttl: AtomicU64::new(0),
@@ -178,13 +177,13 @@ impl Hold {
             asked: AtomicU64::new(0),
             lost: AtomicBool::new(false),
             retired: AtomicBool::new(false),
-            mourned: AtomicBool::new(false),
+            loss_reported: AtomicBool::new(false),
             present: AtomicU64::new(0),
             gone: AtomicBool::new(false),
             signal: Event::new(),
-            state: Mutex::new(Standing::new(terms.mode, tokens.first)),
+            state: Mutex::new(Standing::new(request.mode, tokens.first)),
         };
-        hold.set_terms(terms, runtime.now());
+        hold.set_request(request, runtime.now());
         hold.deadline.store(deadline.as_nanos(), Ordering::Release);
         hold
     }
@@ -194,10 +193,10 @@ impl Hold {
         Token::new(self.token.get() + u64::from(self.block) - 1)
     }
 
-    /// From now on the hold serves a holder with these terms.
-    pub(crate) fn set_terms(&self, terms: &Terms, now: Instant) {
-        self.ttl.store(nanos(terms.ttl), Ordering::Relaxed);
-        let cap = terms.max_hold.filter(|_| !mutant!(MaxHoldIgnored));
+    /// From now on the hold serves a holder with this request.
+    pub(crate) fn set_request(&self, request: &Request, now: Instant) {
+        self.ttl.store(nanos(request.ttl), Ordering::Relaxed);
+        let cap = request.max_hold.filter(|_| !mutant!(MaxHoldIgnored));
         self.cap.store(cap.map_or(Instant::FAR, |hold| now + hold).as_nanos(), Ordering::Relaxed);
     }
 
@@ -262,8 +261,8 @@ impl Hold {
     }
 
     /// Whether its loss is still to be told; true for the first who asks.
-    pub(crate) fn mourn(&self) -> bool {
-        !self.mourned.swap(true, Ordering::AcqRel)
+    pub(crate) fn report_lost(&self) -> bool {
+        !self.loss_reported.swap(true, Ordering::AcqRel)
     }
 
     /// It is not renewed from now on.

@@ -1,13 +1,13 @@
 //! Looking at a lock without changing anything.
 
 use super::core::Core;
-use super::target::Target;
+use super::lock_id::LockId;
 use crate::error::{Error, Result};
-use crate::port::{Action, Outcome, OwnerId, State};
+use crate::port::{Action, LockState, Outcome, OwnerId};
 
 impl Core {
     /// What lies on the store, and who waits in this client.
-    pub(crate) async fn inspect(&self, lock: &Target) -> Result<State> {
+    pub(crate) async fn inspect(&self, lock: &LockId) -> Result<LockState> {
         let step = lock.step(OwnerId::draw(&*self.runtime), Action::Read);
         match self.store.step(vec![step]).await.pop() {
             Some(Ok(Outcome::State(mut state))) => {

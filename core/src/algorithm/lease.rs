@@ -7,12 +7,12 @@ use std::time::Duration;
 use futures_util::future::{Either, FutureExt};
 
 use super::Core;
+use super::cleanup::Batch;
 use super::floors::is_behind;
-use super::hold::{Hold, Terms, Tokens};
+use super::hold::{Hold, Request, Tokens};
+use super::lock_id::LockId;
 use super::reason::{Reason, behind, too_late};
-use super::renew::Turn;
-use super::target::Target;
-use super::undo::Batch;
+use super::renewer::TicketEnd;
 use crate::error::{Code, Error, Result};
 use crate::event::Event;
 use crate::fence::Token;
@@ -23,8 +23,8 @@ use crate::port::{Action, Answer, Applied, BoxFuture, Instant, Kind, Outcome, Ow
 /// An attempt to get the lock from the store. `run` may be dropped at any await and called again, also by somebody else.
 pub(crate) struct Attempt {
     core: Arc<Core>,
-    lock: Target,
-    terms: Terms,
+    lock: LockId,
+    request: Request,
     /// Whether to queue.
     waits: bool,
     stage: Stage,
@@ -49,16 +49,16 @@ enum Stage {
 type Answers = Either<BoxFuture<'static, Vec<Answer>>, Batch>;
 
 impl Attempt {
-    pub(crate) fn new(core: Arc<Core>, lock: Target, terms: Terms, waits: bool) -> Self {
+    pub(crate) fn new(core: Arc<Core>, lock: LockId, request: Request, waits: bool) -> Self {
         let (stage, rest, reason) = (Stage::Ready, Backoff::new(), Reason::Unanswered);
         let floor = Token::default();
-        Self { core, lock, terms, waits, stage, rest, announced: false, reason, floor }
+        Self { core, lock, request, waits, stage, rest, announced: false, reason, floor }
     }
 
     /// An attempt whose first Take goes in one batch with the end of the hold before it. Whoever polls the batch first
     /// sends it: this attempt, or the one who waits for that end.
-    pub(crate) fn after(core: Arc<Core>, hold: &Hold, terms: Terms) -> (Self, Batch) {
-        let mut attempt = Self::new(core, hold.lock.clone(), terms, true);
+    pub(crate) fn after(core: Arc<Core>, hold: &Hold, request: Request) -> (Self, Batch) {
+        let mut attempt = Self::new(core, hold.lock.clone(), request, true);
         let free = hold.lock.step(hold.owner, Action::Free { open: hold.open });
         let Some((owner, take)) = attempt.draw() else {
             let batch = attempt.core.store.step(vec![free]).shared();
@@ -70,15 +70,15 @@ impl Attempt {
         (attempt, batch)
     }
 
-    /// The attempt goes on for a waiter with these terms: with what it won or queued already, if that fits them.
-    pub(crate) fn pass_to(&mut self, terms: Terms) {
+    /// The attempt goes on for a waiter with this request: with what it won or queued already, if that fits them.
+    pub(crate) fn pass_to(&mut self, request: Request) {
         if let Stage::Asked { owner, .. } | Stage::Waiting { owner } = self.stage
-            && !self.core.wheel.set_terms(owner, &terms)
+            && !self.core.renewer.set_request(owner, &request)
         {
             self.retract();
             self.stage = Stage::Ready;
         }
-        self.terms = terms;
+        self.request = request;
     }
 
     /// Whether somebody else can go on with it.
@@ -103,29 +103,29 @@ impl Attempt {
                 }
                 Stage::Waiting { owner } => {
                     let owner = *owner;
-                    let wheel = &self.core.wheel;
-                    match poll_fn(|context| wheel.poll_turn(owner, context)).await {
-                        Turn::Won(hold) if is_behind(hold.token, self.floor) => {
-                            self.undo(owner, None);
+                    let renewer = &self.core.renewer;
+                    match poll_fn(|context| renewer.poll_turn(owner, context)).await {
+                        TicketEnd::Won(hold) if is_behind(hold.token, self.floor) => {
+                            self.clean_up(owner, None);
                             self.stage = Stage::Ready;
                             self.troubled(behind(hold.token, self.floor));
                             self.pause();
                         }
-                        Turn::Won(hold) if hold.is_held() || mutant!(LateTurnAccepted) => {
+                        TicketEnd::Won(hold) if hold.is_held() || mutant!(LateTurnAccepted) => {
                             self.stage = Stage::Done;
                             return Ok(Some(hold));
                         }
-                        Turn::Won(hold) => {
+                        TicketEnd::Won(hold) => {
                             // Pushed in time, but looked at only after its end: that is no grant.
                             self.core.lose(&hold, false);
                             self.stage = Stage::Ready;
                         }
-                        Turn::Lost => {
-                            self.undo(owner, None);
+                        TicketEnd::Lost => {
+                            self.clean_up(owner, None);
                             self.stage = Stage::Ready;
                         }
-                        Turn::Gone => self.stage = Stage::Ready,
-                        Turn::Late => self.troubled(too_late()),
+                        TicketEnd::Gone => self.stage = Stage::Ready,
+                        TicketEnd::Late => self.troubled(too_late()),
                     }
                 }
                 Stage::Resting { until } => {
@@ -148,7 +148,7 @@ impl Attempt {
         self.stage = Stage::Asked { owner, sent, answers };
     }
 
-    /// Draws an owner id and its Take; from now on the wheel knows it. `None`: the client closes.
+    /// Draws an owner id and its Take; from now on the renewer knows it. `None`: the client closes.
     fn draw(&mut self) -> Option<(OwnerId, Step)> {
         let owner = if mutant!(SameOwnerForEveryAttempt) {
             OwnerId::parse(&format!("{:032x}", std::ptr::from_ref(&*self.core) as usize))
@@ -156,11 +156,11 @@ impl Attempt {
         } else {
             OwnerId::draw(&*self.core.runtime)
         };
-        if !self.core.wheel.ask(owner, self.lock.clone(), self.terms.clone()) {
+        if !self.core.renewer.ask(owner, self.lock.clone(), self.request.clone()) {
             return None;
         }
         self.floor = self.core.floors.of(&self.lock.key);
-        let take = self.terms.take(self.waits, self.floor);
+        let take = self.request.take(self.waits, self.floor);
         Some((owner, self.lock.step(owner, Action::Take(take))))
     }
 
@@ -171,16 +171,16 @@ impl Attempt {
             Some(Ok(Outcome::Granted { token, left, drawn })) => {
                 self.stage = Stage::Ready;
                 if is_behind(token, self.floor) {
-                    self.undo(owner, None);
+                    self.clean_up(owner, None);
                     return self.try_later(behind(token, self.floor));
                 }
                 self.core.floors.saw(&self.lock.key, token);
                 let tokens = Tokens { first: token, count: drawn };
-                if let Some(hold) = self.core.wheel.granted(owner, tokens, sent, left) {
+                if let Some(hold) = self.core.renewer.granted(owner, tokens, sent, left) {
                     self.stage = Stage::Done;
                     return Some(Ok(Some(hold)));
                 }
-                self.undo(owner, None);
+                self.clean_up(owner, None);
                 if self.core.is_closed() {
                     self.stage = Stage::Done;
                     return Some(Err(Error::closed()));
@@ -190,7 +190,7 @@ impl Attempt {
             }
             Some(Ok(ref outcome @ Outcome::Queued { last, .. })) => {
                 self.core.floors.saw(&self.lock.key, last);
-                self.core.wheel.queued(owner, sent, outcome);
+                self.core.renewer.queued(owner, sent, outcome);
                 self.stage = Stage::Waiting { owner };
                 self.learn(Reason::Held);
                 if !std::mem::replace(&mut self.announced, true) {
@@ -203,7 +203,7 @@ impl Attempt {
                 Some(Ok(None))
             }
             Some(Ok(Outcome::Gone)) => {
-                self.core.wheel.remove(owner);
+                self.core.renewer.remove(owner);
                 self.stage = Stage::Ready;
                 None
             }
@@ -219,13 +219,13 @@ impl Attempt {
                 if failure.applied == Applied::Unknown && mutant!(UnknownTakeBelieved) =>
             {
                 let tokens = Tokens { first: self.core.floors.of(&self.lock.key), count: 1 };
-                let hold = self.core.wheel.granted(owner, tokens, sent, self.terms.ttl);
+                let hold = self.core.renewer.granted(owner, tokens, sent, self.request.ttl);
                 self.stage = if hold.is_some() { Stage::Done } else { Stage::Ready };
                 hold.map(|hold| Ok(Some(hold)))
             }
             Some(Err(failure)) => {
-                if failure.applied == Applied::Unknown && !mutant!(UnknownNotUndone) {
-                    self.undo(owner, Some(self.terms.ttl.max(TOMBSTONE_LIFE)));
+                if failure.applied == Applied::Unknown && !mutant!(UnknownNotCleanedUp) {
+                    self.clean_up(owner, Some(self.request.ttl.max(TOMBSTONE_LIFE)));
                 }
                 self.end(owner);
                 if !self.waits || !failure.error.retryable() {
@@ -252,7 +252,7 @@ impl Attempt {
     /// Nothing of it is on the store, or that is seen to.
     fn end(&mut self, owner: OwnerId) {
         self.stage = Stage::Done;
-        self.core.wheel.remove(owner);
+        self.core.renewer.remove(owner);
     }
 
     /// The store cannot be asked now. Whoever waits here, also behind the one who asks, is to know why.
@@ -273,26 +273,26 @@ impl Attempt {
     /// Rests before asking again, longer each time, never in step with others.
     fn pause(&mut self) {
         let pause = Backoff::spread(self.rest.next(), &self.core.runtime);
-        self.stage = Stage::Resting { until: self.core.rests.rest(pause) };
+        self.stage = Stage::Resting { until: self.core.retry_delays.rest(pause) };
     }
 
     /// Forgets the request or the ticket, and has it undone.
     fn retract(&mut self) {
         // What is under way is dropped before it is taken back: the store then knows that it is never sent again.
         let (owner, tombstone) = match std::mem::replace(&mut self.stage, Stage::Done) {
-            Stage::Asked { owner, .. } => (owner, Some(self.terms.ttl.max(TOMBSTONE_LIFE))),
+            Stage::Asked { owner, .. } => (owner, Some(self.request.ttl.max(TOMBSTONE_LIFE))),
             Stage::Waiting { owner } => (owner, None),
             Stage::Ready | Stage::Resting { .. } | Stage::Done => return,
         };
         if mutant!(CancelForgets) {
-            self.core.wheel.remove(owner);
+            self.core.renewer.remove(owner);
         } else {
-            self.undo(owner, tombstone);
+            self.clean_up(owner, tombstone);
         }
     }
 
     /// Takes back whatever the attempt won or queued.
-    fn undo(&self, owner: OwnerId, tombstone: Option<Duration>) {
+    fn clean_up(&self, owner: OwnerId, tombstone: Option<Duration>) {
         self.core.leave_later(&self.lock, owner, tombstone);
     }
 }

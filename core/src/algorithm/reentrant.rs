@@ -12,19 +12,19 @@ use futures_util::future::{Either, select};
 use super::acquire::Wait;
 use super::cohort::Local;
 use super::core::Core;
-use super::hold::Terms;
-use super::target::Target;
+use super::hold::Request;
+use super::lock_id::LockId;
 use crate::error::{Code, Error, Result};
 use crate::runtime::sync::Mutex;
 
 /// What the users of one scope hold, and how often.
 #[derive(Default)]
 pub(crate) struct Counts {
-    entries: Mutex<BTreeMap<Target, Entry>>,
+    entries: Mutex<BTreeMap<LockId, ScopeEntry>>,
     changed: Event,
 }
 
-enum Entry {
+enum ScopeEntry {
     /// Somebody of the scope asks.
     Asked,
     Held {
@@ -36,7 +36,7 @@ enum Entry {
 /// One guard's share of a scope's hold.
 pub(crate) struct Share {
     counts: Arc<Counts>,
-    lock: Target,
+    lock: LockId,
     left: AtomicBool,
 }
 
@@ -52,7 +52,9 @@ impl Share {
             return false;
         }
         let mut entries = self.counts.entries.lock();
-        let Some(Entry::Held { count, .. }) = entries.get_mut(&self.lock) else { return false };
+        let Some(ScopeEntry::Held { count, .. }) = entries.get_mut(&self.lock) else {
+            return false;
+        };
         *count -= 1;
         let last = *count == 0 || mutant!(ReentrantFreesEarly);
         if last {
@@ -67,8 +69,8 @@ impl Core {
     pub(crate) async fn enter(
         self: &Arc<Self>,
         counts: &Arc<Counts>,
-        lock: &Target,
-        terms: Terms,
+        lock: &LockId,
+        request: Request,
         wait: Wait,
     ) -> Result<Option<(Local, Share)>> {
         let share =
@@ -77,27 +79,27 @@ impl Core {
             let changed = counts.changed.listen();
             let entered = counts.enter(lock)?;
             match entered {
-                Entered::Again(local) if mutant!(ReentryStandsInLine) => {
-                    let _first_comes_first = self.acquire(lock, terms.clone(), wait).await?;
+                Reentry::Again(local) if mutant!(ReentryStandsInLine) => {
+                    let _first_comes_first = self.acquire(lock, request.clone(), wait).await?;
                     return Ok(Some((local, share())));
                 }
-                Entered::Again(local) => {
+                Reentry::Again(local) => {
                     let mut again = Again { core: self, local: &local, share: Some(share()) };
-                    if terms.ttl > local.hold.ttl() && !mutant!(LongerInnerNotRenewed) {
-                        self.extend_within(&local, terms.ttl, wait).await?;
+                    if request.ttl > local.hold.ttl() && !mutant!(LongerInnerNotRenewed) {
+                        self.extend_within(&local, request.ttl, wait).await?;
                     }
                     let share = again.share.take();
                     return Ok(share.map(|share| (local.clone(), share)));
                 }
-                Entered::First => {
+                Reentry::First => {
                     let asking = Asking { counts, lock };
-                    let local = self.acquire(lock, terms, wait).await?;
+                    let local = self.acquire(lock, request, wait).await?;
                     return Ok(local.map(|local| {
                         asking.won(&local);
                         (local, share())
                     }));
                 }
-                Entered::Wait => match wait {
+                Reentry::Wait => match wait {
                     Wait::Try => return Ok(None),
                     Wait::Forever => changed.await,
                     Wait::Until(end) => {
@@ -150,7 +152,7 @@ impl Drop for Again<'_> {
 }
 
 /// What a scope says to one more who wants in.
-enum Entered {
+enum Reentry {
     /// It holds the lock.
     Again(Local),
     /// Ask for it.
@@ -160,19 +162,19 @@ enum Entered {
 }
 
 impl Counts {
-    fn enter(&self, lock: &Target) -> Result<Entered> {
+    fn enter(&self, lock: &LockId) -> Result<Reentry> {
         let mut entries = self.entries.lock();
         match entries.get_mut(lock) {
             None => {
-                entries.insert(lock.clone(), Entry::Asked);
-                Ok(Entered::First)
+                entries.insert(lock.clone(), ScopeEntry::Asked);
+                Ok(Reentry::First)
             }
-            Some(Entry::Asked) => Ok(Entered::Wait),
-            Some(Entry::Held { local, count }) if local.hold.is_held() => {
+            Some(ScopeEntry::Asked) => Ok(Reentry::Wait),
+            Some(ScopeEntry::Held { local, count }) if local.hold.is_held() => {
                 *count += 1;
-                Ok(Entered::Again(local.clone()))
+                Ok(Reentry::Again(local.clone()))
             }
-            Some(Entry::Held { .. }) => {
+            Some(ScopeEntry::Held { .. }) => {
                 let message =
                     "this scope lost the lock; give its guards back before it is asked for again";
                 Err(Error::new(Code::Lost, message).with("name", lock.as_str()))
@@ -184,12 +186,12 @@ impl Counts {
 /// The first of a scope on its way to the lock.
 struct Asking<'a> {
     counts: &'a Counts,
-    lock: &'a Target,
+    lock: &'a LockId,
 }
 
 impl Asking<'_> {
     fn won(&self, local: &Local) {
-        let held = Entry::Held { local: local.clone(), count: 1 };
+        let held = ScopeEntry::Held { local: local.clone(), count: 1 };
         self.counts.entries.lock().insert(self.lock.clone(), held);
     }
 }
@@ -197,7 +199,7 @@ impl Asking<'_> {
 impl Drop for Asking<'_> {
     fn drop(&mut self) {
         let mut entries = self.counts.entries.lock();
-        if let Some(Entry::Asked) = entries.get(self.lock) {
+        if let Some(ScopeEntry::Asked) = entries.get(self.lock) {
             entries.remove(self.lock);
         }
         drop(entries);

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::cohort::{Local, Next, Turn};
+use super::cleanup::{Batch, Cleanup, released};
+use super::cohort::{LineMessage, Local, Next};
 use super::core::Core;
 use super::hold::Hold;
 use super::lease::Attempt;
-use super::register::LONGEST_REST;
-use super::target::Target;
-use super::undo::{Batch, Undo, released};
+use super::lock_id::LockId;
+use super::next_look::LONGEST_REST;
 use crate::error::{Code, Error, Result};
 use crate::port::limits::{GRANT_TTL, TICKET_LIFE};
 use crate::port::{Action, Answer, Instant, Outcome, OwnerId};
@@ -45,10 +45,10 @@ impl Core {
         }
         match next {
             Next::Passed => {
-                if mutant!(WheelForgetsPassed) {
-                    self.wheel.remove(local.hold.owner);
+                if mutant!(RenewerForgetsPassed) {
+                    self.renewer.remove(local.hold.owner);
                 } else if local.hold.cap() != Instant::FAR {
-                    self.wheel.reschedule(&local.hold);
+                    self.renewer.reschedule(&local.hold);
                 }
                 GivenUp::Passed
             }
@@ -59,12 +59,12 @@ impl Core {
             Next::HandOver(hold, waiting) => {
                 self.retire(&hold);
                 if mutant!(FreedThenTaken) {
-                    let _ = waiting.tell(Turn::Lead(None));
+                    let _ = waiting.tell(LineMessage::Lead(None));
                     return GivenUp::Free(hold);
                 }
-                let (attempt, batch) = Attempt::after(self.clone(), &hold, waiting.terms.clone());
-                let turn = Turn::Lead(Some(Box::new(attempt)));
-                if let Err(Turn::Lead(attempt)) = waiting.tell(turn) {
+                let (attempt, batch) = Attempt::after(self.clone(), &hold, waiting.request.clone());
+                let turn = LineMessage::Lead(Some(Box::new(attempt)));
+                if let Err(LineMessage::Lead(attempt)) = waiting.tell(turn) {
                     self.pass_leadership(&hold.lock, attempt);
                 }
                 GivenUp::HandedOver(hold, batch)
@@ -80,10 +80,10 @@ impl Core {
         }
     }
 
-    /// The wheel renews it no more. It keeps it until the store has freed it, or the housekeeping is told to.
+    /// The renewer renews it no more. It keeps it until the store has freed it, or the housekeeping is told to.
     fn retire(&self, hold: &Hold) {
         if mutant!(ReleaseForgotten) {
-            self.wheel.remove(hold.owner);
+            self.renewer.remove(hold.owner);
         } else if !mutant!(RenewAfterRelease) {
             hold.retire();
         }
@@ -91,29 +91,29 @@ impl Core {
 
     /// Frees a hold by the housekeeping.
     pub(crate) fn free_later(&self, hold: &Hold) {
-        self.pass_on(hold.owner, || self.undo.send(self.undo_of(hold)));
+        self.pass_on(hold.owner, || self.cleanup.send(self.cleanup_of(hold)));
     }
 
     /// The same for one that is being freed already.
     fn finish_later(&self, hold: &Hold, begun: Batch) {
-        self.pass_on(hold.owner, || self.undo.finish(self.undo_of(hold), begun));
+        self.pass_on(hold.owner, || self.cleanup.finish(self.cleanup_of(hold), begun));
     }
 
-    /// Has the housekeeping see to what the wheel has seen to: in this order, so that whoever closes the client in between
+    /// Has the housekeeping see to what the renewer has seen to: in this order, so that whoever closes the client in between
     /// finds it with one of them.
     fn pass_on(&self, owner: OwnerId, tell: impl FnOnce()) {
-        if mutant!(ForgottenBeforeUndone) {
-            self.wheel.remove(owner);
+        if mutant!(ForgottenBeforeCleanup) {
+            self.renewer.remove(owner);
         }
         tell();
-        self.wheel.remove(owner);
+        self.renewer.remove(owner);
     }
 
     /// The end of a hold, noted and to be repeated until the store has confirmed it or the lease has certainly ended.
-    fn undo_of(&self, hold: &Hold) -> Undo {
+    fn cleanup_of(&self, hold: &Hold) -> Cleanup {
         let until = self.note_end(hold);
         let action = Action::Free { open: hold.open };
-        Undo { lock: hold.lock.clone(), owner: hold.owner, action, until, settled: None }
+        Cleanup { lock: hold.lock.clone(), owner: hold.owner, action, until, settled: None }
     }
 
     /// Notes that a hold was given back. When nothing can be left of it.
@@ -121,22 +121,22 @@ impl Core {
         let now = self.runtime.now();
         let until = certainly_after(hold.furthest().max(now + hold.ttl()), now);
         let kept = if mutant!(EndForgottenSoon) { now + TICKET_LIFE } else { until };
-        self.ended.note(&hold.lock, hold.owner, kept);
+        self.recent_releases.note(&hold.lock, hold.owner, kept);
         until
     }
 
     /// Takes an attempt back by the housekeeping, whatever became of it: a ticket, a grant, or a Take still under way.
-    pub(super) fn leave_later(&self, lock: &Target, owner: OwnerId, tombstone: Option<Duration>) {
+    pub(super) fn leave_later(&self, lock: &LockId, owner: OwnerId, tombstone: Option<Duration>) {
         let now = self.runtime.now();
         // A ticket nobody refreshes, and the grant it may yet get, end by themselves.
         let least = now + tombstone.unwrap_or(TICKET_LIFE + GRANT_TTL);
         // One that was served may have become a whole lease.
-        let kept = if mutant!(ServedTicketKept) { now } else { self.wheel.furthest(owner) };
+        let kept = if mutant!(ServedTicketKept) { now } else { self.renewer.furthest(owner) };
         let until = least.max(certainly_after(kept, now));
-        self.ended.note(lock, owner, until);
+        self.recent_releases.note(lock, owner, until);
         let (lock, action) = (lock.clone(), Action::Leave { tombstone });
         self.pass_on(owner, || {
-            self.undo.send(Undo { lock, owner, action, until, settled: None });
+            self.cleanup.send(Cleanup { lock, owner, action, until, settled: None });
         });
     }
 
@@ -180,7 +180,7 @@ impl Core {
                 hold.set_ttl(ttl);
                 let sent = if mutant!(ExtendCountsFromReply) { self.runtime.now() } else { sent };
                 let stands = hold.prolong(sent, left, self.runtime.now()).is_some();
-                self.wheel.reschedule(hold);
+                self.renewer.reschedule(hold);
                 if stands { Ok(()) } else { Err(lost()) }
             }
             Some(Ok(_)) => {
@@ -195,7 +195,7 @@ impl Core {
     /// Gives a local hold up without staying for the answer.
     pub(crate) fn abandon(self: &Arc<Self>, local: &Local) {
         match self.give_up(local) {
-            GivenUp::Free(hold) if mutant!(CancelForgets) => self.wheel.remove(hold.owner),
+            GivenUp::Free(hold) if mutant!(CancelForgets) => self.renewer.remove(hold.owner),
             GivenUp::Free(hold) => self.free_later(&hold),
             GivenUp::HandedOver(hold, batch) => self.finish_later(&hold, batch),
             GivenUp::Passed | GivenUp::NotMine => {}
@@ -219,7 +219,7 @@ impl Freeing<'_> {
                 self.confirmed = true;
                 self.core.note_end(self.hold);
                 if !mutant!(RenewAfterRelease) {
-                    self.core.wheel.remove(self.hold.owner);
+                    self.core.renewer.remove(self.hold.owner);
                 }
                 match released(&outcome) {
                     // The client's close frees it as well, and may have come first.
@@ -241,7 +241,7 @@ impl Drop for Freeing<'_> {
             return;
         }
         match self.batch.take() {
-            _ if mutant!(CancelForgets) => self.core.wheel.remove(self.hold.owner),
+            _ if mutant!(CancelForgets) => self.core.renewer.remove(self.hold.owner),
             Some(batch) => self.core.finish_later(self.hold, batch),
             None => self.core.free_later(self.hold),
         }

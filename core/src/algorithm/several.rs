@@ -7,13 +7,13 @@ use std::time::Duration;
 use futures_util::future::{Either, select};
 
 use super::acquire::Wait;
-use super::cohort::{Entry, Local};
+use super::cohort::{Admission, Local};
 use super::core::Core;
 use super::floors::is_behind;
-use super::hold::{Terms, Tokens};
+use super::hold::{Request, Tokens};
 use super::lease::conflict;
+use super::lock_id::LockId;
 use super::reason::{Reason, behind, too_late};
-use super::target::Target;
 use crate::error::{Code, Error, Result};
 use crate::port::backoff::Backoff;
 use crate::port::limits::TOMBSTONE_LIFE;
@@ -22,8 +22,8 @@ use crate::runtime::sync::Mutex;
 
 /// One lock of several.
 pub(crate) struct Member {
-    pub lock: Target,
-    pub terms: Terms,
+    pub lock: LockId,
+    pub request: Request,
 }
 
 impl Core {
@@ -68,18 +68,18 @@ impl Core {
                 AsOne::Unable | AsOne::Occupied => {}
             }
             let mut won = Won { core: self, locals: Vec::new() };
-            for Member { lock, terms } in members {
-                let acquired = self.acquire(lock, terms.clone(), wait).await;
+            for Member { lock, request } in members {
+                let acquired = self.acquire(lock, request.clone(), wait).await;
                 match acquired.map_err(|error| error.with("name", lock.as_str()))? {
                     Some(local) => won.locals.push(local),
                     None => return Ok(None),
                 }
             }
             // Fixed leases begin when the last of them was won.
-            for (Member { terms, .. }, local) in members.iter().zip(&won.locals) {
-                if !terms.renew && members.len() > 1 && local.hold.is_held() {
+            for (Member { request, .. }, local) in members.iter().zip(&won.locals) {
+                if !request.renew && members.len() > 1 && local.hold.is_held() {
                     // Lost or not is looked at below.
-                    let _ = self.extend(local, terms.ttl).await;
+                    let _ = self.extend(local, request.ttl).await;
                 }
             }
             // The first may have been lost while the last was waited for; that a store without its data granted it anew shows
@@ -92,21 +92,21 @@ impl Core {
                 return Ok(Some(std::mem::take(&mut won.locals)));
             }
             drop(won);
-            self.rests.rest(Backoff::spread(rest.next(), &self.runtime)).await;
+            self.retry_delays.rest(Backoff::spread(rest.next(), &self.runtime)).await;
         }
     }
 
     /// One request for all, if nobody of this client is there yet.
     async fn take_as_one(self: &Arc<Self>, members: &[Member]) -> AsOne {
-        let mut asked = Asked { core: self, attempts: Vec::new(), doubtful: false };
+        let mut asked = PendingAttempts { core: self, attempts: Vec::new(), doubtful: false };
         let now = || self.runtime.now();
-        for Member { lock, terms } in members {
-            if !matches!(self.cohorts.lock().enter(lock, terms, false, now), Entry::Lead) {
+        for Member { lock, request } in members {
+            if !matches!(self.cohorts.lock().enter(lock, request, false, now), Admission::Lead) {
                 return AsOne::Occupied;
             }
             let owner = OwnerId::draw(&*self.runtime);
-            let asks = self.wheel.ask(owner, lock.clone(), terms.clone());
-            asked.attempts.push((lock, owner, terms.ttl));
+            let asks = self.renewer.ask(owner, lock.clone(), request.clone());
+            asked.attempts.push((lock, owner, request.ttl));
             if !asks {
                 return AsOne::Failed(Error::closed());
             }
@@ -115,7 +115,7 @@ impl Core {
             members.iter().map(|member| self.floors.of(&member.lock.key)).collect();
         let asks = members.iter().zip(&asked.attempts).zip(&floors);
         let steps = asks.map(|((member, (lock, owner, _)), floor)| {
-            lock.step(*owner, Action::Take(member.terms.take(false, *floor)))
+            lock.step(*owner, Action::Take(member.request.take(false, *floor)))
         });
         let batch = steps.collect();
         let sent = self.runtime.now();
@@ -129,7 +129,7 @@ impl Core {
             }
             self.floors.saw(&lock.key, token);
             let tokens = Tokens { first: token, count: drawn };
-            holds.extend(self.wheel.granted(*owner, tokens, sent, left));
+            holds.extend(self.renewer.granted(*owner, tokens, sent, left));
         }
         if holds.len() < members.len() {
             asked.doubtful = answers.iter().any(may_hold);
@@ -139,7 +139,7 @@ impl Core {
             return refusal(members, answers);
         }
         asked.attempts.clear();
-        AsOne::Won(holds.into_iter().map(|hold| self.seat(hold)).collect())
+        AsOne::Won(holds.into_iter().map(|hold| self.install(hold)).collect())
     }
 }
 
@@ -182,21 +182,21 @@ fn refusal(members: &[Member], answers: Vec<Answer>) -> AsOne {
 }
 
 /// Attempts under way; taken back unless they were won.
-struct Asked<'a> {
+struct PendingAttempts<'a> {
     core: &'a Arc<Core>,
     /// Each with the lease it asks for.
-    attempts: Vec<(&'a Target, OwnerId, Duration)>,
+    attempts: Vec<(&'a LockId, OwnerId, Duration)>,
     /// Whether a request is out whose outcome is not known to be nothing.
     doubtful: bool,
 }
 
-impl Drop for Asked<'_> {
+impl Drop for PendingAttempts<'_> {
     fn drop(&mut self) {
         for (lock, owner, ttl) in &self.attempts {
             if self.doubtful && !mutant!(CancelForgets) {
                 self.core.leave_later(lock, *owner, Some((*ttl).max(TOMBSTONE_LIFE)));
             } else {
-                self.core.wheel.remove(*owner);
+                self.core.renewer.remove(*owner);
             }
             self.core.pass_leadership(lock, None);
         }

@@ -9,7 +9,7 @@ use futures_util::future::{Either, WeakShared, select};
 use serde::Deserialize;
 
 use super::core::Core;
-use super::target::Target;
+use super::lock_id::LockId;
 use crate::error::Error;
 use crate::port::{Action, Answer, BoxFuture, HolderView, Instant, Outcome, OwnerId, is_hidden};
 use crate::runtime::sync::Mutex;
@@ -21,10 +21,10 @@ const BEFORE_END: Duration = Duration::from_millis(250);
 
 /// The questions under way: all whose waits end at once share one.
 #[derive(Default)]
-pub(super) struct Questions(Mutex<BTreeMap<Target, WeakShared<BoxFuture<'static, Vec<Answer>>>>>);
+pub(super) struct Questions(Mutex<BTreeMap<LockId, WeakShared<BoxFuture<'static, Vec<Answer>>>>>);
 
 /// Somebody asks; the last one to leave has the question forgotten.
-struct Asking<'a>(&'a Core, &'a Target);
+struct Asking<'a>(&'a Core, &'a LockId);
 
 impl Drop for Asking<'_> {
     fn drop(&mut self) {
@@ -41,7 +41,7 @@ impl Core {
         &self,
         wait: Duration,
         end: Instant,
-        lock: &Target,
+        lock: &LockId,
     ) -> Vec<HolderView> {
         let mut holders = Vec::new();
         if wait >= LEAST_WAIT {
@@ -55,7 +55,7 @@ impl Core {
         holders
     }
 
-    async fn who_holds(&self, lock: &Target) -> Vec<HolderView> {
+    async fn who_holds(&self, lock: &LockId) -> Vec<HolderView> {
         // Goes after the question.
         let _asking = Asking(self, lock);
         let question = {

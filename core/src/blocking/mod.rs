@@ -32,7 +32,7 @@ pub use self::scope::Scope;
 pub use self::version::Versioned;
 use crate::error::{Code, Error, Result};
 use crate::guard::Claim;
-use crate::port::{Mode, State};
+use crate::port::{LockState, Mode};
 use crate::released::Released;
 use crate::runtime::{InlineRuntime, TokioRuntime};
 use crate::with_error::WithError;
@@ -216,7 +216,7 @@ impl Lock {
     }
 
     /// Who holds the lock and who waits for it.
-    pub fn inspect(&self) -> Result<State> {
+    pub fn inspect(&self) -> Result<LockState> {
         self.runtime.run(self.inner.inspect())?
     }
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::held::Held;
+use super::held::HeldItem;
 use super::{Facade, Named, Work, with_options};
 use crate::elect::{Election, Seen};
 
@@ -16,7 +16,7 @@ impl Facade {
         let election = self.election(name, options);
         Box::pin(async move {
             let leads = election.campaign().await?.into_guard();
-            Ok(Held::Guard(leads).into())
+            Ok(HeldItem::Guard(leads).into())
         })
     }
 
@@ -24,7 +24,7 @@ impl Facade {
         let election = self.election(name, options);
         Box::pin(async move {
             let leads = election.try_campaign().await?;
-            let leads = leads.map(|leads| Held::Guard(leads.into_guard()));
+            let leads = leads.map(|leads| HeldItem::Guard(leads.into_guard()));
             Ok(leads.into())
         })
     }

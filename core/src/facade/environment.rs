@@ -183,7 +183,7 @@ impl Environment {
         let about = self.with(client, |facade| {
             let client = facade.client();
             let (guarantees, options) = (client.guarantees(), client.options().to_map());
-            let load = facade.burden(pump.as_ref());
+            let load = facade.load(pump.as_ref());
             json!({ "guarantees": guarantees, "options": options, "load": load })
         });
         about.unwrap_or_default().to_string()

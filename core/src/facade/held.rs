@@ -11,13 +11,13 @@ use crate::port::BoxFuture;
 use crate::released::Released;
 
 /// A guard, one of several locks, or a run of a job.
-pub(super) enum Held {
+pub(super) enum HeldItem {
     Guard(Guard),
     All(AllGuard),
     Run(Run),
 }
 
-impl Held {
+impl HeldItem {
     /// A look at each of its holds, in the order of the names.
     pub(super) fn claims(&self) -> Vec<Claim> {
         match self {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::held::Held;
+use super::held::HeldItem;
 use super::{Facade, Named, Work, with_options};
 use crate::port::BoxFuture;
 use crate::released::Released;
@@ -25,7 +25,7 @@ impl Facade {
         };
         Box::pin(async move {
             match job.start_or_why().await? {
-                Ok(run) => Ok(Held::Run(run).into()),
+                Ok(run) => Ok(HeldItem::Run(run).into()),
                 Err(skipped) => Ok(json!({ "skipped": skipped }).into()),
             }
         })
@@ -33,7 +33,7 @@ impl Facade {
 
     pub(super) fn end_job(&self, guard: u64, succeeded: bool) -> Work {
         // At once: whoever gives up waiting for the answer has said how it ended.
-        let ending = self.take(guard, Held::run).map(|run| -> BoxFuture<'static, Released> {
+        let ending = self.take(guard, HeldItem::run).map(|run| -> BoxFuture<'static, Released> {
             if succeeded { Box::pin(run.succeed()) } else { Box::pin(run.fail()) }
         });
         Box::pin(async move { Ok(json!(ending?.await).into()) })

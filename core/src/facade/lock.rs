@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::future::{join_all, ready, select_all};
 use serde_json::{Value, json};
 
-use super::held::Held;
+use super::held::HeldItem;
 use super::operation::Form;
 use super::{Facade, Named, Work, Yield, with_options};
 use crate::error::{Code, Error, Result};
@@ -44,22 +44,22 @@ impl Facade {
 
     pub(super) fn acquire(&self, name: &str, form: Form, options: Named) -> Work {
         let lock = self.lock(name, form, options);
-        Box::pin(async move { Ok(Held::Guard(lock?.acquire().await?).into()) })
+        Box::pin(async move { Ok(HeldItem::Guard(lock?.acquire().await?).into()) })
     }
 
     pub(super) fn try_acquire(&self, name: &str, form: Form, options: Named) -> Work {
         let lock = self.lock(name, form, options);
-        Box::pin(async move { Ok(lock?.try_acquire().await?.map(Held::Guard).into()) })
+        Box::pin(async move { Ok(lock?.try_acquire().await?.map(HeldItem::Guard).into()) })
     }
 
     pub(super) fn acquire_all(&self, names: Vec<String>, options: Named) -> Work {
         let all = with_options(self.client.all(names), options, crate::All::option);
-        Box::pin(async move { Ok(Held::All(all.acquire().await?).into()) })
+        Box::pin(async move { Ok(HeldItem::All(all.acquire().await?).into()) })
     }
 
     pub(super) fn try_acquire_all(&self, names: Vec<String>, options: Named) -> Work {
         let all = with_options(self.client.all(names), options, crate::All::option);
-        Box::pin(async move { Ok(all.try_acquire().await?.map(Held::All).into()) })
+        Box::pin(async move { Ok(all.try_acquire().await?.map(HeldItem::All).into()) })
     }
 
     pub(super) fn upgrade(&self, guard: u64) -> Work {
@@ -81,7 +81,7 @@ impl Facade {
     }
 
     pub(super) fn release(&self, guard: u64) -> Work {
-        let released = self.take(guard, Held::release);
+        let released = self.take(guard, HeldItem::release);
         Box::pin(async move { Ok(json!(released?.await).into()) })
     }
 

@@ -27,7 +27,7 @@ use serde_json::{Map, Value, json};
 
 pub use self::environment::Environment;
 pub use self::feed::Feed;
-use self::held::Held;
+use self::held::HeldItem;
 pub use self::operation::{Form, Granted, Operation};
 pub use self::pump::{Completion, Pump, Wake};
 use crate::algorithm::Upgraded;
@@ -64,7 +64,7 @@ pub struct Facade {
 
 /// What a client carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Burden {
+pub struct Load {
     /// Operations under way.
     pub running: usize,
     /// Completions that were not drained, of all clients of the pump.
@@ -80,14 +80,14 @@ pub struct Burden {
 /// What operations under way know of their facade.
 #[derive(Default)]
 struct Shared {
-    state: Mutex<State>,
+    state: Mutex<FacadeState>,
 }
 
 #[derive(Default)]
-struct State {
+struct FacadeState {
     numbers: u64,
     running: BTreeMap<u64, AbortHandle>,
-    held: BTreeMap<u64, Held>,
+    held: BTreeMap<u64, HeldItem>,
     scopes: BTreeMap<u64, Scope>,
 }
 
@@ -122,12 +122,12 @@ impl Facade {
 
     /// Whether the guard may be relied on at this very moment; false for one that was given back.
     pub fn is_held(&self, guard: u64) -> bool {
-        self.shared.state.lock().held.get(&guard).is_some_and(Held::is_held)
+        self.shared.state.lock().held.get(&guard).is_some_and(HeldItem::is_held)
     }
 
     /// How long the guard may still be relied on, in milliseconds; 0 for one that was given back.
     pub fn remaining(&self, guard: u64) -> f64 {
-        let remaining = self.shared.state.lock().held.get(&guard).map(Held::remaining);
+        let remaining = self.shared.state.lock().held.get(&guard).map(HeldItem::remaining);
         remaining.unwrap_or_default().as_secs_f64() * 1000.0
     }
 
@@ -141,7 +141,7 @@ impl Facade {
     /// a run is left to others.
     pub fn decline(&self, guard: u64) {
         let held = self.shared.state.lock().held.remove(&guard);
-        held.map(Held::take_back).unwrap_or_default();
+        held.map(HeldItem::take_back).unwrap_or_default();
     }
 
     /// Gives a guard back without waiting: for collectors of forgotten handles.
@@ -151,16 +151,16 @@ impl Facade {
     }
 
     /// Operations under way and guards not given back: both 0 at rest.
-    pub fn load(&self) -> (usize, usize) {
+    pub fn unfinished(&self) -> (usize, usize) {
         let state = self.shared.state.lock();
         (state.running.len(), state.held.len())
     }
 
     /// What the client carries, and the pump that its operations go through: all 0 at rest.
-    pub fn burden(&self, pump: Option<&Pump>) -> Burden {
-        let ((running, guards), (entries, locks)) = (self.load(), self.client.load());
+    pub fn load(&self, pump: Option<&Pump>) -> Load {
+        let ((running, guards), (entries, locks)) = (self.unfinished(), self.client.load());
         let done = pump.map_or(0, |pump| pump.load().1);
-        Burden { running, done, guards, entries, locks }
+        Load { running, done, guards, entries, locks }
     }
 
     /// Opens a scope in which a mutex may be entered again; its number is for [`Form::scope`].
@@ -179,7 +179,7 @@ impl Facade {
 
     fn claims(&self, guard: u64) -> Result<Vec<Claim>> {
         let state = self.shared.state.lock();
-        state.held.get(&guard).map(Held::claims).ok_or_else(Error::not_held)
+        state.held.get(&guard).map(HeldItem::claims).ok_or_else(Error::not_held)
     }
 
     /// A look at one guard, which is no one of several.
@@ -192,7 +192,7 @@ impl Facade {
     }
 
     /// Takes what is behind a number, if it is of this sort.
-    fn take<T>(&self, guard: u64, sort: impl FnOnce(Held) -> Result<T, Held>) -> Result<T> {
+    fn take<T>(&self, guard: u64, sort: impl FnOnce(HeldItem) -> Result<T, HeldItem>) -> Result<T> {
         let mut state = self.shared.state.lock();
         let held = state.held.remove(&guard).ok_or_else(Error::not_held)?;
         sort(held).map_err(|held| {
@@ -262,7 +262,7 @@ enum Yield {
 }
 
 /// A grant on its way to whoever asked for it.
-struct Uncollected(Option<Held>);
+struct Uncollected(Option<HeldItem>);
 
 impl Drop for Uncollected {
     fn drop(&mut self) {
@@ -272,8 +272,8 @@ impl Drop for Uncollected {
     }
 }
 
-impl From<Held> for Yield {
-    fn from(held: Held) -> Self {
+impl From<HeldItem> for Yield {
+    fn from(held: HeldItem) -> Self {
         Self::Held(Uncollected(Some(held)))
     }
 }
@@ -297,8 +297,8 @@ async fn unpanicking<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
 }
 
 /// What may not have been granted: null then.
-impl From<Option<Held>> for Yield {
-    fn from(held: Option<Held>) -> Self {
+impl From<Option<HeldItem>> for Yield {
+    fn from(held: Option<HeldItem>) -> Self {
         held.map_or(Self::Value(Value::Null), Self::from)
     }
 }
@@ -310,7 +310,7 @@ impl Yield {
             Self::Value(value) => Ok(value),
             Self::Held(mut uncollected) => {
                 // Lost before its host looked: no body of a job begins under that.
-                uncollected.0.as_ref().map_or(Ok(()), Held::check_run)?;
+                uncollected.0.as_ref().map_or(Ok(()), HeldItem::check_run)?;
                 let facade = facade.upgrade().ok_or_else(Error::closed)?;
                 Ok(uncollected.0.take().map_or(Value::Null, |held| facade.keep(held)))
             }
@@ -329,7 +329,7 @@ fn with_options<T>(of: T, options: Named, set: impl Fn(T, &str, Value) -> T) -> 
 
 impl Shared {
     /// Gives what is held a number.
-    fn keep(&self, held: Held) -> Value {
+    fn keep(&self, held: HeldItem) -> Value {
         let mut state = self.state.lock();
         state.numbers += 1;
         let guard = state.numbers;
@@ -342,7 +342,7 @@ impl Shared {
     fn upgraded(&self, guard: u64, upgraded: Upgraded) -> Result<Value> {
         let (token, upgrade) = upgraded.keep();
         let token = match self.state.lock().held.get_mut(&guard) {
-            Some(Held::Guard(held)) => {
+            Some(HeldItem::Guard(held)) => {
                 held.has_drawn(token);
                 held.token().get()
             }
@@ -362,7 +362,7 @@ impl std::fmt::Debug for Facade {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Facade")
             .field("client", &self.client)
-            .field("load", &self.load())
+            .field("load", &self.unfinished())
             .finish_non_exhaustive()
     }
 }

@@ -42,12 +42,12 @@ pub struct Pump {
 }
 
 struct Shared {
-    state: Mutex<State>,
+    state: Mutex<PumpState>,
     wake: Wake,
 }
 
 #[derive(Default)]
-struct State {
+struct PumpState {
     numbers: u64,
     running: BTreeMap<u64, AbortHandle>,
     /// What waits to be set off; none where that is done at once.
@@ -80,7 +80,7 @@ impl Pump {
         let (place, abort, registration) = facade.begin();
         let work = Abortable::new(facade.begun(operation), registration);
         let client = Arc::downgrade(&facade.shared);
-        let place = Place { number: place, client: client.clone() };
+        let place = OperationSlot { number: place, client: client.clone() };
         let work = Box::pin(async move {
             let result = work.await.unwrap_or_else(|_| Err(aborted()));
             drop(place);
@@ -206,12 +206,12 @@ async fn give_way() {
 }
 
 /// An operation among those of its client, until it ends or nobody is left to set it off.
-struct Place {
+struct OperationSlot {
     number: u64,
     client: Weak<Client>,
 }
 
-impl Drop for Place {
+impl Drop for OperationSlot {
     fn drop(&mut self) {
         if let Some(client) = self.client.upgrade() {
             client.end(self.number);

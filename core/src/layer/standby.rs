@@ -20,10 +20,10 @@ pub(crate) struct Standby(Arc<Shared>);
 
 struct Shared {
     runtime: RuntimeHandle,
-    state: Mutex<State>,
+    state: Mutex<StandbyState>,
 }
 
-struct State {
+struct StandbyState {
     store: Option<LeaseHandle>,
     /// Why there is none.
     error: Error,
@@ -39,7 +39,8 @@ impl Standby {
         runtime: &RuntimeHandle,
     ) -> (Self, oneshot::Receiver<Result<()>>) {
         let error = Error::new(Code::Unavailable, "not yet connected");
-        let state = State { store: None, error, sink: None, listening: false, closed: false };
+        let state =
+            StandbyState { store: None, error, sink: None, listening: false, closed: false };
         let shared = Arc::new(Shared { runtime: runtime.clone(), state: Mutex::new(state) });
         let (first, told) = oneshot::channel();
         runtime.spawn(Box::pin(Arc::clone(&shared).connect(connect, first)));

@@ -24,7 +24,7 @@ impl Mutant {
         Self::ForeignHolderNotPolled,
         Self::ForeignPollSteady,
         Self::FreedThenTaken,
-        Self::WheelForgetsPassed,
+        Self::RenewerForgetsPassed,
         Self::ReentryStandsInLine,
         Self::LocalBudgetIgnored,
         Self::UnreachableWaiterServed,

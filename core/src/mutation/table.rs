@@ -35,12 +35,12 @@ mutants! {
     /// A Take whose answer was lost is taken for granted.
     UnknownTakeBelieved,
     /// A request whose outcome is unknown is not undone.
-    UnknownNotUndone,
+    UnknownNotCleanedUp,
     /// An unconfirmed undo is not repeated.
-    UndoNotRepeated,
+    CleanupNotRepeated,
     /// A retry after an unknown outcome keeps its owner id.
     SameOwnerForEveryAttempt,
-    /// The wheel goes on renewing a hold that was released.
+    /// The renewer goes on renewing a hold that was released.
     RenewAfterRelease,
     /// However many leases are due, they are renewed in one batch.
     AllAtOnce,
@@ -78,9 +78,9 @@ mutants! {
     OldUpgradeGivenUp,
     /// A run that nobody has taken yet when the client closes is told as failed.
     UntakenRunFails,
-    /// What is to be undone leaves the wheel before the housekeeping knows of it.
-    ForgottenBeforeUndone,
-    /// A hold leaves the wheel as soon as its release begins.
+    /// What is to be undone leaves the renewer before the housekeeping knows of it.
+    ForgottenBeforeCleanup,
+    /// A hold leaves the renewer as soon as its release begins.
     ReleaseForgotten,
     /// A client that closes does not know of a run that is being started.
     RunBeginsUnseen,
@@ -108,8 +108,8 @@ mutants! {
     ForeignPollSteady,
     /// What is freed when its turns inside are over, and the next one's Take, are two requests.
     FreedThenTaken,
-    /// A hold that is passed on inside leaves the wheel with the guard it began with.
-    WheelForgetsPassed,
+    /// A hold that is passed on inside leaves the renewer with the guard it began with.
+    RenewerForgetsPassed,
     /// Whoever enters a scope once more stands in its client's line.
     ReentryStandsInLine,
     /// A hold goes round inside for as long as somebody waits there.
@@ -227,7 +227,7 @@ mutants! {
     TombstoneTooShort,
     /// A Leave that finds the hold does not free it.
     LeaveForgetsHold,
-    /// A Take whose owner id was buried is granted.
+    /// A Take whose owner id has a tombstone is granted.
     TombstoneIgnored,
     /// The last in the queue is served first.
     QueueServedFromTheBack,
@@ -278,8 +278,8 @@ mutants! {
     QuorumForgetsMode,
     /// A node that takes a hold once more when it was given back keeps it, if others are still late.
     FreedHealForgotten,
-    /// What a node came to owe behind a bill is paid by it.
-    DebtPaidBeforehand,
+    /// A confirmed cleanup counts for what was added behind it, too.
+    CleanupConfirmedBeforehand,
     /// A reader that asks once more to become the writer is renewed as the reader it was made again.
     WaitingWriterNotRenewed,
     /// Writing a token back takes the lock anew where it was given back meanwhile.
@@ -291,7 +291,7 @@ mutants! {
     /// A node to which the end of a hold came before its vote keeps what it then granted.
     QuorumForgetsOvertaken,
     /// What a node did not confirm to have freed is not repeated to it.
-    QuorumForgetsDebts,
+    QuorumForgetsCleanups,
     /// A hold that is taken once more on a node stays there though it was freed meanwhile.
     HealAfterFree,
     /// The first guard of a scope that is given back frees the hold of all.
@@ -365,6 +365,6 @@ mutants! {
     FileNotLookedAt,
     /// A file is opened though it has another name beside this one.
     SecondNameAccepted,
-    /// Each cancelled Take is buried, also where what takes it back comes behind it on the same connection.
+    /// Each cancelled Take leaves a tombstone, also where what takes it back comes behind it on the same connection.
     EachCancelBuried,
 }

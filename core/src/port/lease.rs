@@ -10,7 +10,7 @@ use super::cell::Cells;
 use super::key::{LockKey, OwnerId};
 use super::marker::{MaybeSend, MaybeSync};
 use super::mode::{Kind, Mode};
-use super::view::State;
+use super::view::LockState;
 use crate::error::{Code, Error, Result};
 use crate::fence::Token;
 
@@ -18,7 +18,7 @@ use crate::fence::Token;
 pub mod limits {
     use std::time::Duration;
 
-    /// The most a hand-over grants at once; the wheel renews it to the full ttl by its ordinary rule.
+    /// The most a hand-over grants at once; the renewer renews it to the full ttl by its ordinary rule.
     pub const GRANT_TTL: Duration = Duration::from_secs(5);
     /// How many of those who wait one step grants a shared lock to, so that no step keeps the store for long. The next one is
     /// told that the lock is open to it, asks, and so has the step behind it go on.
@@ -144,7 +144,7 @@ pub struct Step {
 /// long as the head of the queue may hold beside whoever holds, it is granted and its client is told.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// Ask for the lock; answers `Granted`, `Queued`, `Held` (not willing to wait), `Gone` (this owner id was buried) or
+    /// Ask for the lock; answers `Granted`, `Queued`, `Held` (not willing to wait), `Gone` (this owner id has a tombstone) or
     /// `Conflict`.
     Take(Take),
     /// Keep a ticket alive, with the lease it wants. Answers `Queued`; `Granted` if it holds by now, renewed to `ttl`;
@@ -177,7 +177,7 @@ pub enum Action {
         open: bool,
     },
     /// Undo an attempt whatever became of it: a ticket is removed, a hold is freed (`Freed`). If nothing is found (`Gone`)
-    /// and `tombstone` is given, the owner id is buried for that long, so that a Take still under way finds it and is refused.
+    /// and `tombstone` is given, the owner id has a tombstone for that long, so that a Take still under way finds it and is refused.
     Leave {
         /// How long to refuse this owner id; given after an unknown outcome.
         tombstone: Option<Duration>,
@@ -284,7 +284,7 @@ pub enum Outcome {
         left: Duration,
     },
     /// What lies on the store.
-    State(State),
+    State(LockState),
 }
 
 /// A step's answer: an outcome, or why there is none.

@@ -51,7 +51,7 @@ pub(crate) mod optional {
 mod tests {
     use std::time::Duration;
 
-    use crate::port::{HolderView, Mode, State, WaiterView};
+    use crate::port::{HolderView, LockState, Mode, WaiterView};
 
     #[test]
     fn a_state_tells_times_in_milliseconds_and_is_read_again() {
@@ -60,13 +60,14 @@ mod tests {
         let holder = HolderView { mode, token: None, left, held_for, info };
         let waiting_for = Duration::from_secs(2);
         let waiter = WaiterView { mode, info: "{}".into(), waiting_for };
-        let state = State { holders: vec![holder], waiters: vec![waiter], ..State::default() };
+        let state =
+            LockState { holders: vec![holder], waiters: vec![waiter], ..LockState::default() };
         let json = serde_json::to_value(&state).unwrap();
         assert_eq!(
             (&json["holders"][0]["left"], &json["waiters"][0]["waiting_for"]),
             (&1.5.into(), &2000.0.into())
         );
         assert!(json["holders"][0]["held_for"].is_null());
-        assert_eq!(serde_json::from_value::<State>(json).unwrap(), state);
+        assert_eq!(serde_json::from_value::<LockState>(json).unwrap(), state);
     }
 }

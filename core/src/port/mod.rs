@@ -25,4 +25,4 @@ pub use lease::{
 pub use marker::{MaybeSend, MaybeSync};
 pub use mode::{Kind, Mode};
 pub use runtime::{Instant, Runtime, RuntimeHandle};
-pub use view::{HolderView, State, WaiterView, is_hidden};
+pub use view::{HolderView, LockState, WaiterView, is_hidden};

@@ -37,6 +37,11 @@ impl Mode {
     pub const fn is_exclusive(self) -> bool {
         matches!(self, Self::Exclusive | Self::Write)
     }
+
+    /// Whether those of a client who want this stand in one line and pass their hold on. Holders that share a lock each ask for themselves.
+    pub(crate) fn lines_up(self) -> bool {
+        self.is_exclusive() || mutant!(ReadersPassInside)
+    }
 }
 
 /// What a name is used as. While it is in use as one kind, it cannot be taken as another.

@@ -10,7 +10,7 @@ use crate::fence::Token;
 
 /// A lock as it lies on the store. As JSON its times are milliseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct State {
+pub struct LockState {
     /// What the lock is in use as.
     pub kind: Kind,
     /// The present holders, in the order of their tokens.

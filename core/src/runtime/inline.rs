@@ -22,7 +22,7 @@ use crate::error::{Code, Error, Result};
 const QUIET: Duration = Duration::from_millis(2);
 /// How often it looks while somebody else drives.
 const LOOK: Duration = Duration::from_millis(20);
-/// Polls of one turn: a timer wakes the wheel, which sends a batch, whose answer is then taken in.
+/// Polls of one turn: a timer wakes the renewer, which sends a batch, whose answer is then taken in.
 const TURN: u32 = 4;
 /// How long what was given up last may take to settle, and how often it is looked whether it has.
 const PARTING: Duration = Duration::from_secs(2);
@@ -47,7 +47,7 @@ struct Shared {
     background: AtomicBool,
     /// Whether somebody came to wait for I/O and timers since it was last asked: then the tasks had their turn.
     driven: Arc<AtomicBool>,
-    /// Sends the background thread away from the wheel.
+    /// Sends the background thread away from the renewer.
     yield_now: Notify,
     closed: AtomicBool,
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use fencelock::driver::redis::{Ear, Heard, HostStore, RedisStore, Reply, Transport};
+use fencelock::driver::redis::{Heard, HostStore, RedisStore, Reply, Subscriber, Transport};
 use fencelock::options::Options;
 use fencelock::port::{BoxFuture, LeaseStore, RuntimeHandle};
 use fencelock::runtime::TokioRuntime;
@@ -70,19 +70,19 @@ fn patient() -> AsyncConnectionConfig {
 /// A client such as a host has: it sends words, and hears a channel.
 struct HostClient {
     connection: MultiplexedConnection,
-    ear: Arc<Mutex<Option<Ear>>>,
+    subscriber: Arc<Mutex<Option<Subscriber>>>,
 }
 
 impl HostClient {
     async fn connect(url: &Url) -> Self {
-        let ear: Arc<Mutex<Option<Ear>>> = Arc::default();
-        let heard = ear.clone();
+        let subscriber: Arc<Mutex<Option<Subscriber>>> = Arc::default();
+        let heard = subscriber.clone();
         let config = patient().set_push_sender(move |push: PushInfo| {
-            let ear = heard.lock().unwrap_or_else(PoisonError::into_inner);
-            if let (PushKind::Message, [_, Value::BulkString(message)], Some(ear)) =
-                (&push.kind, &push.data[..], &*ear)
+            let subscriber = heard.lock().unwrap_or_else(PoisonError::into_inner);
+            if let (PushKind::Message, [_, Value::BulkString(message)], Some(subscriber)) =
+                (&push.kind, &push.data[..], &*subscriber)
             {
-                ear(Heard::Message(String::from_utf8_lossy(message).into_owned()));
+                subscriber(Heard::Message(String::from_utf8_lossy(message).into_owned()));
             }
             Ok::<_, redis::aio::SendError>(())
         });
@@ -91,7 +91,7 @@ impl HostClient {
         let client = redis::Client::open(info.set_redis_settings(settings));
         let client = client.expect("this is a Redis URL");
         let connection = client.get_multiplexed_async_connection_with_config(&config).await;
-        Self { connection: connection.expect("the server takes connections"), ear }
+        Self { connection: connection.expect("the server takes connections"), subscriber }
     }
 }
 
@@ -112,8 +112,12 @@ impl Transport for HostClient {
         })
     }
 
-    fn subscribe(&self, channel: &str, ear: Ear) -> BoxFuture<'static, Result<bool, String>> {
-        *self.ear.lock().unwrap_or_else(PoisonError::into_inner) = Some(ear);
+    fn subscribe(
+        &self,
+        channel: &str,
+        subscriber: Subscriber,
+    ) -> BoxFuture<'static, Result<bool, String>> {
+        *self.subscriber.lock().unwrap_or_else(PoisonError::into_inner) = Some(subscriber);
         let (mut connection, channel) = (self.connection.clone(), channel.to_owned());
         Box::pin(async move {
             let subscribed = connection.subscribe(&channel).await;
@@ -122,7 +126,7 @@ impl Transport for HostClient {
     }
 
     fn close(&self) {
-        self.ear.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.subscriber.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 }
 

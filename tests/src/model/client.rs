@@ -105,7 +105,7 @@ impl Moment {
         self.ask(client, if holds { Ask::Renew } else { Ask::Refresh });
     }
 
-    /// Gives the attempt up. An owner id whose Take has no answer yet is buried with it.
+    /// Gives the attempt up. An owner id whose Take has no answer yet gets a tombstone with it.
     pub(super) fn cancel(&mut self, client: u8) {
         let unknown = matches!(self.phase(client), Phase::Asked { .. });
         self.end(client, if unknown { Ask::Bury } else { Ask::Leave });

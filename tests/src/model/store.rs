@@ -60,7 +60,7 @@ impl Moment {
         for push in notices {
             self.send(push);
         }
-        // A Take whose owner id was buried is refused before anything else is looked at.
+        // A Take whose owner id has a tombstone is refused before anything else is looked at.
         if !(request.ask == Ask::Take && outcome == Outcome::Gone) {
             self.judge(now);
         }

@@ -21,11 +21,11 @@ use super::weather::Weather;
 pub struct Network {
     world: Arc<SimNode>,
     server: Arc<SimNode>,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<NetworkState>>,
 }
 
 #[derive(Debug)]
-struct State {
+struct NetworkState {
     store: Server,
     weather: Weather,
     dice: Dice,
@@ -55,7 +55,7 @@ impl Network {
     /// A store on `server`'s clock, reached through `weather`.
     pub fn new(world: &Arc<SimNode>, server: &Arc<SimNode>, weather: Weather, dice: Dice) -> Self {
         let store = Server::new(Arc::clone(server), Arc::clone(world));
-        let state = State { store, weather, dice, links: BTreeMap::new(), down: false };
+        let state = NetworkState { store, weather, dice, links: BTreeMap::new(), down: false };
         Self {
             world: Arc::clone(world),
             server: Arc::clone(server),
@@ -167,14 +167,14 @@ impl Network {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, NetworkState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// When a message sent now arrives; `None` if it never does.
     fn arrival(&self, channel: &str, way: Way) -> Option<Instant> {
         let state = &mut *self.state();
-        let State { weather, dice, links, .. } = state;
+        let NetworkState { weather, dice, links, .. } = state;
         let link = links.get_mut(channel)?;
         let losses = if matches!(way, Way::Notice) { weather.notices_lost } else { weather.lost };
         let next = matches!(way, Way::Request) && link.losing > 0;
@@ -244,7 +244,7 @@ impl Network {
     ) -> Option<Vec<Answer>> {
         let (answers, notices) = {
             let state = &mut *self.state();
-            let State { store, weather, dice, links, down } = state;
+            let NetworkState { store, weather, dice, links, down } = state;
             let current = links.get(channel).map(|link| link.connection);
             if *down || (current != connection && dice.chance(500)) {
                 return None;

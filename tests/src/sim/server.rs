@@ -128,7 +128,7 @@ impl Server {
             }
             let mut diary = Diary { facts: &mut self.facts, at, lock: &step.lock };
             diary.compare(&before, record, step.owner, now);
-            // An owner id that was buried is refused before anything else is looked at.
+            // An owner id that has a tombstone is refused before anything else is looked at.
             let refused = matches!(step.action, Action::Take(_)) && outcome == Outcome::Gone;
             // A step for another kind than the lock is in use as touches nothing.
             let touched = step.kind == record.kind;

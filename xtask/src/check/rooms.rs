@@ -70,7 +70,7 @@ const OF_BINDINGS: &[&str] = &[
     "port::RuntimeHandle",
     "driver::sqlite::Stillness",
     "driver::sqlite::still",
-    "driver::redis::Ear",
+    "driver::redis::Subscriber",
     "driver::redis::Heard",
     "driver::redis::Reply",
     "driver::redis::Transport",

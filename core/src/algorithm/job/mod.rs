@@ -18,9 +18,9 @@ use futures_channel::oneshot;
 use futures_util::future::{Either, select};
 
 use super::core::Core;
-use super::hold::{Hold, Terms, Tokens, deadline};
+use super::hold::{Hold, Request, Tokens, deadline};
+use super::lock_id::LockId;
 use super::reason::too_late;
-use super::target::Target;
 use crate::error::{Code, Error, Result};
 use crate::event::Event;
 use crate::fence::Token;
@@ -42,7 +42,7 @@ const MEMORY: Duration = Duration::from_hours(30 * 24);
 
 /// What a start asks for.
 #[derive(Clone, Debug)]
-pub(crate) struct JobTerms {
+pub(crate) struct JobRequest {
     pub schedule: Schedule,
     pub period: Duration,
     pub ttl: Duration,
@@ -74,19 +74,19 @@ impl Core {
     pub(crate) async fn start_run(
         self: &Arc<Self>,
         key: CellKey,
-        terms: JobTerms,
+        request: JobRequest,
     ) -> Result<Start> {
         self.check_open()?;
-        let mut patience = self.runtime.sleep_until(self.runtime.now() + terms.patience);
+        let mut patience = self.runtime.sleep_until(self.runtime.now() + request.patience);
         let late = Arc::new(AtomicBool::new(false));
         let unheard = || if late.load(Ordering::Acquire) { too_late() } else { unanswered() };
         loop {
             let Some(busy) = self.tending.begin() else { return Err(Error::closed()) };
             let (mut sender, receiver) = oneshot::channel();
-            let (core, asked, terms) = (self.clone(), key.clone(), terms.clone());
+            let (core, asked, request) = (self.clone(), key.clone(), request.clone());
             let lateness = late.clone();
             self.runtime.spawn(Box::pin(async move {
-                let begun = core.begin_run(&asked, &terms, busy, &mut sender, &lateness).await;
+                let begun = core.begin_run(&asked, &request, busy, &mut sender, &lateness).await;
                 // Whoever does not stay for it drops it, which takes it back.
                 let _ = sender.send(begun);
             }));
@@ -120,30 +120,30 @@ impl Core {
     async fn begin_run(
         self: &Arc<Self>,
         key: &CellKey,
-        terms: &JobTerms,
+        request: &JobRequest,
         busy: Busy,
         asker: &mut oneshot::Sender<Result<Start>>,
         late: &AtomicBool,
     ) -> Result<Start> {
         let mut look = self.look(key).await?;
-        let lease = terms.at_most.map_or(terms.ttl, |most| most.min(terms.ttl));
+        let lease = request.at_most.map_or(request.ttl, |most| most.min(request.ttl));
         let mut backoff = Backoff::new();
         loop {
-            let instant = terms.schedule.instant(look.clock, terms.period, self)?;
+            let instant = request.schedule.instant(look.clock, request.period, self)?;
             let last = Record::of(&look, key)?;
             let skipped =
-                last.as_ref().and_then(|last| last.keeps_from(instant, look.clock, terms));
+                last.as_ref().and_then(|last| last.keeps_from(instant, look.clock, request));
             if let Some(skipped) = skipped {
                 return Ok(Err(skipped));
             }
-            let record = Record::begun(instant, lease, terms);
+            let record = Record::begun(instant, lease, request);
             let owner = OwnerId::draw(&*self.runtime);
             let change = Change {
                 key: key.clone(),
                 expected: look.version(),
                 writer: owner,
                 value: Some(record.text()?),
-                keep: Some(keep(terms.period)),
+                keep: Some(keep(request.period)),
             };
             let sent = self.runtime.now();
             let swap = self.swap(&change, deadline(sent, lease)).await;
@@ -158,12 +158,12 @@ impl Core {
             let token = Token::new(version.get());
             let mut tender = Tender {
                 core: self.clone(),
-                hold: self.hold_of(key, owner, token, terms, deadline(sent, lease)),
+                hold: self.hold_of(key, owner, token, request, deadline(sent, lease)),
                 change: Change { expected: Some(version), ..change },
                 record: Record { token: Some(token), started: Some(since), ..record },
                 before: last,
                 sent,
-                cap: terms.at_most.map_or(Instant::FAR, |most| sent + most),
+                cap: request.at_most.map_or(Instant::FAR, |most| sent + most),
             };
             if tender.hold.is_held() || mutant!(LateStartBelieved) {
                 return Ok(Ok(tender.begin(instant, busy)));
@@ -184,22 +184,22 @@ impl Core {
         key: &CellKey,
         owner: OwnerId,
         token: Token,
-        terms: &JobTerms,
+        request: &JobRequest,
         deadline: Instant,
     ) -> Arc<Hold> {
-        let terms = Terms {
+        let request = Request {
             mode: Mode::Exclusive,
             limit: 1,
-            ttl: terms.ttl,
+            ttl: request.ttl,
             renew: true,
             max_hold: None,
             open: false,
             local: 0,
-            info: terms.info.clone(),
+            info: request.info.clone(),
         };
-        let name = Target { key: LockKey::new(key.name.clone()), kind: Kind::Mutex };
+        let name = LockId { key: LockKey::new(key.name.clone()), kind: Kind::Mutex };
         let tokens = Tokens { first: token, count: 1 };
-        let hold = Hold::new(name, owner, tokens, &terms, deadline, &self.runtime);
+        let hold = Hold::new(name, owner, tokens, &request, deadline, &self.runtime);
         hold.serve(1);
         Arc::new(hold)
     }

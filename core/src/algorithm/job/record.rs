@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::schedule::furthest;
 use super::skipped::Skipped;
-use super::{JobTerms, micros};
+use super::{JobRequest, micros};
 use crate::error::{Code, Error, Result};
 use crate::fence::Token;
 use crate::port::{CellKey, Look};
@@ -77,15 +77,15 @@ pub(crate) struct Record {
 
 impl Record {
     /// A run about to start.
-    pub(super) fn begun(instant: u64, lease: Duration, terms: &JobTerms) -> Self {
+    pub(super) fn begun(instant: u64, lease: Duration, request: &JobRequest) -> Self {
         Self {
             status: Status::InProgress,
             instant,
             token: None,
             started: None,
             ttl: micros(lease),
-            at_least: micros(terms.at_least),
-            info: serde_json::from_str(&terms.info).unwrap_or_default(),
+            at_least: micros(request.at_least),
+            info: serde_json::from_str(&request.info).unwrap_or_default(),
             heard: 0,
         }
     }
@@ -134,18 +134,23 @@ impl Record {
 
     /// Why the run of `instant` may not start after this one; `None` if it may. What lies far ahead of the clock was written
     /// by a clock that was wrong, and keeps nothing from running.
-    pub(super) fn keeps_from(&self, instant: u64, clock: u64, terms: &JobTerms) -> Option<Skipped> {
+    pub(super) fn keeps_from(
+        &self,
+        instant: u64,
+        clock: u64,
+        request: &JobRequest,
+    ) -> Option<Skipped> {
         if self.is_alive(clock) && !mutant!(JobOverlaps) {
             return Some(self.skips(Why::Running, clock, Some(self.dies())));
         }
-        let far = furthest(clock, terms.period);
+        let far = furthest(clock, request.period);
         let right = |at: &u64| *at <= far || mutant!(WrongRecordBelieved);
         let started = self.started.filter(right);
         // What died may have done its work: only who asked for that runs it again.
         let again = instant == self.instant
             && self.status == Status::InProgress
-            && (terms.retry_dead || mutant!(DeadRunRetried));
-        let half = if again || mutant!(JobTwiceInPeriod) { 0 } else { micros(terms.period / 2) };
+            && (request.retry_dead || mutant!(DeadRunRetried));
+        let half = if again || mutant!(JobTwiceInPeriod) { 0 } else { micros(request.period / 2) };
         let rests = started.map(|started| started.saturating_add(self.at_least.max(half)));
         let rests = rests.filter(|end| clock < *end);
         let run = Some(self.instant).filter(|run| right(run) && *run >= instant && !again);
@@ -154,7 +159,7 @@ impl Record {
             (None, rests) => Some(self.skips(Why::NotDue, clock, rests)),
             (Some(run), rests) => {
                 let why = if run == instant { Why::Done } else { Why::NotDue };
-                let due = terms.schedule.after(run).map(|due| due.max(rests.unwrap_or(0)));
+                let due = request.schedule.after(run).map(|due| due.max(rests.unwrap_or(0)));
                 Some(self.skips(why, clock, due))
             }
         }

@@ -3,27 +3,28 @@
 //! The same owner id goes to all nodes at once. A lock is held when a majority has granted it; the lease is what that
 //! majority keeps, counted from before the request was sent. Nodes have no queue here: each would grant in an order of its
 //! own and split the grant. Whoever was not granted is told when the lock is given back, and asks again; a vote that was
-//! split is settled by rests of random length. What a node did not confirm is owed to it, and repeated until it does.
+//! split is settled by rests of random length. What a node did not confirm is repeated until it does.
 
-mod ballot;
-mod late;
+mod fanout;
 mod node;
-mod nodes;
+mod node_set;
+mod pending_cleanup;
 mod proposal;
-mod ring;
+mod stragglers;
 mod tally;
 mod vote;
-mod waiting;
+mod voters;
+mod waiters;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{join, join_all};
 
-use self::ballot::Ballot;
-use self::nodes::Nodes;
-use self::ring::Ring;
+use self::fanout::Fanout;
+use self::node_set::NodeSet;
 use self::tally::Tally;
+use self::voters::Voters;
 use crate::error::{Code, Error, Result};
 use crate::port::limits::TOMBSTONE_LIFE;
 use crate::port::{
@@ -46,7 +47,7 @@ use crate::port::{
 /// client.lock("orders:42").acquire().await?.release().await.check()?;
 /// # Ok::<(), fencelock::Error>(()) }).unwrap();
 /// ```
-pub struct Quorum(Arc<Ring>);
+pub struct Quorum(Arc<Voters>);
 
 /// What a quorum survives.
 const GUARANTEES: &[Guarantee] = &[
@@ -111,10 +112,10 @@ impl Quorum {
         timeout: Duration,
     ) -> Result<Self> {
         let count = nodes.len();
-        if count < 3 || count.is_multiple_of(2) || count > Nodes::MOST {
+        if count < 3 || count.is_multiple_of(2) || count > NodeSet::MOST {
             return Err(Self::wrong_number(count));
         }
-        Ok(Self(Arc::new(Ring::new(nodes, runtime, max_ttl, timeout))))
+        Ok(Self(Arc::new(Voters::new(nodes, runtime, max_ttl, timeout))))
     }
 
     pub(crate) fn wrong_number(count: usize) -> Error {
@@ -126,19 +127,19 @@ impl Quorum {
 
     /// Runs steps that are decided by counting; one batch for each node.
     async fn count(&self, batch: &[Step], turns: &[u32], batches: Vec<Arc<[Step]>>) -> Vec<Answer> {
-        let ring = &self.0;
-        let sent = ring.runtime.now();
+        let voters = &self.0;
+        let sent = voters.runtime.now();
         // The same replies answer all: the shortest lease gains nothing by giving up early, the others lose. It is asked for
         // again in a batch of its own meanwhile.
         let leases = batch.iter().filter_map(|step| match step.action {
             Action::Renew { ttl } => Some(ttl),
             _ => None,
         });
-        let patience = ring.patience(leases.max().unwrap_or(ring.max_ttl));
+        let patience = voters.patience(leases.max().unwrap_or(voters.max_ttl));
         let mut tallies: Vec<Tally> = turns.iter().map(|turn| Tally::begin(*turn)).collect();
-        let mut ballot = Ballot::send(ring, batches, patience);
-        while !batch.iter().zip(&tallies).all(|(step, tally)| tally.decided(&step.action, ring)) {
-            let Some((node, sent, answers)) = ballot.next().await else { break };
+        let mut fanout = Fanout::send(voters, batches, patience);
+        while !batch.iter().zip(&tallies).all(|(step, tally)| tally.decided(&step.action, voters)) {
+            let Some((node, sent, answers)) = fanout.next().await else { break };
             // A node that certainly has nothing to free was not told to.
             let mut told = sent.iter().zip(answers).peekable();
             for (step, tally) in batch.iter().zip(&mut tallies) {
@@ -149,44 +150,44 @@ impl Quorum {
                 }
             }
         }
-        ring.took(ring.runtime.now().since(sent));
-        drop(ballot);
+        voters.took(voters.runtime.now().since(sent));
+        drop(fanout);
         for (step, tally) in batch.iter().zip(&mut tallies) {
             if let Action::Change { turn, mode, .. } = step.action
-                && tally.granted.len() >= ring.majority()
-                && let Some(take) = ring.changed(step.owner, turn, mode)
+                && tally.granted.len() >= voters.majority()
+                && let Some(take) = voters.changed(step.owner, turn, mode)
             {
                 let drawn = mode == Mode::Write;
-                tally.loose = drawn && !vote::spread(ring, step, &take, &tally.granted).await;
+                tally.loose = drawn && !vote::spread(voters, step, &take, &tally.granted).await;
             }
         }
         let tallies = batch.iter().zip(tallies);
-        tallies.map(|(step, tally)| tally.outcome(ring, step, sent)).collect()
+        tallies.map(|(step, tally)| tally.outcome(voters, step, sent)).collect()
     }
 
     async fn counted(&self, batch: Vec<Step>) -> Vec<Answer> {
-        let ring = &self.0;
+        let voters = &self.0;
         let asked = batch.len();
         let mut batch = batch;
         let leaves = |step: &&Step| matches!(step.action, Action::Leave { .. });
         // What was registered for whoever gives up goes with it.
-        let more = batch.iter().filter(leaves).filter_map(|step| ring.waiting.lock().left(step));
+        let more = batch.iter().filter(leaves).filter_map(|step| voters.waiting.lock().left(step));
         let more: Vec<Step> = more.collect();
         batch.extend(more);
         let mut same: Option<Arc<[Step]>> = None;
-        let ends: Vec<(Nodes, Nodes)> = batch
+        let ends: Vec<(NodeSet, NodeSet)> = batch
             .iter()
             .map(|step| match step.action {
-                Action::Free { .. } => ring.give_up(step.owner, true),
-                Action::Leave { .. } => ring.give_up(step.owner, false),
+                Action::Free { .. } => voters.give_up(step.owner, true),
+                Action::Leave { .. } => voters.give_up(step.owner, false),
                 _ => Default::default(),
             })
             .collect();
         // Before what they are told, so that a renewal counts for no change that came in between.
-        let turns: Vec<u32> = batch.iter().map(|step| ring.turn(step.owner)).collect();
-        let told: Vec<Step> = batch.iter().map(|step| ring.told(step)).collect();
-        let tombstone = Some(ring.max_ttl.max(TOMBSTONE_LIFE));
-        let batches = (0..ring.nodes.len()).map(|node| {
+        let turns: Vec<u32> = batch.iter().map(|step| voters.turn(step.owner)).collect();
+        let told: Vec<Step> = batch.iter().map(|step| voters.told(step)).collect();
+        let tombstone = Some(voters.max_ttl.max(TOMBSTONE_LIFE));
+        let batches = (0..voters.nodes.len()).map(|node| {
             if ends.iter().all(|(doubtful, unasked)| !doubtful.has(node) && !unasked.has(node)) {
                 return same.get_or_insert_with(|| told.clone().into()).clone();
             }
@@ -209,8 +210,8 @@ impl Quorum {
         let overtaken = |number: &usize| {
             let step = &batch[*number];
             let renews = matches!(step.action, Action::Renew { .. });
-            let turned = turns[*number] != ring.turn(step.owner);
-            renews && answers[*number].is_err() && (turned || told[*number] != ring.told(step))
+            let turned = turns[*number] != voters.turn(step.owner);
+            renews && answers[*number].is_err() && (turned || told[*number] != voters.told(step))
         };
         let overtaken: Vec<usize> = (0..asked).filter(overtaken).collect();
         if !overtaken.is_empty() {
@@ -222,7 +223,7 @@ impl Quorum {
         }
         for (step, answer) in batch.iter().zip(&answers) {
             if matches!(answer, Ok(Outcome::Gone)) {
-                ring.gone(step);
+                voters.gone(step);
             }
         }
         answers
@@ -231,9 +232,9 @@ impl Quorum {
     /// A Take; `after` a Free of the same lock, whoever was told of that is let pass first.
     async fn take(&self, step: &Step, take: &Take, after: bool) -> Answer {
         if after {
-            let ring = &self.0;
-            let pause = ring.round_trip() * 4;
-            ring.runtime.sleep_until(ring.runtime.now() + pause.min(take.ttl / 8)).await;
+            let voters = &self.0;
+            let pause = voters.round_trip() * 4;
+            voters.runtime.sleep_until(voters.runtime.now() + pause.min(take.ttl / 8)).await;
         }
         vote::take(&self.0, step, take).await
     }
@@ -282,18 +283,18 @@ impl LeaseStore for Quorum {
     }
 
     async fn listen(&self, sink: NoticeSink) -> Result<()> {
-        let ring = &self.0;
-        let listening = ring.nodes.iter().enumerate().map(|(number, node)| {
-            let (ring, sink) = (Arc::downgrade(ring), sink.clone());
+        let voters = &self.0;
+        let listening = voters.nodes.iter().enumerate().map(|(number, node)| {
+            let (voters, sink) = (Arc::downgrade(voters), sink.clone());
             let heard = move |notice| {
-                let Some(ring) = ring.upgrade() else { return };
+                let Some(voters) = voters.upgrade() else { return };
                 match notice {
                     // The change of a hold's mode.
-                    Notice::Open { owner } if ring.holds.lock().contains_key(&owner) => {
+                    Notice::Open { owner } if voters.holds.lock().contains_key(&owner) => {
                         sink(notice);
                     }
                     Notice::Open { owner } => {
-                        let owners = ring.waiting.lock().told(owner);
+                        let owners = voters.waiting.lock().told(owner);
                         for owner in owners {
                             sink(Notice::Open { owner });
                         }
@@ -301,7 +302,7 @@ impl LeaseStore for Quorum {
                     // No node of a quorum hands over.
                     Notice::Granted { .. } => {}
                     Notice::Gap => {
-                        ring.nodes[number].news.notify(usize::MAX);
+                        voters.nodes[number].news.notify(usize::MAX);
                         sink(notice);
                     }
                     Notice::Look => sink(notice),
@@ -312,14 +313,14 @@ impl LeaseStore for Quorum {
         let results = join_all(listening).await;
         let listened = results.iter().filter(|result| result.is_ok()).count();
         match results.into_iter().find_map(Result::err) {
-            Some(error) if listened < ring.majority() => Err(error),
+            Some(error) if listened < voters.majority() => Err(error),
             _ => Ok(()),
         }
     }
 
     async fn names(&self, prefix: &str) -> Result<Vec<LockKey>> {
-        let ring = &self.0;
-        let asked = join_all(ring.nodes.iter().map(|node| node.store.names(prefix))).await;
+        let voters = &self.0;
+        let asked = join_all(voters.nodes.iter().map(|node| node.store.names(prefix))).await;
         let (mut names, mut answered) = (std::collections::BTreeSet::new(), 0);
         let mut failure = None;
         for result in asked {
@@ -332,20 +333,20 @@ impl LeaseStore for Quorum {
             }
         }
         match failure {
-            Some(error) if answered < ring.majority() => Err(error),
+            Some(error) if answered < voters.majority() => Err(error),
             _ => Ok(names.into_iter().collect()),
         }
     }
 
     async fn close(&self) {
-        let ring = &self.0;
+        let voters = &self.0;
         // Who was late to hear that its vote is lost had itself registered when it had given up already.
-        let registered: Arc<[Step]> = ring.waiting.lock().all_left().into();
+        let registered: Arc<[Step]> = voters.waiting.lock().all_left().into();
         if !registered.is_empty() {
-            let mut ballot = Ballot::send(ring, vec![registered; ring.nodes.len()], LAST);
-            while ballot.next().await.is_some() {}
+            let mut fanout = Fanout::send(voters, vec![registered; voters.nodes.len()], LAST);
+            while fanout.next().await.is_some() {}
         }
-        join_all(ring.nodes.iter().map(|node| node.store.close())).await;
+        join_all(voters.nodes.iter().map(|node| node.store.close())).await;
     }
 }
 
@@ -357,8 +358,8 @@ fn no_permits() -> Error {
 
 /// More than a minority is away. Where so many fail for good that there is no majority without them, and all in the same
 /// way, asking again is in vain, and that is the error.
-fn no_majority(ring: &Ring, failures: &[(usize, Error)]) -> Error {
-    let (of, needed) = (ring.nodes.len(), ring.majority());
+fn no_majority(voters: &Voters, failures: &[(usize, Error)]) -> Error {
+    let (of, needed) = (voters.nodes.len(), voters.majority());
     let lasting = failures.iter().find(|(_, error)| {
         let same = |(_, other): &&(usize, Error)| other.code() == error.code();
         !error.retryable() && failures.iter().filter(same).count() > of - needed

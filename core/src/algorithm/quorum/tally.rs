@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::no_majority;
-use super::ring::Ring;
+use super::voters::Voters;
 use crate::error::Error;
 use crate::fence::Token;
-use crate::port::{Action, Answer, Failure, Instant, Outcome, State, Step};
+use crate::port::{Action, Answer, Failure, Instant, LockState, Outcome, Step};
 
 /// The answers so far.
 #[derive(Default)]
@@ -21,7 +21,7 @@ pub(super) struct Tally {
     freed: usize,
     other: Option<Outcome>,
     others: usize,
-    states: Vec<State>,
+    states: Vec<LockState>,
     failures: Vec<(usize, Error)>,
     /// What a change drew is kept by too few nodes.
     pub(super) loose: bool,
@@ -48,8 +48,8 @@ impl Tally {
     }
 
     /// Whether what is still out can change nothing.
-    pub(super) fn decided(&self, action: &Action, ring: &Ring) -> bool {
-        let (nodes, majority) = (ring.nodes.len(), ring.majority());
+    pub(super) fn decided(&self, action: &Action, voters: &Voters) -> bool {
+        let (nodes, majority) = (voters.nodes.len(), voters.majority());
         let out = nodes - self.answers;
         match action {
             Action::Renew { .. } | Action::Change { .. } => {
@@ -64,28 +64,28 @@ impl Tally {
     }
 
     /// The quorum's answer.
-    pub(super) fn outcome(self, ring: &Arc<Ring>, step: &Step, sent: Instant) -> Answer {
-        let (nodes, majority) = (ring.nodes.len(), ring.majority());
-        let unknown = |failures: &[_]| Err(Failure::unknown(no_majority(ring, failures)));
+    pub(super) fn outcome(self, voters: &Arc<Voters>, step: &Step, sent: Instant) -> Answer {
+        let (nodes, majority) = (voters.nodes.len(), voters.majority());
+        let unknown = |failures: &[_]| Err(Failure::unknown(no_majority(voters, failures)));
         match step.action {
             Action::Renew { .. } | Action::Change { .. } => {
                 let enough = if mutant!(RenewByMinority) { 1 } else { majority };
                 let renews = matches!(step.action, Action::Renew { .. });
                 // What was renewed before a change may have been renewed where the change is yet to come.
-                let overtaken = renews && self.turn != ring.turn(step.owner);
+                let overtaken = renews && self.turn != voters.turn(step.owner);
                 if self.granted.len() >= enough && !overtaken && !self.loose {
                     let token = self.granted.iter().map(|(_, token, _)| *token).max();
                     let left =
                         kept(self.granted.iter().map(|(.., left)| *left).collect(), majority);
-                    ring.kept(step.owner, sent, left);
-                    self.gone.iter().for_each(|node| ring.heal(*node, step));
+                    voters.kept(step.owner, sent, left);
+                    self.gone.iter().for_each(|node| voters.heal(*node, step));
                     let token = token.unwrap_or_default();
                     return Ok(Outcome::Granted { token, left, drawn: 1 });
                 }
                 if self.gone.len() > nodes - majority {
                     return Ok(Outcome::Gone);
                 }
-                self.gone.iter().for_each(|node| ring.heal(*node, step));
+                self.gone.iter().for_each(|node| voters.heal(*node, step));
                 let told = !renews && !self.loose && self.granted.len() + self.others >= majority;
                 self.other.filter(|_| told).map_or_else(|| unknown(&self.failures), Ok)
             }
@@ -110,16 +110,16 @@ pub(super) fn kept(mut left: Vec<Duration>, majority: usize) -> Duration {
 }
 
 /// What several nodes keep of a lock, seen as one: it is held if a majority says so.
-fn as_one(states: Vec<State>, majority: usize) -> State {
+fn as_one(states: Vec<LockState>, majority: usize) -> LockState {
     let last = states.iter().map(|state| state.last).max().unwrap_or_default();
     let waiters = states.iter().map(|state| &state.waiters).max_by_key(|waiters| waiters.len());
     let waiters = waiters.cloned().unwrap_or_default();
     let held = states.iter().filter(|state| !state.holders.is_empty()).count();
-    let newest = |state: &State| state.holders.iter().map(|holder| holder.token).max();
+    let newest = |state: &LockState| state.holders.iter().map(|holder| holder.token).max();
     let shown = states.into_iter().max_by_key(|state| (state.holders.len(), newest(state)));
     let mut shown = shown.unwrap_or_default();
     if held < majority {
         shown.holders.clear();
     }
-    State { last, waiters, ..shown }
+    LockState { last, waiters, ..shown }
 }

@@ -4,18 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::hold::deadline;
-use super::ballot::Ballot;
-use super::late::Late;
+use super::fanout::Fanout;
 use super::no_majority;
-use super::nodes::Nodes;
-use super::ring::{Held, Ring};
+use super::node_set::NodeSet;
+use super::stragglers::Stragglers;
 use super::tally::kept;
-use super::waiting::queued;
+use super::voters::{QuorumHold, Voters};
+use super::waiters::queued;
 use crate::error::{Code, Error};
 use crate::fence::Token;
 use crate::port::limits::TOMBSTONE_LIFE;
 use crate::port::{
-    Action, Answer, Applied, Failure, Instant, Kind, Outcome, State, Step, Take, Vote,
+    Action, Answer, Applied, Failure, Instant, Kind, LockState, Outcome, Step, Take, Vote,
 };
 
 /// How the nodes voted.
@@ -29,12 +29,12 @@ struct Votes {
     held: Vec<Option<Duration>>,
     recovering: Vec<Duration>,
     conflicts: Vec<Kind>,
-    buried: usize,
+    tombstoned: usize,
     failures: Vec<(usize, Error)>,
     /// Who may have granted, or may yet, for all that is known.
-    doubtful: Nodes,
+    doubtful: NodeSet,
     /// Whom the question certainly did not reach.
-    unasked: Nodes,
+    unasked: NodeSet,
 }
 
 impl Votes {
@@ -47,7 +47,7 @@ impl Votes {
             Some(Ok(Outcome::Held { left })) => self.held.push(left),
             Some(Ok(Outcome::Recovering { left })) => self.recovering.push(left),
             Some(Ok(Outcome::Conflict { kind })) => self.conflicts.push(kind),
-            Some(Ok(Outcome::Gone)) => self.buried += 1,
+            Some(Ok(Outcome::Gone)) => self.tombstoned += 1,
             Some(Ok(_)) | None => {
                 self.doubtful.add(node);
                 self.failures
@@ -69,10 +69,11 @@ impl Votes {
     /// Whether no further answer can change the outcome, nor what is said of it: that a majority does not answer is only known
     /// once those that do have answered.
     fn are_decided(&self, nodes: usize, majority: usize) -> bool {
-        let refused = self.held.len() + self.conflicts.len() + self.buried + self.recovering.len();
+        let refused =
+            self.held.len() + self.conflicts.len() + self.tombstoned + self.recovering.len();
         let lost = refused + self.failures.len() > nodes - majority;
         let known = self.heard() >= majority
-            || self.buried > nodes - majority
+            || self.tombstoned > nodes - majority
             || mutant!(FailureDecidesVote);
         self.granted.len() >= majority || lost && known
     }
@@ -83,58 +84,59 @@ impl Votes {
 }
 
 /// Asks all nodes for the lock.
-pub(super) async fn take(ring: &Arc<Ring>, step: &Step, take: &Take) -> Answer {
-    if let Some(refused) = ring.refuses(step) {
+pub(super) async fn take(voters: &Arc<Voters>, step: &Step, take: &Take) -> Answer {
+    if let Some(refused) = voters.refuses(step) {
         return Err(refused);
     }
-    let (nodes, majority) = (ring.nodes.len(), ring.majority());
-    let sent = ring.runtime.now();
-    let proposed = ring.proposal.lock().make(sent, take.floor);
+    let (nodes, majority) = (voters.nodes.len(), voters.majority());
+    let sent = voters.runtime.now();
+    let proposed = voters.proposal.lock().make(sent, take.floor);
     let asked = Take { wait: false, floor: proposed, ..take.clone() };
-    let batch: Arc<[Step]> = Arc::new([vote(ring, step, asked, false)]);
-    let mut ballot = Ballot::send(ring, vec![batch; nodes], ring.patience(take.ttl));
+    let batch: Arc<[Step]> = Arc::new([vote(voters, step, asked, false)]);
+    let mut fanout = Fanout::send(voters, vec![batch; nodes], voters.patience(take.ttl));
     let mut votes = Votes::default();
     while !votes.are_decided(nodes, majority) {
-        let Some((node, _, mut answers)) = ballot.next().await else { break };
+        let Some((node, _, mut answers)) = fanout.next().await else { break };
         votes.count(node, answers.pop());
     }
     if mutant!(UnknownVoteCounts) {
         let left = take.ttl;
         let unknown: Vec<_> =
-            ballot.awaited().chain(votes.failures.iter().map(|(node, _)| *node)).collect();
+            fanout.awaited().chain(votes.failures.iter().map(|(node, _)| *node)).collect();
         let token = votes.token();
         votes.granted.extend(unknown.into_iter().map(|node| (node, token, left)));
     }
-    ring.took(ring.runtime.now().since(sent));
+    voters.took(voters.runtime.now().since(sent));
     let drawn = votes.drawn.unwrap_or(1);
     let take = &Take { block: drawn, ..take.clone() };
-    if votes.granted.len() >= majority && agree(ring, step, take, &votes, (sent, proposed)).await {
+    if votes.granted.len() >= majority && agree(voters, step, take, &votes, (sent, proposed)).await
+    {
         let token = votes.token();
         let left = kept(votes.granted.iter().map(|(.., left)| *left).collect(), majority);
-        let held = Held {
+        let held = QuorumHold {
             take: Take { floor: top(token, take), ..take.clone() },
             turn: 0,
             wanted: 0,
             until: deadline(sent, left),
-            late: Late::new(ballot.awaited().collect()),
+            stragglers: Stragglers::new(fanout.awaited().collect()),
             doubtful: votes.doubtful,
             unasked: votes.unasked,
             freed: false,
         };
-        ring.holds(step.owner, held);
-        let more = ring.waiting.lock().won(step, take.mode.is_exclusive());
+        voters.holds(step.owner, held);
+        let more = voters.waiting.lock().won(step, take.mode.is_exclusive());
         if let Some(step) = more {
-            tell_all(ring, step);
+            tell_all(voters, step);
         }
         return Ok(Outcome::Granted { token, left, drawn });
     }
     // What is granted late is given back when it is known.
-    drop(ballot);
-    lost(ring, step, take, votes).await
+    drop(fanout);
+    lost(voters, step, take, votes).await
 }
 
-fn vote(ring: &Ring, step: &Step, take: Take, again: bool) -> Step {
-    let action = Action::Vote(Vote { take, aged: ring.max_ttl, again });
+fn vote(voters: &Voters, step: &Step, take: Take, again: bool) -> Step {
+    let action = Action::Vote(Vote { take, aged: voters.max_ttl, again });
     Step { action, ..step.clone() }
 }
 
@@ -144,15 +146,15 @@ fn top(token: Token, take: &Take) -> Token {
 }
 
 /// A step whose answer nobody waits for.
-fn tell_all(ring: &Arc<Ring>, step: Step) {
+fn tell_all(voters: &Arc<Voters>, step: Step) {
     let step: Arc<[Step]> = Arc::new([step]);
-    drop(Ballot::send(ring, vec![step; ring.nodes.len()], Duration::ZERO));
+    drop(Fanout::send(voters, vec![step; voters.nodes.len()], Duration::ZERO));
 }
 
 /// Whether a majority keeps a counter not below the token, so that the next majority cannot draw a lower one. Where the
 /// nodes answered different ones, it is written to those that lag, while they keep the hold.
 async fn agree(
-    ring: &Arc<Ring>,
+    voters: &Arc<Voters>,
     step: &Step,
     take: &Take,
     votes: &Votes,
@@ -163,27 +165,27 @@ async fn agree(
         return true;
     }
     // What the nodes answer is one more than what was proposed.
-    ring.proposal.lock().missed(Token::new(proposed.get() + 1), token, sent);
-    mutant!(TokenNotWrittenBack) || write_back(ring, step, take, &votes.granted).await
+    voters.proposal.lock().missed(Token::new(proposed.get() + 1), token, sent);
+    mutant!(TokenNotWrittenBack) || write_back(voters, step, take, &votes.granted).await
 }
 
 /// The same for the token that a change of mode has drawn.
 pub(super) async fn spread(
-    ring: &Arc<Ring>,
+    voters: &Arc<Voters>,
     step: &Step,
     take: &Take,
     granted: &[(usize, Token, Duration)],
 ) -> bool {
-    let kept = mutant!(UpgradeNotWrittenBack) || write_back(ring, step, take, granted).await;
+    let kept = mutant!(UpgradeNotWrittenBack) || write_back(voters, step, take, granted).await;
     if kept && let Some(token) = granted.iter().map(|(_, token, _)| *token).max() {
-        ring.drew(step.owner, token);
+        voters.drew(step.owner, token);
     }
     kept
 }
 
 /// Raises the counters of those who granted a lower token, until a majority keeps the highest.
 async fn write_back(
-    ring: &Arc<Ring>,
+    voters: &Arc<Voters>,
     step: &Step,
     take: &Take,
     granted: &[(usize, Token, Duration)],
@@ -192,20 +194,22 @@ async fn write_back(
     let lagging = |(node, own, _): &(usize, Token, Duration)| (*own < token).then_some(*node);
     let lagging: Vec<usize> = granted.iter().filter_map(lagging).collect();
     let mut stored = granted.len() - lagging.len();
-    if stored >= ring.majority() {
+    if stored >= voters.majority() {
         return true;
     }
     let floor = top(token, take);
-    let raise = vote(ring, step, Take { wait: false, floor, ..take.clone() }, true);
+    let raise = vote(voters, step, Take { wait: false, floor, ..take.clone() }, true);
     let look = Step { action: Action::Read, ..step.clone() };
     let raise: Arc<[Step]> = Arc::new([raise, look]);
     let nothing: Arc<[Step]> = Arc::new([]);
     let batch = |node| if lagging.contains(&node) { &raise } else { &nothing };
-    let batches = (0..ring.nodes.len()).map(batch).cloned().collect();
-    let mut ballot = Ballot::send(ring, batches, ring.patience(take.ttl));
-    while stored < ring.majority() {
-        let Some((.., answers)) = ballot.next().await else { return false };
-        if let [Ok(Outcome::Granted { .. }), Ok(Outcome::State(State { last, .. }))] = answers[..] {
+    let batches = (0..voters.nodes.len()).map(batch).cloned().collect();
+    let mut fanout = Fanout::send(voters, batches, voters.patience(take.ttl));
+    while stored < voters.majority() {
+        let Some((.., answers)) = fanout.next().await else { return false };
+        if let [Ok(Outcome::Granted { .. }), Ok(Outcome::State(LockState { last, .. }))] =
+            answers[..]
+        {
             stored += usize::from(last >= floor);
         }
     }
@@ -222,23 +226,23 @@ fn recovering_nodes(left: Duration) -> Error {
 }
 
 /// The vote was not won: what was granted is given back, and whoever waits is told when it is worth asking again.
-async fn lost(ring: &Arc<Ring>, step: &Step, take: &Take, votes: Votes) -> Answer {
-    let (nodes, majority) = (ring.nodes.len(), ring.majority());
+async fn lost(voters: &Arc<Voters>, step: &Step, take: &Take, votes: Votes) -> Answer {
+    let (nodes, majority) = (voters.nodes.len(), voters.majority());
     if votes.conflicts.len() > nodes - majority {
         let kind = votes.conflicts[0];
-        give_back(ring, step, &votes, None, take).await;
+        give_back(voters, step, &votes, None, take).await;
         return Ok(Outcome::Conflict { kind });
     }
-    if votes.buried > nodes - majority {
+    if votes.tombstoned > nodes - majority {
         return Ok(Outcome::Gone);
     }
     if votes.heard() < majority {
         let recovering = votes.recovering.iter().min().copied();
-        ring.waiting.lock().left(step).into_iter().for_each(|step| tell_all(ring, step));
-        give_back(ring, step, &votes, None, take).await;
+        voters.waiting.lock().left(step).into_iter().for_each(|step| tell_all(voters, step));
+        give_back(voters, step, &votes, None, take).await;
         return Err(Failure::refused(match recovering {
             Some(left) if votes.failures.is_empty() => recovering_nodes(left),
-            _ => no_majority(ring, &votes.failures),
+            _ => no_majority(voters, &votes.failures),
         }));
     }
     let mut ends = votes.held.clone();
@@ -247,20 +251,20 @@ async fn lost(ring: &Arc<Ring>, step: &Step, take: &Take, votes: Votes) -> Answe
     let more = majority.saturating_sub(votes.granted.len()).saturating_sub(1);
     let left = ends.get(more).or(ends.last()).copied().unwrap_or(Some(Duration::ZERO));
     if !take.wait {
-        give_back(ring, step, &votes, None, take).await;
+        give_back(voters, step, &votes, None, take).await;
         return Ok(Outcome::Held { left });
     }
     let split = votes.held.len() < majority;
-    let id = ring.waiting.lock().wait(step, &ring.runtime);
+    let id = voters.waiting.lock().wait(step, &voters.runtime);
     let watch = Step {
         owner: id,
         action: Action::Watch { mode: take.mode, info: take.info.clone() },
         ..step.clone()
     };
-    let (free, ahead, foreign) = give_back(ring, step, &votes, Some(watch), take).await;
-    let splits = ring.waiting.lock().splits(&step.lock, split);
-    let longest = ring.round_trip().max(Duration::from_micros(200)) * (4 << splits.min(6));
-    let rest = ring.jitter(longest.min(take.ttl / 4));
+    let (free, ahead, foreign) = give_back(voters, step, &votes, Some(watch), take).await;
+    let splits = voters.waiting.lock().splits(&step.lock, split);
+    let longest = voters.round_trip().max(Duration::from_micros(200)) * (4 << splits.min(6));
+    let rest = voters.jitter(longest.min(take.ttl / 4));
     if free {
         return Ok(queued(Some(rest), 0, false));
     }
@@ -270,7 +274,7 @@ async fn lost(ring: &Arc<Ring>, step: &Step, take: &Take, votes: Votes) -> Answe
 /// Gives back what a lost vote was granted, on every node that may have granted it, and has `watch` registered.
 /// Whether a majority is free now, how many are told before us, and whether nobody would tell.
 async fn give_back(
-    ring: &Arc<Ring>,
+    voters: &Arc<Voters>,
     step: &Step,
     votes: &Votes,
     watch: Option<Step>,
@@ -279,27 +283,27 @@ async fn give_back(
     let tombstone = Some(take.ttl.max(TOMBSTONE_LIFE));
     let leave = |tombstone| Step { action: Action::Leave { tombstone }, ..step.clone() };
     let granted = |node: usize| votes.granted.iter().any(|(granted, ..)| *granted == node);
-    let batches: Vec<Arc<[Step]>> = (0..ring.nodes.len())
+    let batches: Vec<Arc<[Step]>> = (0..voters.nodes.len())
         .map(|node| {
-            let undo = if mutant!(LostVoteKept) {
+            let cleanup = if mutant!(LostVoteKept) {
                 None
             } else if votes.doubtful.has(node) {
                 (!mutant!(QuorumFreesWhereGranted)).then(|| leave(tombstone))
             } else {
                 granted(node).then(|| leave(None))
             };
-            undo.into_iter().chain(watch.clone()).collect()
+            cleanup.into_iter().chain(watch.clone()).collect()
         })
         .collect();
-    let mut ballot = Ballot::send(ring, batches, ring.patience(take.ttl));
+    let mut fanout = Fanout::send(voters, batches, voters.patience(take.ttl));
     let (mut free, mut answered, mut first, mut foreigners) = (0, 0, u32::MAX, false);
     if watch.is_none() {
         // Sent, and seen to in the background.
-        ballot.sent().await;
+        fanout.sent().await;
         return (false, 0, false);
     }
-    while answered < ring.majority() {
-        let Some((.., mut answers)) = ballot.next().await else { break };
+    while answered < voters.majority() {
+        let Some((.., mut answers)) = fanout.next().await else { break };
         match answers.pop() {
             Some(Ok(Outcome::Queued { ahead, foreign, .. })) => {
                 first = first.min(ahead);
@@ -310,5 +314,5 @@ async fn give_back(
         }
         answered += 1;
     }
-    (free >= ring.majority(), if first == u32::MAX { 0 } else { first }, foreigners)
+    (free >= voters.majority(), if first == u32::MAX { 0 } else { first }, foreigners)
 }

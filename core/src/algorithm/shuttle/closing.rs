@@ -9,10 +9,10 @@ use std::time::Duration;
 use ::shuttle::{check_pct, check_random, future, thread};
 
 use super::super::core::Core;
-use super::super::hold::Terms;
-use super::super::job::{JobTerms, Schedule, Status};
+use super::super::hold::Request;
+use super::super::job::{JobRequest, Schedule, Status};
 use super::super::{Local, Wait};
-use super::{Still, assert_free, core, release, target};
+use super::{Still, assert_free, core, lock_id, release};
 use crate::driver::memory::Memory;
 use crate::port::{CellKey, Family, RuntimeHandle};
 use crate::runtime::sync::Mutex;
@@ -55,8 +55,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 type Kept = Arc<Mutex<Vec<Local>>>;
 
 async fn acquire(core: &Arc<Core>) -> Option<Local> {
-    let key = target();
-    core.acquire(&key, Terms::of_a_mutex(0), Wait::Forever).await.ok().flatten()
+    let key = lock_id();
+    core.acquire(&key, Request::of_a_mutex(0), Wait::Forever).await.ok().flatten()
 }
 
 async fn acquire_and_keep(core: Arc<Core>, kept: Kept) {
@@ -114,7 +114,7 @@ pub(super) fn locks(does: Does) {
         if let Some(others) = others {
             release(&last, &others).await;
         }
-        assert_free(&last, &target(), &runtime).await;
+        assert_free(&last, &lock_id(), &runtime).await;
         assert_eq!(closes.load(), (0, 0), "{does:?}");
         last.close(Duration::ZERO).await;
     });
@@ -131,7 +131,7 @@ pub(super) fn runs() {
         let _held = acquire(&closes).await;
         let (client, job) = (closes.clone(), key.clone());
         let starts = thread::spawn(move || {
-            let terms = JobTerms {
+            let request = JobRequest {
                 schedule: Schedule::At(1_000_000),
                 period: PATIENCE,
                 ttl: Duration::from_secs(30),
@@ -141,7 +141,7 @@ pub(super) fn runs() {
                 patience: PATIENCE,
                 info: "{}".into(),
             };
-            matches!(future::block_on(client.start_run(job, terms)), Ok(Ok(_)))
+            matches!(future::block_on(client.start_run(job, request)), Ok(Ok(_)))
         });
         closes.close(PATIENCE).await;
         let has_begun = starts.join().unwrap();

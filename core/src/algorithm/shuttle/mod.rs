@@ -1,4 +1,4 @@
-//! Cohort and wheel under shuttle: the order of threads is searched at every lock. Time stands still here, so nothing but
+//! Cohort and renewer under shuttle: the order of threads is searched at every lock. Time stands still here, so nothing but
 //! wake-ups moves a waiter: one that is lost shows as a deadlock.
 
 mod closing;
@@ -13,9 +13,9 @@ use ::shuttle::sync::atomic::{AtomicU64, Ordering};
 use ::shuttle::{check_pct, check_random, future, thread};
 
 use super::core::Core;
-use super::hold::Terms;
-use super::renew::{Turn, Wheel};
-use super::{GivenUp, Target, Wait};
+use super::hold::Request;
+use super::renewer::{Renewer, TicketEnd};
+use super::{GivenUp, LockId, Wait};
 use crate::driver::memory::Memory;
 use crate::event::Events;
 use crate::fence::Token;
@@ -54,8 +54,8 @@ impl Runtime for Still {
     }
 }
 
-fn target() -> Target {
-    Target { key: LockKey::new("x"), kind: Kind::Mutex }
+fn lock_id() -> LockId {
+    LockId { key: LockKey::new("x"), kind: Kind::Mutex }
 }
 
 async fn core(memory: &Memory, runtime: &RuntimeHandle) -> Arc<Core> {
@@ -76,7 +76,7 @@ async fn release(core: &Arc<Core>, local: &super::Local) {
 }
 
 /// Nothing is held, queued or waited for on the store.
-async fn assert_free(core: &Core, lock: &Target, runtime: &RuntimeHandle) {
+async fn assert_free(core: &Core, lock: &LockId, runtime: &RuntimeHandle) {
     let owner = OwnerId::draw(&**runtime);
     let step = lock.step(owner, Action::Read);
     let Some(Ok(Outcome::State(state))) = core.store.step(vec![step]).await.pop() else {
@@ -106,7 +106,7 @@ fn world(local: u32, gives_up: GivesUp) {
             core(&memory, &runtime).await,
             core(&memory, &runtime).await,
         ];
-        let key = target();
+        let key = lock_id();
         let inside = Arc::new(AtomicU64::new(0));
         let newest = Arc::new(AtomicU64::new(0));
         let threads: VecDeque<_> = (0..4)
@@ -120,7 +120,7 @@ fn world(local: u32, gives_up: GivesUp) {
                             // Polled once, dropped: whatever it had begun is taken back or inherited.
                             let mut acquire = Box::pin(core.acquire(
                                 &key,
-                                Terms::of_a_mutex(local),
+                                Request::of_a_mutex(local),
                                 Wait::Forever,
                             ));
                             let won = std::future::poll_fn(|context| {
@@ -133,7 +133,7 @@ fn world(local: u32, gives_up: GivesUp) {
                             return;
                         }
                         let held = core
-                            .acquire(&key, Terms::of_a_mutex(local), Wait::Forever)
+                            .acquire(&key, Request::of_a_mutex(local), Wait::Forever)
                             .await
                             .unwrap()
                             .unwrap();
@@ -182,29 +182,29 @@ fn a_waiter_that_gives_up_strands_nobody() {
     }
 }
 
-/// The wheel's task is woken by whatever becomes due while it goes to rest.
+/// The renewer's task is woken by whatever becomes due while it goes to rest.
 #[test]
 fn the_wheel_sleeps_through_nothing() {
     check_random(
         || {
             let runtime: RuntimeHandle = Arc::new(Still::default());
-            let wheel = Arc::new(Wheel::new(runtime.clone()));
+            let renewer = Arc::new(Renewer::new(runtime.clone()));
             let owners = [OwnerId::draw(&*runtime), OwnerId::draw(&*runtime)];
             for owner in owners {
-                assert!(wheel.ask(owner, target(), Terms::of_a_mutex(0)));
+                assert!(renewer.ask(owner, lock_id(), Request::of_a_mutex(0)));
                 let queued = Outcome::Queued {
                     last: Token::default(),
                     left: None,
                     ahead: 0,
                     foreign: false,
                 };
-                wheel.queued(owner, NOW, &queued);
+                renewer.queued(owner, NOW, &queued);
             }
-            let opener = wheel.clone();
+            let opener = renewer.clone();
             let told = thread::spawn(move || {
                 assert!(opener.notice(&Notice::Open { owner: owners[0] }));
             });
-            let pusher = wheel.clone();
+            let pusher = renewer.clone();
             let granted = Notice::Granted {
                 owner: owners[1],
                 token: Token::new(7),
@@ -212,17 +212,17 @@ fn the_wheel_sleeps_through_nothing() {
                 drawn: 1,
             };
             let pushed = thread::spawn(move || assert!(pusher.notice(&granted)));
-            let waiting = wheel.clone();
+            let waiting = renewer.clone();
             let waiter = thread::spawn(move || {
                 future::block_on(async {
                     let turn =
                         std::future::poll_fn(|context| waiting.poll_turn(owners[1], context)).await;
-                    assert!(matches!(turn, Turn::Won(hold) if hold.token == Token::new(7)));
+                    assert!(matches!(turn, TicketEnd::Won(hold) if hold.token == Token::new(7)));
                 });
             });
             future::block_on(async {
-                assert!(!wheel.rest().await);
-                let work = wheel.collect();
+                assert!(!renewer.rest().await);
+                let work = renewer.collect();
                 assert_eq!(work.steps.first().map(|step| step.owner), Some(owners[0]));
             });
             for thread in [told, pushed, waiter] {
@@ -253,7 +253,7 @@ fn the_searches_see_their_mutants() {
     caught(Mutant::CancelForgets, || world(0, GivesUp::Alone));
     caught(Mutant::EarlyPushDropped, || world(0, GivesUp::Nobody));
     caught(Mutant::ClosingAsks, || closing::locks(Does::Asks));
-    caught(Mutant::ForgottenBeforeUndone, || closing::locks(Does::Abandons));
+    caught(Mutant::ForgottenBeforeCleanup, || closing::locks(Does::Abandons));
     caught(Mutant::ReleaseForgotten, || closing::locks(Does::Releases));
     caught(Mutant::ClosingGrants, || closing::locks(Does::Asks));
     caught(Mutant::ClosingServes, || closing::locks(Does::Waits));

@@ -23,7 +23,7 @@ use crate::port::limits::{
     COUNTER_TTLS, GRANT_TTL, OPEN_FOR, PASSES, SERVED_AT_ONCE, TICKET_LIFE, TOKEN_LEAD,
     UNREACHABLE_AFTER,
 };
-use crate::port::{Action, Answer, Failure, Kind, Mode, Notice, Outcome, OwnerId, State, Step};
+use crate::port::{Action, Answer, Failure, Kind, LockState, Mode, Notice, Outcome, OwnerId, Step};
 
 /// Everything a store keeps of one lock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -202,9 +202,12 @@ impl Record {
     pub fn forget_after(&self) -> u64 {
         let held = self.holders.iter().map(|holder| holder.ends).max();
         let queued = self.tickets.iter().map(|ticket| ticket.refreshed + micros(TICKET_LIFE)).max();
-        let buried = self.tombstones.values().copied().max();
+        let tombstones = self.tombstones.values().copied().max();
         let told = self.watchers.iter().map(|watcher| watcher.refreshed + micros(TICKET_LIFE));
-        [held, queued, buried, told.max()].into_iter().flatten().fold(self.counter_until, u64::max)
+        [held, queued, tombstones, told.max()]
+            .into_iter()
+            .flatten()
+            .fold(self.counter_until, u64::max)
     }
 
     /// The holder of a mutex; of other kinds, whoever was granted first.
@@ -376,7 +379,7 @@ impl Record {
         }
     }
 
-    fn view(&self, now: u64) -> State {
+    fn view(&self, now: u64) -> LockState {
         let holders = self.holders.iter().filter(|holder| holder.ends > now);
         let most = now.saturating_add(self.longest);
         let mut holders: Vec<_> = holders.map(|holder| holder.view(now, most)).collect();
@@ -386,7 +389,7 @@ impl Record {
         let watchers = self.watchers.iter().filter(|watcher| watcher.live(now));
         waiters.extend(watchers.map(|watcher| watcher.view(now)));
         let idle = holders.is_empty() && waiters.is_empty();
-        State {
+        LockState {
             kind: if idle { Kind::Mutex } else { self.kind },
             holders,
             last: Token::new(if self.counter_until <= now { 0 } else { self.last }),

@@ -46,8 +46,8 @@ impl Record {
         if vote.again && !holds && !mutant!(RaiseTakesAnew) {
             return Outcome::Gone;
         }
-        let buried = self.tombstones.contains_key(&owner);
-        if !holds && !buried && self.gives_way(take.mode, now) {
+        let tombstoned = self.tombstones.contains_key(&owner);
+        if !holds && !tombstoned && self.gives_way(take.mode, now) {
             return Outcome::Held { left: Some(self.soonest(now)) };
         }
         let outcome = self.take(owner, take, VOTE_LEAD, scene);

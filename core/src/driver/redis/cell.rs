@@ -18,7 +18,7 @@ use super::request::millis;
 use super::script::{LOOK_CELL, SWAP, Script};
 use super::{
     fault::{self, Named},
-    place,
+    keys,
 };
 use crate::error::{Code, Error, Result};
 use crate::port::{Cell, CellKey, Change, Failure, Look, Mark, OwnerId, Swap, Version};
@@ -37,13 +37,13 @@ pub(super) struct CellCall<'a> {
 
 impl<'a> CellCall<'a> {
     fn new(script: Script, key: &'a CellKey, change: Option<&'a Change>) -> Self {
-        Self { script, name: &key.name, place: place::cell_key(key), change }
+        Self { script, name: &key.name, place: keys::cell_key(key), change }
     }
 
     /// The slot it lies in.
     #[cfg(feature = "redis")]
     pub(super) fn slot(&self) -> u16 {
-        place::slot_of(self.name)
+        keys::slot_of(self.name)
     }
 
     /// The call by the script's hash (`EVALSHA`) or its text (`EVAL`).

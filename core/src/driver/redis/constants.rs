@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::cell::MARK;
+use super::renew_batch::ERRAND;
 use super::script::{Call, Form, Script, word};
-use super::tend::ERRAND;
-use super::{code, neighbour, redisson};
+use super::{code, foreign_wake, redisson};
 use crate::fence::Token;
 use crate::port::Layout::{Own, Redisson};
 use crate::port::{Kind, Mode, limits};
@@ -39,7 +39,7 @@ pub(super) fn constants(script: Script, form: Form) -> Vec<(&'static str, String
         ("TERMS(", terms.to_owned()),
         ("WORD(", number.to_owned()),
         ("ERRAND", ERRAND.to_string()),
-        ("SIGNAL_LIFE", neighbour::SIGNAL_LIFE.as_millis().to_string()),
+        ("SIGNAL_LIFE", foreign_wake::SIGNAL_LIFE.as_millis().to_string()),
         ("EXPIRE\n", where_shared("expire(lock)\n")),
         ("FINISH_UPGRADE", where_shared("finish_upgrade(lock)")),
         // An open lock was entered: whoever may hold beside the one who entered is granted.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use redis::{ErrorKind, RedisError};
 
-use super::place::record_key;
+use super::keys::record_key;
 use crate::driver::numbers::NO_TOKEN_LEFT;
 use crate::error::{Code, Error};
 use crate::port::{Failure, LockKey};

@@ -8,7 +8,7 @@ use url::Url;
 
 use super::address::{Address, Topology};
 use super::link::Link;
-use super::{fault, place};
+use super::{fault, keys};
 use crate::error::{Code, Error, Result};
 use crate::fence::Token;
 use crate::options::Options;
@@ -68,7 +68,7 @@ impl RedisGate {
 
     /// Where the newest token of a key lies.
     pub fn key(resource: &str) -> String {
-        place::gate_key(resource)
+        keys::gate_key(resource)
     }
 
     /// Sets a key to a text.
@@ -89,7 +89,7 @@ impl RedisGate {
     /// The newest token that has written a key.
     pub async fn newest(&self, resource: &str) -> Result<Option<Token>> {
         let mut command = redis::cmd("GET");
-        command.arg(place::gate_key(resource));
+        command.arg(keys::gate_key(resource));
         let newest: Option<u64> = self.send(resource, &command).await?;
         Ok(newest.map(Token::new))
     }

@@ -39,10 +39,10 @@ pub enum Heard {
 
 /// Where a subscription is heard. It returns at once.
 #[cfg(not(target_arch = "wasm32"))]
-pub type Ear = Arc<dyn Fn(Heard) + Send + Sync>;
+pub type Subscriber = Arc<dyn Fn(Heard) + Send + Sync>;
 /// Where a subscription is heard. It returns at once.
 #[cfg(target_arch = "wasm32")]
-pub type Ear = Arc<dyn Fn(Heard)>;
+pub type Subscriber = Arc<dyn Fn(Heard)>;
 
 /// A client of the host's that speaks to one Redis server, or to what acts as one.
 pub trait Transport: MaybeSend + MaybeSync + 'static {
@@ -54,7 +54,11 @@ pub trait Transport: MaybeSend + MaybeSync + 'static {
     fn send(&self, commands: Vec<Vec<String>>) -> BoxFuture<'static, Result<Vec<Reply>, String>>;
 
     /// Listens to a channel from now on, until it is closed; `false` if it cannot.
-    fn subscribe(&self, channel: &str, ear: Ear) -> BoxFuture<'static, Result<bool, String>>;
+    fn subscribe(
+        &self,
+        channel: &str,
+        subscriber: Subscriber,
+    ) -> BoxFuture<'static, Result<bool, String>>;
 
     /// Ends the subscription. The client is its owner's to close.
     fn close(&self);
@@ -314,12 +318,12 @@ impl LeaseStore for HostStore {
         let shared = &self.0;
         shared.sink.set(sink).map_err(|_| Error::internal("a store is listened to once"))?;
         let listener = Arc::downgrade(shared);
-        let ear: Ear = Arc::new(move |heard| {
+        let subscriber: Subscriber = Arc::new(move |heard| {
             if let Some(shared) = listener.upgrade() {
                 shared.hear(&heard);
             }
         });
-        let subscribed = shared.transport.subscribe(&shared.channel, ear);
+        let subscribed = shared.transport.subscribe(&shared.channel, subscriber);
         let hears = shared.within(shared.connect_timeout, subscribed).await;
         let hears = hears.map_err(|reason| fault::absent(&shared.server, &reason))?;
         shared.looks.lock().deaf = !hears;

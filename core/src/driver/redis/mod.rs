@@ -7,7 +7,7 @@
 //! | field | content |
 //! |---|---|
 //! | `h` | the holder of a mutex, packed: owner id, first token, since when, what it says of itself. Valid while `K` is that owner id |
-//! | `c` | packed: the counter (the newest token drawn, or the highest floor seen), and until when the record is kept at least; that is negative while somebody waits or is buried or shares the lock, which sends every step the long way; then the version of this layout, 1 |
+//! | `c` | packed: the counter (the newest token drawn, or the highest floor seen), and until when the record is kept at least; that is negative while somebody waits, shares the lock or has a tombstone, which sends every step the long way; then the version of this layout, 1 |
 //! | `q` | the queue: owner ids in order, a comma after each |
 //! | `w<owner>` | a ticket, packed: refreshed, passed over, ttl, block, since, mode, limit, channel, info |
 //! | `m` | since when the lock is open (`fair: false`) |
@@ -54,36 +54,36 @@ mod code;
 mod constants;
 mod eviction;
 mod fault;
+mod foreign_wake;
 mod guarantees;
-mod neighbour;
+mod keys;
 mod notice;
 mod outcome;
-mod place;
 mod redisson;
+mod renew_batch;
 mod request;
 mod scan;
 mod script;
-mod tend;
 
 // Over connections of our own.
 #[cfg(feature = "redis")]
-mod address;
+mod ack_connection;
 #[cfg(feature = "redis")]
-mod birth;
+mod address;
 #[cfg(feature = "redis")]
 mod cluster;
 #[cfg(feature = "redis")]
+mod data_age;
+#[cfg(feature = "redis")]
 mod gate;
 #[cfg(feature = "redis")]
-mod lane;
-#[cfg(feature = "redis")]
 mod link;
-#[cfg(feature = "redis")]
-mod nature;
 #[cfg(feature = "redis")]
 mod node;
 #[cfg(feature = "redis")]
 mod sentinel;
+#[cfg(feature = "redis")]
+mod server_info;
 #[cfg(feature = "redis")]
 mod store;
 #[cfg(feature = "tls")]
@@ -103,7 +103,7 @@ mod reply;
 #[cfg(feature = "redis")]
 pub use self::gate::RedisGate;
 #[cfg(feature = "host")]
-pub use self::host::{Ear, Heard, HostStore, Transport};
+pub use self::host::{Heard, HostStore, Subscriber, Transport};
 #[cfg(feature = "host")]
 pub use self::reply::Reply;
 #[cfg(feature = "redis")]

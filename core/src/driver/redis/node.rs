@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use redis::{Cmd, Pipeline, Value};
 
-use super::birth::{self, Birth};
 use super::cell::CellCall;
+use super::data_age::{self, DataAge};
 use super::fault;
+use super::keys;
 use super::link::{Link, Live};
 use super::outcome::UNBORN;
-use super::place;
 use super::request::{Request, fail, is_unknown_script};
 use super::scan::Scan;
 use super::script::{Form, Script, Texts};
@@ -20,7 +20,7 @@ use crate::port::{Action, Answer, Failure, LockKey, Notice, NoticeSink, Outcome,
 /// A server that carries steps out.
 pub(super) struct Node {
     pub(super) link: Arc<Link>,
-    birth: Birth,
+    data_age: DataAge,
     #[cfg(feature = "sim")]
     stopped: crate::runtime::sync::Mutex<Option<Arc<Texts>>>,
 }
@@ -44,7 +44,7 @@ impl Node {
     pub(super) fn new(link: Arc<Link>) -> Self {
         Self {
             link,
-            birth: Birth::default(),
+            data_age: DataAge::default(),
             #[cfg(feature = "sim")]
             stopped: crate::runtime::sync::Mutex::default(),
         }
@@ -90,9 +90,9 @@ impl Node {
                 commands.into_iter().flat_map(|command| [redis::cmd("ASKING"), command]);
             commands = permitted.collect();
         }
-        let mut values = match (&live.lane, mark) {
-            (Some(lane), Some(mark)) => {
-                let acked = lane.send(&self.link, live, commands, mark).await?;
+        let mut values = match (&live.ack_connection, mark) {
+            (Some(ack_connection), Some(mark)) => {
+                let acked = ack_connection.send(&self.link, live, commands, mark).await?;
                 if !mutant!(AcksIgnored) {
                     lack.acks = acked.lack.or(lack.acks.take());
                 }
@@ -120,7 +120,7 @@ impl Node {
         let mark = || {
             let steps = plan.iter().flat_map(|request| request.steps);
             let first = steps.into_iter().find(|step| may_grant(&step.action))?;
-            Some(place::mark_key(first.lock.as_str()))
+            Some(keys::mark_key(first.lock.as_str()))
         };
         let mark = if self.link.acks > 0 { mark() } else { None };
         let mut lack = Lack::default();
@@ -186,7 +186,7 @@ impl Node {
                 Err(error) => return fail(batch, &Failure::refused(error)),
             };
             // Before a server is asked for a vote, it says since when it has kept its data.
-            if self.birth.is_due(batch, &live)
+            if self.data_age.is_due(batch, &live)
                 && let Err(error) = self.see_to_birth(&live).await
             {
                 return fail(batch, &Failure::refused(error));
@@ -213,7 +213,7 @@ impl Node {
         }
         for (step, answer) in batch.iter().zip(&mut answers) {
             if let (Action::Vote(vote), Ok(UNBORN)) = (&step.action, &*answer) {
-                self.birth.gone();
+                self.data_age.gone();
                 *answer = Ok(Outcome::Recovering { left: vote.aged });
             }
         }
@@ -236,7 +236,7 @@ impl Node {
         let node = Arc::downgrade(self);
         let told = move |notice| {
             if let (Notice::Gap, Some(node)) = (&notice, node.upgrade())
-                && node.birth.votes()
+                && node.data_age.votes()
             {
                 let runtime = node.link.runtime.clone();
                 // If it fails, the next vote makes up for it.
@@ -248,12 +248,12 @@ impl Node {
     }
 
     async fn see_to_birth(&self, live: &Arc<Live>) -> Result<String> {
-        let command = self.with_text(birth::SCRIPT, birth::command);
+        let command = self.with_text(data_age::SCRIPT, data_age::command);
         let reply = self.send(live, vec![command]).await?.pop().unwrap_or_default();
         let refused = |error| fault::unreachable(&self.link.address, &error);
         let run = redis::from_redis_value(reply.extract_error().map_err(refused)?)
             .map_err(|error| fault::unanswered(&self.link.address, &error.to_string()))?;
-        self.birth.done(live);
+        self.data_age.done(live);
         Ok(run)
     }
 

@@ -8,7 +8,7 @@ use redis::Value;
 use super::code;
 use super::script::word;
 use crate::fence::Token;
-use crate::port::{HolderView, Outcome, State, WaiterView};
+use crate::port::{HolderView, LockState, Outcome, WaiterView};
 
 /// The answer of a node whose birth mark is gone: how long it will not vote is not known yet.
 pub(super) const UNBORN: Outcome = Outcome::Recovering { left: Duration::ZERO };
@@ -86,5 +86,5 @@ pub(super) fn state(words: &[Value]) -> Option<Outcome> {
     };
     let waiters = waiters.chunks_exact(3).map(waiter).collect::<Option<_>>()?;
     let (kind, last) = (code::kind(number(kind)?)?, Token::new(unsigned(last)?));
-    Some(Outcome::State(State { kind, holders, last, waiters }))
+    Some(Outcome::State(LockState { kind, holders, last, waiters }))
 }

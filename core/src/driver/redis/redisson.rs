@@ -1,7 +1,7 @@
 //! The scripts for locks that are laid out as Redisson does: what they do where the layouts differ.
 
 #[cfg(feature = "redis")]
-use super::place::slot_of;
+use super::keys::slot_of;
 use super::script::Call;
 #[cfg(feature = "redis")]
 use crate::port::LockKey;

@@ -6,12 +6,12 @@ use redis::{Cmd, Value};
 
 use super::code;
 use super::fault::{self, Named};
-use super::neighbour;
+use super::foreign_wake;
+use super::keys::{BIRTH, write_record_key};
 use super::outcome::{outcome, state};
-use super::place::{BIRTH, write_record_key};
 use super::redisson;
+use super::renew_batch::{self, GROUP, Told, WORDS};
 use super::script::{Call, Form, Script, word};
-use super::tend::{self, GROUP, Told, WORDS};
 use crate::error::{Code, Error};
 use crate::fence::Token;
 use crate::port::{Action, Answer, Failure, Kind, Layout, LockKey, Outcome, Step, Take, Vote};
@@ -30,7 +30,7 @@ impl<'a> Request<'a> {
         while let Some(step) = batch.first() {
             let script = script_of(step);
             let (script, count) = match (script, batch.get(1)) {
-                (Script(Call::Tend, ..), _) => {
+                (Script(Call::RenewBatch, ..), _) => {
                     let same = |step: &&Step| script_of(step) == script;
                     (script, batch.iter().take(GROUP).take_while(same).count())
                 }
@@ -68,7 +68,7 @@ impl<'a> Request<'a> {
     /// The call by the script's hash (`EVALSHA`) or its text (`EVAL`).
     pub(super) fn command(&self, verb: &str, script: &str, channel: &str, form: Form) -> Cmd {
         let count = self.steps.len();
-        let tends = self.script.0 == Call::Tend;
+        let tends = self.script.0 == Call::RenewBatch;
         let (words, bytes) = if tends { (2, 192) } else { (10, 512) };
         let mut command = Cmd::with_capacity(4 + words * count, script.len() + bytes * count);
         let locks = if self.script.0 == Call::Pass { &self.steps[1..] } else { self.steps };
@@ -83,7 +83,7 @@ impl<'a> Request<'a> {
         }
         command.arg(more);
         if tends {
-            tend::write_arguments(&mut command, locks);
+            renew_batch::write_arguments(&mut command, locks);
             return command;
         }
         // Of a Pass the Take's come first: they are read where a Take reads them.
@@ -124,8 +124,8 @@ impl<'a> Request<'a> {
                 [Value::Int(number)] => self.brief(*number),
                 words => outcome(words).ok_or_else(|| garbled(&self.steps[1].lock)),
             });
-        } else if self.script.0 == Call::Tend {
-            let told = tend::read(self.steps, &words, form).zip(self.steps);
+        } else if self.script.0 == Call::RenewBatch {
+            let told = renew_batch::read(self.steps, &words, form).zip(self.steps);
             answers.extend(told.map(|(told, step)| match told {
                 Told::Outcome(outcome) => Ok(outcome),
                 Told::Failed(text) => failed(&String::from_utf8_lossy(text), &step.lock),
@@ -183,7 +183,7 @@ fn script_of(step: &Step) -> Script {
         }
         Action::Free { .. } => Call::Free,
         Action::Leave { .. } => Call::Leave,
-        Action::Refresh { .. } | Action::Renew { .. } => Call::Tend,
+        Action::Refresh { .. } | Action::Renew { .. } => Call::RenewBatch,
         Action::Change { .. } => return Script(Call::Change, Kind::ReadWrite, layout),
         Action::Read | Action::Peek => return Script(Call::Look, Kind::Mutex, layout),
     };
@@ -211,12 +211,12 @@ fn write_arguments(command: &mut Cmd, step: &Step, channel: &str, form: Form) {
             let life = tombstone.unwrap_or_default().as_micros();
             command.arg(u64::try_from(life).unwrap_or(u64::MAX >> 11))
         }
-        // Those of a Tend are written together.
+        // Those of a renewal batch are written together.
         Action::Refresh { .. } | Action::Renew { .. } | Action::Read => command,
         Action::Peek => command.arg(1),
     };
     if matches!(step.action, Action::Free { .. } | Action::Leave { .. })
-        && let Some(wake) = neighbour::wake(&step.lock)
+        && let Some(wake) = foreign_wake::wake(&step.lock)
     {
         command.arg(wake.list).arg(wake.channel);
     }

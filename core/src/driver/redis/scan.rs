@@ -2,7 +2,7 @@
 
 use redis::{Cmd, ParsingError, Value};
 
-use super::place;
+use super::keys;
 use crate::port::LockKey;
 
 /// How many keys one `SCAN` looks at.
@@ -25,7 +25,7 @@ impl<'a> Scan<'a> {
     pub(super) fn next(&self) -> Option<Cmd> {
         let cursor = self.cursor.as_ref()?;
         let mut command = redis::cmd("SCAN");
-        command.arg(cursor).arg("MATCH").arg(place::pattern(self.prefix)).arg("COUNT").arg(COUNT);
+        command.arg(cursor).arg("MATCH").arg(keys::pattern(self.prefix)).arg("COUNT").arg(COUNT);
         Some(command)
     }
 
@@ -34,7 +34,7 @@ impl<'a> Scan<'a> {
         let (next, keys): (String, Vec<Vec<u8>>) = redis::from_redis_value(reply)?;
         self.cursor = (next != "0").then_some(next);
         let records = keys.iter().filter_map(|key| std::str::from_utf8(key).ok());
-        let locks = records.filter_map(place::lock_of_record);
+        let locks = records.filter_map(keys::lock_of_record);
         Ok(locks.filter(|lock| lock.as_str().starts_with(self.prefix)).collect())
     }
 }

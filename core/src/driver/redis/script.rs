@@ -20,7 +20,7 @@ pub(super) enum Call {
     /// Watch.
     Watch,
     /// The birth mark.
-    Birth,
+    DataAge,
     /// Free.
     Free,
     /// A Free and the Take of the same mutex behind it, as one.
@@ -30,7 +30,7 @@ pub(super) enum Call {
     /// Leave.
     Leave,
     /// Renew and Refresh, of many locks.
-    Tend,
+    RenewBatch,
     /// Change.
     Change,
     /// Read, of any kind.
@@ -55,22 +55,22 @@ const ALL: [Script; 39] = [
     Script(Call::Pass, Kind::Mutex, Own),
     Script(Call::All, Kind::Mutex, Own),
     Script(Call::Leave, Kind::Mutex, Own),
-    Script(Call::Tend, Kind::Mutex, Own),
+    Script(Call::RenewBatch, Kind::Mutex, Own),
     Script(Call::Look, Kind::Mutex, Own),
     Script(Call::Vote, Kind::Mutex, Own),
     Script(Call::Watch, Kind::Mutex, Own),
-    Script(Call::Birth, Kind::Mutex, Own),
+    Script(Call::DataAge, Kind::Mutex, Own),
     Script(Call::Vote, Kind::ReadWrite, Own),
     Script(Call::Watch, Kind::ReadWrite, Own),
     Script(Call::Take, Kind::ReadWrite, Own),
     Script(Call::Free, Kind::ReadWrite, Own),
     Script(Call::Leave, Kind::ReadWrite, Own),
-    Script(Call::Tend, Kind::ReadWrite, Own),
+    Script(Call::RenewBatch, Kind::ReadWrite, Own),
     Script(Call::Change, Kind::ReadWrite, Own),
     Script(Call::Take, Kind::Semaphore, Own),
     Script(Call::Free, Kind::Semaphore, Own),
     Script(Call::Leave, Kind::Semaphore, Own),
-    Script(Call::Tend, Kind::Semaphore, Own),
+    Script(Call::RenewBatch, Kind::Semaphore, Own),
     LOOK_CELL,
     SWAP,
     Script(Call::Take, Kind::Mutex, Redisson),
@@ -78,17 +78,17 @@ const ALL: [Script; 39] = [
     Script(Call::Pass, Kind::Mutex, Redisson),
     Script(Call::All, Kind::Mutex, Redisson),
     Script(Call::Leave, Kind::Mutex, Redisson),
-    Script(Call::Tend, Kind::Mutex, Redisson),
+    Script(Call::RenewBatch, Kind::Mutex, Redisson),
     Script(Call::Look, Kind::Mutex, Redisson),
     Script(Call::Take, Kind::ReadWrite, Redisson),
     Script(Call::Free, Kind::ReadWrite, Redisson),
     Script(Call::Leave, Kind::ReadWrite, Redisson),
-    Script(Call::Tend, Kind::ReadWrite, Redisson),
+    Script(Call::RenewBatch, Kind::ReadWrite, Redisson),
     Script(Call::Change, Kind::ReadWrite, Redisson),
     Script(Call::Take, Kind::Semaphore, Redisson),
     Script(Call::Free, Kind::Semaphore, Redisson),
     Script(Call::Leave, Kind::Semaphore, Redisson),
-    Script(Call::Tend, Kind::Semaphore, Redisson),
+    Script(Call::RenewBatch, Kind::Semaphore, Redisson),
 ];
 
 /// How the scripts that read the lock themselves begin and end.
@@ -164,7 +164,7 @@ fn parts(Script(call, kind, layout): Script, clock: &str) -> Vec<&str> {
         }
         Call::Vote => (&[clock, vote, counter], &[watching, taking, voting, VOTE]),
         Call::Watch => (&[clock], &[watching, include_str!("lua/watch.lua")]),
-        Call::Birth => return vec![CALL, clock, include_str!("lua/birth.lua")],
+        Call::DataAge => return vec![CALL, clock, include_str!("lua/birth.lua")],
         Call::Free if plain_too => (&[free, clock], &[watching, freeing, FREE]),
         Call::Free => (&[FREEING, clock], &[watching, freeing, HOLDER, FREE]),
         Call::Pass if plain_too => {
@@ -176,7 +176,7 @@ fn parts(Script(call, kind, layout): Script, clock: &str) -> Vec<&str> {
             (&[clock, include_str!("lua/several.lua")], &[taking, include_str!("lua/all.lua")])
         }
         Call::Leave => (&[clock], &[watching, include_str!("lua/leave.lua")]),
-        Call::Tend => (&[clock], &[include_str!("lua/tend.lua")]),
+        Call::RenewBatch => (&[clock], &[include_str!("lua/tend.lua")]),
         Call::Change => (&[clock], &[include_str!("lua/change.lua")]),
         Call::LookCell => return vec![CALL, clock, include_str!("lua/look_cell.lua")],
         Call::Swap => return vec![CALL, clock, include_str!("lua/swap.lua")],

@@ -11,7 +11,7 @@ use redis::{AsyncConnectionConfig, Pipeline, ProtocolVersion, RedisConnectionInf
 
 use super::address::{Address, Host};
 use super::fault;
-use super::wire::{self, Leash, Trouble};
+use super::wire::{self, AbortOnDrop, Trouble};
 use crate::error::{Code, Error, Result};
 use crate::port::RuntimeHandle;
 use crate::port::backoff::Backoff;
@@ -112,9 +112,9 @@ async fn told(
 
 async fn listen(address: &Address, sentinel: &Host) -> Result<PubSubStream, Trouble> {
     let hear = async |settings| {
-        let mut ear = wire::listen(address, sentinel, settings).await?;
-        ear.subscribe("+switch-master").await?;
-        Ok(ear.into_on_message())
+        let mut subscriber = wire::listen(address, sentinel, settings).await?;
+        subscriber.subscribe("+switch-master").await?;
+        Ok(subscriber.into_on_message())
     };
     let mut heard = hear(open()).await;
     for settings in greetings(address) {
@@ -202,7 +202,7 @@ async fn answers(
 ) -> Result<Vec<Value>> {
     let config = AsyncConnectionConfig::new().set_connection_timeout(None);
     let named = |trouble: Trouble| trouble.into_error(address).with("server", sentinel.to_string());
-    let (mut connection, _leash): (MultiplexedConnection, Option<Leash>) =
+    let (mut connection, _leash): (MultiplexedConnection, Option<AbortOnDrop>) =
         wire::connect(address, sentinel, settings, config.set_response_timeout(None), runtime)
             .await
             .map_err(named)?;

@@ -81,7 +81,7 @@ impl RedisStore {
 
     /// The key of the record that lies beside a lock, for people who look with their own tools.
     pub fn record_key(lock: &LockKey) -> String {
-        super::place::record_key(lock)
+        super::keys::record_key(lock)
     }
 
     /// Stops the clock of this client's scripts at this many microseconds since 1970, for tests of what takes seconds.

@@ -54,9 +54,9 @@ impl Trouble {
 }
 
 /// A task that ends with this value.
-pub(super) struct Leash(AbortHandle);
+pub(super) struct AbortOnDrop(AbortHandle);
 
-impl Leash {
+impl AbortOnDrop {
     /// Starts a task.
     pub(super) fn tie(
         runtime: &RuntimeHandle,
@@ -71,13 +71,13 @@ impl Leash {
     }
 }
 
-impl Drop for Leash {
+impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
-/// Connects and greets. The leash, if there is one, holds the connection's task: whoever lets go of it ends what is under
+/// Connects and greets. The task, if there is one, holds the connection's task: whoever lets go of it ends what is under
 /// way at once. One server in the clear has none: there is nowhere else to go, and its task is the crate's own.
 pub(super) async fn connect(
     address: &Address,
@@ -85,19 +85,19 @@ pub(super) async fn connect(
     settings: RedisConnectionInfo,
     config: AsyncConnectionConfig,
     runtime: &RuntimeHandle,
-) -> Result<(MultiplexedConnection, Option<Leash>), Trouble> {
+) -> Result<(MultiplexedConnection, Option<AbortOnDrop>), Trouble> {
     if let Some(tls) = &address.tls {
         let stream = tls.connect(host).await.map_err(Trouble::Ours)?;
         let (connection, task) =
             MultiplexedConnection::new_with_config(&settings, stream, config).await?;
-        return Ok((connection, Some(Leash::tie(runtime, task))));
+        return Ok((connection, Some(AbortOnDrop::tie(runtime, task))));
     }
     if let (false, Host::Tcp(name, port)) = (address.is_single(), host) {
         let stream = TcpStream::connect((&**name, *port)).await.map_err(RedisError::from)?;
         stream.set_nodelay(true).map_err(RedisError::from)?;
         let (connection, task) =
             MultiplexedConnection::new_with_config(&settings, stream, config).await?;
-        return Ok((connection, Some(Leash::tie(runtime, task))));
+        return Ok((connection, Some(AbortOnDrop::tie(runtime, task))));
     }
     let client = redis::Client::open(plain(host, settings))?;
     match client.get_multiplexed_async_connection_with_config(&config).await {

@@ -74,13 +74,13 @@ impl Addresses {
             let named = entry.file_name().to_str().is_some_and(|name| name.starts_with(prefix));
             let path = entry.path();
             if named && is_ours(&path) && path != own && is_dead(&path) {
-                self.bury(&path);
+                self.mark_dead(&path);
             }
         }
     }
 
     /// Removes a socket's file that was found dead, unless it may be one that is just being made.
-    pub(super) fn bury(&self, path: &Path) {
+    pub(super) fn mark_dead(&self, path: &Path) {
         let now = i64::try_from(self.runtime.wall() / 1_000_000).unwrap_or(i64::MAX);
         let stale = fs::symlink_metadata(path).is_ok_and(|found| {
             found.file_type().is_socket() && found.mtime().saturating_add_unsigned(YOUNG) < now

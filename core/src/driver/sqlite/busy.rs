@@ -5,7 +5,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use super::fault::Fault;
-use super::turnstile::Manners;
+use super::writer_queue::Manners;
 use crate::port::{Instant, RuntimeHandle};
 
 /// Attempts that follow each other at once: for some 100 µs, many times as long as a step holds the file.

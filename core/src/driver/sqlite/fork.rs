@@ -33,7 +33,7 @@ struct Process {
     /// A [`Stillness`] lives.
     still: AtomicBool,
     stores: Mutex<Vec<Weak<Opened>>>,
-    marks: Published<Entry>,
+    marks: Published<OpenFileMark>,
 }
 
 impl Process {
@@ -68,14 +68,14 @@ impl Process {
 }
 
 /// A place to mark which file is open, used again and again.
-struct Entry {
-    next: Option<&'static Entry>,
+struct OpenFileMark {
+    next: Option<&'static OpenFileMark>,
     open: AtomicBool,
     device: AtomicU64,
     number: AtomicU64,
 }
 
-impl Entry {
+impl OpenFileMark {
     /// Marks a file here, if nothing is marked.
     fn take(&self, (device, number): Identity) -> bool {
         let taken = self.open.compare_exchange(false, true, AcqRel, Relaxed).is_ok();
@@ -91,12 +91,12 @@ impl Entry {
     }
 }
 
-fn entries(process: &Process) -> impl Iterator<Item = &'static Entry> {
+fn entries(process: &Process) -> impl Iterator<Item = &'static OpenFileMark> {
     std::iter::successors(process.marks.get(), |entry| entry.next)
 }
 
 /// A file that is open in this process, until this is dropped.
-pub(super) struct Mark(&'static Entry);
+pub(super) struct Mark(&'static OpenFileMark);
 
 /// Marks a file as open. Called by whoever has [`no_fork`].
 pub(super) fn mark(file: Identity) -> Mark {
@@ -107,7 +107,7 @@ pub(super) fn mark(file: Identity) -> Mark {
         }
         let next = here.marks.get();
         let (open, device, number) = (AtomicBool::new(true), file.0.into(), file.1.into());
-        if let Some(entry) = here.marks.replace(next, Entry { next, open, device, number }) {
+        if let Some(entry) = here.marks.replace(next, OpenFileMark { next, open, device, number }) {
             return Mark(entry);
         }
     }

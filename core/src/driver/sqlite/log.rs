@@ -13,7 +13,7 @@ use rusqlite::{Connection, OpenFlags};
 use super::description::opening;
 use super::fault::Fault;
 use super::fork::no_fork;
-use super::turnstile::{Manners, Turnstile};
+use super::writer_queue::{Manners, WriterQueue};
 
 /// A log of so many pages (4 MB) is written back, once in some thousand steps. A step adds one page, nearly always the
 /// same, and takes longer the more copies of it the log already holds: so it is kept short.
@@ -96,7 +96,7 @@ impl WriteBack {
         // Somebody writes without a pause: the log would never be found complete, and grow for ever. What was added
         // meanwhile is written back with the writers shut out.
         let (_here, connection) = self.connect()?;
-        Turnstile::of(&self.path).pass(Manners::Patient, || write_back(&connection, "RESTART"))
+        WriterQueue::of(&self.path).pass(Manners::Patient, || write_back(&connection, "RESTART"))
     }
 
     /// A connection of its own, and nobody forks before it is closed.

@@ -25,15 +25,15 @@ mod guarantees;
 mod identity;
 mod log;
 mod log_files;
-mod mailbox;
 mod open_file;
-mod post;
 mod published;
+mod receiver;
 mod row;
 mod rows;
+mod sender;
 #[cfg(test)]
 mod tests;
-mod turnstile;
+mod writer_queue;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -47,10 +47,10 @@ use self::fault::Fault;
 pub use self::fence::gate_trigger;
 pub use self::fork::{Stillness, still};
 use self::identity::Identity;
-use self::mailbox::Mailbox;
 use self::open_file::OpenFile;
-use self::post::Post;
-use self::turnstile::Manners;
+use self::receiver::Receiver;
+use self::sender::Sender;
+use self::writer_queue::Manners;
 use crate::error::{Code, Error, Result};
 use crate::options::Options;
 use crate::port::{
@@ -68,7 +68,7 @@ const PART: usize = 64;
 /// It belongs to the process that opened it: in a forked child every call answers `closed`.
 pub struct SqliteStore {
     open: Arc<Opened>,
-    post: Arc<Post>,
+    sender: Arc<Sender>,
     nowhere: Arc<str>,
     path: String,
     timeout: Duration,
@@ -86,7 +86,7 @@ struct Open {
     place: PathBuf,
     identity: Identity,
     /// Where this client hears, once it listens.
-    mailbox: Option<Arc<Mailbox>>,
+    receiver: Option<Arc<Receiver>>,
 }
 
 impl Open {
@@ -115,7 +115,7 @@ impl SqliteStore {
                 let file = OpenFile::of(path, Found::OrMade)?;
                 let (place, identity) = (file.path().to_owned(), file.identity());
                 let opened =
-                    Open { file: Some(file), place: place.clone(), identity, mailbox: None };
+                    Open { file: Some(file), place: place.clone(), identity, receiver: None };
                 *open.lock() = Some(opened);
                 Ok(place)
             })
@@ -124,7 +124,7 @@ impl SqliteStore {
         let addresses = Addresses::of(&place, runtime.clone());
         Ok(Self {
             open,
-            post: Arc::new(Post::new(addresses, runtime.clone())),
+            sender: Arc::new(Sender::new(addresses, runtime.clone())),
             nowhere: "".into(),
             path: shown,
             timeout: options.timeout,
@@ -180,13 +180,13 @@ impl SqliteStore {
         part: &[Step],
         all: bool,
         manners: Manners,
-    ) -> Result<(Done, Option<Arc<Mailbox>>), Fault> {
+    ) -> Result<(Done, Option<Arc<Receiver>>), Fault> {
         self.with(|open| {
-            let mailbox = open.mailbox.clone();
+            let receiver = open.receiver.clone();
             let around = Surroundings {
                 clock: &|| self.runtime.wall(),
-                channel: mailbox.as_ref().map_or(&self.nowhere, |mailbox| mailbox.channel()),
-                reachable: &|channel| self.post.reachable(channel),
+                channel: receiver.as_ref().map_or(&self.nowhere, |receiver| receiver.channel()),
+                reachable: &|channel| self.sender.reachable(channel),
             };
             let file = open.file()?;
             let done = if part.iter().all(|step| step.action.only_looks()) {
@@ -197,8 +197,8 @@ impl SqliteStore {
                 file.change(manners, |database| database.carry_out(part, all, &around))?
             };
             // Most batches tell nobody anything.
-            let mailbox = mailbox.filter(|_| !done.notices.is_empty());
-            Ok((done, mailbox))
+            let receiver = receiver.filter(|_| !done.notices.is_empty());
+            Ok((done, receiver))
         })
     }
 }
@@ -207,8 +207,8 @@ impl SqliteStore {
     /// Carries out what goes into one transaction, and tells whoever is to be told.
     async fn part(&self, part: &[Step], all: bool, patience: &mut Patience) -> Vec<Answer> {
         match patience.keep(&self.runtime, |manners| self.carry_out(part, all, manners)).await {
-            Ok((done, mailbox)) => {
-                self.post.deliver(done.notices, mailbox.as_deref());
+            Ok((done, receiver)) => {
+                self.sender.deliver(done.notices, receiver.as_deref());
                 if let Some(write_back) = done.write_back {
                     self.runtime.spawn_blocking(Box::new(|| write_back.run()));
                 }
@@ -245,11 +245,11 @@ impl LeaseStore for SqliteStore {
 
     async fn listen(&self, sink: NoticeSink) -> Result<()> {
         let listening = self.beside(std::process::id(), |open| {
-            if let Some(mailbox) = &open.mailbox {
-                mailbox.redirect(sink);
+            if let Some(receiver) = &open.receiver {
+                receiver.redirect(sink);
             } else {
-                let mailbox = Mailbox::open(self.post.addresses(), sink, &self.runtime);
-                open.mailbox = Some(Arc::new(mailbox));
+                let receiver = Receiver::open(self.sender.addresses(), sink, &self.runtime);
+                open.receiver = Some(Arc::new(receiver));
             }
             Ok(())
         });

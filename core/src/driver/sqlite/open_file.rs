@@ -7,12 +7,12 @@ use super::fault::Fault;
 use super::fork::{Mark, mark};
 use super::identity::Identity;
 use super::log_files::{LogFiles, again, gone};
-use super::turnstile::{Manners, Turnstile};
+use super::writer_queue::{Manners, WriterQueue};
 
 /// The file and its turns.
 pub(super) struct OpenFile {
     pub(super) database: Database,
-    turnstile: Turnstile,
+    writer_queue: WriterQueue,
     files: LogFiles,
     /// The last one to go.
     _mark: Mark,
@@ -22,10 +22,10 @@ impl OpenFile {
     /// Opens the file at `path`.
     pub(super) fn of(path: &Path, found: Found) -> Result<Self, Fault> {
         let database = Database::open(path, found)?;
-        let turnstile = Turnstile::of(database.path());
+        let writer_queue = WriterQueue::of(database.path());
         let files = LogFiles::of(database.path());
         let mark = mark(database.identity());
-        Ok(Self { database, turnstile, files, _mark: mark })
+        Ok(Self { database, writer_queue, files, _mark: mark })
     }
 
     /// The file's absolute path, without links.
@@ -77,8 +77,8 @@ impl OpenFile {
         manners: Manners,
         mut change: impl FnMut(&mut Database) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
-        let Self { database, turnstile, .. } = self;
-        turnstile.pass(manners, || change(database))
+        let Self { database, writer_queue, .. } = self;
+        writer_queue.pass(manners, || change(database))
     }
 }
 

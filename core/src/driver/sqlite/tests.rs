@@ -203,13 +203,13 @@ async fn a_client_that_is_not_there_is_unreachable_and_one_that_cannot_be_told_i
     let directory = Directory::new("reach");
     let store = directory.store(Duration::ZERO).await;
     store.listen(Arc::new(|_| {})).await.unwrap();
-    let channel = store.with(|open| Ok(open.mailbox.as_ref().unwrap().channel().clone())).unwrap();
-    assert!(!channel.contains('/') && store.post.reachable(&channel));
+    let channel = store.with(|open| Ok(open.receiver.as_ref().unwrap().channel().clone())).unwrap();
+    assert!(!channel.contains('/') && store.sender.reachable(&channel));
     store.close().await;
-    assert!(!store.post.reachable(&channel));
-    assert!(!store.post.reachable("/nowhere/fencelock-0123456789abcdef.sock"));
+    assert!(!store.sender.reachable(&channel));
+    assert!(!store.sender.reachable("/nowhere/fencelock-0123456789abcdef.sock"));
     for unknown in ["", "somewhere", "../locks.db.fencelock-0123456789abcdef.sock"] {
-        assert!(store.post.reachable(unknown), "{unknown}");
+        assert!(store.sender.reachable(unknown), "{unknown}");
     }
 }
 

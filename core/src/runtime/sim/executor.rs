@@ -22,7 +22,7 @@ pub(super) type TimerId = (Instant, u64);
 
 /// All of a world but its handles.
 pub(super) struct Executor {
-    state: Mutex<State>,
+    state: Mutex<ExecutorState>,
     woken: Arc<Woken>,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Executor {
 #[derive(Default)]
 struct Woken(Mutex<Vec<TaskId>>);
 
-struct State {
+struct ExecutorState {
     now: Instant,
     dice: Dice,
     nodes: Vec<Life>,
@@ -91,7 +91,7 @@ struct Chosen {
 
 /// What one turn of the loop did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum Progress {
     /// A task was polled.
     Polled,
     /// Time went on to the next timer.
@@ -102,7 +102,7 @@ pub(super) enum Turn {
 
 impl Executor {
     pub(super) fn new(seed: u64) -> Self {
-        let state = State {
+        let state = ExecutorState {
             now: Instant::default(),
             dice: Dice::new(mix(seed)),
             nodes: Vec::new(),
@@ -185,7 +185,7 @@ impl Executor {
         let mut state = self.state.lock();
         if state.nodes[node.0].running == Running::Yes {
             state.nodes[node.0].running = Running::Paused;
-            let State { tasks, ready, nodes, .. } = &mut *state;
+            let ExecutorState { tasks, ready, nodes, .. } = &mut *state;
             let parked = &mut nodes[node.0].parked;
             let stays = |task: &TaskId| tasks.get(task).is_none_or(|found| found.node != node);
             parked.extend(ready.extract_if(.., |task| !stays(task)));
@@ -230,7 +230,7 @@ impl Executor {
     }
 
     /// Polls one ready task, or else goes on to the next timer if it is due by `end`, or else to `end` itself.
-    pub(super) fn turn(&self, end: Instant) -> Result<Turn, Stuck> {
+    pub(super) fn turn(&self, end: Instant) -> Result<Progress, Stuck> {
         let woken = std::mem::take(&mut *self.woken.0.lock());
         let mut state = self.state.lock();
         state.sort(woken);
@@ -240,7 +240,7 @@ impl Executor {
             if let Some(chosen) = chosen {
                 self.poll(chosen);
             }
-            return Ok(Turn::Polled);
+            return Ok(Progress::Polled);
         }
         let next = state.timers.first_key_value().map(|((at, _), _)| *at).filter(|at| *at <= end);
         let Some(at) = next else {
@@ -248,7 +248,7 @@ impl Executor {
                 state.now = end;
                 state.polls = 0;
             }
-            return Ok(Turn::Done);
+            return Ok(Progress::Done);
         };
         state.now = state.now.max(at);
         state.polls = 0;
@@ -259,7 +259,7 @@ impl Executor {
         };
         drop(state);
         due.into_iter().for_each(Waker::wake);
-        Ok(Turn::Advanced)
+        Ok(Progress::Advanced)
     }
 
     fn poll(&self, chosen: Chosen) {
@@ -281,7 +281,7 @@ impl Executor {
     }
 }
 
-impl State {
+impl ExecutorState {
     fn record(&mut self, event: u64) {
         self.trace = mix(self.trace ^ event).wrapping_add(event);
     }

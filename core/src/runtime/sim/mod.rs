@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use self::executor::{Executor, Turn};
+use self::executor::{Executor, Progress};
 use crate::port::Instant;
 
 pub use self::dice::Dice;
@@ -114,13 +114,13 @@ impl Sim {
     /// Runs everything that happens in the next `time`, and lets the clocks arrive there.
     pub fn run_for(&self, time: Duration) -> Result<(), Stuck> {
         let end = self.executor.now() + time;
-        while self.executor.turn(end)? != Turn::Done {}
+        while self.executor.turn(end)? != Progress::Done {}
         Ok(())
     }
 
     /// Runs until no task is ready and no timer is set.
     pub fn run_until_idle(&self) -> Result<(), Stuck> {
-        while self.executor.turn(Instant::FAR)? != Turn::Done {}
+        while self.executor.turn(Instant::FAR)? != Progress::Done {}
         Ok(())
     }
 
@@ -136,7 +136,7 @@ impl Sim {
                 return Ok(value);
             }
             let turn = self.executor.turn(Instant::FAR)?;
-            if turn == Turn::Done && !bell.0.load(Ordering::Relaxed) {
+            if turn == Progress::Done && !bell.0.load(Ordering::Relaxed) {
                 return Err(Stuck::Idle { at: self.elapsed() });
             }
         }

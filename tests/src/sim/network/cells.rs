@@ -6,7 +6,7 @@ use std::time::Duration;
 use fencelock::port::{CellKey, Change, Instant, Look, Runtime, Swap};
 use tokio::sync::oneshot;
 
-use super::{Network, State, Way};
+use super::{Network, NetworkState, Way};
 
 /// What can be asked of a cell.
 #[derive(Clone, Debug)]
@@ -57,7 +57,7 @@ impl Network {
 
     fn serve_cell(&self, channel: &Arc<str>, ask: &Ask, connection: Option<u64>) -> Told {
         let state = &mut *self.state();
-        let State { store, weather, dice, links, down } = state;
+        let NetworkState { store, weather, dice, links, down } = state;
         let current = links.get(channel).map(|link| link.connection);
         if *down || (current != connection && dice.chance(500)) {
             return Told::Reset;

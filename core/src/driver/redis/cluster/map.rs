@@ -3,7 +3,7 @@
 use redis::Value;
 
 use crate::driver::redis::address::Host;
-use crate::driver::redis::place::SLOTS;
+use crate::driver::redis::keys::SLOTS;
 
 /// No node that we know of.
 const NOBODY: u16 = u16::MAX;

@@ -38,10 +38,10 @@ pub(super) struct Cluster {
     channel: String,
     runtime: RuntimeHandle,
     sink: OnceLock<NoticeSink>,
-    state: Mutex<State>,
+    state: Mutex<ClusterState>,
 }
 
-struct State {
+struct ClusterState {
     map: Map,
     nodes: BTreeMap<Host, Arc<Node>>,
     /// Whether a task is looking at the map, and whether something came up since it last looked.
@@ -60,7 +60,7 @@ impl Cluster {
         channel: String,
         runtime: RuntimeHandle,
     ) -> Result<Arc<Self>> {
-        let state = State {
+        let state = ClusterState {
             map: Map::empty(),
             nodes: BTreeMap::new(),
             looking: false,
@@ -185,7 +185,7 @@ impl Cluster {
             return;
         }
         state.map = map;
-        let State { map, nodes, .. } = &mut *state;
+        let ClusterState { map, nodes, .. } = &mut *state;
         nodes.retain(|host, node| {
             let stays = map.owners().contains(host);
             if !stays {

@@ -1,7 +1,7 @@
 //! The one connection of a client: made, watched, made again.
 
 mod cancelled;
-mod greet;
+mod handshake;
 
 use std::future::Future;
 use std::pin::pin;
@@ -15,16 +15,16 @@ use redis::aio::MultiplexedConnection;
 use redis::{ProtocolVersion, RedisError};
 
 use self::cancelled::Cancelled;
+use super::ack_connection::AckConnection;
 use super::address::{Address, Host, Topology};
 use super::fault;
-use super::lane::Lane;
 use super::notice;
 use super::script::Hashes;
 #[cfg(feature = "sim")]
 use super::script::Texts;
 #[cfg(feature = "sim")]
 use super::wire;
-use super::wire::Leash;
+use super::wire::AbortOnDrop;
 use crate::error::{Error, Result};
 use crate::options::Options;
 use crate::port::backoff::Backoff;
@@ -44,7 +44,7 @@ pub(super) struct Link {
     connect_timeout: Duration,
     pub(super) runtime: RuntimeHandle,
     sink: OnceLock<NoticeSink>,
-    state: Mutex<State>,
+    state: Mutex<LinkState>,
     /// An attempt to connect has ended, or the store was closed.
     changed: Event,
     /// A step wants the connection now.
@@ -55,7 +55,7 @@ pub(super) struct Link {
     pub(super) warning: Mutex<Option<&'static str>>,
 }
 
-enum State {
+enum LinkState {
     Up(Arc<Live>),
     /// How many attempts have failed since it broke, and why the last one did. A task is at it.
     Down(u64, Error),
@@ -70,24 +70,24 @@ pub(super) struct Live {
     /// Those whose Take went over it, unless replicas have to acknowledge: that goes another way.
     cancelled: Arc<Cancelled>,
     /// Where replicas have to acknowledge: the way of what they have to.
-    pub(super) lane: Option<Arc<Lane>>,
+    pub(super) ack_connection: Option<Arc<AckConnection>>,
     place: Host,
     protocol: ProtocolVersion,
     broken: Arc<AtomicBool>,
     /// What serves it and ends with it.
-    leashes: Arc<Mutex<Vec<Leash>>>,
+    tasks: Arc<Mutex<Vec<AbortOnDrop>>>,
 }
 
 impl Live {
     /// Attempts whose Take was sent over this connection, if all steps go over it.
     pub(super) fn cancelled(&self) -> Option<&Cancelled> {
-        self.lane.is_none().then_some(&*self.cancelled)
+        self.ack_connection.is_none().then_some(&*self.cancelled)
     }
 
     /// Ends what serves it, and with that what is under way on it: nobody waits for a server that was left.
     fn let_go(&self) {
-        let leashes = std::mem::take(&mut *self.leashes.lock());
-        drop(leashes);
+        let tasks = std::mem::take(&mut *self.tasks.lock());
+        drop(tasks);
     }
 }
 
@@ -108,7 +108,7 @@ impl Link {
             let _ = sender.send(task.attempt().await);
         }));
         let live = receiver.await.map_err(|_| Error::internal("the runtime dropped a task"))??;
-        *link.state.lock() = State::Up(live);
+        *link.state.lock() = LinkState::Up(live);
         Ok(link)
     }
 
@@ -143,7 +143,7 @@ impl Link {
             connect_timeout: options.connect_timeout,
             runtime,
             sink: sink.map_or_else(OnceLock::new, OnceLock::from),
-            state: Mutex::new(State::Down(0, unmet)),
+            state: Mutex::new(LinkState::Down(0, unmet)),
             changed: Event::new(),
             wanted: Event::new(),
             demoted: AtomicBool::new(false),
@@ -153,7 +153,7 @@ impl Link {
 
     /// Whether it worked when last seen.
     pub(super) fn is_up(&self) -> bool {
-        matches!(&*self.state.lock(), State::Up(_))
+        matches!(&*self.state.lock(), LinkState::Up(_))
     }
 
     /// Delivers notices from now on.
@@ -169,9 +169,9 @@ impl Link {
         let mut seen = None;
         loop {
             let changed = match &*self.state.lock() {
-                State::Up(live) => return Ok(Arc::clone(live)),
-                State::Closed => return Err(Error::closed()),
-                State::Down(attempts, error) => {
+                LinkState::Up(live) => return Ok(Arc::clone(live)),
+                LinkState::Closed => return Err(Error::closed()),
+                LinkState::Down(attempts, error) => {
                     if seen.is_some_and(|seen| seen != *attempts) {
                         return Err(error.clone());
                     }
@@ -205,7 +205,7 @@ impl Link {
 
     /// Lets go of the connection for good.
     pub(super) fn close(&self) {
-        if let State::Up(live) = std::mem::replace(&mut *self.state.lock(), State::Closed) {
+        if let LinkState::Up(live) = std::mem::replace(&mut *self.state.lock(), LinkState::Closed) {
             live.let_go();
         }
         self.changed.notify(usize::MAX);
@@ -241,11 +241,11 @@ impl Link {
     fn broke(self: &Arc<Self>, broken: &Arc<AtomicBool>) {
         broken.store(true, Ordering::Release);
         let mut state = self.state.lock();
-        if let State::Up(live) = &*state
+        if let LinkState::Up(live) = &*state
             && Arc::ptr_eq(&live.broken, broken)
         {
             live.let_go();
-            *state = State::Down(0, fault::unanswered(&self.address, "the connection broke"));
+            *state = LinkState::Down(0, fault::unanswered(&self.address, "the connection broke"));
             let link = Arc::clone(self);
             self.runtime.spawn(Box::pin(async move { link.reconnect().await }));
         }
@@ -285,19 +285,19 @@ impl Link {
     fn settle(&self, attempt: Result<Arc<Live>>) -> Option<()> {
         let mut state = self.state.lock();
         let up = match (&mut *state, attempt) {
-            (State::Down(..), Ok(live)) if !live.broken.load(Ordering::Acquire) => {
-                *state = State::Up(live);
+            (LinkState::Down(..), Ok(live)) if !live.broken.load(Ordering::Acquire) => {
+                *state = LinkState::Up(live);
                 self.demoted.store(false, Ordering::Release);
                 true
             }
-            (State::Down(attempts, error), attempt) => {
+            (LinkState::Down(attempts, error), attempt) => {
                 *attempts += 1;
                 if let Err(reason) = attempt {
                     *error = reason;
                 }
                 false
             }
-            (State::Up(_) | State::Closed, _) => return Some(()),
+            (LinkState::Up(_) | LinkState::Closed, _) => return Some(()),
         };
         drop(state);
         self.changed.notify(usize::MAX);
@@ -315,7 +315,8 @@ impl Link {
         let live = self.live().await?;
         let mut connection = live.connection.clone();
         let hashes = self.answer(&live, wire::load(texts, &mut connection)).await?;
-        *self.state.lock() = State::Up(Arc::new(Live { connection, hashes, ..(*live).clone() }));
+        *self.state.lock() =
+            LinkState::Up(Arc::new(Live { connection, hashes, ..(*live).clone() }));
         Ok(())
     }
 }

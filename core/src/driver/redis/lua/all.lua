@@ -4,10 +4,10 @@ for at = 1, #KEYS / 2 do
   me = ARGV[5 * at - 4]
   local lock = read(KEYS[2 * at - 1], KEYS[2 * at], UNDER(KEYS[2 * at - 1]), me)
   locks[at] = lock
-  local buried = lock.buried and lock.buried > now
-  local other = not buried and enter(lock)
-  local ticket = not buried and not other and admits(lock) and head(lock)
-  if buried then
+  local tombstone = lock.tombstone and lock.tombstone > now
+  local other = not tombstone and enter(lock)
+  local ticket = not tombstone and not other and admits(lock) and head(lock)
+  if tombstone then
     replies[at] = { GONE }
   elseif other then
     replies[at] = { CONFLICT, other }

@@ -1,7 +1,7 @@
 -- Ends a hold of a lock in hand. Answers what became of it.
 local function free(lock, owner, open)
   if enter(lock) then return GONE end
-  local mine = unseat(lock, owner)
+  local mine = remove_holder(lock, owner)
   local ticket = mine and open and head(lock)
   if ticket and ticket.passed < PASSES and admits(lock, ticket.mode, ticket.limit) then
     lock.open, lock.opened = now, true

@@ -2,7 +2,7 @@
 local me, life = ARGV[1], ARGV[2] + 0
 local lock = read(KEYS[1], KEYS[2], UNDER(KEYS[1]), me)
 local other = enter(lock)
-local mine = not other and unseat(lock, me)
+local mine = not other and remove_holder(lock, me)
 -- Tickets that have ended are not found, whether the record has been forgotten with them or not.
 local place = not other and head(lock) and string.find(lock.queue, me, 1, true)
 if place then drop(lock, place, me) end

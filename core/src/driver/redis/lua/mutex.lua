@@ -8,7 +8,7 @@ local function foreign(lock)
   return lock.holder and lock.holder ~= lock.owner
 end
 
-local function seat(lock, owner, _, ttl, block, info, first, asked)
+local function add_holder(lock, owner, _, ttl, block, info, first, asked)
   lock.last, lock.longest = first + block - 1, asked
   lock.holder, lock.owner, lock.first, lock.granted, lock.turned = owner, owner, first, ttl, true
   lock.noted = owner .. struct.pack('<ddd', first, now, asked) .. info
@@ -18,7 +18,7 @@ local function seat(lock, owner, _, ttl, block, info, first, asked)
 end
 
 -- Ends a hold; whether there was one.
-local function unseat(lock, owner)
+local function remove_holder(lock, owner)
   if lock.holder ~= owner then return false end
   lock.holder, lock.granted, lock.released = false, false, true
   return true

@@ -30,7 +30,7 @@ local function read(key, record, holder, me)
     farthest = farthest, longest = longest, count = count, soonest = soonest, buckets = buckets, bounds = bounds,
     special = special, mode = mode, holds = { [0] = sum and fields[10] or '' }, fresh = {},
     noted = fields[2],
-    buried = tonumber(fields[8]), watch = fields[9],
+    tombstone = tonumber(fields[8]), watch = fields[9],
     -- What changes: pairs to set, fields to remove; whether the queue, the record's end, or the counter's field; whether
     -- the lock was opened; the lock.
     set = {}, gone = {}, moved = false, extended = false, turned = false,

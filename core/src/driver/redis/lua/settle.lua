@@ -79,7 +79,7 @@ local function settle(lock, me)
     local first = next_token(lock)
     local block = drawn(first, ticket.block)
     local message = string.format('g%s %.0f %d %d', ticket.owner, first, ttl, block)
-    seat(lock, ticket.owner, ticket.mode, ttl, block, ticket.info, first, ticket.ttl)
+    add_holder(lock, ticket.owner, ticket.mode, ttl, block, ticket.info, first, ticket.ttl)
     if ticket.owner == me or now < ticket.refreshed + UNREACHABLE_AFTER then
       announce_later(lock, ticket.channel, message)
       served = served + 1
@@ -92,7 +92,7 @@ local function settle(lock, me)
         ONE_IS_ENOUGH
       else
         -- Nobody has its token.
-        unseat(lock, ticket.owner)
+        remove_holder(lock, ticket.owner)
         lock.last, lock.turned = last, true
       end
     end

@@ -73,7 +73,7 @@ local function details(lock, owner)
   return token, since, turn, sub(packed, at)
 end
 
-local function seat(lock, owner, mode, ttl, block, info, first, asked)
+local function add_holder(lock, owner, mode, ttl, block, info, first, asked)
   if lock.count == 0 then lock.farthest, lock.longest = 0, 0 end
   lock.longest = math.max(lock.longest, asked * 1000)
   lock.last, lock.turned = first + block - 1, true
@@ -85,7 +85,7 @@ local function seat(lock, owner, mode, ttl, block, info, first, asked)
   keep(lock, lock.last + ttl * 1000 * COUNTER_TTLS)
 end
 
-local function unseat(lock, owner)
+local function remove_holder(lock, owner)
   local held = ends_of(lock, owner)
   if held then remove_hold(lock, owner) end
   return held

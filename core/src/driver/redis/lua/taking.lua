@@ -1,7 +1,7 @@
 -- Asks for a lock in hand, and writes what has changed of it.
 local function take(lock)
   local other = enter(lock)
-  if lock.buried and lock.buried > now then
+  if lock.tombstone and lock.tombstone > now then
     store(lock)
     return GONE
   end
@@ -28,7 +28,7 @@ local function take(lock)
     end
     first = next_token(lock)
     local count = drawn(first, block)
-    seat(lock, me, mode, ttl, count, info, first, ttl)
+    add_holder(lock, me, mode, ttl, count, info, first, ttl)
     SETTLE_THE_REST
     store(lock)
     return count == block and first or { GRANTED, first, ttl, count }

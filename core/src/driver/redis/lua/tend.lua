@@ -19,7 +19,7 @@ local function tend(key, record, me, ttl, refresh)
     drop(lock, place, me)
     first = next_token(lock)
     -- Who looks again is told no number of tokens, so it is one.
-    seat(lock, me, ticket.mode, ttl, 1, ticket.info, first, ttl)
+    add_holder(lock, me, ticket.mode, ttl, 1, ticket.info, first, ttl)
     SETTLE_THE_REST
     store(lock)
     return first, ttl

@@ -2,7 +2,7 @@
 local function vote(lock)
   if enter(lock) then return take(lock) end
   if again and not held(lock, me) then return GONE end
-  if lock.watch and not (lock.buried and lock.buried > now) then
+  if lock.watch and not (lock.tombstone and lock.tombstone > now) then
     local mode, limit = MODE_AND_LIMIT
     local all, mine = watchers(lock), held(lock, me)
     if not mine and gives_way(lock, all, mode) then

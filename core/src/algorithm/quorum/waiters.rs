@@ -7,7 +7,7 @@ use crate::fence::Token;
 use crate::port::{Action, LockKey, Outcome, OwnerId, RuntimeHandle, Step};
 
 #[derive(Default)]
-pub(super) struct Waiting(BTreeMap<LockKey, Watch>);
+pub(super) struct Waiters(BTreeMap<LockKey, Watch>);
 
 struct Watch {
     /// Has the nodes tell no more; by its owner they know us.
@@ -18,7 +18,7 @@ struct Watch {
     splits: u32,
 }
 
-impl Waiting {
+impl Waiters {
     /// An attempt has to wait. Answers the id to be told by.
     pub(super) fn wait(&mut self, step: &Step, runtime: &RuntimeHandle) -> OwnerId {
         let watch = self.0.entry(step.lock.clone()).or_insert_with(|| {

@@ -5,8 +5,8 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
-use super::target::Target;
-use super::undo::{Undo, UndoSender};
+use super::cleanup::{Cleanup, CleanupSender};
+use super::lock_id::LockId;
 use crate::port::{Action, Instant, OwnerId};
 use crate::runtime::sync::Mutex;
 
@@ -14,13 +14,13 @@ use crate::runtime::sync::Mutex;
 const MOST: usize = 1024;
 
 /// A bounded memory of ends, in the order in which they came.
-pub(crate) struct Ended {
+pub(crate) struct RecentReleases {
     ends: Mutex<VecDeque<End>>,
-    undo: UndoSender,
+    cleanup: CleanupSender,
 }
 
 struct End {
-    lock: Target,
+    lock: LockId,
     owner: OwnerId,
     /// When nothing can be left of it on any store.
     until: Instant,
@@ -28,14 +28,14 @@ struct End {
     repeated: Weak<()>,
 }
 
-impl Ended {
-    pub(crate) fn new(undo: UndoSender) -> Self {
-        Self { ends: Mutex::default(), undo }
+impl RecentReleases {
+    pub(crate) fn new(cleanup: CleanupSender) -> Self {
+        Self { ends: Mutex::default(), cleanup }
     }
 
     /// A ticket or hold of this owner, of which nothing is left after `until`, was given back, and nobody waits for the
     /// answer to that any more: a Leave that came before it would make the answer untrue.
-    pub(crate) fn note(&self, lock: &Target, owner: OwnerId, until: Instant) {
+    pub(crate) fn note(&self, lock: &LockId, owner: OwnerId, until: Instant) {
         let mut ends = self.ends.lock();
         if ends.len() == MOST {
             ends.pop_front();
@@ -71,7 +71,7 @@ impl Ended {
     fn leave(&self, end: &mut End) {
         let settled = Arc::new(());
         end.repeated = Arc::downgrade(&settled);
-        self.undo.send(Undo {
+        self.cleanup.send(Cleanup {
             lock: end.lock.clone(),
             owner: end.owner,
             action: Action::Leave { tombstone: None },

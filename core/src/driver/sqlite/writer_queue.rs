@@ -1,8 +1,8 @@
-//! The turnstile: who wants the file and cannot have it stands in it, and who has had the file for a while asks there
+//! The writer queue: who wants the file and cannot have it stands in it, and who has had the file for a while asks there
 //! before going on.
 //!
 //! SQLite alone starves those who come second. To begin, a connection reads the newest state and then needs that nobody
-//! has committed since; a writer that goes on without a pause leaves no gap for both. The turnstile is a file lock
+//! has committed since; a writer that goes on without a pause leaves no gap for both. The writer queue is a file lock
 //! (`flock`, on the log, which SQLite itself never locks). It is a courtesy only: exclusion is SQLite's own, and whoever
 //! has waited for long goes past it, since it may be a stopped process that stands there.
 
@@ -14,7 +14,7 @@ use super::log_files::beside;
 
 /// Transactions in a row for which nobody is asked: some 50 µs.
 const RUN: u32 = 4;
-/// Attempts made while standing in the turnstile: those before have at most a run to finish.
+/// Attempts made while standing in the writer queue: those before have at most a run to finish.
 const ATTEMPTS: u32 = 32;
 
 /// How much an attempt regards others who want the file.
@@ -28,16 +28,16 @@ pub(super) enum Manners {
     Pushy,
 }
 
-/// The turnstile of one database, as one client sees it.
-pub(super) struct Turnstile {
+/// The writer queue of one database, as one client sees it.
+pub(super) struct WriterQueue {
     file: Option<File>,
     run: u32,
 }
 
 /// A turn, over when dropped.
-struct Turn<'a>(Option<&'a File>);
+struct WriterTurn<'a>(Option<&'a File>);
 
-impl Turnstile {
+impl WriterQueue {
     /// That of the database whose connection is open. Where the log cannot be opened there are no turns.
     pub(super) fn of(database: &Path) -> Self {
         Self { file: File::open(beside(database, "-wal")).ok(), run: 0 }
@@ -71,18 +71,18 @@ impl Turnstile {
         }
     }
 
-    fn enter(&self) -> Result<Turn<'_>, Fault> {
-        let Some(file) = &self.file else { return Ok(Turn(None)) };
+    fn enter(&self) -> Result<WriterTurn<'_>, Fault> {
+        let Some(file) = &self.file else { return Ok(WriterTurn(None)) };
         match file.try_lock() {
-            Ok(()) => Ok(Turn(Some(file))),
+            Ok(()) => Ok(WriterTurn(Some(file))),
             Err(TryLockError::WouldBlock) => Err(Fault::other_turn()),
             // Where the file system has no such locks.
-            Err(TryLockError::Error(_)) => Ok(Turn(None)),
+            Err(TryLockError::Error(_)) => Ok(WriterTurn(None)),
         }
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for WriterTurn<'_> {
     fn drop(&mut self) {
         if let Some(file) = self.0 {
             // It fails only for what is not open; and then nothing is locked.

@@ -1,4 +1,4 @@
-//! When each entry of the register is next looked at, and when the wheel's task looks.
+//! When each entry of the registry is next looked at, and when the renewer's task looks.
 //!
 //! A hundred thousand leases are looked at three times in each of their lengths: there are few moments, with many entries
 //! each, and those of one moment are chained in the order in which they came, so that neither finding them, nor moving
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::task::Waker;
 use std::time::Duration;
 
-use super::entries::{Entries, Place, Stage};
+use super::entries::{Entries, Slot, Stage};
 use crate::port::Instant;
 
 /// A lease at least this long may wait its turn to be renewed.
@@ -16,25 +16,25 @@ const PATIENT: Duration = Duration::from_secs(10);
 
 /// See the module.
 #[derive(Default)]
-pub(super) struct Agenda {
+pub(super) struct DueQueue {
     dues: Dues,
     /// The long leases, of which not too many go out at once.
     patient: Dues,
     /// No more of them go out until then, unless those under way are answered before.
     pub(super) paced_until: Instant,
-    /// Until when the wheel's task rests; it is woken if something is due earlier.
+    /// Until when the renewer's task rests; it is woken if something is due earlier.
     pub(super) rests_until: Instant,
     pub(super) task: Option<Waker>,
 }
 
-/// Where an entry stands on the agenda.
+/// Where an entry stands in the due queue.
 #[derive(Clone, Copy)]
 pub(super) struct Date {
     due: Instant,
     among: Among,
     /// Its neighbours of the same moment.
-    before: Option<Place>,
-    after: Option<Place>,
+    before: Option<Slot>,
+    after: Option<Slot>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -45,21 +45,21 @@ enum Among {
 }
 
 impl Date {
-    /// Not on the agenda.
+    /// Not in the due queue.
     pub(super) const NONE: Self =
         Self { due: Instant::FAR, among: Among::Nobody, before: None, after: None };
 }
 
 /// The first and the last of every moment.
 #[derive(Default)]
-struct Dues(BTreeMap<Instant, (Place, Place)>);
+struct Dues(BTreeMap<Instant, (Slot, Slot)>);
 
 impl Dues {
     fn first(&self) -> Instant {
         self.0.first_key_value().map_or(Instant::FAR, |(due, _)| *due)
     }
 
-    fn add(&mut self, entries: &mut Entries, place: Place, due: Instant) {
+    fn add(&mut self, entries: &mut Entries, place: Slot, due: Instant) {
         let (_, last) = self.0.entry(due).or_insert((place, place));
         let before = Some(std::mem::replace(last, place)).filter(|last| *last != place);
         if let Some(before) = before {
@@ -85,7 +85,7 @@ impl Dues {
     }
 }
 
-impl Agenda {
+impl DueQueue {
     /// When somebody is looked at next.
     pub(super) fn first(&self) -> Instant {
         self.dues.first().min(self.patient.first().max(self.paced_until))
@@ -97,7 +97,7 @@ impl Agenda {
     }
 
     /// Takes off one that is due, the patient last; it is to be set again.
-    pub(super) fn take(&mut self, entries: &mut Entries, now: Instant) -> Option<Place> {
+    pub(super) fn take(&mut self, entries: &mut Entries, now: Instant) -> Option<Slot> {
         let dues = if self.dues.first() <= now {
             &self.dues
         } else if now >= self.paced_until && self.patience_is_due(now) {
@@ -112,12 +112,12 @@ impl Agenda {
     }
 
     /// An entry is due then, and not when it was before.
-    pub(super) fn set(&mut self, entries: &mut Entries, place: Place, due: Instant) {
+    pub(super) fn set(&mut self, entries: &mut Entries, place: Slot, due: Instant) {
         self.forget(entries, place);
         let entry = &mut entries[place];
         let patient = match &entry.stage {
             Stage::Held(hold) => hold.renew && hold.ttl() >= PATIENT,
-            Stage::Bidding(_) | Stage::Free(_) => false,
+            Stage::Pending(_) | Stage::Free(_) => false,
         };
         let among = if patient { Among::Patient } else { Among::Dues };
         entry.date = Date { due, among, ..Date::NONE };
@@ -131,7 +131,7 @@ impl Agenda {
     }
 
     /// Takes an entry off.
-    pub(super) fn forget(&mut self, entries: &mut Entries, place: Place) {
+    pub(super) fn forget(&mut self, entries: &mut Entries, place: Slot) {
         let date = std::mem::replace(&mut entries[place].date, Date::NONE);
         if let Some(dues) = self.among(date.among) {
             dues.remove(entries, date);
@@ -155,32 +155,30 @@ impl Agenda {
 
 #[cfg(test)]
 mod tests {
-    use super::super::register::{Bid, Progress};
+    use super::super::pending_attempt::PendingAttempt;
     use super::*;
-    use crate::algorithm::{Target, Terms};
+    use crate::algorithm::{LockId, Request};
     use crate::port::{Kind, LockKey, OwnerId};
 
-    fn bid(number: u32) -> (OwnerId, Stage) {
+    fn pending(number: u32) -> (OwnerId, Stage) {
         let owner = OwnerId::parse(&format!("{number:032x}")).expect("hexadecimal digits");
-        let lock = Target { key: LockKey::new("orders"), kind: Kind::Mutex };
-        let terms = Terms::of_a_mutex(0);
-        let progress = Progress::Asked { early: None, opened: false };
-        let (asked, waiter, late) = (Instant::default(), None, false);
-        let bid = Bid { owner, lock, terms, block: 1, asked, progress, waiter, late };
-        (owner, Stage::Bidding(Box::new(bid)))
+        let lock = LockId { key: LockKey::new("orders"), kind: Kind::Mutex };
+        let request = Request::of_a_mutex(0);
+        let pending = PendingAttempt::new(owner, lock, request, Instant::default());
+        (owner, Stage::Pending(Box::new(pending)))
     }
 
     /// Against a list that is searched, whatever is done in whatever order.
     #[test]
     fn those_due_come_by_their_moment_and_of_one_moment_as_they_came() {
-        let (mut agenda, mut entries) = (Agenda::default(), Entries::default());
+        let (mut due_queue, mut entries) = (DueQueue::default(), Entries::default());
         let mut places = Vec::new();
         for number in 0..20 {
-            let (owner, stage) = bid(number);
+            let (owner, stage) = pending(number);
             entries.insert(owner, stage);
             places.push(entries.find(owner).expect("it was just put there"));
         }
-        let mut expected: Vec<(Instant, Place)> = Vec::new();
+        let mut expected: Vec<(Instant, Slot)> = Vec::new();
         let mut dice = 1u64;
         let mut draw = |sides: u64| {
             dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -192,29 +190,29 @@ mod tests {
             match draw(4) {
                 0 => {
                     expected.retain(|(_, other)| *other != place);
-                    agenda.forget(&mut entries, place);
+                    due_queue.forget(&mut entries, place);
                 }
                 1 => {
                     expected.sort_by_key(|(due, _)| *due);
                     let due = expected.first().is_some_and(|(due, _)| *due <= moment);
                     let first = due.then(|| expected.remove(0).1);
-                    assert!(agenda.take(&mut entries, moment) == first);
+                    assert!(due_queue.take(&mut entries, moment) == first);
                 }
                 _ => {
                     expected.retain(|(_, other)| *other != place);
                     expected.push((moment, place));
-                    agenda.set(&mut entries, place, moment);
+                    due_queue.set(&mut entries, place, moment);
                 }
             }
             let first = expected.iter().map(|(due, _)| *due).min();
-            assert_eq!(agenda.first(), first.unwrap_or(Instant::FAR));
+            assert_eq!(due_queue.first(), first.unwrap_or(Instant::FAR));
         }
     }
 
     #[test]
     fn a_place_is_not_taken_for_that_of_its_next_owner() {
         let mut entries = Entries::default();
-        let [(one, first), (two, second), (three, third)] = [1, 2, 3].map(bid);
+        let [(one, first), (two, second), (three, third)] = [1, 2, 3].map(pending);
         entries.insert(one, first);
         entries.insert(two, second);
         let place = entries.find(one).expect("it was just put there");

@@ -4,14 +4,14 @@ use std::sync::{Arc, Weak};
 
 use redis::Cmd;
 
+use super::keys::BIRTH;
 use super::link::Live;
-use super::place::BIRTH;
 use super::script::{Call, Script};
 use crate::port::{Action, Kind, Layout, Step};
 use crate::runtime::sync::Mutex;
 
 /// What sees to the mark.
-pub(super) const SCRIPT: Script = Script(Call::Birth, Kind::Mutex, Layout::Own);
+pub(super) const SCRIPT: Script = Script(Call::DataAge, Kind::Mutex, Layout::Own);
 
 /// The request of it.
 pub(super) fn command(text: &str) -> Cmd {
@@ -22,9 +22,9 @@ pub(super) fn command(text: &str) -> Cmd {
 
 /// Over which connection the mark was seen to, if it ever was. A server that restarts breaks it.
 #[derive(Default)]
-pub(super) struct Birth(Mutex<Option<Weak<Live>>>);
+pub(super) struct DataAge(Mutex<Option<Weak<Live>>>);
 
-impl Birth {
+impl DataAge {
     /// Whether it has to be seen to before these steps go out.
     pub(super) fn is_due(&self, batch: &[Step], live: &Arc<Live>) -> bool {
         let seen = || self.0.lock().as_ref().map(Weak::as_ptr);

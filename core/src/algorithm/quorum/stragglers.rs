@@ -1,6 +1,6 @@
-//! Nodes whose vote was still out when a hold was decided, and what is owed to them when it is given back meanwhile.
+//! Nodes whose vote was still out when a hold was decided, and what has to be cleaned up there when it is given back meanwhile.
 
-use super::nodes::Nodes;
+use super::node_set::NodeSet;
 use crate::port::{Answer, Applied, Outcome};
 
 /// What the late nodes of one hold have said.
@@ -8,21 +8,21 @@ use crate::port::{Answer, Applied, Outcome};
 /// A node is told of the end right behind its vote. Who frees the hold then has voted before. Where it is gone, or that is
 /// not known, either the vote was not for us, or the end has overtaken it, or did not come: then the vote decides.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Late {
+pub(super) struct Stragglers {
     /// Whose vote is out.
-    votes: Nodes,
+    votes: NodeSet,
     /// Who was told of the end, and has not answered that.
-    ends: Nodes,
+    ends: NodeSet,
     /// Who granted, and who may have, while the answer to the end was out.
-    granted: Nodes,
-    doubtful: Nodes,
+    granted: NodeSet,
+    doubtful: NodeSet,
     /// Who has freed it.
-    freed: Nodes,
+    freed: NodeSet,
 }
 
 /// What a node may keep of a hold that is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Owed {
+pub(super) enum Leftover {
     Nothing,
     /// It is known to have granted: nothing can come later.
     Granted,
@@ -30,14 +30,14 @@ pub(super) enum Owed {
     Unknown,
 }
 
-impl Late {
+impl Stragglers {
     /// The votes of these are out.
-    pub(super) fn new(votes: Nodes) -> Self {
+    pub(super) fn new(votes: NodeSet) -> Self {
         Self { votes, ..Self::default() }
     }
 
     /// All of them but these are told of the end.
-    pub(super) fn tell(&mut self, but: Nodes) {
+    pub(super) fn tell(&mut self, but: NodeSet) {
         self.ends = self.votes.without(but);
     }
 
@@ -51,31 +51,31 @@ impl Late {
         self.votes.is_empty() && self.ends.is_empty()
     }
 
-    /// The vote of a node comes back. What is owed, if the hold is over.
-    pub(super) fn voted(&mut self, node: usize, answer: &Answer) -> Owed {
+    /// The vote of a node comes back. Answers what it left there, if the hold is over.
+    pub(super) fn voted(&mut self, node: usize, answer: &Answer) -> Leftover {
         self.votes.remove(node);
-        let owed = match answer {
-            Err(failure) if failure.applied == Applied::Unknown => Owed::Unknown,
-            Ok(Outcome::Granted { .. }) => Owed::Granted,
+        let leftover = match answer {
+            Err(failure) if failure.applied == Applied::Unknown => Leftover::Unknown,
+            Ok(Outcome::Granted { .. }) => Leftover::Granted,
             // Also one that never left.
-            Ok(_) | Err(_) => Owed::Nothing,
+            Ok(_) | Err(_) => Leftover::Nothing,
         };
         if self.freed.has(node) {
-            return Owed::Nothing;
+            return Leftover::Nothing;
         }
         if !self.ends.has(node) {
-            return owed;
+            return leftover;
         }
-        match owed {
-            Owed::Nothing => {}
-            Owed::Granted => self.granted.add(node),
-            Owed::Unknown => self.doubtful.add(node),
+        match leftover {
+            Leftover::Nothing => {}
+            Leftover::Granted => self.granted.add(node),
+            Leftover::Unknown => self.doubtful.add(node),
         }
-        Owed::Nothing
+        Leftover::Nothing
     }
 
     /// A node that was told of the end answers, or does not; `None` if it was not told behind a vote.
-    pub(super) fn ended(&mut self, node: usize, answer: &Answer) -> Option<Owed> {
+    pub(super) fn ended(&mut self, node: usize, answer: &Answer) -> Option<Leftover> {
         if !self.ends.has(node) {
             return None;
         }
@@ -83,13 +83,13 @@ impl Late {
         let freed = !matches!(answer, Ok(Outcome::Gone) | Err(_));
         if freed || mutant!(QuorumForgetsOvertaken) {
             self.freed.add(node);
-            Some(Owed::Nothing)
+            Some(Leftover::Nothing)
         } else if self.granted.has(node) {
-            Some(Owed::Granted)
+            Some(Leftover::Granted)
         } else if self.doubtful.has(node) {
-            Some(Owed::Unknown)
+            Some(Leftover::Unknown)
         } else {
-            Some(Owed::Nothing)
+            Some(Leftover::Nothing)
         }
     }
 }
@@ -110,59 +110,63 @@ mod tests {
         [Ok(granted), Err(Failure::unknown(Error::internal("cut")))]
     }
 
-    /// Both answers of a late node that was told, the vote first or the end first: what is owed in all.
-    fn both(vote: &Answer, end: &Answer) -> [Vec<Owed>; 2] {
+    /// Both answers of a late node that was told, the vote first or the end first: all that has to be cleaned up.
+    fn both(vote: &Answer, end: &Answer) -> [Vec<Leftover>; 2] {
         [true, false].map(|vote_first| {
-            let mut late = Late::new([1].into_iter().collect());
-            late.tell(Nodes::default());
-            let mut owed = Vec::new();
+            let mut stragglers = Stragglers::new([1].into_iter().collect());
+            stragglers.tell(NodeSet::default());
+            let mut leftover = Vec::new();
             for votes in [vote_first, !vote_first] {
-                assert!(!late.is_over());
-                owed.push(if votes { late.voted(1, vote) } else { late.ended(1, end).unwrap() });
+                assert!(!stragglers.is_over());
+                leftover.push(if votes {
+                    stragglers.voted(1, vote)
+                } else {
+                    stragglers.ended(1, end).unwrap()
+                });
             }
-            assert!(late.is_over());
-            owed.retain(|owed| *owed != Owed::Nothing);
-            owed
+            assert!(stragglers.is_over());
+            leftover.retain(|one| *one != Leftover::Nothing);
+            leftover
         })
     }
 
     #[test]
-    fn who_freed_it_is_owed_nothing() {
+    fn who_freed_it_has_nothing_left() {
         let [granted, cut] = votes();
         for vote in [granted, cut, Ok(Outcome::Held { left: None })] {
-            assert_eq!(both(&vote, &Ok(Outcome::Freed)), [&[] as &[Owed]; 2], "{vote:?}");
+            assert_eq!(both(&vote, &Ok(Outcome::Freed)), [&[] as &[Leftover]; 2], "{vote:?}");
         }
     }
 
     #[test]
     fn an_end_that_overtook_the_vote_is_told_again() {
         let [granted, cut] = votes();
-        assert_eq!(both(&granted, &Ok(Outcome::Gone)), [&[Owed::Granted]; 2]);
-        assert_eq!(both(&cut, &Ok(Outcome::Gone)), [&[Owed::Unknown]; 2]);
+        assert_eq!(both(&granted, &Ok(Outcome::Gone)), [&[Leftover::Granted]; 2]);
+        assert_eq!(both(&cut, &Ok(Outcome::Gone)), [&[Leftover::Unknown]; 2]);
         assert_eq!(
             both(&Ok(Outcome::Held { left: None }), &Ok(Outcome::Gone)),
-            [&[] as &[Owed]; 2]
+            [&[] as &[Leftover]; 2]
         );
     }
 
     #[test]
-    fn who_did_not_answer_that_it_was_told_is_owed_by_its_vote() {
+    fn who_did_not_answer_that_it_was_told_has_what_its_vote_left() {
         let [granted, cut] = votes();
         let refused: Answer = Err(Failure::refused(Error::internal("never sent")));
         for end in [&cut, &refused] {
-            assert_eq!(both(&granted, end), [&[Owed::Granted]; 2]);
-            assert_eq!(both(&cut, end), [&[Owed::Unknown]; 2]);
-            assert_eq!(both(&refused, end), [&[] as &[Owed]; 2]);
+            assert_eq!(both(&granted, end), [&[Leftover::Granted]; 2]);
+            assert_eq!(both(&cut, end), [&[Leftover::Unknown]; 2]);
+            assert_eq!(both(&refused, end), [&[] as &[Leftover]; 2]);
         }
     }
 
     #[test]
-    fn who_was_told_nothing_is_owed_by_its_vote() {
-        let mut late = Late::new([0, 1, 2].into_iter().collect());
+    fn who_was_told_nothing_has_what_its_vote_left() {
+        let mut stragglers = Stragglers::new([0, 1, 2].into_iter().collect());
         let [granted, cut] = votes();
-        assert_eq!(late.voted(0, &granted), Owed::Granted);
-        assert_eq!(late.voted(1, &cut), Owed::Unknown);
-        assert_eq!(late.voted(2, &Ok(Outcome::Held { left: None })), Owed::Nothing);
-        assert!(late.is_over());
+        assert_eq!(stragglers.voted(0, &granted), Leftover::Granted);
+        assert_eq!(stragglers.voted(1, &cut), Leftover::Unknown);
+        assert_eq!(stragglers.voted(2, &Ok(Outcome::Held { left: None })), Leftover::Nothing);
+        assert!(stragglers.is_over());
     }
 }

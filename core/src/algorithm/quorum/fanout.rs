@@ -8,35 +8,39 @@ use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, Stream, StreamExt};
 
-use super::ring::Ring;
+use super::voters::Voters;
 use crate::error::{Code, Error};
 use crate::port::{Action, Answer, BoxFuture, Failure, Outcome, Step};
 
 type Return = (usize, Arc<[Step]>, Vec<Answer>);
 
 /// What was sent, and what has not come back.
-pub(super) struct Ballot {
-    ring: Arc<Ring>,
+pub(super) struct Fanout {
+    voters: Arc<Voters>,
     out: FuturesUnordered<BoxFuture<'static, Return>>,
     /// Which nodes have come back.
     back: Vec<bool>,
     patience: Option<BoxFuture<'static, ()>>,
 }
 
-impl Ballot {
+impl Fanout {
     /// Sends each node its batch; nodes whose batch is empty are left out. After `patience` nobody is waited for.
-    pub(super) fn send(ring: &Arc<Ring>, batches: Vec<Arc<[Step]>>, patience: Duration) -> Self {
+    pub(super) fn send(
+        voters: &Arc<Voters>,
+        batches: Vec<Arc<[Step]>>,
+        patience: Duration,
+    ) -> Self {
         let out = FuturesUnordered::new();
-        let (now, longest) = (ring.runtime.now(), ring.patience(ring.max_ttl));
+        let (now, longest) = (voters.runtime.now(), voters.patience(voters.max_ttl));
         let mut back = Vec::with_capacity(batches.len());
         for (number, batch) in batches.into_iter().enumerate() {
             back.push(batch.is_empty());
             if batch.is_empty() {
                 continue;
             }
-            let node = Arc::clone(&ring.nodes[number]);
+            let node = Arc::clone(&voters.nodes[number]);
             let request: BoxFuture<'static, Return> = if node.begin(now, longest) {
-                let (runtime, asked) = (ring.runtime.clone(), node.store.step(batch.to_vec()));
+                let (runtime, asked) = (voters.runtime.clone(), node.store.step(batch.to_vec()));
                 Box::pin(async move {
                     let answers = asked.await;
                     node.end(answers.iter().any(heard), runtime.now());
@@ -48,8 +52,8 @@ impl Ballot {
             };
             out.push(request);
         }
-        let patience = Some(ring.runtime.sleep_until(now + patience));
-        Self { ring: Arc::clone(ring), out, back, patience }
+        let patience = Some(voters.runtime.sleep_until(now + patience));
+        Self { voters: Arc::clone(voters), out, back, patience }
     }
 
     /// The next answer; `None` when nobody is waited for any more.
@@ -59,7 +63,7 @@ impl Ballot {
             if let Poll::Ready(next) = out.poll_next(context) {
                 return Poll::Ready(next);
             }
-            let nodes = self.ring.nodes.iter().zip(&self.back);
+            let nodes = self.voters.nodes.iter().zip(&self.back);
             let mut awaited = nodes.filter(|(_, back)| !**back);
             if awaited.all(|(node, _)| node.is_silent()) {
                 return Poll::Ready(None);
@@ -70,13 +74,13 @@ impl Ballot {
                 return Poll::Pending;
             }
             self.patience = None;
-            let nodes = self.ring.nodes.iter().zip(&self.back);
+            let nodes = self.voters.nodes.iter().zip(&self.back);
             nodes.filter(|(_, back)| !**back).for_each(|(node, _)| node.fell_silent());
             Poll::Ready(None)
         })
         .await?;
         self.back[number] = true;
-        self.ring.noted(number, &batch, &answers);
+        self.voters.noted(number, &batch, &answers);
         Some((number, batch, answers))
     }
 
@@ -88,7 +92,7 @@ impl Ballot {
         });
         if let Some((number, batch, answers)) = back.await {
             self.back[number] = true;
-            self.ring.noted(number, &batch, &answers);
+            self.voters.noted(number, &batch, &answers);
         }
     }
 
@@ -98,22 +102,22 @@ impl Ballot {
     }
 }
 
-impl Drop for Ballot {
+impl Drop for Fanout {
     fn drop(&mut self) {
         if self.out.is_empty() {
             return;
         }
-        let (ring, mut out) = (Arc::clone(&self.ring), std::mem::take(&mut self.out));
-        self.ring.runtime.spawn(Box::pin(async move {
+        let (voters, mut out) = (Arc::clone(&self.voters), std::mem::take(&mut self.out));
+        self.voters.runtime.spawn(Box::pin(async move {
             while let Some((number, batch, answers)) = out.next().await {
-                ring.noted(number, &batch, &answers);
+                voters.noted(number, &batch, &answers);
                 for (step, answer) in batch.iter().zip(&answers) {
                     match (&step.action, answer) {
                         (Action::Renew { .. } | Action::Change { .. }, Ok(Outcome::Gone)) => {
-                            ring.heal(number, step);
+                            voters.heal(number, step);
                         }
                         (Action::Vote(vote), answer) if !vote.again => {
-                            ring.late_vote(number, step, answer);
+                            voters.late_vote(number, step, answer);
                         }
                         _ => {}
                     }

@@ -1,4 +1,4 @@
-//! Rests between two tries, for who was refused by a store that is not there: cut short when it is there again.
+//! The delays between two tries, for who was refused by a store that is not there: cut short when it is there again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use crate::port::{BoxFuture, RuntimeHandle};
 /// However often the store comes back, nobody tries more often than this.
 const LEAST: Duration = Duration::from_millis(40);
 
-/// Where all rests of a client are taken. Cheap to clone.
+/// Where all delays of a client are taken. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Rests {
+pub(crate) struct RetryDelays {
     runtime: RuntimeHandle,
     back: Arc<Event>,
 }
 
-impl Rests {
+impl RetryDelays {
     pub(crate) fn new(runtime: RuntimeHandle) -> Self {
         Self { runtime, back: Arc::default() }
     }

@@ -8,13 +8,13 @@ use redis::aio::{MultiplexedConnection, SendError};
 use redis::{AsyncConnectionConfig, ProtocolVersion, PushInfo, PushKind, Value};
 
 use super::{Link, Live};
+use crate::driver::redis::ack_connection::AckConnection;
 use crate::driver::redis::address::{Host, Topology};
 use crate::driver::redis::fault;
-use crate::driver::redis::lane::Lane;
-use crate::driver::redis::nature::Nature;
 use crate::driver::redis::script::Texts;
 use crate::driver::redis::sentinel;
-use crate::driver::redis::wire::{self, Leash, Trouble};
+use crate::driver::redis::server_info::ServerInfo;
+use crate::driver::redis::wire::{self, AbortOnDrop, Trouble};
 use crate::error::Result;
 use crate::runtime::sync::Mutex;
 
@@ -34,7 +34,7 @@ impl Link {
                         .await?
                 }
             };
-            self.greet(place).await
+            self.shake_hands(place).await
         };
         let late = || {
             let error = std::io::Error::from(std::io::ErrorKind::TimedOut).into();
@@ -43,38 +43,38 @@ impl Link {
         self.within(self.connect_timeout, work).await.unwrap_or_else(late)
     }
 
-    async fn greet(self: &Arc<Self>, place: Host) -> Result<Arc<Live>> {
+    async fn shake_hands(self: &Arc<Self>, place: Host) -> Result<Arc<Live>> {
         let broken = Arc::new(AtomicBool::new(false));
-        let (mut connection, protocol, leash) = self
+        let (mut connection, protocol, task) = self
             .open(&place, &broken)
             .await
             .map_err(|trouble| trouble.into_error(&self.address))?;
         let unreachable = |error| fault::unreachable(&self.address, &error);
-        let nature = Nature::of(&mut connection).await.map_err(unreachable)?;
+        let server_info = ServerInfo::of(&mut connection).await.map_err(unreachable)?;
         let master = matches!(self.address.topology, Topology::Sentinel { .. })
             || self.demoted.load(Ordering::Acquire);
-        nature.check(&self.address, master)?;
-        *self.warning.lock() = nature.warning;
+        server_info.check(&self.address, master)?;
+        *self.warning.lock() = server_info.warning;
         let hashes = wire::load(Texts::shared(), &mut connection)
             .await
             .map_err(|error| fault::scriptless(&self.address, &error))?;
-        let mut leashes: Vec<_> = leash.into_iter().collect();
-        let mut lane = None;
+        let mut tasks: Vec<_> = task.into_iter().collect();
+        let mut ack_connection = None;
         if self.acks > 0 {
             let settings = self.address.settings(protocol);
             let second =
                 wire::connect(&self.address, &place, settings, config(), &self.runtime).await;
-            let (connection, leash) =
-                second.map_err(|trouble| trouble.into_error(&self.address))?;
-            lane = Some(Arc::new(Lane::new(connection)));
-            leashes.extend(leash);
+            let (connection, task) = second.map_err(|trouble| trouble.into_error(&self.address))?;
+            ack_connection = Some(Arc::new(AckConnection::new(connection)));
+            tasks.extend(task);
         }
         if let Topology::Sentinel { sentinels, master } = &self.address.topology {
-            leashes.push(self.watch(sentinels.clone(), master.clone(), &place, &broken));
+            tasks.push(self.watch(sentinels.clone(), master.clone(), &place, &broken));
         }
-        let leashes = Arc::new(Mutex::new(leashes));
+        let tasks = Arc::new(Mutex::new(tasks));
         let cancelled = Arc::default();
-        let live = Live { connection, hashes, cancelled, lane, place, protocol, broken, leashes };
+        let live =
+            Live { connection, hashes, cancelled, ack_connection, place, protocol, broken, tasks };
         let live = Arc::new(live);
         if self.sink.get().is_some() {
             self.subscribe(&live).await?;
@@ -89,10 +89,10 @@ impl Link {
         master: String,
         place: &Host,
         broken: &Arc<AtomicBool>,
-    ) -> Leash {
+    ) -> AbortOnDrop {
         let (link, broken, place) = (Arc::downgrade(self), Arc::clone(broken), place.clone());
         let (address, runtime) = (self.address.clone(), Arc::clone(&self.runtime));
-        Leash::tie(&self.runtime, async move {
+        AbortOnDrop::tie(&self.runtime, async move {
             sentinel::switched(&address, &sentinels, &master, &place, &runtime).await;
             if let Some(link) = link.upgrade() {
                 link.broke(&broken);
@@ -105,7 +105,7 @@ impl Link {
         self: &Arc<Self>,
         place: &Host,
         broken: &Arc<AtomicBool>,
-    ) -> Result<(MultiplexedConnection, ProtocolVersion, Option<Leash>), Trouble> {
+    ) -> Result<(MultiplexedConnection, ProtocolVersion, Option<AbortOnDrop>), Trouble> {
         let (link, flag) = (Arc::downgrade(self), Arc::clone(broken));
         let pushed = config().set_push_sender(move |push| {
             receive(&link, &flag, &push);
@@ -116,7 +116,7 @@ impl Link {
         {
             let settings = self.address.settings(protocol);
             match wire::connect(&self.address, place, settings, config, &self.runtime).await {
-                Ok((connection, leash)) => return Ok((connection, protocol, leash)),
+                Ok((connection, task)) => return Ok((connection, protocol, task)),
                 Err(trouble) if protocol == ProtocolVersion::RESP3 && trouble.lacks_resp3() => {}
                 Err(trouble) => return Err(trouble),
             }
@@ -131,15 +131,15 @@ impl Link {
             return subscribed.map_err(|error| fault::unreachable(&self.address, &error));
         }
         let settings = self.address.settings(live.protocol);
-        let ear = async {
-            let mut ear = wire::listen(&self.address, &live.place, settings).await?;
-            ear.subscribe(&self.channel).await?;
-            Ok(ear.into_on_message())
+        let subscriber = async {
+            let mut subscriber = wire::listen(&self.address, &live.place, settings).await?;
+            subscriber.subscribe(&self.channel).await?;
+            Ok(subscriber.into_on_message())
         };
         let mut messages =
-            ear.await.map_err(|trouble: Trouble| trouble.into_error(&self.address))?;
+            subscriber.await.map_err(|trouble: Trouble| trouble.into_error(&self.address))?;
         let (link, broken) = (Arc::downgrade(self), Arc::clone(&live.broken));
-        let leash = Leash::tie(&self.runtime, async move {
+        let task = AbortOnDrop::tie(&self.runtime, async move {
             while let Some(message) = messages.next().await {
                 let Some(link) = link.upgrade() else { return };
                 link.tell(message.get_payload_bytes());
@@ -148,7 +148,7 @@ impl Link {
                 link.broke(&broken);
             }
         });
-        live.leashes.lock().push(leash);
+        live.tasks.lock().push(task);
         Ok(())
     }
 }

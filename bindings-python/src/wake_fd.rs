@@ -14,10 +14,10 @@ use std::os::unix::net::UnixStream;
 
 /// See the module.
 #[cfg(target_os = "linux")]
-pub(crate) struct Bell(OwnedFd);
+pub(crate) struct WakeFd(OwnedFd);
 
 #[cfg(target_os = "linux")]
-impl Bell {
+impl WakeFd {
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))
     }
@@ -27,7 +27,7 @@ impl Bell {
         self.0.as_fd().as_raw_fd()
     }
 
-    /// Wakes the loop. A bell that rings already goes on ringing.
+    /// Wakes the loop. A descriptor that is readable already stays so.
     pub(crate) fn ring(&self) {
         let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
     }
@@ -40,13 +40,13 @@ impl Bell {
 
 /// See the module.
 #[cfg(not(target_os = "linux"))]
-pub(crate) struct Bell {
+pub(crate) struct WakeFd {
     rope: UnixStream,
     clapper: UnixStream,
 }
 
 #[cfg(not(target_os = "linux"))]
-impl Bell {
+impl WakeFd {
     pub(crate) fn new() -> io::Result<Self> {
         let (rope, clapper) = UnixStream::pair()?;
         rope.set_nonblocking(true)?;
@@ -59,7 +59,7 @@ impl Bell {
         self.clapper.as_fd().as_raw_fd()
     }
 
-    /// Wakes the loop. A bell that rings already goes on ringing.
+    /// Wakes the loop. A descriptor that is readable already stays so.
     pub(crate) fn ring(&self) {
         let _ = (&self.rope).write(&[1]);
     }

@@ -6,8 +6,8 @@ use futures_channel::{mpsc, oneshot};
 use futures_util::future::{Either, Shared, select};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
-use super::rest::Rests;
-use super::target::Target;
+use super::lock_id::LockId;
+use super::retry_delays::RetryDelays;
 use crate::error::Code;
 use crate::port::backoff::Backoff;
 use crate::port::{
@@ -19,8 +19,8 @@ use crate::released::Released;
 pub(crate) type Batch = Shared<BoxFuture<'static, Vec<Answer>>>;
 
 /// Something to take back on the store.
-pub(crate) struct Undo {
-    pub lock: Target,
+pub(crate) struct Cleanup {
+    pub lock: LockId,
     pub owner: OwnerId,
     /// A Free, a Leave or a Change: all may be repeated.
     pub action: Action,
@@ -32,22 +32,22 @@ pub(crate) struct Undo {
 }
 
 enum Message {
-    Undo(Undo),
-    /// Carry this batch on; its first answer is that of the undo.
-    Finish(Undo, Batch),
+    Cleanup(Cleanup),
+    /// Carry this batch on; its first answer is that of the cleanup.
+    Finish(Cleanup, Batch),
     /// Answer when everything before has been settled.
     Flush(oneshot::Sender<()>),
 }
 
 /// The way to the housekeeping task. Never blocks, and may be used anywhere, also while a thread unwinds.
 #[derive(Clone)]
-pub(crate) struct UndoSender(mpsc::UnboundedSender<Message>);
+pub(crate) struct CleanupSender(mpsc::UnboundedSender<Message>);
 
-pub(crate) struct UndoReceiver(mpsc::UnboundedReceiver<Message>);
+pub(crate) struct CleanupReceiver(mpsc::UnboundedReceiver<Message>);
 
-pub(crate) fn channel() -> (UndoSender, UndoReceiver) {
+pub(crate) fn channel() -> (CleanupSender, CleanupReceiver) {
     let (sender, receiver) = mpsc::unbounded();
-    (UndoSender(sender), UndoReceiver(receiver))
+    (CleanupSender(sender), CleanupReceiver(receiver))
 }
 
 /// How an answered Free or Leave reads to the one who released.
@@ -56,15 +56,15 @@ pub(crate) fn released(outcome: &Outcome) -> Released {
     if freed { Released::Released } else { Released::AlreadyLost }
 }
 
-impl UndoSender {
-    pub(crate) fn send(&self, undo: Undo) {
+impl CleanupSender {
+    pub(crate) fn send(&self, cleanup: Cleanup) {
         // Fails only when the client's task is gone with its runtime; then the lease ends by itself.
-        let _ = self.0.unbounded_send(Message::Undo(undo));
+        let _ = self.0.unbounded_send(Message::Cleanup(cleanup));
     }
 
     /// Carries on a batch nobody may be waiting for any more.
-    pub(crate) fn finish(&self, undo: Undo, batch: Batch) {
-        let _ = self.0.unbounded_send(Message::Finish(undo, batch));
+    pub(crate) fn finish(&self, cleanup: Cleanup, batch: Batch) {
+        let _ = self.0.unbounded_send(Message::Finish(cleanup, batch));
     }
 
     /// Completes when all that was sent before is settled.
@@ -78,10 +78,10 @@ impl UndoSender {
 
 /// Carries undos out until the client is gone and all is settled.
 pub(crate) async fn housekeeping(
-    mut inbox: UndoReceiver,
+    mut inbox: CleanupReceiver,
     store: LeaseHandle,
     runtime: RuntimeHandle,
-    rests: Rests,
+    retry_delays: RetryDelays,
 ) {
     let mut under_way = FuturesUnordered::new();
     let mut open = true;
@@ -106,49 +106,63 @@ pub(crate) async fn housekeeping(
         open = next.is_some();
         while let Some(message) = next {
             match message {
-                Message::Undo(undo) => batch.push(undo),
-                Message::Finish(undo, begun) => {
+                Message::Cleanup(cleanup) => batch.push(cleanup),
+                Message::Finish(cleanup, begun) => {
                     let (store, runtime) = (store.clone(), runtime.clone());
-                    under_way.push(settle(vec![undo], Some(begun), store, runtime, rests.clone()));
+                    under_way.push(settle(
+                        vec![cleanup],
+                        Some(begun),
+                        store,
+                        runtime,
+                        retry_delays.clone(),
+                    ));
                 }
                 Message::Flush(done) => flushes.push(done),
             }
             next = inbox.0.try_recv().ok();
         }
         if !batch.is_empty() {
-            under_way.push(settle(batch, None, store.clone(), runtime.clone(), rests.clone()));
+            under_way.push(settle(
+                batch,
+                None,
+                store.clone(),
+                runtime.clone(),
+                retry_delays.clone(),
+            ));
         }
     }
 }
 
 /// Repeats a batch until every one of it is confirmed or has settled itself; the first time it may be under way already.
 async fn settle(
-    mut batch: Vec<Undo>,
+    mut batch: Vec<Cleanup>,
     mut begun: Option<Batch>,
     store: LeaseHandle,
     runtime: RuntimeHandle,
-    rests: Rests,
+    retry_delays: RetryDelays,
 ) {
     let mut backoff = Backoff::new();
     loop {
-        let step = |undo: &Undo| undo.lock.step(undo.owner, undo.action.clone());
+        let step = |cleanup: &Cleanup| cleanup.lock.step(cleanup.owner, cleanup.action.clone());
         let answers = match begun.take() {
             Some(begun) => begun.await,
             None => store.step(batch.iter().map(step).collect()).await,
         };
         let now = runtime.now();
-        let open = |undo: &Undo, answer: &Answer| match answer {
+        let open = |cleanup: &Cleanup, answer: &Answer| match answer {
             Ok(_) => false,
             // Nothing reaches the store any more.
             Err(failure) if failure.error.code() == Code::Closed => false,
-            Err(_) => now < undo.until && !mutant!(UndoNotRepeated),
+            Err(_) => now < cleanup.until && !mutant!(CleanupNotRepeated),
         };
         let answered = batch.into_iter().zip(&answers);
-        batch =
-            answered.filter(|(undo, answer)| open(undo, answer)).map(|(undo, _)| undo).collect();
+        batch = answered
+            .filter(|(cleanup, answer)| open(cleanup, answer))
+            .map(|(cleanup, _)| cleanup)
+            .collect();
         if batch.is_empty() {
             return;
         }
-        rests.rest(backoff.next()).await;
+        retry_delays.rest(backoff.next()).await;
     }
 }

@@ -4,12 +4,12 @@ use crate::port::{Action, Kind, LockKey, OwnerId, Step};
 
 /// A lock on the store, and what it is used as. Waiters and holds of one client meet under it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Target {
+pub(crate) struct LockId {
     pub key: LockKey,
     pub kind: Kind,
 }
 
-impl Target {
+impl LockId {
     /// The key as text.
     pub(crate) fn as_str(&self) -> &str {
         self.key.as_str()

@@ -22,20 +22,20 @@ pub(super) const ERRAND: usize = 32 + 1 + DIGITS;
 /// Adds what the script is told of all its locks, as one word: a hundred thousand leases are renewed three times in each of
 /// their lengths, and every word more costs both sides.
 pub(super) fn write_arguments(command: &mut Cmd, steps: &[Step]) {
-    let mut errands = String::with_capacity(ERRAND * steps.len());
+    let mut batches = String::with_capacity(ERRAND * steps.len());
     let (mut length, mut digits) = (0, String::new());
     for step in steps {
-        errands.push_str(step.owner.encode(&mut [0; 32]));
-        errands.push(if matches!(step.action, Action::Refresh { .. }) { '1' } else { '0' });
+        batches.push_str(step.owner.encode(&mut [0; 32]));
+        batches.push(if matches!(step.action, Action::Refresh { .. }) { '1' } else { '0' });
         // Most want the same.
         let millis = millis(lease(&step.action));
         if millis != length {
             length = millis;
             digits = format!("{millis:0DIGITS$}");
         }
-        errands.push_str(&digits);
+        batches.push_str(&digits);
     }
-    command.arg(errands);
+    command.arg(batches);
 }
 
 /// What the script says of each step: first, in one word, the tokens of those who hold for as long as they asked for; then of

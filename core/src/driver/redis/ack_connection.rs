@@ -18,19 +18,19 @@ use crate::runtime::sync::Mutex;
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The second connection to one server. What comes while a `WAIT` is under way goes out together behind it.
-pub(super) struct Lane {
+pub(super) struct AckConnection {
     connection: MultiplexedConnection,
-    state: Mutex<State>,
+    state: Mutex<AckQueue>,
 }
 
 #[derive(Default)]
-struct State {
-    waiting: Vec<Errand>,
+struct AckQueue {
+    waiting: Vec<Batch>,
     under_way: bool,
 }
 
 /// Commands that go out together, and who wants to know.
-struct Errand {
+struct Batch {
     commands: Vec<Cmd>,
     /// A key beside theirs, which may be written.
     mark: String,
@@ -43,7 +43,7 @@ pub(super) struct Acked {
     pub(super) lack: Option<Error>,
 }
 
-impl Lane {
+impl AckConnection {
     pub(super) fn new(connection: MultiplexedConnection) -> Self {
         Self { connection, state: Mutex::default() }
     }
@@ -59,43 +59,44 @@ impl Lane {
         let (reply, answer) = oneshot::channel();
         let leads = {
             let mut state = self.state.lock();
-            state.waiting.push(Errand { commands, mark, reply });
+            state.waiting.push(Batch { commands, mark, reply });
             !std::mem::replace(&mut state.under_way, true)
         };
         if leads {
-            let (lane, link, live) = (Arc::clone(self), Arc::clone(link), Arc::clone(live));
+            let (ack_connection, link, live) =
+                (Arc::clone(self), Arc::clone(link), Arc::clone(live));
             let runtime: RuntimeHandle = Arc::clone(&link.runtime);
-            runtime.spawn(Box::pin(async move { lane.work(&link, &live).await }));
+            runtime.spawn(Box::pin(async move { ack_connection.work(&link, &live).await }));
         }
         answer.await.map_err(|_| Error::internal("the runtime dropped a task"))?
     }
 
     async fn work(&self, link: &Arc<Link>, live: &Arc<Live>) {
         loop {
-            let errands = {
+            let batches = {
                 let mut state = self.state.lock();
                 state.under_way = !state.waiting.is_empty();
                 std::mem::take(&mut state.waiting)
             };
-            if errands.is_empty() {
+            if batches.is_empty() {
                 return;
             }
-            self.carry(link, live, errands).await;
+            self.carry(link, live, batches).await;
         }
     }
 
     /// All that waits goes out at once, with one `WAIT` for all of it.
-    async fn carry(&self, link: &Arc<Link>, live: &Arc<Live>, errands: Vec<Errand>) {
-        let counts: Vec<_> = errands.iter().map(|errand| errand.commands.len()).collect();
+    async fn carry(&self, link: &Arc<Link>, live: &Arc<Live>, batches: Vec<Batch>) {
+        let counts: Vec<_> = batches.iter().map(|batch| batch.commands.len()).collect();
         let sum: usize = counts.iter().sum();
         let mut pipeline = Pipeline::with_capacity(sum + 2);
-        let mut replies = Vec::with_capacity(errands.len());
-        let mark = errands[0].mark.clone();
-        for errand in errands {
-            for command in errand.commands {
+        let mut replies = Vec::with_capacity(batches.len());
+        let mark = batches[0].mark.clone();
+        for batch in batches {
+            for command in batch.commands {
                 pipeline.add_command(command);
             }
-            replies.push(errand.reply);
+            replies.push(batch.reply);
         }
         let patience = PATIENCE.min(link.timeout / 2).as_millis() as u64;
         // Newer servers wait for what the connection itself has written, and a grant somebody else wrote is no such thing.

@@ -2,9 +2,9 @@
 
 /// A set of nodes, by number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Nodes(u64);
+pub(super) struct NodeSet(u64);
 
-impl Nodes {
+impl NodeSet {
     /// More nodes than this no quorum has.
     pub(super) const MOST: usize = 63;
 
@@ -29,7 +29,7 @@ impl Nodes {
     }
 }
 
-impl FromIterator<usize> for Nodes {
+impl FromIterator<usize> for NodeSet {
     fn from_iter<I: IntoIterator<Item = usize>>(nodes: I) -> Self {
         nodes.into_iter().fold(Self::default(), |mut all, node| {
             all.add(node);

@@ -1,4 +1,4 @@
-//! What the steps of one quorum share: its nodes, its holds, and what is owed to whom.
+//! What the steps of one quorum share: its nodes, its holds, and what the nodes have yet to confirm.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use std::time::Duration;
 use futures_util::future::select;
 
 use super::super::hold::deadline;
-use super::late::{Late, Owed};
 use super::no_permits;
 use super::node::Node;
-use super::nodes::Nodes;
+use super::node_set::NodeSet;
 use super::proposal::Proposal;
-use super::waiting::Waiting;
+use super::stragglers::{Leftover, Stragglers};
+use super::waiters::Waiters;
 use crate::error::{Code, Error};
 use crate::fence::Token;
 use crate::port::backoff::Backoff;
@@ -28,7 +28,7 @@ use crate::runtime::sync::Mutex;
 const PATIENCE: Duration = Duration::from_millis(250);
 
 /// The nodes, and what this client knows of them.
-pub(super) struct Ring {
+pub(super) struct Voters {
     pub(super) nodes: Vec<Arc<Node>>,
     pub(super) runtime: RuntimeHandle,
     pub(super) max_ttl: Duration,
@@ -38,12 +38,12 @@ pub(super) struct Ring {
     /// The slowest of late, in nanoseconds; 0 before the first.
     slowest: AtomicU64,
     pub(super) proposal: Mutex<Proposal>,
-    pub(super) holds: Mutex<BTreeMap<OwnerId, Held>>,
-    pub(super) waiting: Mutex<Waiting>,
+    pub(super) holds: Mutex<BTreeMap<OwnerId, QuorumHold>>,
+    pub(super) waiting: Mutex<Waiters>,
 }
 
 /// A hold of this client.
-pub(super) struct Held {
+pub(super) struct QuorumHold {
     /// What was asked for, with the mode it has now and the newest token drawn as the floor.
     pub(super) take: Take,
     /// The number of the change that gave it this mode; 0: none did.
@@ -53,16 +53,16 @@ pub(super) struct Held {
     /// Until when the majority that granted or renewed it last certainly keeps it.
     pub(super) until: Instant,
     /// Nodes whose vote was still out.
-    pub(super) late: Late,
+    pub(super) stragglers: Stragglers,
     /// Nodes of which it is not known whether they granted, or may yet.
-    pub(super) doubtful: Nodes,
+    pub(super) doubtful: NodeSet,
     /// Nodes whom the vote certainly did not reach: there is nothing to give back.
-    pub(super) unasked: Nodes,
+    pub(super) unasked: NodeSet,
     /// It was given back; kept here for the late nodes only.
     pub(super) freed: bool,
 }
 
-impl Held {
+impl QuorumHold {
     /// Whether a renewal says the mode too. Not while an upgrade waits, whose nodes take no older change any more: whoever
     /// missed a lesser mode is but stricter.
     fn says_its_mode(&self) -> bool {
@@ -78,7 +78,7 @@ impl Held {
     }
 }
 
-impl Ring {
+impl Voters {
     pub(super) fn new(
         nodes: Vec<LeaseHandle>,
         runtime: RuntimeHandle,
@@ -152,50 +152,52 @@ impl Ring {
         })
     }
 
-    /// What a node answered to steps of ours: what it did not confirm is owed to it.
+    /// What a node answered to steps of ours: what it did not confirm is cleaned up there.
     pub(super) fn noted(self: &Arc<Self>, number: usize, batch: &[Step], answers: &[Answer]) {
         for (step, answer) in batch.iter().zip(answers) {
             match step.action {
                 Action::Free { .. } => self.ended(number, step, answer),
-                Action::Leave { .. } if answer.is_err() => self.owe(number, step, Owed::Unknown),
+                Action::Leave { .. } if answer.is_err() => {
+                    self.clean_up(number, step, Leftover::Unknown);
+                }
                 _ => {}
             }
         }
     }
 
     /// The node has yet to confirm that it knows nothing of this attempt.
-    pub(super) fn owe(self: &Arc<Self>, number: usize, step: &Step, owed: Owed) {
-        if mutant!(QuorumForgetsDebts) {
+    pub(super) fn clean_up(self: &Arc<Self>, number: usize, step: &Step, leftover: Leftover) {
+        if mutant!(QuorumForgetsCleanups) {
             return;
         }
         let until = self.runtime.now() + self.max_ttl.max(TOMBSTONE_LIFE);
-        if self.nodes[number].debts.lock().owe(step, until, owed) {
+        if self.nodes[number].cleanups.lock().add(step, until, leftover) {
             self.settle_debts(number);
         }
     }
 
-    /// Pays what is owed to a node, until it confirms.
+    /// Cleans up on a node, until it confirms.
     pub(super) fn settle_debts(self: &Arc<Self>, number: usize) {
-        let ring = Arc::clone(self);
+        let voters = Arc::clone(self);
         self.runtime.spawn(Box::pin(async move {
-            let node = &ring.nodes[number];
+            let node = &voters.nodes[number];
             let mut backoff = Backoff::new();
             loop {
                 // Before asking, so that none is missed.
                 let news = node.news.listen();
-                let bill = node.debts.lock().bill(ring.runtime.now());
-                if bill.is_empty() {
+                let batch = node.cleanups.lock().next_batch(voters.runtime.now());
+                if batch.is_empty() {
                     return;
                 }
-                let answers = node.store.step(bill.clone()).await;
-                for (step, answer) in bill.iter().zip(&answers) {
+                let answers = node.store.step(batch.clone()).await;
+                for (step, answer) in batch.iter().zip(&answers) {
                     match answer {
                         Ok(_) => {
                             node.spoke();
-                            node.debts.lock().paid(step);
+                            node.cleanups.lock().confirmed(step);
                         }
                         Err(failure) if failure.error.code() == Code::Closed => {
-                            return node.debts.lock().forgive();
+                            return node.cleanups.lock().clear();
                         }
                         Err(_) => {}
                     }
@@ -203,7 +205,7 @@ impl Ring {
                 if answers.iter().all(Result::is_ok) {
                     continue;
                 }
-                let rest = ring.runtime.sleep_until(ring.runtime.now() + backoff.next());
+                let rest = voters.runtime.sleep_until(voters.runtime.now() + backoff.next());
                 select(news, rest).await;
             }
         }));
@@ -218,18 +220,18 @@ impl Ring {
             return;
         }
         // A vote from before may arrive after this one, whatever becomes of it.
-        let before = held.doubtful.has(number) || held.late.awaits(number);
+        let before = held.doubtful.has(number) || held.stragglers.awaits(number);
         held.doubtful.add(number);
         held.unasked.remove(number);
         let vote = Vote { take: held.take.clone(), aged: self.max_ttl, again: false };
         drop(holds);
         let step = Step { action: Action::Vote(vote), ..renew.clone() };
-        let ring = Arc::clone(self);
+        let voters = Arc::clone(self);
         self.runtime.spawn(Box::pin(async move {
-            let answer = ring.nodes[number].store.step(vec![step.clone()]).await.pop();
+            let answer = voters.nodes[number].store.step(vec![step.clone()]).await.pop();
             let granted = matches!(answer, Some(Ok(Outcome::Granted { .. })));
             let unknown = !matches!(answer, Some(Ok(_)));
-            let mut holds = ring.holds.lock();
+            let mut holds = voters.holds.lock();
             // One that was given back may still be here, for those who are late.
             match holds
                 .get_mut(&step.owner)
@@ -240,8 +242,8 @@ impl Ring {
                 Some(held) => held.doubtful.remove(number),
                 // Given back meanwhile: what was taken is not wanted any more.
                 None if (granted || unknown) && !mutant!(HealAfterFree) => {
-                    let owed = if granted { Owed::Granted } else { Owed::Unknown };
-                    ring.owe(number, &step, owed);
+                    let leftover = if granted { Leftover::Granted } else { Leftover::Unknown };
+                    voters.clean_up(number, &step, leftover);
                 }
                 None => {}
             }
@@ -251,10 +253,10 @@ impl Ring {
     /// The vote of a node came back after the matter was decided.
     pub(super) fn late_vote(self: &Arc<Self>, number: usize, step: &Step, answer: &Answer) {
         let mut holds = self.holds.lock();
-        let owed = match holds.get_mut(&step.owner) {
-            None => Late::default().voted(number, answer),
+        let leftover = match holds.get_mut(&step.owner) {
+            None => Stragglers::default().voted(number, answer),
             Some(held) => {
-                let owed = held.late.voted(number, answer);
+                let leftover = held.stragglers.voted(number, answer);
                 match answer {
                     Err(failure) if failure.applied == Applied::Unknown => {
                         held.doubtful.add(number);
@@ -262,36 +264,37 @@ impl Ring {
                     Err(_) => held.unasked.add(number),
                     Ok(_) => {}
                 }
-                if held.freed { owed } else { Owed::Nothing }
+                if held.freed { leftover } else { Leftover::Nothing }
             }
         };
         Self::forget(&mut holds, step.owner);
         drop(holds);
-        self.owe_late(number, step, owed);
+        self.clean_up_late(number, step, leftover);
     }
 
     /// A node answers that it was told of a hold's end, or does not. Where the vote was known there is no more to it.
     fn ended(self: &Arc<Self>, number: usize, step: &Step, answer: &Answer) {
         let mut holds = self.holds.lock();
-        let late = holds.get_mut(&step.owner).and_then(|held| held.late.ended(number, answer));
+        let late =
+            holds.get_mut(&step.owner).and_then(|held| held.stragglers.ended(number, answer));
         Self::forget(&mut holds, step.owner);
         drop(holds);
         match late {
-            Some(owed) => self.owe_late(number, step, owed),
-            None if answer.is_err() => self.owe(number, step, Owed::Granted),
+            Some(leftover) => self.clean_up_late(number, step, leftover),
+            None if answer.is_err() => self.clean_up(number, step, Leftover::Granted),
             None => {}
         }
     }
 
-    fn owe_late(self: &Arc<Self>, number: usize, step: &Step, owed: Owed) {
-        if owed != Owed::Nothing && !mutant!(QuorumFreesWhereGranted) {
-            self.owe(number, step, owed);
+    fn clean_up_late(self: &Arc<Self>, number: usize, step: &Step, leftover: Leftover) {
+        if leftover != Leftover::Nothing && !mutant!(QuorumFreesWhereGranted) {
+            self.clean_up(number, step, leftover);
         }
     }
 
     /// Of what was given back nothing is kept that no answer is out for.
-    fn forget(holds: &mut BTreeMap<OwnerId, Held>, owner: OwnerId) {
-        if holds.get(&owner).is_some_and(|held| held.freed && held.late.is_over()) {
+    fn forget(holds: &mut BTreeMap<OwnerId, QuorumHold>, owner: OwnerId) {
+        if holds.get(&owner).is_some_and(|held| held.freed && held.stragglers.is_over()) {
             holds.remove(&owner);
         }
     }
@@ -303,19 +306,19 @@ impl Ring {
             matches!(step.action, Action::Renew { .. } | Action::Change { mode: Mode::Write, .. });
         if heard {
             self.give_up(step.owner, false);
-            (0..self.nodes.len()).for_each(|node| self.owe(node, step, Owed::Unknown));
+            (0..self.nodes.len()).for_each(|node| self.clean_up(node, step, Leftover::Unknown));
         }
     }
 
     /// A hold is given back; every node is `told`, or what is late decides for itself. Which nodes may have granted it, for
     /// all we know, and which cannot have.
-    pub(super) fn give_up(&self, owner: OwnerId, told: bool) -> (Nodes, Nodes) {
+    pub(super) fn give_up(&self, owner: OwnerId, told: bool) -> (NodeSet, NodeSet) {
         let mut holds = self.holds.lock();
         let Some(held) = holds.get_mut(&owner) else { return Default::default() };
         let (doubtful, unasked) = (held.doubtful, held.unasked);
         held.freed = true;
         if told {
-            held.late.tell(doubtful);
+            held.stragglers.tell(doubtful);
         }
         Self::forget(&mut holds, owner);
         (doubtful, unasked)
@@ -375,7 +378,7 @@ impl Ring {
     }
 
     /// A hold has been decided: it is ours.
-    pub(super) fn holds(&self, owner: OwnerId, held: Held) {
+    pub(super) fn holds(&self, owner: OwnerId, held: QuorumHold) {
         self.holds.lock().insert(owner, held);
     }
 }

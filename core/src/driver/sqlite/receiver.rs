@@ -17,7 +17,7 @@ use crate::port::{Notice, NoticeSink, RuntimeHandle};
 use crate::runtime::sync::Mutex;
 
 /// This client's notices. Dropped, it stops listening and takes its socket's file away.
-pub(super) struct Mailbox {
+pub(super) struct Receiver {
     channel: Arc<str>,
     sink: Arc<Mutex<NoticeSink>>,
     /// The socket's file, and what ends its reader when dropped; `None` where no socket could be bound.
@@ -25,7 +25,7 @@ pub(super) struct Mailbox {
     process: u32,
 }
 
-impl Mailbox {
+impl Receiver {
     /// Starts to listen. Where no socket can be had the channel is empty, which others cannot reach and never count as
     /// dead; what this very client does still reaches it.
     pub(super) fn open(addresses: &Addresses, sink: NoticeSink, runtime: &RuntimeHandle) -> Self {
@@ -62,7 +62,7 @@ impl Mailbox {
     }
 }
 
-impl Drop for Mailbox {
+impl Drop for Receiver {
     fn drop(&mut self) {
         if let Some((path, _)) = self.bound.as_ref().filter(|_| self.process == std::process::id())
         {

@@ -1,4 +1,4 @@
-//! The wheel: one per client. It refreshes tickets and renews holds, one batch per tick, believes or disbelieves what the
+//! The renewer: one per client. It refreshes tickets and renews holds, one batch per tick, believes or disbelieves what the
 //! store pushes, and decides when a hold is lost.
 
 use std::sync::Arc;
@@ -6,13 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use super::entries::{Place, Stage};
-use super::hold::{Hold, Terms, Tokens};
-use super::register::{
-    Abandoned, Bid, LONGEST_REST, Progress, Register, SHORTEST_REST, aligned, next_look,
-    ticket_rest,
-};
-use super::target::Target;
+use super::entries::{Slot, Stage};
+use super::hold::{Hold, Request, Tokens};
+use super::lock_id::LockId;
+use super::next_look::{LONGEST_REST, SHORTEST_REST, aligned, next_look, ticket_rest};
+use super::pending_attempt::{PendingAttempt, Progress};
+use super::registry::{Abandoned, Registry};
 use crate::error::Code;
 use crate::port::{Action, Answer, Instant, Notice, Outcome, OwnerId, RuntimeHandle, Step};
 use crate::runtime::sync::Mutex;
@@ -26,31 +25,31 @@ const BATCH: usize = 1200;
 const PACE: Duration = Duration::from_millis(100);
 
 /// See the module.
-pub(crate) struct Wheel {
+pub(crate) struct Renewer {
     runtime: RuntimeHandle,
-    state: Mutex<Register>,
+    state: Mutex<Registry>,
     /// Whether the client closes. Written and relied on under the lock of the state; anybody may look.
     shut: AtomicBool,
 }
 
-/// What the wheel's task has to do now.
+/// What the renewer's task has to do now.
 #[derive(Default)]
 pub(crate) struct Work {
     /// One batch.
     pub steps: Vec<Step>,
     /// Whose steps they are.
-    pub asked: Vec<Asked>,
+    pub asked: Vec<BatchEntry>,
     /// Holds whose claim ended by the clock.
     pub lost: Vec<Arc<Hold>>,
-    /// Whether more may be due: [`Wheel::go_on`] once this is answered.
+    /// Whether more may be due: [`Renewer::go_on`] once this is answered.
     pub more: bool,
 }
 
 /// Whose a step of a batch is, and where it lies.
 #[derive(Clone, Copy)]
-pub(crate) struct Asked {
+pub(crate) struct BatchEntry {
     owner: OwnerId,
-    place: Place,
+    place: Slot,
 }
 
 /// What an answer means for a hold.
@@ -60,7 +59,7 @@ pub(crate) enum News {
 }
 
 /// How a ticket's wait ended.
-pub(crate) enum Turn {
+pub(crate) enum TicketEnd {
     /// With the lock.
     Won(Arc<Hold>),
     /// Without: the store does not know the ticket. Join anew.
@@ -71,7 +70,7 @@ pub(crate) enum Turn {
     Late,
 }
 
-impl Wheel {
+impl Renewer {
     pub(crate) fn new(runtime: RuntimeHandle) -> Self {
         Self { runtime, state: Mutex::default(), shut: AtomicBool::new(false) }
     }
@@ -79,14 +78,12 @@ impl Wheel {
     /// An attempt is about to ask: from now on a push for it is kept. False if the client closes: nobody would take back
     /// what is won now.
     #[must_use]
-    pub(crate) fn ask(&self, owner: OwnerId, lock: Target, terms: Terms) -> bool {
-        let progress = Progress::Asked { early: None, opened: false };
-        let (block, asked) = (terms.block(), self.runtime.now() + terms.ttl);
-        let bid = Bid { owner, lock, terms, block, asked, progress, waiter: None, late: false };
+    pub(crate) fn ask(&self, owner: OwnerId, lock: LockId, request: Request) -> bool {
+        let pending = PendingAttempt::new(owner, lock, request, self.runtime.now());
         let mut state = self.state.lock();
         let asks = !self.is_shut() || mutant!(ClosingAsks);
         if asks {
-            state.add(bid);
+            state.add(pending);
         }
         asks
     }
@@ -102,24 +99,24 @@ impl Wheel {
         self.state.lock().furthest(owner)
     }
 
-    /// The attempt passes to a waiter with other terms. False if what it has won or asked for does not fit them.
-    pub(crate) fn set_terms(&self, owner: OwnerId, terms: &Terms) -> bool {
+    /// The attempt passes to a waiter with another request. False if what it has won or asked for does not fit them.
+    pub(crate) fn set_request(&self, owner: OwnerId, request: &Request) -> bool {
         let mut state = self.state.lock();
         let Some(entry) = state.entries.get_mut(owner) else { return true };
         match &mut entry.stage {
             Stage::Held(hold) => {
-                let fits = terms.renew && hold.renew && hold.open == terms.open;
+                let fits = request.renew && hold.renew && hold.open == request.open;
                 if fits {
-                    hold.set_terms(terms, self.runtime.now());
+                    hold.set_request(request, self.runtime.now());
                 }
                 fits
             }
-            Stage::Bidding(bid) => {
+            Stage::Pending(pending) => {
                 // A fixed lease has to begin whole.
-                let asked = matches!(bid.progress, Progress::Asked { .. });
-                let fits = !asked || terms.renew || terms.ttl <= bid.terms.ttl;
+                let asked = matches!(pending.progress, Progress::Asked { .. });
+                let fits = !asked || request.renew || request.ttl <= pending.request.ttl;
                 if fits {
-                    bid.terms = terms.clone();
+                    pending.request = request.clone();
                 }
                 fits
             }
@@ -138,8 +135,8 @@ impl Wheel {
     ) -> Option<Arc<Hold>> {
         let now = self.runtime.now();
         let mut state = self.state.lock();
-        let left = match state.bid(owner) {
-            Some(bid) if mutant!(GrantCountedWithOwnTtl) => bid.terms.ttl,
+        let left = match state.pending(owner) {
+            Some(pending) if mutant!(GrantCountedWithOwnTtl) => pending.request.ttl,
             _ => left,
         };
         let sent = if mutant!(DeadlineFromReply) { now } else { sent };
@@ -159,30 +156,32 @@ impl Wheel {
     }
 
     /// Completes when the ticket has become something else.
-    pub(crate) fn poll_turn(&self, owner: OwnerId, context: &mut Context<'_>) -> Poll<Turn> {
+    pub(crate) fn poll_turn(&self, owner: OwnerId, context: &mut Context<'_>) -> Poll<TicketEnd> {
         let mut state = self.state.lock();
         if self.is_shut() && !mutant!(ClosingServes) {
-            return Poll::Ready(Turn::Lost);
+            return Poll::Ready(TicketEnd::Lost);
         }
-        let bid = match state.entries.get_mut(owner).map(|entry| &mut entry.stage) {
-            Some(Stage::Held(hold)) => return Poll::Ready(Turn::Won(hold.clone())),
-            Some(Stage::Bidding(bid)) => bid,
-            Some(Stage::Free(_)) | None => return Poll::Ready(Turn::Lost),
+        let pending = match state.entries.get_mut(owner).map(|entry| &mut entry.stage) {
+            Some(Stage::Held(hold)) => return Poll::Ready(TicketEnd::Won(hold.clone())),
+            Some(Stage::Pending(pending)) => pending,
+            Some(Stage::Free(_)) | None => return Poll::Ready(TicketEnd::Lost),
         };
-        match &bid.progress {
+        match &pending.progress {
             Progress::Gone => {
                 state.remove(owner);
-                Poll::Ready(Turn::Gone)
+                Poll::Ready(TicketEnd::Gone)
             }
-            Progress::Waiting(_) if std::mem::take(&mut bid.late) => Poll::Ready(Turn::Late),
+            Progress::Waiting(_) if std::mem::take(&mut pending.late) => {
+                Poll::Ready(TicketEnd::Late)
+            }
             Progress::Asked { .. } | Progress::Waiting(_) => {
-                bid.waiter = Some(context.waker().clone());
+                pending.waiter = Some(context.waker().clone());
                 Poll::Pending
             }
         }
     }
 
-    /// The store told something. False if that is of an owner the wheel does not know.
+    /// The store told something. False if that is of an owner the renewer does not know.
     pub(crate) fn notice(&self, notice: &Notice) -> bool {
         let now = self.runtime.now();
         let mut state = self.state.lock();
@@ -199,7 +198,7 @@ impl Wheel {
             Notice::Gap if mutant!(GapIgnored) => {}
             Notice::Gap | Notice::Look => {
                 let waits = |stage: &Stage| match stage {
-                    Stage::Bidding(bid) => matches!(bid.progress, Progress::Waiting(_)),
+                    Stage::Pending(pending) => matches!(pending.progress, Progress::Waiting(_)),
                     Stage::Held(_) | Stage::Free(_) => false,
                 };
                 let tickets = state.entries.owners().filter(|(_, stage)| waits(stage));
@@ -211,7 +210,7 @@ impl Wheel {
         true
     }
 
-    /// A hold's terms or deadline changed by other hands: look at it in time.
+    /// A hold's request or deadline changed by other hands: look at it in time.
     pub(crate) fn reschedule(&self, hold: &Hold) {
         let now = self.runtime.now();
         // Not every lease is as long as is wanted: a hand-over grants less.
@@ -228,15 +227,15 @@ impl Wheel {
     pub(crate) fn collect(&self) -> Work {
         let now = self.runtime.now();
         let mut state = self.state.lock();
-        let Register { entries, agenda, .. } = &mut *state;
+        let Registry { entries, due_queue, .. } = &mut *state;
         let mut work = Work::default();
         loop {
             let full = work.steps.len() >= BATCH && !work.more && !mutant!(AllAtOnce);
-            if full && agenda.patience_is_due(now) {
-                agenda.paced_until = now + PACE;
+            if full && due_queue.patience_is_due(now) {
+                due_queue.paced_until = now + PACE;
                 work.more = true;
             }
-            let Some(place) = agenda.take(entries, now) else { break };
+            let Some(place) = due_queue.take(entries, now) else { break };
             let (next, step) = match &mut entries[place].stage {
                 Stage::Held(hold) if hold.is_over() => continue,
                 Stage::Held(hold) if now >= hold.deadline() => {
@@ -255,27 +254,27 @@ impl Wheel {
                     (again.min(hold.deadline()), Some(step))
                 }
                 Stage::Held(hold) => (hold.deadline(), None),
-                Stage::Bidding(bid) => match &mut bid.progress {
+                Stage::Pending(pending) => match &mut pending.progress {
                     Progress::Waiting(_) if mutant!(TicketsNotRefreshed) => (Instant::FAR, None),
                     Progress::Waiting(queue) => {
                         if mutant!(BaseFromUnanswered) {
                             queue.base = now;
                         }
                         // If it finds the ticket served, the lease is this long from then on.
-                        let ttl = bid.terms.ttl;
-                        bid.asked = bid.asked.max(now + ttl);
-                        let step = bid.lock.step(bid.owner, Action::Refresh { ttl });
-                        (aligned(now, ticket_rest(&bid.terms)), Some(step))
+                        let ttl = pending.request.ttl;
+                        pending.asked = pending.asked.max(now + ttl);
+                        let step = pending.lock.step(pending.owner, Action::Refresh { ttl });
+                        (aligned(now, ticket_rest(&pending.request)), Some(step))
                     }
                     Progress::Asked { .. } | Progress::Gone => continue,
                 },
                 Stage::Free(_) => continue,
             };
             if let Some(step) = step {
-                work.asked.push(Asked { owner: step.owner, place });
+                work.asked.push(BatchEntry { owner: step.owner, place });
                 work.steps.push(step);
             }
-            agenda.set(entries, place, next);
+            due_queue.set(entries, place, next);
         }
         work
     }
@@ -283,17 +282,22 @@ impl Wheel {
     /// A full batch is answered: the next one may go out.
     pub(crate) fn go_on(&self) {
         let mut state = self.state.lock();
-        (state.agenda.paced_until, state.agenda.rests_until) = Default::default();
-        state.agenda.wake_task();
+        (state.due_queue.paced_until, state.due_queue.rests_until) = Default::default();
+        state.due_queue.wake_task();
     }
 
     /// A step of a batch sent at `sent` was answered. Returns what that means for a hold.
-    pub(crate) fn answered(&self, asked: Asked, sent: Instant, answer: &Answer) -> Option<News> {
+    pub(crate) fn answered(
+        &self,
+        asked: BatchEntry,
+        sent: Instant,
+        answer: &Answer,
+    ) -> Option<News> {
         let now = self.runtime.now();
         let mut state = self.state.lock();
-        let Register { entries, agenda, .. } = &mut *state;
-        let Asked { owner, place } = asked;
-        let bid = match &mut entries.at(place, owner)?.stage {
+        let Registry { entries, due_queue, .. } = &mut *state;
+        let BatchEntry { owner, place } = asked;
+        let pending = match &mut entries.at(place, owner)?.stage {
             Stage::Free(_) => return None,
             Stage::Held(hold) if hold.is_over() => return None,
             Stage::Held(hold) => {
@@ -301,7 +305,7 @@ impl Wheel {
                 return match answer {
                     Ok(Outcome::Granted { left, .. }) => {
                         let left = hold.prolong(sent, *left, now)?;
-                        agenda.set(entries, place, next_look(&hold, left, now));
+                        due_queue.set(entries, place, next_look(&hold, left, now));
                         Some(News::Renewed(hold))
                     }
                     Ok(Outcome::Gone) if !mutant!(GoneIsNotLost) => {
@@ -316,9 +320,9 @@ impl Wheel {
                     _ => None,
                 };
             }
-            Stage::Bidding(bid) => bid,
+            Stage::Pending(pending) => pending,
         };
-        match (&bid.progress, answer) {
+        match (&pending.progress, answer) {
             (Progress::Waiting(_), Ok(Outcome::Granted { token, left, drawn })) => {
                 let tokens = Tokens { first: *token, count: *drawn };
                 // Late: the next Refresh renews it and counts from its own sending.
@@ -332,8 +336,8 @@ impl Wheel {
                 state.queued(owner, sent, queued, now);
             }
             (Progress::Waiting(_), Ok(Outcome::Gone)) if !mutant!(GoneTicketKeptWaiting) => {
-                bid.progress = Progress::Gone;
-                bid.wake();
+                pending.progress = Progress::Gone;
+                pending.wake();
             }
             _ => {}
         }
@@ -348,8 +352,8 @@ impl Wheel {
                 if self.is_shut() {
                     return true;
                 }
-                state.agenda.rests_until = state.agenda.first();
-                state.agenda.rests_until
+                state.due_queue.rests_until = state.due_queue.first();
+                state.due_queue.rests_until
             };
             if until <= self.runtime.now() {
                 return false;
@@ -357,10 +361,10 @@ impl Wheel {
             let mut sleep = (until != Instant::FAR).then(|| self.runtime.sleep_until(until));
             std::future::poll_fn(|context| {
                 let mut state = self.state.lock();
-                if self.is_shut() || state.agenda.rests_until < until {
+                if self.is_shut() || state.due_queue.rests_until < until {
                     return Poll::Ready(());
                 }
-                state.agenda.task = Some(context.waker().clone());
+                state.due_queue.task = Some(context.waker().clone());
                 drop(state);
                 sleep.as_mut().map_or(Poll::Pending, |sleep| sleep.as_mut().poll(context))
             })
@@ -373,7 +377,7 @@ impl Wheel {
     pub(crate) fn shut(&self) -> (Vec<Arc<Hold>>, Vec<Abandoned>) {
         let mut state = self.state.lock();
         self.shut.store(true, Ordering::Release);
-        state.agenda.wake_task();
+        state.due_queue.wake_task();
         state.all_woken()
     }
 
@@ -382,7 +386,7 @@ impl Wheel {
         self.shut.load(Ordering::Acquire)
     }
 
-    /// Attempts, tickets and holds the wheel knows of.
+    /// Attempts, tickets and holds the renewer knows of.
     pub(crate) fn len(&self) -> usize {
         self.state.lock().entries.len()
     }

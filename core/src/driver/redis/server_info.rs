@@ -12,7 +12,7 @@ use crate::error::{Code, Error, Result};
 
 /// What a server says of itself. One that does not say is taken as it comes.
 #[derive(Debug, Default)]
-pub(super) struct Nature {
+pub(super) struct ServerInfo {
     /// `standalone`, `cluster` or `sentinel`.
     mode: String,
     replica: bool,
@@ -20,7 +20,7 @@ pub(super) struct Nature {
     pub(super) warning: Option<&'static str>,
 }
 
-impl Nature {
+impl ServerInfo {
     /// Asks, in one round trip: `HELLO` alone changes nothing, and is granted to everybody.
     pub(super) async fn of(connection: &mut MultiplexedConnection) -> Result<Self, RedisError> {
         let mut questions = redis::pipe();

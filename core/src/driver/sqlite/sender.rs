@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::address::{Addresses, is_dead, is_refusal};
 use super::datagram;
-use super::mailbox::Mailbox;
+use super::receiver::Receiver;
 use crate::port::{Notice, RuntimeHandle};
 
 /// A receiver's queue holds few datagrams (ten, by Linux's default): a full one is tried again after these times, then
@@ -23,7 +23,7 @@ const AGAIN_AFTER: [Duration; 6] = [
 ];
 
 /// Sends to the sockets of the clients of one database.
-pub(super) struct Post {
+pub(super) struct Sender {
     addresses: Addresses,
     /// `None` where there are no such sockets: then nobody is told, and waiters live by their refreshes.
     socket: Option<UnixDatagram>,
@@ -39,7 +39,7 @@ enum Sent {
     Full,
 }
 
-impl Post {
+impl Sender {
     /// A post among these addresses.
     pub(super) fn new(addresses: Addresses, runtime: RuntimeHandle) -> Self {
         let socket = UnixDatagram::unbound()
@@ -63,7 +63,7 @@ impl Post {
     pub(super) fn deliver(
         self: &Arc<Self>,
         notices: Vec<(Arc<str>, Notice)>,
-        own: Option<&Mailbox>,
+        own: Option<&Receiver>,
     ) {
         let mut letters: BTreeMap<Arc<str>, String> = BTreeMap::new();
         for (channel, notice) in notices {
@@ -86,11 +86,11 @@ impl Post {
         if self.send(&channel, &letter) == Sent::Done {
             return;
         }
-        let post = Arc::clone(self);
+        let sender = Arc::clone(self);
         self.runtime.spawn(Box::pin(async move {
             for pause in AGAIN_AFTER {
-                post.runtime.sleep_until(post.runtime.now() + pause).await;
-                if post.send(&channel, &letter) == Sent::Done {
+                sender.runtime.sleep_until(sender.runtime.now() + pause).await;
+                if sender.send(&channel, &letter) == Sent::Done {
                     return;
                 }
             }
@@ -104,7 +104,7 @@ impl Post {
         };
         match socket.send_to(letter.as_bytes(), &path) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Sent::Full,
-            Err(error) if is_refusal(error.kind()) => self.addresses.bury(&path),
+            Err(error) if is_refusal(error.kind()) => self.addresses.mark_dead(&path),
             // Another user's socket, or a path too long from here: its refresh tells it.
             Err(error) => tracing::debug!(%channel, %error, "a waiter cannot be told"),
             Ok(_) => {}
