@@ -93,7 +93,7 @@ impl Scene {
                 self.lanes.iter_mut().for_each(|lane| lane.enter(WorkerState::Counting));
             }
             Event::Counted { .. } => {
-                self.lanes.iter_mut().for_each(|lane| lane.enter(WorkerState::Idle))
+                self.lanes.iter_mut().for_each(|lane| lane.enter(WorkerState::Idle));
             }
             Event::Raced { worker, buyer, piece, again } => {
                 self.stock = piece - 1;
