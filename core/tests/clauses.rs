@@ -302,6 +302,7 @@ fn run(clause: Mutant, broken: Option<Mutant>, seed: u64) -> Result<(), String> 
     let work = async {
         match clause {
             Mutant::AllAtOnce => many_leases(&world).await,
+            Mutant::GoneNotBelieved => ended::told_that_it_is_gone(&world).await,
             Mutant::GapIgnored => gap(&world).await,
             Mutant::EndNotRepeated | Mutant::EndForgottenSoon => {
                 ended::hold_comes_back(&world).await

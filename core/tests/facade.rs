@@ -233,13 +233,13 @@ async fn a_run_that_ended_before_its_host_looked_is_handed_to_nobody() {
     let memory = Memory::new();
     let mut host = Host::over(&memory).await;
     let mut options = serde_json::Map::default();
-    options.insert("at_most_for".into(), "200ms".into());
+    options.insert("at_most_for".into(), "2s".into());
     let name = "nightly".to_owned();
     host.submit(Operation::StartJob { name: name.clone(), period: 1e9, at: Some(1e9), options });
     let woken = tokio::time::timeout(Duration::from_secs(10), host.woken.recv()).await;
     woken.expect("it is answered").unwrap();
     // The host is busy until the run may not last any more.
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
     let ended = host.pump.drain().remove(0).result;
     assert_eq!(ended.unwrap_err().code(), Code::Lost);
     assert_eq!(host.facade.unfinished().1, 0);

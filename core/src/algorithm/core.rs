@@ -13,7 +13,8 @@ use super::hold::Hold;
 use super::job::Tending;
 use super::recent_releases::RecentReleases;
 use super::registry::Abandoned;
-use super::renewer::{BatchEntry, News, Renewer};
+use super::renewal_batch::BatchEntry;
+use super::renewer::{News, Renewer};
 use super::retry_delays::RetryDelays;
 use super::who_holds::Questions;
 use crate::error::{Error, Result};
@@ -62,24 +63,10 @@ impl Core {
             tending: Tending::default(),
             process: runtime.process(),
         });
-        let (listener, ended) = (Arc::downgrade(&renewer), Arc::downgrade(&core.recent_releases));
-        let retry_delays = core.retry_delays.clone();
-        let clock = runtime.clone();
+        let listener = Arc::downgrade(&core);
         let sink = move |notice| {
-            let (Some(renewer), Some(ended)) = (listener.upgrade(), ended.upgrade()) else {
-                return;
-            };
-            let known = renewer.notice(&notice);
-            match notice {
-                Notice::Gap => {
-                    ended.repeat(clock.now());
-                    retry_delays.end();
-                }
-                Notice::Granted { owner, .. } if !known => ended.served(owner),
-                Notice::Open { owner } if !known && !mutant!(EndedTicketKeepsTurn) => {
-                    ended.served(owner);
-                }
-                _ => {}
+            if let Some(core) = listener.upgrade() {
+                core.notice(&notice);
             }
         };
         store.listen(Arc::new(sink)).await?;
@@ -97,6 +84,27 @@ impl Core {
             }
         }));
         Ok(core)
+    }
+
+    /// The store told something.
+    fn notice(self: &Arc<Self>, notice: &Notice) {
+        let known = self.renewer.notice(notice);
+        match *notice {
+            Notice::Gap => {
+                self.recent_releases.repeat(self.runtime.now());
+                self.retry_delays.end();
+            }
+            Notice::Granted { owner, .. } if !known => self.recent_releases.served(owner),
+            Notice::Open { owner } if !known && !mutant!(EndedTicketKeepsTurn) => {
+                self.recent_releases.served(owner);
+            }
+            Notice::Gone { owner } => {
+                if let Some(hold) = self.renewer.gone(owner) {
+                    self.lose(&hold, true);
+                }
+            }
+            Notice::Granted { .. } | Notice::Open { .. } | Notice::Look => {}
+        }
     }
 
     /// One tick of the renewer: what is due goes out in one batch, unless that would be too large, and beside the renewer, so

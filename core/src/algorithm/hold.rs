@@ -1,10 +1,11 @@
 //! One ownership on the store: what is known of its end, on the local clock.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use event_listener::{Event, EventListener};
 
+use super::life::{Ended, Life};
 use super::lock_id::LockId;
 use crate::fence::Token;
 use crate::port::{Instant, Mode, OwnerId, RuntimeHandle, Take};
@@ -82,13 +83,7 @@ pub(crate) struct Hold {
     cap: AtomicU64,
     /// The furthest end that was ever asked for, answered or not.
     asked: AtomicU64,
-    lost: AtomicBool,
-    /// Whether the last one gave it up, and it is to be freed.
-    retired: AtomicBool,
-    /// Whether its loss was told.
-    loss_reported: AtomicBool,
-    /// Whether the store said that it is gone, so that there is nothing left to free.
-    gone: AtomicBool,
+    life: Life,
     pub renew: bool,
     /// How many tokens were drawn.
     pub block: u32,
@@ -175,11 +170,8 @@ impl Hold {
             ttl: AtomicU64::new(0),
             cap: AtomicU64::new(u64::MAX),
             asked: AtomicU64::new(0),
-            lost: AtomicBool::new(false),
-            retired: AtomicBool::new(false),
-            loss_reported: AtomicBool::new(false),
+            life: Life::default(),
             present: AtomicU64::new(0),
-            gone: AtomicBool::new(false),
             signal: Event::new(),
             state: Mutex::new(Standing::new(request.mode, tokens.first)),
         };
@@ -230,13 +222,13 @@ impl Hold {
     /// Whether the claim stands at this very moment.
     pub(crate) fn is_held(&self) -> bool {
         let in_time = self.runtime.now() < self.deadline() || mutant!(ClockNotCompared);
-        in_time && !self.lost.load(Ordering::Acquire)
+        in_time && !self.is_lost()
     }
 
     /// A renewal sent at `sent` was answered: `left` was left at the answer. Moves the deadline, never back; a claim that
     /// has ended stays ended. Returns the lease that is believed, if the claim stands.
     pub(crate) fn prolong(&self, sent: Instant, left: Duration, now: Instant) -> Option<Duration> {
-        let ended = self.lost.load(Ordering::Acquire) || now >= self.deadline();
+        let ended = self.is_lost() || now >= self.deadline();
         if ended && !mutant!(LateRenewRevives) {
             return None;
         }
@@ -254,29 +246,31 @@ impl Hold {
 
     /// Ends the claim; true for the first who does.
     pub(crate) fn lose(&self, gone: bool) -> bool {
-        self.gone.fetch_or(gone, Ordering::AcqRel);
-        let first = !self.lost.swap(true, Ordering::AcqRel);
+        if gone {
+            self.life.end(Ended::Gone);
+        }
+        let first = self.life.end(Ended::Lost);
         self.tell();
         first
     }
 
     /// Whether its loss is still to be told; true for the first who asks.
     pub(crate) fn report_lost(&self) -> bool {
-        !self.loss_reported.swap(true, Ordering::AcqRel)
+        self.life.end(Ended::LossReported)
     }
 
     /// It is not renewed from now on.
     pub(crate) fn retire(&self) {
-        self.retired.store(true, Ordering::Release);
+        self.life.end(Ended::GivenUp);
     }
 
     /// Whether nobody claims it any more, nor will.
     pub(crate) fn is_over(&self) -> bool {
-        self.retired.load(Ordering::Acquire) || self.is_lost()
+        self.life.has(Ended::GivenUp) || self.is_lost()
     }
 
     pub(crate) fn is_lost(&self) -> bool {
-        self.lost.load(Ordering::Acquire)
+        self.life.has(Ended::Lost)
     }
 
     /// The hold serves another local hold from now on; 0: none any more.
@@ -296,7 +290,7 @@ impl Hold {
 
     /// Whether the store itself said that nothing is left.
     pub(crate) fn is_gone(&self) -> bool {
-        self.gone.load(Ordering::Acquire)
+        self.life.has(Ended::Gone)
     }
 
     /// How it holds.

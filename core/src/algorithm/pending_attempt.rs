@@ -84,6 +84,14 @@ impl PendingAttempt {
         }
     }
 
+    /// The store does not know its ticket any more. A Take that is under way says so itself.
+    pub(super) fn gone(&mut self) {
+        if let Progress::Waiting(_) = self.progress {
+            self.progress = Progress::Gone;
+            self.wake();
+        }
+    }
+
     /// The lock was told to be open. True if the answer to the Take is awaited, which is acted on then.
     pub(super) fn opened_early(&mut self) -> bool {
         let Progress::Asked { opened, .. } = &mut self.progress else { return false };

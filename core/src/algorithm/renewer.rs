@@ -6,50 +6,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use super::entries::{Slot, Stage};
+use super::entries::Stage;
 use super::hold::{Hold, Request, Tokens};
 use super::lock_id::LockId;
-use super::next_look::{LONGEST_REST, SHORTEST_REST, aligned, next_look, ticket_rest};
+use super::next_look::next_look;
 use super::pending_attempt::{PendingAttempt, Progress};
 use super::registry::{Abandoned, Registry};
+use super::renewal_batch::BatchEntry;
 use crate::error::Code;
-use crate::port::{Action, Answer, Instant, Notice, Outcome, OwnerId, RuntimeHandle, Step};
+use crate::port::{Answer, Instant, Notice, Outcome, OwnerId, RuntimeHandle};
 use crate::runtime::sync::Mutex;
-
-/// The most steps that go out at once, as far as leases are long enough to wait: what a store answers in some 10 ms, so that
-/// whatever else this client asks for need not wait longer, and that a hundred thousand leases do not need room for as many
-/// requests and answers.
-const BATCH: usize = 1200;
-/// A batch that large is waited for before the next one goes out; but not longer than this, since it may be one of many
-/// stores that does not answer.
-const PACE: Duration = Duration::from_millis(100);
 
 /// See the module.
 pub(crate) struct Renewer {
-    runtime: RuntimeHandle,
-    state: Mutex<Registry>,
+    pub(super) runtime: RuntimeHandle,
+    pub(super) state: Mutex<Registry>,
     /// Whether the client closes. Written and relied on under the lock of the state; anybody may look.
     shut: AtomicBool,
-}
-
-/// What the renewer's task has to do now.
-#[derive(Default)]
-pub(crate) struct Work {
-    /// One batch.
-    pub steps: Vec<Step>,
-    /// Whose steps they are.
-    pub asked: Vec<BatchEntry>,
-    /// Holds whose claim ended by the clock.
-    pub lost: Vec<Arc<Hold>>,
-    /// Whether more may be due: [`Renewer::go_on`] once this is answered.
-    pub more: bool,
-}
-
-/// Whose a step of a batch is, and where it lies.
-#[derive(Clone, Copy)]
-pub(crate) struct BatchEntry {
-    owner: OwnerId,
-    place: Slot,
 }
 
 /// What an answer means for a hold.
@@ -195,6 +168,7 @@ impl Renewer {
                 state.opened(owner, now);
                 return state.entries.find(owner).is_some();
             }
+            Notice::Gone { .. } => {}
             Notice::Gap if mutant!(GapIgnored) => {}
             Notice::Gap | Notice::Look => {
                 let waits = |stage: &Stage| match stage {
@@ -210,6 +184,24 @@ impl Renewer {
         true
     }
 
+    /// The store told that nothing of this owner is left there. Returns the hold that is lost with it.
+    pub(crate) fn gone(&self, owner: OwnerId) -> Option<Arc<Hold>> {
+        if mutant!(GoneNotBelieved) {
+            return None;
+        }
+        let mut state = self.state.lock();
+        let hold = match &mut state.entries.get_mut(owner)?.stage {
+            Stage::Held(hold) if !hold.is_over() => hold.clone(),
+            Stage::Pending(pending) => {
+                pending.gone();
+                return None;
+            }
+            Stage::Held(_) | Stage::Free(_) => return None,
+        };
+        state.remove(owner);
+        Some(hold)
+    }
+
     /// A hold's request or deadline changed by other hands: look at it in time.
     pub(crate) fn reschedule(&self, hold: &Hold) {
         let now = self.runtime.now();
@@ -221,69 +213,6 @@ impl Renewer {
         };
         let due = next_look(hold, left, now);
         self.state.lock().set_due(hold.owner, due);
-    }
-
-    /// Takes what is due.
-    pub(crate) fn collect(&self) -> Work {
-        let now = self.runtime.now();
-        let mut state = self.state.lock();
-        let Registry { entries, due_queue, .. } = &mut *state;
-        let mut work = Work::default();
-        loop {
-            let full = work.steps.len() >= BATCH && !work.more && !mutant!(AllAtOnce);
-            if full && due_queue.patience_is_due(now) {
-                due_queue.paced_until = now + PACE;
-                work.more = true;
-            }
-            let Some(place) = due_queue.take(entries, now) else { break };
-            let (next, step) = match &mut entries[place].stage {
-                Stage::Held(hold) if hold.is_over() => continue,
-                Stage::Held(hold) if now >= hold.deadline() => {
-                    if !mutant!(ExpiryUntold) {
-                        work.lost.push(hold.clone());
-                    }
-                    continue;
-                }
-                Stage::Held(hold) if hold.renew && now < hold.cap() => {
-                    // Unanswered by then, it is sent again: renewing twice changes nothing.
-                    let again = (hold.deadline().since(now) / 6).clamp(SHORTEST_REST, LONGEST_REST);
-                    hold.asks(now + hold.ttl());
-                    let again =
-                        if mutant!(RenewalDiesOfOneError) { hold.deadline() } else { now + again };
-                    let step = hold.lock.step(hold.owner, Action::Renew { ttl: hold.ttl() });
-                    (again.min(hold.deadline()), Some(step))
-                }
-                Stage::Held(hold) => (hold.deadline(), None),
-                Stage::Pending(pending) => match &mut pending.progress {
-                    Progress::Waiting(_) if mutant!(TicketsNotRefreshed) => (Instant::FAR, None),
-                    Progress::Waiting(queue) => {
-                        if mutant!(BaseFromUnanswered) {
-                            queue.base = now;
-                        }
-                        // If it finds the ticket served, the lease is this long from then on.
-                        let ttl = pending.request.ttl;
-                        pending.asked = pending.asked.max(now + ttl);
-                        let step = pending.lock.step(pending.owner, Action::Refresh { ttl });
-                        (aligned(now, ticket_rest(&pending.request)), Some(step))
-                    }
-                    Progress::Asked { .. } | Progress::Gone => continue,
-                },
-                Stage::Free(_) => continue,
-            };
-            if let Some(step) = step {
-                work.asked.push(BatchEntry { owner: step.owner, place });
-                work.steps.push(step);
-            }
-            due_queue.set(entries, place, next);
-        }
-        work
-    }
-
-    /// A full batch is answered: the next one may go out.
-    pub(crate) fn go_on(&self) {
-        let mut state = self.state.lock();
-        (state.due_queue.paced_until, state.due_queue.rests_until) = Default::default();
-        state.due_queue.wake_task();
     }
 
     /// A step of a batch sent at `sent` was answered. Returns what that means for a hold.
@@ -336,8 +265,7 @@ impl Renewer {
                 state.queued(owner, sent, queued, now);
             }
             (Progress::Waiting(_), Ok(Outcome::Gone)) if !mutant!(GoneTicketKeptWaiting) => {
-                pending.progress = Progress::Gone;
-                pending.wake();
+                pending.gone();
             }
             _ => {}
         }

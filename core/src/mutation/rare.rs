@@ -12,6 +12,7 @@ impl Mutant {
         Self::LateDowngradeLoses,
         Self::FreedHealForgotten,
         Self::GapIgnored,
+        Self::GoneNotBelieved,
         Self::EndNotRepeated,
         Self::EndForgottenSoon,
         Self::EndsPileUp,

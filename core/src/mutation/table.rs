@@ -102,6 +102,8 @@ mutants! {
     EndedTicketKeepsTurn,
     /// Notices that may have been lost move no ticket to be refreshed.
     GapIgnored,
+    /// A loss that the store tells without being asked is not believed until a renewal is answered.
+    GoneNotBelieved,
     /// A foreign holder, which tells nobody, is not looked at sooner.
     ForeignHolderNotPolled,
     /// A foreign holder is looked at as often after a minute as at first.

@@ -4,9 +4,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use super::capabilities::Capabilities;
 use super::cell::Cells;
 use super::key::LockKey;
-use super::lease::{Answer, Capabilities, LeaseStore, NoticeSink, Step};
+use super::lease::{Answer, LeaseStore, NoticeSink, Step};
 use super::marker::{MaybeSend, MaybeSync};
 use crate::error::Result;
 

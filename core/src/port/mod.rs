@@ -1,9 +1,10 @@
-//! The doors between the algorithms and what they stand on: leases, cells, a clock.
+//! The interfaces between the algorithms and what they stand on: leases, cells, a clock.
 //!
 //! A driver implements [`LeaseStore`], and [`CellStore`] beside it; a platform implements [`Runtime`]. Nothing here knows a product.
 
 pub(crate) mod backoff;
 mod batch;
+mod capabilities;
 mod cell;
 mod key;
 mod lease;
@@ -14,13 +15,14 @@ mod runtime;
 mod view;
 
 pub use batch::{BoxFuture, LeaseHandle};
+pub use capabilities::{Capabilities, Fence, Guarantee, Life};
 pub use cell::{
     Cell, CellKey, CellStore, Cells, Change, Family, Look, Mark, Swap, Untold, Version,
 };
 pub use key::{Layout, LockKey, OwnerId};
 pub use lease::{
-    Action, Answer, Applied, Capabilities, Failure, Fence, Guarantee, LeaseStore, Notice,
-    NoticeSink, Outcome, Step, Take, Vote, limits,
+    Action, Answer, Applied, Failure, LeaseStore, Notice, NoticeSink, Outcome, Step, Take, Vote,
+    limits,
 };
 pub use marker::{MaybeSend, MaybeSync};
 pub use mode::{Kind, Mode};

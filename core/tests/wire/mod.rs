@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use fencelock::driver::memory::MemoryStore;
 use fencelock::port::{
-    Action, Answer, Capabilities, Failure, LeaseStore, LockKey, Notice, NoticeSink, Outcome, Step,
+    Action, Answer, Capabilities, Failure, LeaseStore, LockKey, Notice, NoticeSink, Outcome,
+    OwnerId, Step,
 };
 use fencelock::{Code, Error, Result, Token};
 
@@ -62,6 +63,8 @@ struct Ways {
     calls: bool,
     /// How many steps each batch had.
     batches: Vec<usize>,
+    /// Who asked last.
+    newest: Option<OwnerId>,
 }
 
 impl Wire {
@@ -104,6 +107,11 @@ impl Wire {
         self.ways.lock().unwrap().batches.clear();
     }
 
+    /// The owner id of the newest Take.
+    pub(crate) fn newest(&self) -> OwnerId {
+        self.ways.lock().unwrap().newest.expect("somebody has asked")
+    }
+
     /// Says something in the store's name.
     pub(crate) fn tell(&self, notice: Notice) {
         let sink = self.ways.lock().unwrap().sink.clone();
@@ -117,6 +125,10 @@ impl LeaseStore for Wire {
     }
 
     async fn step(&self, batch: &[Step]) -> Vec<Answer> {
+        let takes = |step: &&Step| matches!(step.action, Action::Take(_));
+        if let Some(take) = batch.iter().rev().find(takes) {
+            self.ways.lock().unwrap().newest = Some(take.owner);
+        }
         self.ways.lock().unwrap().batches.push(batch.len());
         let refreshes = batch.iter().any(|step| matches!(step.action, Action::Refresh { .. }));
         let loses = self.ways.lock().unwrap().loses;

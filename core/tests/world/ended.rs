@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use fencelock::Released;
 use fencelock::port::{Notice, Runtime};
 
 use super::{World, check, look};
@@ -26,6 +27,26 @@ pub(crate) async fn hold_comes_back(world: &World) -> Result<(), String> {
     drop(two.lock("x").acquire().await.expect("it is granted"));
     let took = world.node.now().since(asked);
     check(took < S, || format!("it was granted after {took:?}"))
+}
+
+/// A store tells that a hold is gone: the guard knows at once, and another can have the lock. It tells that a ticket is gone: a new
+/// one is made.
+pub(crate) async fn told_that_it_is_gone(world: &World) -> Result<(), String> {
+    let (one, first) = world.wired().await;
+    let (two, second) = world.wired().await;
+    let guard = one.lock("x").acquire().await.expect("it is free");
+    let won = world.start(two.lock("x").acquire());
+    world.sleep(100 * MS).await;
+    let (hold, ticket) = (first.newest(), second.newest());
+    second.tell(Notice::Gone { owner: ticket });
+    world.sleep(100 * MS).await;
+    check(second.newest() != ticket, || "the ticket is believed in".to_owned())?;
+    first.tell(Notice::Gone { owner: hold });
+    check(!guard.is_held(), || "the guard says held".to_owned())?;
+    let outcome = guard.release().await;
+    check(outcome == Released::AlreadyLost, || format!("released: {outcome:?}"))?;
+    drop(won);
+    Ok(())
 }
 
 /// A store that comes and goes is told once what was given back, until it has confirmed it.

@@ -133,7 +133,7 @@ fn apply(
         let (owner, token) = match notice {
             Notice::Granted { owner, token, .. } => (owner, Some(token.get())),
             Notice::Open { owner } => (owner, None),
-            Notice::Gap | Notice::Look => return None,
+            Notice::Gone { .. } | Notice::Gap | Notice::Look => return None,
         };
         let (client, attempt) = attempt_of(owner);
         Some(Packet::Push { client, attempt, token })

@@ -299,8 +299,8 @@ impl LeaseStore for Quorum {
                             sink(Notice::Open { owner });
                         }
                     }
-                    // No node of a quorum hands over.
-                    Notice::Granted { .. } => {}
+                    // No node of a quorum hands over, and what one has lost the others may keep.
+                    Notice::Granted { .. } | Notice::Gone { .. } => {}
                     Notice::Gap => {
                         voters.nodes[number].news.notify(usize::MAX);
                         sink(notice);

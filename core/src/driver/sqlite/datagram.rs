@@ -20,7 +20,7 @@ pub(super) fn write(text: &mut String, notice: &Notice) {
         }
         Notice::Open { owner } => writeln!(text, "open {owner}"),
         // The receiver's own finding, never sent.
-        Notice::Gap | Notice::Look => Ok(()),
+        Notice::Gone { .. } | Notice::Gap | Notice::Look => Ok(()),
     };
     written.expect("text takes whatever is written to it");
 }

@@ -1,0 +1,104 @@
+//! What a store can do, and what it survives.
+
+use serde::{Deserialize, Serialize};
+
+/// What a store is able to do, and how long its tokens last.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Capabilities {
+    /// The store's name as users know it: `redis`, `sqlite`, `memory`.
+    pub store: &'static str,
+    /// How far the order of tokens reaches.
+    pub fence: Fence,
+    /// What a lease on this store belongs to.
+    pub life: Life,
+    /// Dialects this store speaks beside its own layout.
+    pub dialects: &'static [&'static str],
+    /// Whether holders that are not fencelock's may stand on the store.
+    pub foreign_holders: bool,
+    /// Why the store cannot serve waiters of different clients in order, nor count permits, if it cannot.
+    pub unordered: Option<&'static str>,
+    /// What is set up on the store so that a promise is not kept, if anything was found: [`LeaseStore::warning`](super::LeaseStore::warning), for a client.
+    pub warning: Option<&'static str>,
+    /// What this store and configuration survive, in words.
+    pub guarantees: &'static [Guarantee],
+}
+
+/// What becomes of the promises when something fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Guarantee {
+    /// What fails.
+    pub when: &'static str,
+    /// What then holds, and what covers the rest.
+    pub then: &'static str,
+}
+
+impl Guarantee {
+    /// A row.
+    pub const fn new(when: &'static str, then: &'static str) -> Self {
+        Self { when, then }
+    }
+}
+
+impl Capabilities {
+    /// A store without dialects or foreign holders.
+    pub const fn new(store: &'static str, fence: Fence) -> Self {
+        Self {
+            store,
+            fence,
+            life: Life::Lease,
+            dialects: &[],
+            foreign_holders: false,
+            unordered: None,
+            warning: None,
+            guarantees: &[],
+        }
+    }
+
+    /// The same, with what it survives.
+    pub const fn with_guarantees(mut self, guarantees: &'static [Guarantee]) -> Self {
+        self.guarantees = guarantees;
+        self
+    }
+
+    /// The same, for a store whose leases live with a session.
+    pub const fn with_sessions(mut self) -> Self {
+        self.life = Life::Session;
+        self
+    }
+
+    /// The same, for a store that serves no waiters in order, and why.
+    pub const fn without_order(mut self, why: &'static str) -> Self {
+        self.unordered = Some(why);
+        self
+    }
+
+    /// The same, with foreign holders by these dialects.
+    pub const fn with_dialects(mut self, dialects: &'static [&'static str]) -> Self {
+        self.dialects = dialects;
+        self.foreign_holders = true;
+        self
+    }
+}
+
+/// How far the order of fencing tokens reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Fence {
+    /// For as long as the store exists.
+    Durable,
+    /// As long as the store keeps its data, and beyond that as far as its clock does not step back.
+    ClockBounded,
+}
+
+/// What a lease belongs to, and so what renews it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Life {
+    /// To its lock: each lock has a lease of its own, as long as its `ttl`.
+    Lease,
+    /// To the client's session with the store: all locks of the client live as long as it does.
+    Session,
+}
