@@ -10,7 +10,7 @@ use crate::algorithm::{Core, Counts, LockId, Member, Request, Wait};
 use crate::client::Client;
 use crate::error::{Code, Error, Result};
 use crate::guard::{Claim, Guard, Pending};
-use crate::options::{Dialect, Options, check_name};
+use crate::options::{Dialect, Options, check_key, check_name};
 use crate::port::{Layout, LockKey, LockState, Mode};
 use crate::with_error::WithError;
 
@@ -274,7 +274,11 @@ impl Lock {
                     ));
                 }
                 Ok(match dialect {
-                    Dialect::Plain { prefix } => LockKey::prefixed(prefix, &self.name),
+                    Dialect::Plain { prefix } => {
+                        let key = LockKey::prefixed(prefix, &self.name);
+                        check_key(key.as_str())?;
+                        key
+                    }
                     _ => LockKey::laid_out(Layout::Redisson, self.name.clone()),
                 })
             }

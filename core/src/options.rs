@@ -265,12 +265,20 @@ pub fn check_name(name: &str) -> Result<()> {
         "a lock's name must not be longer than 512 bytes; hash the long part of it"
     } else if name.chars().any(char::is_control) {
         "a lock's name must not contain control characters"
-    } else if name.starts_with("fencelock:") {
-        "a lock's name must not begin with `fencelock:`, as keys do that fencelock keeps its own data under"
     } else {
-        return Ok(());
+        return check_key(name);
     };
     Err(Error::invalid("name", complaint).with("length", name.len().to_string()))
+}
+
+/// Checks the key that a name becomes in a dialect: it must not be one of our own.
+pub(crate) fn check_key(key: &str) -> Result<()> {
+    if !key.starts_with("fencelock:") {
+        return Ok(());
+    }
+    let complaint = "a lock's name must not begin with `fencelock:`, nor a dialect's prefix make it so: fencelock keeps its own data under \
+                     such keys";
+    Err(Error::invalid("name", complaint))
 }
 
 fn unknown(name: &str) -> Error {

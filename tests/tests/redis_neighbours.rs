@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use fencelock::Code;
 use fencelock::options::Options;
 use fencelock::port::{Action, Kind, LeaseStore, LockKey, Mode, Outcome, OwnerId, Step};
 use fencelock_tests::bare::{Bare, TTL, take, taking};
@@ -114,4 +115,15 @@ async fn who_may_not_wake_can_release_all_the_same() {
     assert_eq!(signals(&mut admin, "orders").0, 0);
     let held: u64 = admin.exists(lock.as_str()).unwrap();
     assert_eq!(held, 0);
+}
+
+/// A prefix and a name that are harmless each may spell a key of ours together.
+#[tokio::test]
+async fn no_prefix_leads_to_our_own_keys() {
+    let server = RedisServer::start();
+    let url = format!("{}?dialect=plain:fence", server.url());
+    let client = fencelock::connect(&url).await.expect("the server takes clients");
+    let refused = client.lock("lock:born").try_acquire().await.expect_err("it is our own key");
+    assert_eq!(refused.code(), Code::Invalid, "{refused}");
+    drop(client.lock("lock_born").try_acquire().await.expect("this one is not"));
 }
