@@ -164,6 +164,6 @@ onEveryStore('locks', (store) => {
     assert.equal(typeof foreignHolders, 'boolean');
     assert.ok(fence.length > 0 && guarantees.length > 0 && guarantees[0].when && guarantees[0].then);
     const { ttl, maxHold, fair, metadata, connectTimeout } = client.options;
-    assert.deepEqual([ttl, maxHold, fair, metadata, connectTimeout], [20_000, null, true, {}, 5_000]);
+    assert.deepEqual([ttl, maxHold, fair, metadata, connectTimeout], [20_000, null, null, {}, 5_000]);
   });
 });

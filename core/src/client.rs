@@ -79,8 +79,6 @@ const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 pub struct Client {
     core: Arc<Core>,
     options: Arc<Options>,
-    /// Whether somebody asked for order.
-    ordered: bool,
     identity: Arc<Identity>,
 }
 
@@ -192,10 +190,6 @@ impl Client {
         self.core.load()
     }
 
-    pub(crate) fn asks_for_order(&self) -> bool {
-        self.ordered
-    }
-
     pub(crate) fn core(&self) -> &Arc<Core> {
         &self.core
     }
@@ -218,7 +212,6 @@ impl fmt::Debug for Client {
 pub struct ClientBuilder {
     runtime: Option<RuntimeHandle>,
     options: Options,
-    ordered: bool,
     /// The options set by hand, in order.
     given: Vec<(String, Value)>,
     app: Option<String>,
@@ -241,9 +234,6 @@ impl ClientBuilder {
         let value = value.into();
         if let Err(mistake) = self.options.set_all([(name, value.clone())], true) {
             self.mistake.get_or_insert(mistake);
-        }
-        if name == "fair" {
-            self.ordered = self.options.fair;
         }
         self.given.push((name.to_owned(), value));
         self
@@ -311,14 +301,9 @@ impl ClientBuilder {
     fn read(&mut self, url: &StoreUrl) -> Result<()> {
         // What the program says outweighs what the URL says.
         self.options.set_from_url(url.options())?;
-        let named = |name| url.options().iter().any(|(option, _)| *option == name);
-        if named("fair") {
-            self.ordered = self.options.fair;
-        }
         let given = self.given.iter().map(|(name, value)| (name.as_str(), value.clone()));
         if self.mistake.is_none() {
             self.options.set_all(given, true)?;
-            self.ordered &= self.options.fair;
         }
         Ok(())
     }
@@ -362,7 +347,7 @@ impl ClientBuilder {
         }
         let core = Core::start(store, runtime, self.events).await?;
         let (options, identity) = (Arc::new(self.options), Arc::new(identity));
-        Ok(Client { core, options, ordered: self.ordered, identity })
+        Ok(Client { core, options, identity })
     }
 }
 

@@ -25,8 +25,6 @@ pub struct Lock {
     mode: Mode,
     /// Of how many permits.
     limit: u32,
-    /// Whether somebody asked for order, be it as a client's default.
-    ordered: bool,
     /// The scope in which it may be entered again.
     scope: Option<Arc<Counts>>,
     /// The first mistake made in setting it up.
@@ -35,7 +33,7 @@ pub struct Lock {
 
 impl Lock {
     pub(crate) fn new(client: Client, name: &str) -> Self {
-        let (options, ordered) = (client.options().clone(), client.asks_for_order());
+        let options = client.options().clone();
         let mistake = check_name(name).err();
         Self {
             client,
@@ -43,7 +41,6 @@ impl Lock {
             options,
             mode: Mode::Exclusive,
             limit: 1,
-            ordered,
             scope: None,
             mistake,
         }
@@ -113,7 +110,7 @@ impl Lock {
 
     /// In the order of arrival where the store knows one, whatever the client's default.
     pub(crate) fn in_order(mut self) -> Self {
-        (self.options.fair, self.ordered) = (true, false);
+        self.options.fair = None;
         self
     }
 
@@ -121,9 +118,10 @@ impl Lock {
         &self.options
     }
 
-    /// Whether waiters are served in their order of arrival (the default).
+    /// Whether waiters are served in their order of arrival; the default wherever the store can do that. `true` is refused with
+    /// `unsupported` where it cannot.
     pub fn fair(mut self, fair: bool) -> Self {
-        (self.options.fair, self.ordered) = (fair, fair);
+        self.options.fair = Some(fair);
         self
     }
 
@@ -143,8 +141,6 @@ impl Lock {
     pub fn option(mut self, name: &str, value: impl Into<Value>) -> Self {
         if let Err(mistake) = self.options.set_all([(name, value.into())], false) {
             self.mistake.get_or_insert(mistake);
-        } else if name == "fair" {
-            self.ordered = self.options.fair;
         }
         self
     }
@@ -240,7 +236,7 @@ impl Lock {
 
     /// A store without order says so where somebody asks for it; a default is no wish.
     fn check_order(&self) -> Result<()> {
-        if self.ordered
+        if self.options.fair == Some(true)
             && let Some(why) = self.core().store.capabilities().unordered
         {
             let message = format!("`fair: true` cannot be had here: {why}; leave it out");
@@ -293,7 +289,7 @@ impl Lock {
             ttl: options.ttl,
             renew: options.renew,
             max_hold: options.max_hold,
-            open: !options.fair,
+            open: options.fair == Some(false),
             local: options.local,
             info: self.client.info(&options.label, &options.metadata),
         }

@@ -12,8 +12,8 @@ use serde_json::{Map, Value};
 
 pub(crate) use self::read::check_ttl;
 use self::read::{
-    boolean, bounded, check_count, check_pause, check_prefix, check_text, integer, map, optional,
-    pause, positive, text, zero,
+    boolean, boolean_or_auto, bounded, check_count, check_pause, check_prefix, check_text, integer,
+    map, optional, pause, positive, text, zero,
 };
 pub use self::times::Times;
 use self::write::Written;
@@ -121,9 +121,10 @@ options! {
     wait: Option<Duration> = "forever", OptionalDuration, Lock, optional;
     /// The longest a lock may be held, however often it is renewed.
     max_hold: Option<Duration> = "none", OptionalDuration, Lock, positive;
-    /// Whether the lock goes to waiters in their order of arrival. `false`: whoever comes first wins, which gives more
-    /// throughput; nobody is passed over more than twice or for longer than a second.
-    fair: bool = "true", Boolean, Lock, boolean;
+    /// Whether the lock goes to waiters in their order of arrival. `auto`: where the store can do that, which is everywhere but on
+    /// Redlock. `true`: refused where it cannot. `false`: the first to ask wins, which gives more throughput; no waiter is passed over
+    /// more than twice or for longer than a second.
+    fair: Option<bool> = "auto", Boolean, Lock, boolean_or_auto;
     /// How the lock is laid out on the store. `auto` is the store's own; `plain:<prefix>` on Redis is the string key
     /// that redis-py, node-redlock, redsync and their like use, `redisson` on Redis is that of Redisson's locks.
     dialect: Dialect = "auto", Text, Lock, dialect;

@@ -83,6 +83,18 @@ pub(super) fn check_pause(name: &'static str, value: Duration) -> Result<Duratio
     Ok(value)
 }
 
+pub(super) fn boolean_or_auto(
+    name: &'static str,
+    value: &Value,
+    times: Times,
+) -> Result<Option<bool>> {
+    match value {
+        Value::Null => Ok(None),
+        Value::String(text) if text == "auto" => Ok(None),
+        _ => boolean(name, value, times).map(Some),
+    }
+}
+
 pub(super) fn boolean(name: &'static str, value: &Value, _: Times) -> Result<bool> {
     match value {
         Value::Bool(value) => Ok(*value),

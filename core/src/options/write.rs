@@ -31,6 +31,12 @@ impl Written for bool {
     }
 }
 
+impl Written for Option<bool> {
+    fn written(&self) -> Value {
+        json!(self)
+    }
+}
+
 impl Written for u32 {
     fn written(&self) -> Value {
         json!(self)
