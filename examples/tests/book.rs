@@ -90,13 +90,16 @@ fn target(page: &str, link: &str) -> Option<(String, Option<String>)> {
     if link.contains("://") || link.starts_with("mailto:") {
         return None;
     }
-    let (file, anchor) = link.split_once('#').map_or((link, None), |(file, anchor)| (file, Some(anchor)));
+    let (file, anchor) =
+        link.split_once('#').map_or((link, None), |(file, anchor)| (file, Some(anchor)));
     let mut path = PathBuf::from(page);
     if !file.is_empty() {
         path.pop();
         for part in Path::new(file).components() {
             match part {
-                Component::ParentDir => assert!(path.pop(), "{page}: {link} leads out of the project"),
+                Component::ParentDir => {
+                    assert!(path.pop(), "{page}: {link} leads out of the project")
+                }
                 part => path.push(part),
             }
         }

@@ -36,8 +36,10 @@ fn options_are_those_of_the_table() {
 
 #[test]
 fn error_codes_are_those_of_the_code() {
-    let shown: Vec<String> =
-        rows(table(ERRORS, "| code | meaning | Python | Java, Kotlin |")).into_iter().map(|mut row| row.swap_remove(0)).collect();
+    let shown: Vec<String> = rows(table(ERRORS, "| code | meaning | Python | Java, Kotlin |"))
+        .into_iter()
+        .map(|mut row| row.swap_remove(0))
+        .collect();
     let known = [
         Code::Timeout,
         Code::Lost,

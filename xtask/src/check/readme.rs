@@ -39,7 +39,9 @@ pub(crate) fn check(site: &Site) -> Result<String, String> {
             } else if !RUN.contains(&language) {
                 return Err(format!("{page} has a block in `{language}`, which nothing runs"));
             } else if language == "rust" && !doctests.contains(&format!("/{page}\")")) {
-                return Err(format!("{page} has a block of Rust, and {DOCTESTS} does not include it"));
+                return Err(format!(
+                    "{page} has a block of Rust, and {DOCTESTS} does not include it"
+                ));
             } else {
                 others += 1;
             }
