@@ -19,7 +19,7 @@ describe('errors', () => {
 
   test('have the codes of all languages', { skip: !process.env.FENCELOCK_SOURCES && 'it needs the sources' }, () => {
     const read = (path) => readFileSync(`${process.env.FENCELOCK_SOURCES}/../${path}`, 'utf8');
-    const documented = read('OPTIONS.md').split('\n## Errors')[1].matchAll(/^\| `(\w+)` \|/gm);
+    const documented = read('docs/reference/errors.md').matchAll(/^\| `(\w+)` \|/gm);
     const [, union] = read('bindings-node/lib/error.ts').match(/export type Code =([^;]*);/);
     assert.deepEqual([...union.matchAll(/'(\w+)'/g)].map(([, code]) => code), [...documented].map(([, code]) => code));
   });

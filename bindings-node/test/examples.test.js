@@ -1,26 +1,28 @@
-// The code of the README and of the documentation compiles and runs as it stands, over memory; the shop sells what it has.
+// The code of the README and of the documentation compiles and runs as it stands; the shop sells what it has.
 import assert from 'node:assert/strict';
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { compile, runExamples, SOURCES, tool, typed, TYPES } from './support/examples.js';
+import { compile, pages, runExamples, SOURCES, tool, typed, TYPES } from './support/examples.js';
 import { onRedis } from './support/stores.js';
 
 /** What the examples take for granted. */
 const AROUND = `
-import { connect, FencelockError } from 'fencelock';
+import { connect, FencelockError, LockTimeoutError } from 'fencelock';
 const [order, source] = [42, 'data:text/plain,pages'];
 const does = async (..._: unknown[]): Promise<void> => {};
 const [charge, write, cleanUp, schedule] = [does, does, does, does];
 `;
 
-test('the examples run', () => {
-  const readmes = [join(SOURCES, 'README.md'), join(SOURCES, '..', 'README.md')];
-  const adapt = (code, number) => {
-    const here = code.replaceAll('redis://127.0.0.1', 'memory:');
-    return `  await using client = await connect('memory:example-${number}');\n  {\n${here}\n  }`;
-  };
-  return runExamples({ files: [...readmes, ...typed(join(SOURCES, 'lib'))], least: 12, around: AROUND, adapt });
+onRedis('the documentation', (store) => {
+  test('the examples run', () => {
+    const documents = [join(SOURCES, 'README.md'), join(SOURCES, '..', 'README.md'), ...pages('node')];
+    const adapt = (code, number) => {
+      const here = code.replaceAll('redis://127.0.0.1', store.url);
+      return `  await using client = await connect('memory:example-${number}');\n  {\n${here}\n  }`;
+    };
+    return runExamples({ files: [...documents, ...typed(join(SOURCES, 'lib'))], least: 18, around: AROUND, adapt });
+  });
 });
 
 onRedis('the shop', (store) => {

@@ -31,12 +31,16 @@ def test_the_readme_runs():
     assert doctest.testfile(str(readme), module_relative=False).failed == 0
 
 
-def test_the_projects_readme_runs():
-    text = (Path(__file__).parents[2] / "README.md").read_text()
-    blocks = [block.split("```")[0] for block in text.split("```python\n")[1:]]
-    assert blocks
+ROOT = Path(__file__).parents[2]
+PAGES = [page for folder in ("tutorial", "how-to") for page in sorted((ROOT / "docs" / folder).glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.stem)
+def test_the_projects_documentation_runs(page, redis_url):
+    blocks = [block.split("```")[0] for block in page.read_text().split("```python\n")[1:]]
+    assert blocks or page in PAGES
     for block in blocks:
-        exec(compile(block, "README.md", "exec"), {})
+        exec(compile(block.replace("redis://127.0.0.1", redis_url), page.name, "exec"), {})
 
 
 def test_the_shop_oversells_without_a_lock_only(redis_url):
@@ -158,7 +162,7 @@ def test_the_wheel_keeps_to_the_stable_abi():
 
 
 def test_every_code_has_a_class():
-    errors = (Path(__file__).parents[2] / "OPTIONS.md").read_text().split("\n## Errors")[1]
+    errors = (Path(__file__).parents[2] / "docs" / "reference" / "errors.md").read_text()
     codes = re.findall(r"^\| `(\w+)` \|", errors, re.MULTILINE)
     assert sorted(codes) == sorted(kind.code for kind in ERRORS if kind is not fencelock.LockError)
 

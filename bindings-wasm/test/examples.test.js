@@ -2,7 +2,7 @@
 import { after, before, test } from 'node:test';
 import { join } from 'node:path';
 import { serve } from '../rest.js';
-import { runExamples, SOURCES, typed } from './support/examples.js';
+import { pages, runExamples, SOURCES, typed } from './support/examples.js';
 import { onRedis } from './support/stores.js';
 
 /** What the examples take for granted. */
@@ -23,12 +23,12 @@ onRedis('over Redis', (store) => {
 
   test('the examples run', () => {
     const { url, token } = server;
-    const files = [join(SOURCES, 'README.md'), ...typed(join(SOURCES, 'lib'))];
+    const files = [join(SOURCES, 'README.md'), ...pages('wasm'), ...typed(join(SOURCES, 'lib'))];
     const adapt = (code) => {
       const here = code.replaceAll('https://example.upstash.io', url);
       return here.includes('using client') ? here : `${here}\n  await client.close();`;
     };
     // The types of the clients are their own affair.
-    return runExamples({ files, least: 3, around: around(store.url, token), adapt, lib: ['dom'], skipLibCheck: true });
+    return runExamples({ files, least: 5, around: around(store.url, token), adapt, lib: ['dom'], skipLibCheck: true });
   });
 });

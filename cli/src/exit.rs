@@ -28,7 +28,7 @@ Exit codes:
    71  the operating system refused a process, pipe or file
    75  the lock was not acquired in time
    77  the store refused the credentials or the user's rights
-   78  configuration: a name, option or URL that is not acceptable, something else's data under the name
+   78  wrong configuration: a name, option or URL is not acceptable, or the name holds other data
    79  the lock was lost while the command ran
   126  the command cannot be executed
   127  there is no such command";

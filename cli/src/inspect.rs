@@ -11,13 +11,13 @@ use crate::legible::legible_json;
 use crate::store::Store;
 use crate::view::{JSON, LockView, Output};
 
-/// Show one lock: holder, token, time left, waiters in order. A lock that is free is shown as free, with exit code 0.
+/// Show one lock: holder, token, time left, waiters in order. For a free lock the exit code is 0 too.
 #[derive(Args)]
 #[command(after_long_help = JSON)]
 pub(crate) struct Inspect {
     /// The lock's name.
     name: String,
-    /// How to write it.
+    /// Output format.
     #[arg(short, long, value_enum, default_value = "human")]
     output: Output,
     #[command(flatten)]

@@ -15,15 +15,15 @@ use crate::view::{JSON, LockView, Output};
 const AT_A_TIME: usize = 64;
 
 const NOTES: &str = "\
-For people each lock is one line, with the first three of its waiters in their order; `inspect` and JSON have them all.";
+The human output has one line for each lock, with its first three waiters. `inspect` and JSON have all waiters.";
 
-/// List the locks the store knows: those held or waited for, and free ones it still remembers the last token of.
+/// List the locks the store knows: those that are held or waited for, and free ones whose last token it still keeps.
 #[derive(Args)]
 #[command(after_long_help = format!("{NOTES}\n\n{JSON}"))]
 pub(crate) struct List {
-    /// Only locks whose name begins with this.
+    /// List only locks whose name begins with this.
     prefix: Option<String>,
-    /// How to write it; `json` is an array of locks.
+    /// Output format; `json` is an array of locks.
     #[arg(short, long, value_enum, default_value = "human")]
     output: Output,
     #[command(flatten)]

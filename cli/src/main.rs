@@ -29,13 +29,13 @@ struct Cli {
 enum Command {
     /// Run a command while holding a lock.
     Run(run::Run),
-    /// Run a command if its scheduled run is due and nobody has started it.
+    /// Run a command if its scheduled run is due and was not started elsewhere.
     Job(run::Job),
     /// Show one lock: holder, token, time left, waiters in order.
     Inspect(inspect::Inspect),
     /// List the locks the store knows.
     Ls(list::List),
-    /// See what a lock is for: a shop that oversells without it, and does not with it.
+    /// Show what a lock is for: a shop oversells without it, and does not with it.
     Demo(demo::Demo),
     /// Write the completions of a shell to standard output.
     Completions(completions::Completions),

@@ -15,7 +15,7 @@ use crate::exit::{Failure, say};
 const VARIABLE: &str = "FENCELOCK_URL";
 
 const HELP: &str = "The store: sqlite:FILE, redis://HOST:PORT (over TLS: rediss://), redis+sentinel://HOSTS/MASTER, \
-                    redis+cluster://HOSTS or redlock://HOSTS; options stand in its query, ?timeout=2s. Without it, FENCELOCK_URL is read; without that, it is a SQLite file of this user's, which standard error tells (not for `job`, which needs one of both)";
+                    redis+cluster://HOSTS or redlock://HOSTS; options follow in its query, as in ?timeout=2s. Default: FENCELOCK_URL; without that, a SQLite file of this user, which is reported on standard error (`job` has no such default)";
 
 /// What of a path is written into a URL as it is.
 const PLAIN: &AsciiSet =
@@ -31,7 +31,7 @@ pub(crate) fn sqlite_url(file: &str) -> String {
 pub(crate) struct Store {
     #[arg(long, value_name = "URL", help = HELP)]
     url: Option<String>,
-    /// Say nothing of the store that is used where none is named.
+    /// Do not report which store is used when none is named.
     #[arg(long, short)]
     quiet: bool,
 }

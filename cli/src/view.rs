@@ -22,20 +22,20 @@ pub(crate) enum Output {
 
 /// The JSON of a lock, for `--help`.
 pub(crate) const JSON: &str = "\
-JSON of a lock (times are whole milliseconds; fields may be added, none is renamed or removed):
+JSON of a lock (times are whole milliseconds; new fields may be added, but none is renamed or removed):
   name        the lock
   state       \"held\" or \"free\"; in a list also \"error\", with `error` saying why it could not be read
-  kind        what it is in use as: \"mutex\", \"read_write\" or \"semaphore\"
+  kind        how it is in use: \"mutex\", \"read_write\" or \"semaphore\"
   last_token  the newest fencing token drawn, 0 if none is known
   holder      the first of the holders, or null
   holders     in the order of their tokens, each with
     mode        \"exclusive\", \"read\", \"write\", \"upgradeable\" or \"permit\"
     token       its fencing token; null if the holder is not fencelock's
     left_ms     what is left of its lease; null if it has no end
-    held_ms     how long it has held, null if not known;  since: the same as a UTC time
+    held_ms     for how long it has held the lock, null if not known;  since: the same as a UTC time
     host, pid, app, language, label, metadata
-                who it is, as it says itself; null where it says nothing
-  waiters     in their order, each with position (from 1), mode, waiting_ms and who it is";
+                what the holder says about itself; null if it says nothing
+  waiters     in their order, each with position (from 1), mode, waiting_ms, and host to metadata as above";
 
 /// How many waiters `ls` shows of each lock.
 const SHOWN: usize = 3;
@@ -232,7 +232,7 @@ impl Who {
 
     /// `backup.sh on web-1, pid 4242 (shell)`, as far as it is known.
     fn describe(&self) -> String {
-        let Some(app) = &self.app else { return "somebody who is not fencelock's".to_owned() };
+        let Some(app) = &self.app else { return "a client of another library".to_owned() };
         let mut text = legible(app);
         if let Some(host) = &self.host {
             text.extend([" on ", &legible(host)]);
@@ -288,6 +288,6 @@ mod tests {
     fn a_stranger_cannot_steer_the_terminal() {
         let who = Who::read(r#"{"app":"\u001b[2Jevil","host":"h","pid":7,"language":"c"}"#);
         assert_eq!(who.describe(), "\\u{1b}[2Jevil on h, pid 7 (c)");
-        assert_eq!(Who::read("not json").describe(), "somebody who is not fencelock's");
+        assert_eq!(Who::read("not json").describe(), "a client of another library");
     }
 }

@@ -119,52 +119,53 @@ options! {
     renew: bool = "true", Boolean, Lock, boolean;
     /// How long `acquire` waits for the lock before it fails with `timeout`. `0s` asks once and does not queue.
     wait: Option<Duration> = "forever", OptionalDuration, Lock, optional;
-    /// The longest a lock may be held, however often it is renewed.
+    /// The longest time a lock may be held, however often it is renewed.
     max_hold: Option<Duration> = "none", OptionalDuration, Lock, positive;
-    /// Whether the lock goes to waiters in their order of arrival. `auto`: where the store can do that, which is everywhere but on
-    /// Redlock. `true`: refused where it cannot. `false`: the first to ask wins, which gives more throughput; no waiter is passed over
-    /// more than twice or for longer than a second.
+    /// Whether waiters get the lock in their order of arrival. `auto`: where the store can do that, which is everywhere except on
+    /// Redlock. `true`: refused where it cannot. `false`: the first client that asks gets a free lock, which gives more throughput; a
+    /// waiter is passed over at most twice, and for at most a second.
     fair: Option<bool> = "auto", Boolean, Lock, boolean_or_auto;
-    /// How the lock is laid out on the store. `auto` is the store's own; `plain:<prefix>` on Redis is the string key
-    /// that redis-py, node-redlock, redsync and their like use, `redisson` on Redis is that of Redisson's locks.
+    /// How the lock is stored. `auto` is the store's own layout. On Redis, `plain:<prefix>` is the string key that
+    /// redis-py, node-redlock and redsync use, and `redisson` is the layout of Redisson's locks.
     dialect: Dialect = "auto", Text, Lock, dialect;
-    /// A word for people who inspect the lock.
+    /// A short text for people who inspect the lock.
     label: String = "", Text, Lock, text;
-    /// More words for people who inspect the lock, by name.
+    /// More texts for people who inspect the lock, by name.
     metadata: BTreeMap<String, String> = "", Map, Lock, map;
-    /// How often a lock may pass from waiter to waiter inside this client (for at most 10 ms) before others are served.
-    /// `0`: never.
+    /// How often a lock may pass from waiter to waiter inside this client (for at most 10 ms) before other clients are
+    /// served. `0`: never.
     local: u32 = "16", Integer, Lock, integer;
-    /// How often the update of a version tries again when somebody else was faster, before it fails with `conflict`.
+    /// How often the update of a version tries again when another writer was faster, before it fails with `conflict`.
     retries: u32 = "16", Integer, Lock, integer;
-    /// The longest pause before the first of these tries; it doubles with each up to 64 times, and is drawn at random below.
+    /// The longest pause before the first of these tries. It doubles with each try, up to 64 times; each pause is a
+    /// random part of it.
     backoff: Duration = "5ms", Duration, Lock, pause;
     /// How long the store keeps a version's value after its last change.
     keep: Option<Duration> = "forever", OptionalDuration, Lock, positive;
-    /// The shortest time from the start of a job's run to the next one's, however soon it ends.
+    /// The shortest time from the start of a job's run to the start of the next one, even if the run ends sooner.
     at_least_for: Option<Duration> = "none", OptionalDuration, Lock, positive;
-    /// The longest a job's run may take; then it is lost.
+    /// The longest time a job's run may take. After that it is lost.
     at_most_for: Option<Duration> = "none", OptionalDuration, Lock, positive;
-    /// Whether a job's run that died without an end may be run again, for the same scheduled instant.
+    /// Whether a job's run that died before its end may run again, for the same scheduled instant.
     retry_dead: bool = "false", Boolean, Lock, boolean;
-    /// How often an observer of an election looks who leads.
+    /// How often an observer of an election asks who leads.
     observe: Duration = "1s", Duration, Lock, bounded;
-    /// How long to wait for an answer of the store before the outcome counts as unknown.
+    /// How long to wait for an answer of the store. After that the outcome counts as unknown.
     timeout: Duration = "5s", Duration, Client, bounded;
-    /// On a quorum: the longest lease, and for how long a node that may have lost its data does not vote. The same for all
-    /// clients.
+    /// On a quorum: the longest lease, and how long a node that may have lost its data does not vote. All clients must
+    /// use the same value.
     max_ttl: Duration = "60s", Duration, Client, bounded;
-    /// How long to try to reach the store before it counts as unavailable.
+    /// How long to try to reach the store. After that it counts as unavailable.
     connect_timeout: Duration = "5s", Duration, Client, bounded;
-    /// On Redis: how many replicas must have a grant, or a renewal, before it counts. A failover to one of them then loses
-    /// no lock.
+    /// On Redis: how many replicas must confirm a grant or a renewal before it counts. A failover to one of them then
+    /// loses no lock.
     acks: u32 = "0", Integer, Client, integer;
-    /// On TLS (`rediss://`): a file of PEM certificates, the only authorities the server's certificate may come from.
-    /// Empty: those the system trusts.
+    /// With TLS (`rediss://`): a file of PEM certificates. Only these authorities are trusted for the server's
+    /// certificate. Empty: those the system trusts.
     cacert: String = "", Text, Client, text;
-    /// On TLS: a file with this client's own certificate, for servers that ask for one.
+    /// With TLS: a file with this client's own certificate, for servers that ask for one.
     cert: String = "", Text, Client, text;
-    /// On TLS: a file with the private key of `cert`.
+    /// With TLS: a file with the private key of `cert`.
     key: String = "", Text, Client, text;
 }
 

@@ -1,16 +1,17 @@
-//! The tables in the documents say what the code says.
+//! The tables in the documentation say what the code says.
 #![allow(missing_docs)]
 
 use fencelock::Code;
 use fencelock::options::TABLE;
 
-const OPTIONS: &str = include_str!("../../OPTIONS.md");
-const GUARANTEES: &str = include_str!("../../GUARANTEES.md");
+const OPTIONS: &str = include_str!("../../docs/reference/options.md");
+const ERRORS: &str = include_str!("../../docs/reference/errors.md");
+const GUARANTEES: &str = include_str!("../../docs/reference/guarantees.md");
 
-/// What stands below a heading of the options' document.
-fn section(heading: &str) -> &'static str {
-    let (_, rest) = OPTIONS.split_once(&format!("\n## {heading}\n")).expect("the heading is there");
-    rest.split("\n## ").next().unwrap_or_default()
+/// The table of a page that begins with this head.
+fn table<'a>(page: &'a str, head: &str) -> &'a str {
+    let (_, rest) = page.split_once(&format!("\n{head}\n")).expect("the head is there");
+    rest.split("\n\n").next().unwrap_or_default()
 }
 
 /// The cells of the tables' rows, without heads.
@@ -25,7 +26,7 @@ fn rows(text: &str) -> Vec<Vec<String>> {
 
 #[test]
 fn options_are_those_of_the_table() {
-    let shown = rows(section("Options"));
+    let shown = rows(table(OPTIONS, "| option | default | meaning |"));
     let known: Vec<Vec<String>> = TABLE
         .iter()
         .map(|row| [row.name, row.default, row.doc].map(|cell| cell.replace('`', "")).to_vec())
@@ -35,8 +36,10 @@ fn options_are_those_of_the_table() {
 
 #[test]
 fn error_codes_are_those_of_the_code() {
-    let shown: Vec<String> =
-        rows(section("Errors")).into_iter().map(|mut row| row.swap_remove(0)).collect();
+    let shown: Vec<String> = rows(table(ERRORS, "| code | meaning | Python | Java, Kotlin |"))
+        .into_iter()
+        .map(|mut row| row.swap_remove(0))
+        .collect();
     let known = [
         Code::Timeout,
         Code::Lost,

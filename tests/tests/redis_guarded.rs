@@ -6,7 +6,7 @@ use fencelock::{Client, Code};
 use fencelock_tests::failover::BACK;
 use fencelock_tests::servers::{Authority, ClusterSet, Guard, RedisServer, SentinelSet, rights};
 
-/// The lock; its name is one that the user of `REDIS.md` may use.
+/// The lock; its name is one that the user of `docs/reference/redis.md` may use.
 const NAME: &str = "app:till";
 const PASSWORD: &str = "PASSWORD";
 
@@ -69,7 +69,7 @@ async fn sentinels_and_their_servers_want_a_password() {
     in_turn_across(&url, || set.fail_over().0).await;
 }
 
-/// The sentinels know a password and no users; the servers know the user of `REDIS.md`.
+/// The sentinels know a password and no users; the servers know the user of `docs/reference/redis.md`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sentinels_over_tls_lead_a_user_to_the_master() {
     let authority = Authority::default();

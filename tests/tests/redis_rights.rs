@@ -1,4 +1,4 @@
-//! The line of `REDIS.md` for a Redis user: enough for everything, and nothing in it that is not needed.
+//! The line of `docs/reference/redis.md` for a Redis user: enough for everything, and nothing in it that is not needed.
 
 use std::time::Duration;
 

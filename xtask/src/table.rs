@@ -251,7 +251,7 @@ pub(crate) const PARTS: &[Part] = &[
     Part {
         name: "doc",
         tags: &["rust", "docs", COMPUTES],
-        shows: "the documentation builds without a warning; its examples and the README's run",
+        shows: "the documentation builds without a warning; its examples and the README's run; every link of the book leads somewhere",
         budget: Budget { seconds: 90, load: 120 },
         steps: &[
             Step::Cargo {
@@ -260,7 +260,7 @@ pub(crate) const PARTS: &[Part] = &[
                 expect: &[],
             },
             Step::Tests(Targets::Docs),
-            Step::Tests(Targets::Named(&["programs", "readme"])),
+            Step::Tests(Targets::Named(&["book", "programs", "readme"])),
         ],
         full: &[],
     },
@@ -351,7 +351,7 @@ pub(crate) const PARTS: &[Part] = &[
     Part {
         name: "readme",
         tags: &["docs"],
-        shows: "the README's shell blocks run as they stand",
+        shows: "the shell blocks of the README and the book run as they stand",
         budget: Budget { seconds: 120, load: 80 },
         steps: &[Step::Build("run"), Step::Check(readme::check)],
         full: &[],

@@ -11,6 +11,13 @@ export const SOURCES = process.env.FENCELOCK_SOURCES;
 /** Where the types of what is not ours lie. */
 export const TYPES = join(SOURCES, 'node_modules', '@types');
 
+/** The pages of the documentation whose code is run: those for programs of this package are `of` its kind. */
+export function pages(of) {
+  const docs = join(SOURCES, '..', 'docs');
+  const found = ['tutorial', 'how-to'].flatMap((folder) => readdirSync(join(docs, folder)).map((name) => join(docs, folder, name)));
+  return found.filter((page) => page.endsWith('.md') && page.endsWith('webassembly.md') === (of === 'wasm'));
+}
+
 /** Runs a program that has to end well. */
 export function tool(program, words, options) {
   const { status, stdout, stderr } = spawnSync(program, words, { encoding: 'utf8', ...options });

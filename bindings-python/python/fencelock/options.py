@@ -41,57 +41,57 @@ class LockOptions(TypedDict, total=False):
     """How long `acquire` waits for the lock before it fails with `timeout`. `0s` asks once and does not queue. Default:
     `forever`."""
     max_hold: Time | None
-    """The longest a lock may be held, however often it is renewed. Default: `none`."""
+    """The longest time a lock may be held, however often it is renewed. Default: `none`."""
     fair: bool
-    """Whether the lock goes to waiters in their order of arrival. `false`: whoever comes first wins, which gives more
-    throughput; nobody is passed over more than twice or for longer than a second. Default: `true`."""
+    """Whether waiters get the lock in their order of arrival. `auto`: where the store can do that, which is everywhere
+    except on Redlock. `true`: refused where it cannot. `false`: the first client that asks gets a free lock, which
+    gives more throughput; a waiter is passed over at most twice, and for at most a second. Default: `auto`."""
     dialect: str
-    """How the lock is laid out on the store. `auto` is the store's own; `plain:<prefix>` on Redis is the string key
-    that redis-py, node-redlock, redsync and their like use, `redisson` on Redis is that of Redisson's locks. Default:
-    `auto`."""
+    """How the lock is stored. `auto` is the store's own layout. On Redis, `plain:<prefix>` is the string key that
+    redis-py, node-redlock and redsync use, and `redisson` is the layout of Redisson's locks. Default: `auto`."""
     label: str
-    """A word for people who inspect the lock. Default: ``."""
+    """A short text for people who inspect the lock. Default: ``."""
     metadata: dict[str, str]
-    """More words for people who inspect the lock, by name. Default: ``."""
+    """More texts for people who inspect the lock, by name. Default: ``."""
     local: int
-    """How often a lock may pass from waiter to waiter inside this client (for at most 10 ms) before others are served.
-    `0`: never. Default: `16`."""
+    """How often a lock may pass from waiter to waiter inside this client (for at most 10 ms) before other clients are
+    served. `0`: never. Default: `16`."""
     retries: int
-    """How often the update of a version tries again when somebody else was faster, before it fails with `conflict`.
+    """How often the update of a version tries again when another writer was faster, before it fails with `conflict`.
     Default: `16`."""
     backoff: Time
-    """The longest pause before the first of these tries; it doubles with each up to 64 times, and is drawn at random
-    below. Default: `5ms`."""
+    """The longest pause before the first of these tries. It doubles with each try, up to 64 times; each pause is a
+    random part of it. Default: `5ms`."""
     keep: Time | None
     """How long the store keeps a version's value after its last change. Default: `forever`."""
     at_least_for: Time | None
-    """The shortest time from the start of a job's run to the next one's, however soon it ends. Default: `none`."""
+    """The shortest time from the start of a job's run to the start of the next one, even if the run ends sooner.
+    Default: `none`."""
     at_most_for: Time | None
-    """The longest a job's run may take; then it is lost. Default: `none`."""
+    """The longest time a job's run may take. After that it is lost. Default: `none`."""
     retry_dead: bool
-    """Whether a job's run that died without an end may be run again, for the same scheduled instant. Default:
-    `false`."""
+    """Whether a job's run that died before its end may run again, for the same scheduled instant. Default: `false`."""
     observe: Time
-    """How often an observer of an election looks who leads. Default: `1s`."""
+    """How often an observer of an election asks who leads. Default: `1s`."""
 
 
 class ClientOptions(LockOptions, total=False):
     """What may be said of a client: its own options, and defaults of its locks."""
 
     timeout: Time
-    """How long to wait for an answer of the store before the outcome counts as unknown. Default: `5s`."""
+    """How long to wait for an answer of the store. After that the outcome counts as unknown. Default: `5s`."""
     max_ttl: Time
-    """On a quorum: the longest lease, and for how long a node that may have lost its data does not vote. The same for
-    all clients. Default: `60s`."""
+    """On a quorum: the longest lease, and how long a node that may have lost its data does not vote. All clients must
+    use the same value. Default: `60s`."""
     connect_timeout: Time
-    """How long to try to reach the store before it counts as unavailable. Default: `5s`."""
+    """How long to try to reach the store. After that it counts as unavailable. Default: `5s`."""
     acks: int
-    """On Redis: how many replicas must have a grant, or a renewal, before it counts. A failover to one of them then
+    """On Redis: how many replicas must confirm a grant or a renewal before it counts. A failover to one of them then
     loses no lock. Default: `0`."""
     cacert: str
-    """On TLS (`rediss://`): a file of PEM certificates, the only authorities the server's certificate may come from.
-    Empty: those the system trusts. Default: ``."""
+    """With TLS (`rediss://`): a file of PEM certificates. Only these authorities are trusted for the server's
+    certificate. Empty: those the system trusts. Default: ``."""
     cert: str
-    """On TLS: a file with this client's own certificate, for servers that ask for one. Default: ``."""
+    """With TLS: a file with this client's own certificate, for servers that ask for one. Default: ``."""
     key: str
-    """On TLS: a file with the private key of `cert`. Default: ``."""
+    """With TLS: a file with the private key of `cert`. Default: ``."""

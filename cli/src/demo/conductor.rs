@@ -169,7 +169,7 @@ impl Conductor {
                 self.stage.end(verdict).map(|()| held).map_err(End::from)
             }
             Err(end) => {
-                // The terminal first: whoever wants to leave should not have to wait.
+                // The terminal first: a user who quits should not have to wait.
                 drop(self.stage);
                 Err(end)
             }

@@ -48,24 +48,24 @@ const BUYERS: u32 = 1_400;
 const WORKERS: usize = 12;
 const TTL: Duration = Duration::from_secs(2);
 
-/// See what a lock is for: a shop that oversells without one, and does not with one.
+/// Show what a lock is for: a shop oversells without it, and does not with it.
 #[derive(clap::Args)]
 #[allow(clippy::struct_excessive_bools)] // Each is a flag of the command line.
 pub(crate) struct Demo {
-    /// The store of the locks, such as `redis://127.0.0.1`. By default a SQLite file that goes with the demo. The store is
-    /// stalled where that can be done without harm to others: in a file, and in front of one server at a `redis://` address.
+    /// The store of the locks, such as `redis://127.0.0.1`. Default: a SQLite file that the demo deletes at its end. The demo
+    /// stalls the store only if that disturbs no other program: a file, or the connection to one `redis://` server.
     #[arg(long)]
     url: Option<String>,
     /// Print one JSON object per event, the verdict last.
     #[arg(long, conflicts_with = "plain")]
     json: bool,
-    /// Print plain lines, as is done anyway where there is no terminal.
+    /// Print plain lines. This is the default without a terminal.
     #[arg(long)]
     plain: bool,
     /// Repeat a show: the order of the customers, how long they think, and which worker is struck.
     #[arg(long)]
     seed: Option<u64>,
-    /// Break the lock: the first worker takes another one than the rest. The verdict has to see it, and the demo ends with 1.
+    /// Break the lock: the first worker takes another lock than the rest. The verdict reports it, and the exit code is 1.
     #[arg(long)]
     sabotage: bool,
     /// Be one of the workers.

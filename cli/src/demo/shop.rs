@@ -100,7 +100,7 @@ impl Shop {
             .query_row([number.name()], |row| row.get(0))
     }
 
-    /// Sells the piece that was seen on top, to whoever comes: the sale of a shop without a lock.
+    /// Sells the piece that was seen on top, without any check: the sale of a shop without a lock.
     pub(super) fn sell(&mut self, buyer: u32, seen: i64) -> Result<()> {
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;

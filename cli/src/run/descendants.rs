@@ -1,7 +1,7 @@
 //! Whatever this process started, directly or not, in whatever process group or session it is.
 //!
 //! An orphan would become a child of the system's first process, and nobody could tell where it came from: supervisor and
-//! guardian adopt it instead. So whoever is left has an unbroken line of living parents up to them.
+//! guardian adopt it instead. So every remaining descendant has an unbroken line of living parents up to them.
 
 use std::collections::HashSet;
 use std::fs;
@@ -92,7 +92,7 @@ fn visit(root: Option<&Process>, spared: Option<Pid>, act: &mut dyn FnMut(&Proce
 /// Sends a signal to every living descendant of this process but `spared` that is not in `group`; to that with the others.
 /// A stopped process hears nothing before it is continued.
 pub(super) fn tell(signal: Signal, group: &Group, spared: Pid) {
-    // All are found before the first one hears of it: whoever ends at once leaves children that were looked for below it.
+    // All are found before the first one gets a signal: a process that ends at once leaves children that were looked for below it.
     let mut others = Vec::new();
     visit(None, Some(spared), &mut |process| {
         if getpgid(Some(process.pid)) != Ok(group.id()) {

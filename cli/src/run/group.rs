@@ -72,7 +72,7 @@ impl Group {
         let _ = kill_process_group(self.leader, signal);
     }
 
-    /// Looks what the command does. To whoever is not its parent it runs.
+    /// Looks what the command does. For a process that is not its parent, it runs.
     pub(crate) fn look(&self) -> io::Result<GroupState> {
         let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
         if let Some(status) = self.wait(ended)? {

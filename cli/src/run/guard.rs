@@ -93,7 +93,7 @@ impl Guard {
         let _ = guard.close_inherited();
         // Handles of its own come after that.
         guard.remembered = supervisor.and_then(Remembered::of_parent);
-        // A working directory may be in the way of whoever unmounts it. Left last: it shows that all else is done.
+        // A working directory keeps a file system from being unmounted. It is left last: this shows that all else is done.
         let _ = std::env::set_current_dir("/");
         if guard.gate.is_some() {
             writeln!(guard.told, "{}", Report::Started(guard.group.id())).ok()?;

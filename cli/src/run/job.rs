@@ -18,40 +18,41 @@ const WORDS: Words = Words {
 };
 
 const NOTES: &str = "\
-For the cron of every machine of a fleet: all of them ask, one of them runs the command. A run is named by the last multiple of
---every, counted from 1970 (UTC), by the store's clock; a timer may fire early by a tenth of --every, 30 s at most. It starts
-only if none of that name was started before, the last one is over, and half of --every has passed since its start. If there
-is nothing to do, the exit code is 0; -v says why: `running`, `done` or `not_due`, and who runs or ran it.
+Put this command into the cron of every machine: all machines ask, and one of them runs the command. The scheduled instant
+of a run is the last multiple of --every, counted from 1970 (UTC), by the store's clock. A timer may fire early by a tenth
+of --every, 30 s at most. A run starts only if no run was started for this instant, the last run is over, and half of --every
+has passed since its start. If no run is due, the exit code is 0; -v prints the reason: `running`, `done` or `not_due`, and
+which machine runs or ran it.
 
-The command finds the job's name in FENCELOCK_LOCK and the run's fencing token in FENCELOCK_TOKEN. Exit code 0 marks the run
-as succeeded, any other as failed. The rest is as with `fencelock run`.";
+The environment of the command has the job's name in FENCELOCK_LOCK and the run's fencing token in FENCELOCK_TOKEN. Exit
+code 0 marks the run as succeeded, any other exit code as failed. For the rest see `fencelock run --help`.";
 
-/// Run a command if its scheduled run is due and nobody has started it.
+/// Run a command if its scheduled run is due and was not started elsewhere.
 #[derive(Args)]
 #[command(after_long_help = format!("{NOTES}\n\n{HELP}"))]
 pub(crate) struct Job {
-    /// The job's name.
+    /// Name of the job.
     #[arg(value_name = "NAME")]
     name: String,
     /// The period, such as `1h` or `1day`.
     #[arg(long, value_name = "TIME")]
     every: humantime::Duration,
-    /// How long after its last sign of life a run counts as dead; 30s by default.
+    /// A run counts as dead this long after its last renewal. Default: 30s.
     #[arg(long, value_name = "TIME")]
     ttl: Option<String>,
-    /// The shortest time from the start of a run to the next one's.
+    /// The shortest time from the start of a run to the start of the next one.
     #[arg(long, value_name = "TIME")]
     at_least_for: Option<String>,
     /// End the command after this time at the latest.
     #[arg(long, value_name = "TIME")]
     at_most_for: Option<String>,
-    /// Run again what died without an end.
+    /// Run again for the same scheduled instant if the last run died before its end.
     #[arg(long)]
     retry_dead: bool,
-    /// Say on standard error why the command is not run.
+    /// Print on standard error why the command is not run.
     #[arg(short, long)]
     verbose: bool,
-    /// A word for people who look at the run.
+    /// A short text for people who inspect the run.
     #[arg(long, value_name = "TEXT")]
     label: Option<String>,
     /// Any other option by its name; can be repeated.

@@ -39,46 +39,47 @@ const WORDS: Words = Words {
 };
 
 const NOTES: &str = "\
-The command finds the lock's name in FENCELOCK_LOCK and the fencing token in FENCELOCK_TOKEN: hand it to whatever it
-writes to. It runs in a process group of its own and hears TERM, INT, HUP, QUIT, USR1, USR2, WINCH, CONT and TSTP sent to
-fencelock; on a terminal it has the foreground, so that Ctrl-C and Ctrl-Z are its own. When it ends by itself, processes that
-it leaves in the background go on without the lock. When TERM, INT, QUIT or HUP ends it, all its descendants get that signal,
-and the lock is held until they have ended. After 10 s those that are left are killed, but not after HUP. FENCELOCK_URL
-reaches it as it was; a --url does not, and its password is shown to nobody.
+The environment of the command has the lock's name in FENCELOCK_LOCK and the fencing token in FENCELOCK_TOKEN. Pass the
+token to the resource with every write. The command runs in a process group of its own. fencelock forwards TERM, INT, HUP,
+QUIT, USR1, USR2, WINCH, CONT and TSTP to it. On a terminal the command has the foreground and gets Ctrl-C and Ctrl-Z itself.
+When the command ends by itself, its background processes continue without the lock. When TERM, INT, QUIT or HUP ends it,
+all its descendants get that signal too, and fencelock holds the lock until they have ended. After 10 s it kills the rest,
+except after HUP. FENCELOCK_URL is passed on unchanged; --url is not, and its password is never shown.
 
-If the lease cannot be renewed, the command and all its descendants get TERM 5 s (a quarter of a lease under 20 s) and KILL
-200 ms (a fifth of a lease under 1 s) before it ends; if the lock is gone all at once, TERM now and KILL a second later. If
-fencelock is killed with -9, they are killed at once; if it is frozen, half of those 200 ms before the lease ends.
+If the lease cannot be renewed, the command and all its descendants get TERM 5 s before it ends (a quarter of a lease under
+20 s) and KILL 200 ms before it ends (a fifth of a lease under 1 s). If the lock is suddenly gone from the store, they get
+TERM at once and KILL a second later. If fencelock itself is killed with -9, they are killed at once. If it is frozen, they
+are killed at the latest 100 ms before the lease ends (a tenth of a lease under 1 s).
 
-On Linux descendants are found in whatever process group or session they are (`timeout`, `setsid`, `set -m`), through /proc;
-elsewhere those in the command's group. Out of reach is what a service starts on behalf of the command (systemd-run, at,
-docker, ssh), and what runs as another user, such as under sudo, if fencelock does not run as root: that is said where it is
-seen, and it has to check the fencing token. If somebody kills the guardian process beside the supervisor and the supervisor
-within a tenth of a second after a new descendant became an orphan, that may be missed.";
+On Linux, fencelock finds descendants through /proc in every process group and session (`timeout`, `setsid`, `set -m`);
+elsewhere it finds those in the command's group. It cannot reach a process that a service starts for the command
+(systemd-run, at, docker, ssh), nor one of another user, such as under sudo, unless fencelock runs as root. It reports such
+a process when it sees one; that process must check the fencing token. A new orphan may be missed if the supervisor and the
+guardian process beside it are both killed within a tenth of a second.";
 
 /// Run a command while holding a lock.
 #[derive(Args)]
 #[command(after_long_help = format!("{NOTES}\n\n{HELP}"))]
 pub(crate) struct Run {
-    /// The lock's name.
+    /// Name of the lock.
     #[arg(long, value_name = "NAME")]
     lock: String,
-    /// How long to wait for the lock, such as `5s`; for ever by default.
+    /// How long to wait for the lock, such as `5s`. Default: without limit.
     #[arg(long, value_name = "TIME", conflicts_with = "no_wait")]
     wait: Option<String>,
-    /// Ask once; if somebody else holds the lock, end with 75.
+    /// Do not wait. If the lock is held or waited for, end with exit code 75.
     #[arg(long)]
     no_wait: bool,
-    /// Length of the lease: if this machine dies, the lock is free again after that; 30s by default.
+    /// Length of the lease. If this machine dies, the lock is free after at most this time. Default: 30s.
     #[arg(long, value_name = "TIME")]
     ttl: Option<String>,
     /// End the command after this time at the latest.
     #[arg(long, value_name = "TIME")]
     max_hold: Option<String>,
-    /// Let whoever comes first win, instead of whoever waits longest.
+    /// Give a free lock to the first client that asks, not to the one that waits longest.
     #[arg(long)]
     unfair: bool,
-    /// A word for people who inspect the lock.
+    /// A short text for people who inspect the lock.
     #[arg(long, value_name = "TEXT")]
     label: Option<String>,
     /// Any other option by its name, such as `renew=false`; can be repeated.

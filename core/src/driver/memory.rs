@@ -72,7 +72,7 @@ impl std::fmt::Debug for Sink {
 const GUARANTEES: &[Guarantee] = &[
     Guarantee::new(
         "a task ends or panics without a release",
-        "its guard is dropped: the lock is free at once",
+        "its guard is dropped, and the lock is free at once",
     ),
     Guarantee::new(
         "a guard is forgotten",
@@ -80,23 +80,23 @@ const GUARANTEES: &[Guarantee] = &[
     ),
     Guarantee::new(
         "the process ends",
-        "the locks end with it; tokens rise on, as far as the clock does not step back",
+        "the locks end with it; tokens still rise, as far as the clock does not step back",
     ),
     Guarantee::new(
         "the machine sleeps",
-        "leases may end meanwhile; a guard says so at the first look",
+        "leases may end meanwhile; a guard reports the loss at the first check",
     ),
     Guarantee::new(
         "the machine's clock jumps forward",
-        "leases may end early: two may believe to hold until the next renewal; the fence covers it",
+        "leases may end early; two clients may believe they hold the lock until the next renewal; the fence covers it",
     ),
     Guarantee::new(
         "the machine's clock steps back",
-        "no guard believes in more than it asked for; the lock of a holder that died is free one lease after somebody asks for it",
+        "no guard counts on a longer lease than it asked for; the lock of a holder that died is free one lease after the next client asks for it",
     ),
     Guarantee::new(
-        "the machine's clock was ahead and is set right: jobs",
-        "what it left of a run that lies ahead by more than half a period, and a minute, is not believed: the run that is due starts and overwrites it, also beside one in progress, which is lost with its next sign of life (the fence covers it); what lies ahead by less keeps runs from starting until the clock has caught up, and a start says so",
+        "the machine's clock was ahead and is corrected: jobs",
+        "a recorded run that lies ahead by more than half a period plus a minute is ignored: the run that is due starts and overwrites the record, also beside a run in progress, which is lost at its next renewal (the fence covers it); a record that lies ahead by less keeps runs from starting until the clock has caught up, and a start reports that",
     ),
 ];
 

@@ -12,16 +12,16 @@ use url::Url;
 /// How long a server may take to start.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-const MANUAL: &str = include_str!("../../../REDIS.md");
+const MANUAL: &str = include_str!("../../../docs/reference/redis.md");
 
-/// The words of `REDIS.md` for a user with all the rights fencelock needs, as they stand behind `ACL SETUSER`.
+/// The words of `docs/reference/redis.md` for a user with all the rights fencelock needs, as they stand behind `ACL SETUSER`.
 pub fn rights() -> Vec<&'static str> {
-    lines_of_rights().next().expect("REDIS.md has the line").split(' ').collect()
+    lines_of_rights().next().expect("docs/reference/redis.md has the line").split(' ').collect()
 }
 
 /// The words it needs besides in the dialect `redisson`.
 pub fn rights_as_redisson() -> Vec<&'static str> {
-    lines_of_rights().nth(1).expect("REDIS.md has the line").split(' ').collect()
+    lines_of_rights().nth(1).expect("docs/reference/redis.md has the line").split(' ').collect()
 }
 
 fn lines_of_rights() -> impl Iterator<Item = &'static str> {
@@ -64,7 +64,7 @@ impl RedisServer {
         );
     }
 
-    /// Starts a server that knows the user of `REDIS.md`, for locks of any name.
+    /// Starts a server that knows the user of `docs/reference/redis.md`, for locks of any name.
     pub fn start_with_rights() -> Self {
         let others = rights().into_iter().filter(|word| !word.starts_with('~'));
         let words: Vec<_> = ["--user"].into_iter().chain(others).chain(["~*", "+scan"]).collect();

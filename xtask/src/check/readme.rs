@@ -1,14 +1,20 @@
-//! Runs the README's shell blocks as they stand. Its Rust blocks are run as documentation tests of the examples crate, those
-//! in other languages by the tests of their packages.
+//! Runs the shell blocks of the README, of the packages' READMEs and of the pages in `docs/` as they stand. Rust blocks are run as
+//! documentation tests of the examples crate, those in other languages by the tests of their packages.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::read;
+use super::{files, read};
 use crate::part::Site;
 
-/// The languages somebody runs the blocks of.
+/// The languages whose blocks a test runs.
 const RUN: &[&str] = &["rust", "sh", "python", "ts", "java", "kotlin"];
+/// What is shown and not run: commands that change the machine, parts of manifests, URLs and diagrams.
+const SHOWN: &[&str] = &["console", "text", "xml", "groovy"];
+/// Where the pages are whose blocks are run.
+const PAGES: &[&str] = &["docs/tutorial", "docs/how-to"];
+/// Where Rust blocks become documentation tests.
+const DOCTESTS: &str = "examples/src/lib.rs";
 
 pub(crate) fn check(site: &Site) -> Result<String, String> {
     let text = read(&site.root.join("README.md"))?;
@@ -16,24 +22,38 @@ pub(crate) fn check(site: &Site) -> Result<String, String> {
     if lines >= 250 {
         return Err(format!("README.md has {lines} lines; it is to stay under 250"));
     }
-    let blocks = blocks(&text);
-    if let Some((language, _)) = blocks.iter().find(|(language, _)| !RUN.contains(language)) {
-        return Err(format!("README.md has a block in `{language}`, which nothing runs"));
-    }
     let scratch = site.target.join("test-all").join("readme");
-    let _ = std::fs::remove_dir_all(&scratch);
-    std::fs::create_dir_all(&scratch).map_err(|error| error.to_string())?;
-    let shell = blocks.iter().filter(|(language, _)| *language == "sh");
-    let mut count = 0;
-    for (_, block) in shell {
-        run(site, &scratch, block)?;
-        count += 1;
+    let doctests = read(&site.root.join(DOCTESTS))?;
+    let mut pages = vec![site.root.join("README.md"), site.root.join("cli/README.md")];
+    pages.extend(PAGES.iter().flat_map(|folder| files(&site.root.join(folder), "md")));
+    let (mut count, mut others) = (0, 0);
+    for path in pages {
+        let page = path.strip_prefix(&site.root).unwrap_or(&path).display().to_string();
+        let text = read(&path)?;
+        for (language, block) in blocks(&text) {
+            if language == "sh" {
+                run(site, &scratch, &page, &block)?;
+                count += 1;
+            } else if SHOWN.contains(&language) {
+                continue;
+            } else if !RUN.contains(&language) {
+                return Err(format!("{page} has a block in `{language}`, which nothing runs"));
+            } else if language == "rust" && !doctests.contains(&format!("/{page}\")")) {
+                return Err(format!(
+                    "{page} has a block of Rust, and {DOCTESTS} does not include it"
+                ));
+            } else {
+                others += 1;
+            }
+        }
     }
-    let others = blocks.len() - count;
     Ok(format!("{count} shell blocks run here, {others} in languages by `doc` and the doors"))
 }
 
-fn run(site: &Site, scratch: &Path, block: &str) -> Result<(), String> {
+/// Runs a block in an empty folder of its own for temporary files and locks.
+fn run(site: &Site, scratch: &Path, page: &str, block: &str) -> Result<(), String> {
+    let _ = std::fs::remove_dir_all(scratch);
+    std::fs::create_dir_all(scratch).map_err(|error| error.to_string())?;
     let programs = site.target.join("quick");
     let path = std::env::var_os("PATH").unwrap_or_default();
     let path = std::env::join_paths([programs].into_iter().chain(std::env::split_paths(&path)));
@@ -54,7 +74,7 @@ fn run(site: &Site, scratch: &Path, block: &str) -> Result<(), String> {
     }
     let words = [output.stdout, output.stderr].concat();
     let words = String::from_utf8_lossy(&words).into_owned();
-    Err(format!("a block of README.md ended with {}:\n{block}\n{words}", output.status))
+    Err(format!("a block of {page} ended with {}:\n{block}\n{words}", output.status))
 }
 
 /// The fenced blocks with their languages.

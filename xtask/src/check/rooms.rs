@@ -87,6 +87,9 @@ const PACKAGES: &[(&str, &str)] = &[
     ("bindings-jvm/fencelock-kotlin/pom.xml", "<version>VERSION</version>"),
     ("bindings-jvm/spring/pom.xml", "<version>VERSION</version>"),
     ("examples/inventory/node/package.json", r#""fencelock": "VERSION""#),
+    ("README.md", "io.github.fencelock:fencelock:VERSION"),
+    ("bindings-jvm/README.md", "<version>VERSION</version>"),
+    ("docs/tutorial/jvm.md", "<version>VERSION</version>"),
 ];
 
 pub(crate) fn check(site: &Site) -> Result<String, String> {

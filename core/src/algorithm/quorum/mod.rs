@@ -53,44 +53,44 @@ pub struct Quorum(Arc<Voters>);
 const GUARANTEES: &[Guarantee] = &[
     Guarantee::new(
         "a minority of the nodes is down, cut off or stands still",
-        "nothing is felt: a majority decides, and what the others missed is repeated to them",
+        "no effect: a majority decides, and what the others missed is sent to them again",
     ),
     Guarantee::new(
         "a node is new, restarts, is flushed, or another server takes its place",
-        "it does not vote for `max_ttl` from when a client first meets it so, as until then a lease it may have forgotten can be believed in; a hold goes back to it with a later renewal",
+        "it does not vote for `max_ttl` after a client first sees it in this state, because until then a client may rely on a lease that the node has forgotten; a later renewal writes the lock to it again",
     ),
     Guarantee::new(
         "that happens to a majority of the nodes within `max_ttl`",
-        "nobody is granted a lock until the nodes vote again",
+        "no lock is granted until the nodes vote again",
     ),
     Guarantee::new("the holder dies", "the lock is free after at most one ttl"),
     Guarantee::new(
         "the holder is paused (GC, SIGSTOP, suspend)",
-        "past its deadline the guard says lost at its first look; a write made without looking is refused by the fence",
+        "after its deadline the guard reports the loss at the first check; the fence refuses a write that is made without a check",
     ),
     Guarantee::new(
         "the network drops, delays or cuts",
-        "an unanswered vote is never a grant and is undone; without a majority a hold is lost before its lease ends",
+        "a vote without an answer is never a grant, and is cleaned up; without a majority a lock is reported lost before its lease ends",
     ),
     Guarantee::new(
         "the clocks of the nodes differ",
-        "by up to a minute: nothing; by more: nobody is granted a lock where that majority is needed",
+        "by up to a minute: no effect; by more: no lock is granted where that majority is needed",
     ),
     Guarantee::new(
         "the clocks of a majority jump forward",
-        "leases may end early: two may believe to hold until the next renewal; the fence covers it",
+        "leases may end early; two clients may believe they hold the lock until the next renewal; the fence covers it",
     ),
     Guarantee::new(
-        "a node without its data starts with its clock behind, and the clock is set right",
-        "the node counts `max_ttl` by its clock, so it votes early by as much; two may believe to hold, for one lease at most; the fence covers it",
+        "a node without its data starts with its clock behind, and the clock is corrected",
+        "the node counts `max_ttl` by its clock, so it votes early by the same amount; two clients may believe they hold the lock, for one lease at most; the fence covers it",
     ),
     Guarantee::new(
         "readers and an upgradeable reader enter at once",
-        "they may show the same token; a writer's, and that of an upgrade, is above all of them",
+        "they may have the same token; the token of a writer or of an upgrade is above all of them",
     ),
     Guarantee::new(
         "clients disagree on `max_ttl`",
-        "a node may vote while a longer lease is still believed in; the fence covers it",
+        "a node may vote while a client still relies on a longer lease; the fence covers it",
     ),
 ];
 

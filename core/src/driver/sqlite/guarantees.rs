@@ -9,58 +9,58 @@ pub(super) const GUARANTEES: &[Guarantee] = &[
     ),
     Guarantee::new(
         "waiters die too",
-        "their places in the queue end 5 s after they died; one that is served before that keeps the next ones waiting for its ttl, 5 s at most",
+        "their places in the queue end 5 s after they die; if a dead waiter is granted the lock before that, the next one waits for its lease to end, 5 s at most",
     ),
     Guarantee::new(
         "the holder is paused (SIGSTOP, suspend)",
-        "past its deadline the guard says lost at its first look; a write made without looking is refused by the fence",
+        "after its deadline the guard reports the loss at the first check; the fence refuses a write that is made without a check",
     ),
     Guarantee::new(
         "another program keeps the file locked",
-        "steps wait up to `timeout` and then fail without effect; holds that cannot be renewed are lost in time",
+        "requests wait up to `timeout` and then fail without effect; locks that cannot be renewed are reported lost in time",
     ),
     Guarantee::new(
         "the machine loses power",
-        "the last commits may be missing (synchronous=NORMAL): all holders are gone anyway, and tokens come from the clock",
+        "the last commits may be missing (synchronous=NORMAL); all holders end with the machine, and tokens come from the clock",
     ),
     Guarantee::new(
         "the file is deleted or restored from a copy",
-        "two may believe to hold until the first one's next renewal; the fence covers it as far as the clock does not step back",
+        "two clients may believe they hold the lock until the first one's next renewal; the fence covers it as far as the clock does not step back",
     ),
     Guarantee::new(
         "the log beside the file (`-wal`, `-shm`) is deleted",
-        "what is written there from then on is not believed: two may believe to hold until the first one's next renewal; the client opens the file again and goes on",
+        "what is written there from then on does not count; two clients may believe they hold the lock until the first one's next renewal; the client opens the file again and continues",
     ),
     Guarantee::new(
         "this process opens the file by another SQLite, or copies it",
-        "nothing on Linux (x86-64 and ARM64): the locks belong to the open file (open file description locks), not to the process, unless the program itself had opened it first through the SQLite that fencelock is linked with; on other systems do neither, since it ends SQLite's locks and two may hold for ever",
+        "no effect on Linux (x86-64 and ARM64): SQLite's locks belong to the open file (open file description locks), not to the process, unless the program had opened the file first through the SQLite that fencelock is linked with; on other systems do neither: it ends SQLite's locks, and two clients may then hold the same lock",
     ),
     Guarantee::new(
         "the file has several names (hard links), or is mounted by itself into a container",
-        "refused at connect: under each name it would have a log of its own; mount its directory",
+        "connect refuses it: SQLite would keep a separate log for each name; mount the directory instead",
     ),
     Guarantee::new(
         "two users share the file",
-        "works, where both may write the file and its directory; one is not woken by the other, and asks again every second at most",
+        "works if both may write the file and its directory; the users do not wake each other's waiters, which ask again after at most a second",
     ),
     Guarantee::new(
         "the machine's clock jumps forward",
-        "leases may end early: two may believe to hold until the next renewal; the fence covers it",
+        "leases may end early; two clients may believe they hold the lock until the next renewal; the fence covers it",
     ),
     Guarantee::new(
         "the machine's clock steps back",
-        "no guard believes in more than it asked for; the lock of a holder that died is free one lease after somebody asks for it",
+        "no guard counts on a longer lease than it asked for; the lock of a holder that died is free one lease after the next client asks for it",
     ),
     Guarantee::new(
         "the file lies on a network file system",
         "not supported: SQLite's shared memory does not cross machines",
     ),
     Guarantee::new(
-        "the data is lost or falls back: jobs and versions",
-        "the instant a job ran last may be run once more; tokens and versions still rise, as far as the clock does not step back",
+        "the data is lost or an older copy is restored: jobs and versions",
+        "a job may run once more for its last scheduled instant; tokens and versions still rise, as far as the clock does not step back",
     ),
     Guarantee::new(
-        "the machine's clock was ahead and is set right: jobs",
-        "what it left of a run that lies ahead by more than half a period, and a minute, is not believed: the run that is due starts and overwrites it, also beside one in progress, which is lost with its next sign of life (the fence covers it); what lies ahead by less keeps runs from starting until the clock has caught up, and a start says so",
+        "the machine's clock was ahead and is corrected: jobs",
+        "a recorded run that lies ahead by more than half a period plus a minute is ignored: the run that is due starts and overwrites the record, also beside a run in progress, which is lost at its next renewal (the fence covers it); a record that lies ahead by less keeps runs from starting until the clock has caught up, and a start reports that",
     ),
 ];

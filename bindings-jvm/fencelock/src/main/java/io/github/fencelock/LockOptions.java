@@ -41,55 +41,56 @@ public interface LockOptions<T> {
     }
 
     /**
-     * The longest a lock may be held, however often it is renewed. By default {@code none}, which is {@code null}
-     * here.
+     * The longest time a lock may be held, however often it is renewed. By default {@code none}, which is {@code
+     * null} here.
      */
     default T maxHold(Duration maxHold) {
         return option("max_hold", maxHold);
     }
 
     /**
-     * Whether the lock goes to waiters in their order of arrival. {@code false}: whoever comes first wins, which
-     * gives more throughput; nobody is passed over more than twice or for longer than a second. By default {@code
-     * true}.
+     * Whether waiters get the lock in their order of arrival. {@code auto}: where the store can do that, which is
+     * everywhere except on Redlock. {@code true}: refused where it cannot. {@code false}: the first client that
+     * asks gets a free lock, which gives more throughput; a waiter is passed over at most twice, and for at most a
+     * second. By default {@code auto}.
      */
     default T fair(boolean fair) {
         return option("fair", fair);
     }
 
     /**
-     * How the lock is laid out on the store. {@code auto} is the store's own; {@code plain:<prefix>} on Redis is
-     * the string key that redis-py, node-redlock, redsync and their like use, {@code redisson} on Redis is that of
-     * Redisson's locks. By default {@code auto}.
+     * How the lock is stored. {@code auto} is the store's own layout. On Redis, {@code plain:<prefix>} is the
+     * string key that redis-py, node-redlock and redsync use, and {@code redisson} is the layout of Redisson's
+     * locks. By default {@code auto}.
      */
     default T dialect(String dialect) {
         return option("dialect", dialect);
     }
 
     /**
-     * A word for people who inspect the lock. By default empty.
+     * A short text for people who inspect the lock. By default empty.
      */
     default T label(String label) {
         return option("label", label);
     }
 
     /**
-     * More words for people who inspect the lock, by name. By default empty.
+     * More texts for people who inspect the lock, by name. By default empty.
      */
     default T metadata(Map<String, String> metadata) {
         return option("metadata", metadata);
     }
 
     /**
-     * How often a lock may pass from waiter to waiter inside this client (for at most 10 ms) before others are
-     * served. {@code 0}: never. By default {@code 16}.
+     * How often a lock may pass from waiter to waiter inside this client (for at most 10 ms) before other clients
+     * are served. {@code 0}: never. By default {@code 16}.
      */
     default T local(int local) {
         return option("local", local);
     }
 
     /**
-     * How often the update of a version tries again when somebody else was faster, before it fails with {@code
+     * How often the update of a version tries again when another writer was faster, before it fails with {@code
      * conflict}. By default {@code 16}.
      */
     default T retries(int retries) {
@@ -97,8 +98,8 @@ public interface LockOptions<T> {
     }
 
     /**
-     * The longest pause before the first of these tries; it doubles with each up to 64 times, and is drawn at
-     * random below. By default {@code 5ms}.
+     * The longest pause before the first of these tries. It doubles with each try, up to 64 times; each pause is a
+     * random part of it. By default {@code 5ms}.
      */
     default T backoff(Duration backoff) {
         return option("backoff", backoff);
@@ -113,30 +114,31 @@ public interface LockOptions<T> {
     }
 
     /**
-     * The shortest time from the start of a job's run to the next one's, however soon it ends. By default {@code
-     * none}, which is {@code null} here.
+     * The shortest time from the start of a job's run to the start of the next one, even if the run ends sooner. By
+     * default {@code none}, which is {@code null} here.
      */
     default T atLeastFor(Duration atLeastFor) {
         return option("at_least_for", atLeastFor);
     }
 
     /**
-     * The longest a job's run may take; then it is lost. By default {@code none}, which is {@code null} here.
+     * The longest time a job's run may take. After that it is lost. By default {@code none}, which is {@code null}
+     * here.
      */
     default T atMostFor(Duration atMostFor) {
         return option("at_most_for", atMostFor);
     }
 
     /**
-     * Whether a job's run that died without an end may be run again, for the same scheduled instant. By default
-     * {@code false}.
+     * Whether a job's run that died before its end may run again, for the same scheduled instant. By default {@code
+     * false}.
      */
     default T retryDead(boolean retryDead) {
         return option("retry_dead", retryDead);
     }
 
     /**
-     * How often an observer of an election looks who leads. By default {@code 1s}.
+     * How often an observer of an election asks who leads. By default {@code 1s}.
      */
     default T observe(Duration observe) {
         return option("observe", observe);

@@ -16,52 +16,52 @@ public interface StoreOptions<T> {
     T option(String name, Object value);
 
     /**
-     * How long to wait for an answer of the store before the outcome counts as unknown. By default {@code 5s}.
+     * How long to wait for an answer of the store. After that the outcome counts as unknown. By default {@code 5s}.
      */
     default T timeout(Duration timeout) {
         return option("timeout", timeout);
     }
 
     /**
-     * On a quorum: the longest lease, and for how long a node that may have lost its data does not vote. The same
-     * for all clients. By default {@code 60s}.
+     * On a quorum: the longest lease, and how long a node that may have lost its data does not vote. All clients
+     * must use the same value. By default {@code 60s}.
      */
     default T maxTtl(Duration maxTtl) {
         return option("max_ttl", maxTtl);
     }
 
     /**
-     * How long to try to reach the store before it counts as unavailable. By default {@code 5s}.
+     * How long to try to reach the store. After that it counts as unavailable. By default {@code 5s}.
      */
     default T connectTimeout(Duration connectTimeout) {
         return option("connect_timeout", connectTimeout);
     }
 
     /**
-     * On Redis: how many replicas must have a grant, or a renewal, before it counts. A failover to one of them then
-     * loses no lock. By default {@code 0}.
+     * On Redis: how many replicas must confirm a grant or a renewal before it counts. A failover to one of them
+     * then loses no lock. By default {@code 0}.
      */
     default T acks(int acks) {
         return option("acks", acks);
     }
 
     /**
-     * On TLS ({@code rediss://}): a file of PEM certificates, the only authorities the server's certificate may
-     * come from. Empty: those the system trusts. By default empty.
+     * With TLS ({@code rediss://}): a file of PEM certificates. Only these authorities are trusted for the server's
+     * certificate. Empty: those the system trusts. By default empty.
      */
     default T cacert(String cacert) {
         return option("cacert", cacert);
     }
 
     /**
-     * On TLS: a file with this client's own certificate, for servers that ask for one. By default empty.
+     * With TLS: a file with this client's own certificate, for servers that ask for one. By default empty.
      */
     default T cert(String cert) {
         return option("cert", cert);
     }
 
     /**
-     * On TLS: a file with the private key of {@code cert}. By default empty.
+     * With TLS: a file with the private key of {@code cert}. By default empty.
      */
     default T key(String key) {
         return option("key", key);

@@ -29,8 +29,9 @@ final class DocumentationTest {
     private static final Path SOURCES = Path.of("src/main/java/io/github/fencelock");
     private static final Pattern EXAMPLE = Pattern.compile("<pre>\\{@code\n(.*?)\\}</pre>", Pattern.DOTALL);
     private static final List<Path> READMES = List.of(Path.of("../../README.md"), Path.of("../README.md"));
+    private static final List<Path> GUIDES = List.of(Path.of("../../docs/tutorial"), Path.of("../../docs/how-to"));
     private static final Pattern BLOCK = Pattern.compile("```java\n(.*?)```", Pattern.DOTALL);
-    private static final int LEAST = 11;
+    private static final int LEAST = 16;
     /** What the examples call that is somebody else's. */
     private static final String PRELUDE = """
         import io.github.fencelock.*;
@@ -48,9 +49,17 @@ final class DocumentationTest {
     }
 
     private static List<Path> sources() throws IOException {
-        try (Stream<Path> files = Files.list(SOURCES)) {
+        return files(SOURCES);
+    }
+
+    private static List<Path> files(Path folder) throws IOException {
+        try (Stream<Path> files = Files.list(folder)) {
             return files.sorted().toList();
         }
+    }
+
+    private static List<String> blocks(Path file) throws IOException {
+        return BLOCK.matcher(Files.readString(file)).results().map(found -> found.group(1)).toList();
     }
 
     @Test
@@ -77,9 +86,12 @@ final class DocumentationTest {
             }
         }
         for (Path file : READMES) {
-            int before = examples.size();
-            BLOCK.matcher(Files.readString(file)).results().forEach(found -> examples.add(found.group(1)));
-            assertTrue(examples.size() > before, () -> file + " has no block");
+            assertTrue(examples.addAll(blocks(file)), () -> file + " has no block");
+        }
+        for (Path folder : GUIDES) {
+            for (Path file : files(folder)) {
+                examples.addAll(blocks(file));
+            }
         }
         examples.replaceAll(example -> example.replace("redis://127.0.0.1", Stores.redis().url()));
         assertTrue(examples.size() >= LEAST, "there are only " + examples.size());

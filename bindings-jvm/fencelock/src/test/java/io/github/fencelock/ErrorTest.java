@@ -23,8 +23,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 final class ErrorTest {
     /** The codes as the document of all languages has them. */
     private static List<String> codes() throws IOException {
-        String document = Files.readString(Path.of("../../OPTIONS.md"));
-        String errors = document.substring(document.indexOf("\n## Errors"));
+        String errors = Files.readString(Path.of("../../docs/reference/errors.md"));
         return Pattern.compile("^\\| `(\\w+)` \\|", Pattern.MULTILINE).matcher(errors).results()
             .map((MatchResult found) -> found.group(1)).toList();
     }

@@ -33,48 +33,49 @@ public interface LockOptions<T> {
     public fun wait(wait: Duration?): T = option("wait", wait)
 
     /**
-     * The longest a lock may be held, however often it is renewed. By default `none`, which is `null` here.
+     * The longest time a lock may be held, however often it is renewed. By default `none`, which is `null` here.
      */
     public fun maxHold(maxHold: Duration?): T = option("max_hold", maxHold)
 
     /**
-     * Whether the lock goes to waiters in their order of arrival. `false`: whoever comes first wins, which gives
-     * more throughput; nobody is passed over more than twice or for longer than a second. By default `true`.
+     * Whether waiters get the lock in their order of arrival. `auto`: where the store can do that, which is
+     * everywhere except on Redlock. `true`: refused where it cannot. `false`: the first client that asks gets a
+     * free lock, which gives more throughput; a waiter is passed over at most twice, and for at most a second. By
+     * default `auto`.
      */
     public fun fair(fair: Boolean): T = option("fair", fair)
 
     /**
-     * How the lock is laid out on the store. `auto` is the store's own; `plain:<prefix>` on Redis is the string key
-     * that redis-py, node-redlock, redsync and their like use, `redisson` on Redis is that of Redisson's locks. By
-     * default `auto`.
+     * How the lock is stored. `auto` is the store's own layout. On Redis, `plain:<prefix>` is the string key that
+     * redis-py, node-redlock and redsync use, and `redisson` is the layout of Redisson's locks. By default `auto`.
      */
     public fun dialect(dialect: String): T = option("dialect", dialect)
 
     /**
-     * A word for people who inspect the lock. By default empty.
+     * A short text for people who inspect the lock. By default empty.
      */
     public fun label(label: String): T = option("label", label)
 
     /**
-     * More words for people who inspect the lock, by name. By default empty.
+     * More texts for people who inspect the lock, by name. By default empty.
      */
     public fun metadata(metadata: Map<String, String>): T = option("metadata", metadata)
 
     /**
-     * How often a lock may pass from waiter to waiter inside this client (for at most 10 ms) before others are
-     * served. `0`: never. By default `16`.
+     * How often a lock may pass from waiter to waiter inside this client (for at most 10 ms) before other clients
+     * are served. `0`: never. By default `16`.
      */
     public fun local(local: Int): T = option("local", local)
 
     /**
-     * How often the update of a version tries again when somebody else was faster, before it fails with `conflict`.
-     * By default `16`.
+     * How often the update of a version tries again when another writer was faster, before it fails with
+     * `conflict`. By default `16`.
      */
     public fun retries(retries: Int): T = option("retries", retries)
 
     /**
-     * The longest pause before the first of these tries; it doubles with each up to 64 times, and is drawn at
-     * random below. By default `5ms`.
+     * The longest pause before the first of these tries. It doubles with each try, up to 64 times; each pause is a
+     * random part of it. By default `5ms`.
      */
     public fun backoff(backoff: Duration): T = option("backoff", backoff)
 
@@ -84,24 +85,24 @@ public interface LockOptions<T> {
     public fun keep(keep: Duration?): T = option("keep", keep)
 
     /**
-     * The shortest time from the start of a job's run to the next one's, however soon it ends. By default `none`,
-     * which is `null` here.
+     * The shortest time from the start of a job's run to the start of the next one, even if the run ends sooner. By
+     * default `none`, which is `null` here.
      */
     public fun atLeastFor(atLeastFor: Duration?): T = option("at_least_for", atLeastFor)
 
     /**
-     * The longest a job's run may take; then it is lost. By default `none`, which is `null` here.
+     * The longest time a job's run may take. After that it is lost. By default `none`, which is `null` here.
      */
     public fun atMostFor(atMostFor: Duration?): T = option("at_most_for", atMostFor)
 
     /**
-     * Whether a job's run that died without an end may be run again, for the same scheduled instant. By default
+     * Whether a job's run that died before its end may run again, for the same scheduled instant. By default
      * `false`.
      */
     public fun retryDead(retryDead: Boolean): T = option("retry_dead", retryDead)
 
     /**
-     * How often an observer of an election looks who leads. By default `1s`.
+     * How often an observer of an election asks who leads. By default `1s`.
      */
     public fun observe(observe: Duration): T = option("observe", observe)
 }

@@ -16,40 +16,40 @@ public interface StoreOptions<T> {
     public fun option(name: String, value: Any?): T
 
     /**
-     * How long to wait for an answer of the store before the outcome counts as unknown. By default `5s`.
+     * How long to wait for an answer of the store. After that the outcome counts as unknown. By default `5s`.
      */
     public fun timeout(timeout: Duration): T = option("timeout", timeout)
 
     /**
-     * On a quorum: the longest lease, and for how long a node that may have lost its data does not vote. The same
-     * for all clients. By default `60s`.
+     * On a quorum: the longest lease, and how long a node that may have lost its data does not vote. All clients
+     * must use the same value. By default `60s`.
      */
     public fun maxTtl(maxTtl: Duration): T = option("max_ttl", maxTtl)
 
     /**
-     * How long to try to reach the store before it counts as unavailable. By default `5s`.
+     * How long to try to reach the store. After that it counts as unavailable. By default `5s`.
      */
     public fun connectTimeout(connectTimeout: Duration): T = option("connect_timeout", connectTimeout)
 
     /**
-     * On Redis: how many replicas must have a grant, or a renewal, before it counts. A failover to one of them then
-     * loses no lock. By default `0`.
+     * On Redis: how many replicas must confirm a grant or a renewal before it counts. A failover to one of them
+     * then loses no lock. By default `0`.
      */
     public fun acks(acks: Int): T = option("acks", acks)
 
     /**
-     * On TLS (`rediss://`): a file of PEM certificates, the only authorities the server's certificate may come
-     * from. Empty: those the system trusts. By default empty.
+     * With TLS (`rediss://`): a file of PEM certificates. Only these authorities are trusted for the server's
+     * certificate. Empty: those the system trusts. By default empty.
      */
     public fun cacert(cacert: String): T = option("cacert", cacert)
 
     /**
-     * On TLS: a file with this client's own certificate, for servers that ask for one. By default empty.
+     * With TLS: a file with this client's own certificate, for servers that ask for one. By default empty.
      */
     public fun cert(cert: String): T = option("cert", cert)
 
     /**
-     * On TLS: a file with the private key of `cert`. By default empty.
+     * With TLS: a file with the private key of `cert`. By default empty.
      */
     public fun key(key: String): T = option("key", key)
 }

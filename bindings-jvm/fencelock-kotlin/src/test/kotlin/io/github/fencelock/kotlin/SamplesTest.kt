@@ -9,11 +9,13 @@ import org.junit.jupiter.api.Test
 /** The examples of the documentation run. */
 class SamplesTest {
     @Test
-    fun `the blocks of the READMEs are among them`() {
+    fun `the blocks of the READMEs and of the documentation are among them`() {
         val samples = File("src/test/kotlin/io/github/fencelock/kotlin/Samples.kt").readText()
-        for (readme in listOf("../../README.md", "../README.md")) {
-            val blocks = File(readme).readText().split("```kotlin\n").drop(1).map { it.substringBefore("```") }
-            assertTrue(blocks.isNotEmpty(), readme)
+        val readmes = listOf("../../README.md", "../README.md", "../../docs/tutorial/jvm.md").map { File(it) }
+        val guides = File("../../docs/how-to").listFiles().orEmpty()
+        for (page in readmes + guides) {
+            val blocks = page.readText().split("```kotlin\n").drop(1).map { it.substringBefore("```") }
+            assertTrue(blocks.isNotEmpty() || page in guides, page.path)
             for (block in blocks) {
                 val sample = block.replace("connect(\"redis://127.0.0.1\")", "connect(url)")
                 assertTrue(samples.contains(sample.prependIndent("        ").trimEnd()), block)
