@@ -34,7 +34,7 @@ fn pages(folder: &str) -> Vec<String> {
         let path = format!("{folder}/{name}");
         if root().join(&path).is_dir() {
             found.extend(pages(&path));
-        } else if path.ends_with(".md") {
+        } else if Path::new(&path).extension().is_some_and(|extension| extension == "md") {
             found.push(path);
         }
     }
@@ -98,7 +98,7 @@ fn target(page: &str, link: &str) -> Option<(String, Option<String>)> {
         for part in Path::new(file).components() {
             match part {
                 Component::ParentDir => {
-                    assert!(path.pop(), "{page}: {link} leads out of the project")
+                    assert!(path.pop(), "{page}: {link} leads out of the project");
                 }
                 part => path.push(part),
             }

@@ -336,7 +336,7 @@ pub(crate) const PARTS: &[Part] = &[
     Part {
         name: "shuttle",
         tags: &["model", "quick", COMPUTES],
-        shows: "cohort and wheel under many orders of threads",
+        shows: "cohort and renewer under many orders of threads",
         budget: Budget { seconds: 120, load: 110 },
         steps: &[cargo!(
             "test",
