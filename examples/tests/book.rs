@@ -119,7 +119,7 @@ fn the_summary_names_every_page_once() {
 
 #[test]
 fn pages_stay_short() {
-    for page in pages("docs").iter().filter(|page| !is_decision(page)) {
+    for page in pages("docs").iter().filter(|page| !page.starts_with("docs/decisions/")) {
         let lines = fs::read_to_string(root().join(page)).expect("it is there").lines().count();
         assert!(lines <= LINES, "{page} has {lines} lines, the most is {LINES}");
     }
