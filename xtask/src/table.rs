@@ -75,12 +75,7 @@ pub(crate) const PARTS: &[Part] = &[
         shows: "dependencies: licences, sources, bans; the crates as they are packed",
         budget: Budget { seconds: 10, load: 100 },
         steps: &[Step::Check(deny::check), Step::Check(crates::check)],
-        full: &[
-            Step::Check(deny::check),
-            Step::Check(crates::check),
-            // What is packed also compiles by itself.
-            cargo!("package", "--allow-dirty", "--quiet", "-p=fencelock", "-p=fencelock-cli"),
-        ],
+        full: &[],
     },
     Part {
         name: "core",
