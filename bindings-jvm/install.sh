@@ -2,7 +2,8 @@
 # Builds the packages and installs them with the actors into an empty folder: bindings-jvm/install.sh FOLDER
 #
 # FOLDER/java has what a Java program needs on its class path, FOLDER/kotlin what a Kotlin program needs beside that, FOLDER/maven
-# is a Maven repository of both packages. Exit 2: this machine lacks something, the last line says what.
+# is a Maven repository of both packages. Exit 2: this machine lacks something, the last line says what. Kotlin's documentation takes
+# long: it is made for a release only.
 set -euo pipefail
 folder=${1:?the folder to install into}
 mkdir -p "$folder" && folder=$(cd "$folder" && pwd)
@@ -12,7 +13,7 @@ cd "$(dirname "$0")/.."
 exec 9>"$folder.turn" && flock 9
 profile=${FENCELOCK_PROFILE:-release}
 stamp=$folder/stamp-$profile
-sources=(Cargo.lock Cargo.toml core/Cargo.toml core/src peers/java/Course.java examples/inventory/inventory.kt bindings-jvm/{Cargo.toml,bench,build.sh,install.sh,pom.xml,src,*/pom.xml,*/src/main})
+sources=(Cargo.lock Cargo.toml LICENSE-* core/Cargo.toml core/src peers/java/Course.java examples/inventory/inventory.kt bindings-jvm/{Cargo.toml,bench,build.sh,install.sh,pom.xml,src,*/pom.xml,*/src/main})
 if [ -e "$stamp" ] && [ -z "$(find "${sources[@]}" -type f -newer "$stamp" -print -quit)" ]; then
   cat "$stamp"
   exit
@@ -20,7 +21,9 @@ fi
 rm -rf "$folder" && mkdir "$folder"
 begun=$(mktemp) && trap 'rm -f "$begun"' EXIT
 
-bindings-jvm/build.sh -DskipTests package dependency:copy-dependencies deploy:deploy \
+words=()
+[ "$profile" = release ] || words=(-Ddokka.skip)
+bindings-jvm/build.sh -Drelease "${words[@]}" package dependency:copy-dependencies deploy:deploy \
   -DaltDeploymentRepository="folder::file://$folder/maven" -DincludeScope=runtime -DoutputDirectory="$folder/java"
 target=${CARGO_TARGET_DIR:-target}
 cp "$target"/jvm/actor/actor-*.jar "$folder/java"

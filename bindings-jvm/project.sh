@@ -10,7 +10,7 @@ cd "$project"
 dependency() { # an artifact, and a classifier
   echo "<dependency><groupId>io.github.fencelock</groupId><artifactId>$1</artifactId><version>$version</version>${2:-}</dependency>"
 }
-sources='<classifier>sources</classifier>'
+sources='<classifier>sources</classifier>' pages='<classifier>javadoc</classifier>'
 cat >pom.xml <<POM
 <project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
@@ -30,6 +30,8 @@ cat >pom.xml <<POM
     $(dependency fencelock-kotlin)
     $(dependency fencelock "$sources")
     $(dependency fencelock-kotlin "$sources")
+    $(dependency fencelock "$pages")
+    $(dependency fencelock-kotlin "$pages")
   </dependencies>
 </project>
 POM
@@ -53,6 +55,6 @@ mvn --quiet --batch-mode -Dmaven.repo.local="$project/repository" compile \
 said=$(java -cp "target/classes:$(cat path)" Shop)
 [ "$(tail -n 1 <<<"$said")" = "held: true" ] || { echo "$said"; exit 1; }
 for artifact in fencelock fencelock-kotlin; do
-  ls "repository/io/github/fencelock/$artifact/$version/$artifact-$version-sources.jar" >/dev/null
+  ls "repository/io/github/fencelock/$artifact/$version/$artifact-$version"-{sources,javadoc}.jar >/dev/null
 done
-echo "a fresh project resolves both packages and their sources, and runs"
+echo "a fresh project resolves both packages, their sources and their documentation, and runs"

@@ -29,8 +29,12 @@ if [ -n "${FENCELOCK_FULL:-}" ]; then
     ./build.sh verify -Pframeworks --projects fencelock,spring -Dspring.version=$version -Dtest=SpringTest \
       -Dsurefire.failIfNoSpecifiedTests=false "${words[@]}"
   done
-  ./install.sh "$target/jvm-installed"
-  ./project.sh "$target/jvm-installed"
+fi
+# As they leave the house.
+./install.sh "$target/doors/jvm"
+java -Drelease="$([ "${FENCELOCK_PROFILE:-release}" != release ] || echo true)" Packages.java "$target/doors/jvm/maven"
+if [ -n "${FENCELOCK_FULL:-}" ]; then
+  ./project.sh "$target/doors/jvm"
 fi
 cat "$target"/jvm/*/surefire-reports/*.txt | grep '^Tests run' | sed 's/, Time.*-- in / in /'
 [ "${FENCELOCK_PROFILE:-release}" = release ] || exit 0

@@ -23,7 +23,7 @@ if ! node --eval 'process.exit(process.versions.node.split(".")[0] >= 20 ? 0 : 1
 fi
 
 sources="$here/src $here/lib $here/build.rs $here/Cargo.toml $here/package.json $here/package-lock.json $here/tsconfig.json
-  $here/README.md $here/../core/src $here/../core/Cargo.toml $here/../Cargo.toml $here/../Cargo.lock"
+  $here/README.md $here/../LICENSE-APACHE $here/../LICENSE-MIT $here/../core/src $here/../core/Cargo.toml $here/../Cargo.toml $here/../Cargo.lock"
 # shellcheck disable=SC2086
 if [ ! -e "$stamp" ] || [ -n "$(find $sources -newer "$stamp" -print -quit)" ]; then
   cd "$here"
@@ -33,9 +33,7 @@ if [ ! -e "$stamp" ] || [ -n "$(find $sources -newer "$stamp" -print -quit)" ]; 
   fi
   npm run --silent native -- --profile "$profile"
   npm run --silent face
-  cp ../LICENSE-APACHE ../LICENSE-MIT .
   tarball=$(npm pack --silent --pack-destination "$folder")
-  rm LICENSE-APACHE LICENSE-MIT
   cd "$folder"
   [ -e package.json ] || echo '{ "private": true, "type": "module" }' >package.json
   npm install --loglevel=error --no-audit --no-fund --no-package-lock "./$tarball"

@@ -11,7 +11,7 @@ target=$(mkdir -p "${CARGO_TARGET_DIR:-target}" && cd "${CARGO_TARGET_DIR:-targe
 exec 9>"$folder.turn" && flock 9
 profile=${FENCELOCK_PROFILE:-release}
 stamp=$folder/installed-$profile
-sources=(Cargo.lock Cargo.toml core/src core/Cargo.toml bindings-python/{Cargo.toml,pyproject.toml,install.sh,requirements.txt,src,python})
+sources=(Cargo.lock Cargo.toml LICENSE-* core/src core/Cargo.toml bindings-python/{Cargo.toml,README.md,pyproject.toml,install.sh,requirements.txt,src,python})
 if [ -e "$stamp" ] && [ -z "$(find "${sources[@]}" -type f -newer "$stamp" -print -quit)" ]; then
   cat "$stamp"
   exit
@@ -27,8 +27,14 @@ if ! [ -x "$tools/bin/maturin" ]; then
   python3 -m venv --clear "$tools" >/dev/null || { echo "no virtual environments: install python3-venv"; exit 2; }
   "$tools/bin/python" -m pip install --quiet 'maturin>=1.16,<2'
 fi
+# A release is linked for the oldest glibc there is a way to (decisions/0007), everything else for the one that is here.
+oldest=()
+if [ "$profile" = release ] && [ "$(uname -s)" = Linux ]; then
+  "$tools/bin/python" -m pip install --quiet 'ziglang==0.17.1'
+  oldest=(--zig --compatibility manylinux_2_17)
+fi
 touch "$folder.begun"
-"$tools/bin/maturin" build --profile "$profile" --quiet --manifest-path bindings-python/Cargo.toml \
+PATH=$tools/bin:$PATH maturin build --profile "$profile" "${oldest[@]}" --quiet --manifest-path bindings-python/Cargo.toml \
   --target-dir "$target" --out "$folder/wheel" >&2
 python3 -m venv "$folder/venv"
 # Tests and examples need more than users do.

@@ -24,7 +24,7 @@ if ! node --eval 'process.exit(typeof process.getBuiltinModule === "function" ? 
 fi
 
 sources="$here/src $here/lib $here/Cargo.toml $here/build.sh $here/package.json $here/package-lock.json $here/tsconfig.json
-  $here/README.md $here/glue/src $here/glue/Cargo.toml $here/../bindings-node/lib $here/../bindings-node/tsconfig.json
+  $here/README.md $here/../LICENSE-APACHE $here/../LICENSE-MIT $here/glue/src $here/glue/Cargo.toml $here/../bindings-node/lib $here/../bindings-node/tsconfig.json
   $here/../core/src $here/../core/Cargo.toml $here/../Cargo.toml $here/../Cargo.lock"
 # shellcheck disable=SC2086
 if [ ! -e "$stamp" ] || [ -n "$(find $sources -newer "$stamp" -print -quit)" ]; then
@@ -34,9 +34,7 @@ if [ ! -e "$stamp" ] || [ -n "$(find $sources -newer "$stamp" -print -quit)" ]; 
     npm ci --loglevel=error --no-audit --no-fund
   fi
   sh build.sh
-  cp ../LICENSE-APACHE ../LICENSE-MIT .
   tarball=$(npm pack --silent --pack-destination "$folder")
-  rm LICENSE-APACHE LICENSE-MIT
   clients=$(node --print 'const of = require("./package.json").devDependencies; ["ioredis", "playwright-core", "redis"].map((name) => `${name}@${of[name]}`).join(" ")')
   cd "$folder"
   [ -e package.json ] || echo '{ "private": true, "type": "module" }' >package.json

@@ -11,7 +11,7 @@ folder=${1:-${CARGO_TARGET_DIR:-$here/../target}/doors/wasm}
 rm -rf "$folder/test"
 cp -R "$here/test" "$folder/test"
 # What depends on an addon is Node's own; processes end here in a way of their own.
-for name in cancel cells error flat forgotten lock loss storm types using worker; do
+for name in cancel cells error flat forgotten lock loss storm tarball types using worker; do
   cp "$here/../bindings-node/test/$name.test.js" "$folder/test"
 done
 cp -R "$here/../bindings-node/test/support" "$here/../bindings-node/test/types" "$folder/test"

@@ -4,7 +4,7 @@
 //! All tests are built over the whole workspace with the profile `quick`: one set of features, one build. Budgets are of a whole
 //! cold run on two quiet cores (`bench/README.md` has the run).
 
-use crate::check::{deny, installs, mutants, promises, readme, rooms, scenarios, statics};
+use crate::check::{crates, deny, installs, mutants, promises, readme, rooms, scenarios, statics};
 use crate::need::Need;
 use crate::part::{Budget, Part, Step, Targets};
 use crate::versions;
@@ -72,9 +72,9 @@ pub(crate) const PARTS: &[Part] = &[
     Part {
         name: "deny",
         tags: &["lint", "quick"],
-        shows: "dependencies: licences, sources, bans",
+        shows: "dependencies: licences, sources, bans; the crates as they are packed",
         budget: Budget { seconds: 10, load: 100 },
-        steps: &[Step::Check(deny::check)],
+        steps: &[Step::Check(deny::check), Step::Check(crates::check)],
         full: &[],
     },
     Part {

@@ -1,5 +1,6 @@
 //! Checks that need no other program.
 
+pub(crate) mod crates;
 pub(crate) mod deny;
 pub(crate) mod installs;
 pub(crate) mod mutants;
