@@ -88,8 +88,8 @@ final class DocumentationTest {
         for (Path file : READMES) {
             assertTrue(examples.addAll(blocks(file)), () -> file + " has no block");
         }
-        for (Path folder : GUIDES) {
-            for (Path file : files(folder)) {
+        for (Path guide : GUIDES) {
+            for (Path file : files(guide)) {
                 examples.addAll(blocks(file));
             }
         }
