@@ -22,7 +22,7 @@ rm -rf "$folder" && mkdir "$folder"
 begun=$(mktemp) && trap 'rm -f "$begun"' EXIT
 
 words=()
-[ "$profile" = release ] || words=(-Ddokka.skip)
+[ "$profile" = release ] || words=(-Ddokka.phase=none)
 bindings-jvm/build.sh -Drelease "${words[@]}" package dependency:copy-dependencies deploy:deploy \
   -DaltDeploymentRepository="folder::file://$folder/maven" -DincludeScope=runtime -DoutputDirectory="$folder/java"
 target=${CARGO_TARGET_DIR:-target}
