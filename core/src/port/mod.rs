@@ -1,6 +1,6 @@
 //! The doors between the algorithms and what they stand on: leases, cells, a clock.
 //!
-//! A driver implements [`LeaseStore`], and [`CellStore`] beside it; a platform implements [`Runtime`]. Nothing here knows a product.
+//! A driver implements [`LeaseStore`] or [`QueueStore`], and [`CellStore`] beside it; a platform implements [`Runtime`]. Nothing here knows a product.
 
 pub(crate) mod backoff;
 mod batch;
@@ -10,6 +10,7 @@ mod lease;
 mod marker;
 pub(crate) mod millis;
 mod mode;
+mod queue;
 mod runtime;
 mod view;
 
@@ -24,5 +25,8 @@ pub use lease::{
 };
 pub use marker::{MaybeSend, MaybeSync};
 pub use mode::{Kind, Mode};
+pub use queue::{
+    Entry, EntryView, Joined, Moved, QueueNotice, QueueSink, QueueStore, Rank, SessionId, Standing,
+};
 pub use runtime::{Instant, Runtime, RuntimeHandle};
 pub use view::{HolderView, LockState, WaiterView, is_hidden};
