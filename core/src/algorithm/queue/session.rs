@@ -42,8 +42,10 @@ impl<S: QueueStore> Shared<S> {
         let sink = state.sink.clone();
         drop(state);
         let Effects { notices, watch, remove, end, earlier } = effects;
-        for notice in notices {
-            sink.iter().for_each(|sink| sink(notice.clone()));
+        if let Some(sink) = sink {
+            for notice in notices {
+                sink(notice);
+            }
         }
         for owner in watch {
             let shared = self.clone();
@@ -195,12 +197,11 @@ impl<S: QueueStore> Shared<S> {
             let Some(session) = state.live(now, effects).filter(|session| session.id == id) else {
                 return;
             };
-            match answer {
-                Ok(ttl) => session.beaten(ttl, sent, now),
-                Err(_) => {
-                    session.next_beat = session.next_beat.min(now + session.ttl / AGAIN);
-                    effects.earlier = true;
-                }
+            if let Ok(ttl) = answer {
+                session.beaten(ttl, sent, now);
+            } else {
+                session.next_beat = session.next_beat.min(now + session.ttl / AGAIN);
+                effects.earlier = true;
             }
         });
     }

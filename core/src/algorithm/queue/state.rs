@@ -271,7 +271,9 @@ impl State {
             if let Some(upgrade) = own.as_ref().and_then(|own| own.upgrade) {
                 self.abandon(upgrade, effects);
             }
-            own.iter().for_each(|own| Self::tell_gone(owner, own, effects));
+            if let Some(own) = own {
+                Self::tell_gone(owner, &own, effects);
+            }
         }
         let ends = self.entries.values().map(|own| own.ends).filter(|ends| *ends > now);
         ends.min().unwrap_or(Instant::FAR)

@@ -211,14 +211,13 @@ pub(super) fn place(
     effects: &mut Effects,
 ) {
     let present = state.is_present(session);
-    match state.get(owner).filter(|own| own.stage == Stage::Joining && present) {
-        Some(own) => own.joined(joined),
-        None => {
-            state.remove(owner);
-            let (lock, rank) = (lock.clone(), Some(joined.rank));
-            effects.remove.push(Orphan { session, lock, owner, rank });
-        }
+    let joining = |own: &&mut Own| own.stage == Stage::Joining && present;
+    if let Some(own) = state.get(owner).filter(joining) {
+        return own.joined(joined);
     }
+    state.remove(owner);
+    let (lock, rank) = (lock.clone(), Some(joined.rank));
+    effects.remove.push(Orphan { session, lock, owner, rank });
 }
 
 /// A join under way.

@@ -75,8 +75,7 @@ impl<S: QueueStore> Shared<S> {
         let upgrades = |standing: &Standing| standing.upgrades && standing.rank > *rank;
         let yields = all.iter().any(|view| upgrades(&view.standing));
         self.change(|state, now, effects| {
-            let waits = |own: &&mut super::own::Own| own.stage == Stage::Waiting;
-            if state.get(owner).filter(waits).is_none() {
+            if state.get(owner).is_none_or(|own| own.stage != Stage::Waiting) {
                 return;
             }
             if !yields {
