@@ -11,11 +11,13 @@ use std::time::Duration;
 use fencelock::mutation::{Mutant, activate};
 use futures_util::future::{BoxFuture, Either, FutureExt, select};
 
-use self::entries::{World, modes, order, sessions, unknown};
+use self::entries::{World, modes, order, random, sessions, unknown};
 
 /// What a world takes at most, in its own time.
 const LONGEST: Duration = Duration::from_secs(1000);
 const SEEDS: u64 = 16;
+/// How many random worlds there are.
+const WORLDS: u64 = 600;
 
 type Ended = Result<(), String>;
 
@@ -29,6 +31,7 @@ fn world_of(clause: Mutant, world: &World) -> BoxFuture<'_, Ended> {
         Mutant::QueueTwoUpgradeable => modes::one_upgradeable(world).boxed(),
         Mutant::QueueUpgradeBesideReaders => modes::upgrade(world).boxed(),
         Mutant::QueueReaderEntersBesideUpgrade => modes::reader_behind_an_upgrade(world).boxed(),
+        Mutant::QueueFenceNotDrawn => modes::writer_after_an_upgrade(world).boxed(),
         Mutant::QueueEntryNotWeakened => modes::downgrade(world).boxed(),
         Mutant::QueueOnePermitTooMany => order::permits(world).boxed(),
         Mutant::QueueKindIgnored => order::kinds(world).boxed(),
@@ -108,4 +111,11 @@ fn b74_a_session_that_ended_ends_what_hangs_on_it() {
 #[test]
 fn b63_a_release_without_an_answer_frees_the_lock() {
     holds(|world| unknown::unanswered_release(world).boxed());
+}
+
+#[test]
+fn random_worlds_keep_the_promises() {
+    let failed = |seed: &u64| run(None, *seed, |world| random::any(world, *seed).boxed());
+    let wrong = (0..WORLDS).find_map(|seed| Some((seed, failed(&seed).err()?)));
+    assert_eq!(wrong, None);
 }

@@ -359,6 +359,8 @@ mutants! {
     QueueUpgradeBesideReaders,
     /// A reader that waited enters beside an upgrade that has seen it wait.
     QueueReaderEntersBesideUpgrade,
+    /// A writer that waited while an upgrade went past it has an older token.
+    QueueFenceNotDrawn,
     /// A lesser mode is not written into the entry.
     QueueEntryNotWeakened,
     /// One permit more is given out than there are.

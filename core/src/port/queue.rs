@@ -214,6 +214,15 @@ pub trait QueueStore: MaybeSend + MaybeSync + 'static {
         mode: Mode,
     ) -> impl Future<Output = Result<bool, Failure>> + MaybeSend;
 
+    /// Draws a fence anew for an entry, greater than every fence of this lock name so far. The rank stays. `None`: the entry is
+    /// gone.
+    fn fence(
+        &self,
+        of: SessionId,
+        lock: &LockKey,
+        at: &Rank,
+    ) -> impl Future<Output = Result<Option<u64>, Failure>> + MaybeSend;
+
     /// All entries of a lock, in order.
     fn list(&self, lock: &LockKey) -> impl Future<Output = Result<Vec<EntryView>>> + MaybeSend;
 

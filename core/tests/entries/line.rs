@@ -21,9 +21,23 @@ pub(crate) enum Call {
     Watch,
     Leave,
     Weaken,
+    Fence,
     List,
     End,
 }
+
+/// All of them.
+pub(crate) const CALLS: &[Call] = &[
+    Call::Open,
+    Call::Beat,
+    Call::Join,
+    Call::Watch,
+    Call::Leave,
+    Call::Weaken,
+    Call::Fence,
+    Call::List,
+    Call::End,
+];
 
 #[derive(Clone)]
 pub(crate) struct Line {
@@ -71,8 +85,15 @@ impl Line {
         self.ways.lock().unwrap().answered_late.insert(call, by);
     }
 
-    pub(crate) fn deafen(&self) {
-        self.ways.lock().unwrap().deaf = true;
+    pub(crate) fn deafen(&self, deaf: bool) {
+        self.ways.lock().unwrap().deaf = deaf;
+    }
+
+    /// Nothing is lost or late any more.
+    pub(crate) fn heal(&self) {
+        let mut ways = self.ways.lock().unwrap();
+        let counts = std::mem::take(&mut ways.counts);
+        *ways = Ways { counts, ..Ways::default() };
     }
 
     pub(crate) fn count(&self, call: Call) -> usize {
@@ -194,6 +215,19 @@ impl QueueStore for Line {
             Box::pin(async move { store.weaken(of, &lock, &at, mode).await })
         };
         self.pass(Call::Weaken, weaken).await
+    }
+
+    async fn fence(
+        &self,
+        of: SessionId,
+        lock: &LockKey,
+        at: &Rank,
+    ) -> Result<Option<u64>, Failure> {
+        let (lock, at) = (lock.clone(), at.clone());
+        let fence = move |store: Arc<MemoryQueueStore>| -> BoxFuture<'static, _> {
+            Box::pin(async move { store.fence(of, &lock, &at).await })
+        };
+        self.pass(Call::Fence, fence).await
     }
 
     async fn list(&self, lock: &LockKey) -> Result<Vec<EntryView>> {

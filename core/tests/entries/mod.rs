@@ -3,6 +3,7 @@
 pub(crate) mod line;
 pub(crate) mod modes;
 pub(crate) mod order;
+pub(crate) mod random;
 pub(crate) mod sessions;
 pub(crate) mod unknown;
 
@@ -64,7 +65,12 @@ impl World {
     }
 
     pub(crate) async fn machine(&self) -> Machine {
-        let node = self.sim.node(0);
+        self.machine_that_drifts(0).await
+    }
+
+    /// One whose clock gains so many parts per million.
+    pub(crate) async fn machine_that_drifts(&self, drift: i32) -> Machine {
+        let node = self.sim.node(drift);
         let line = Line::of(self.memory.store(), node.clone());
         let queue = Queue::new(line.clone(), node.clone(), TTL);
         let client = Client::builder().runtime(node.clone()).store(queue).await;

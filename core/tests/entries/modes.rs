@@ -86,6 +86,19 @@ pub(crate) async fn reader_behind_an_upgrade(world: &World) -> Result<(), String
     check(granted(&mut reader).is_some(), || "the reader is not served".to_owned())
 }
 
+/// A writer that waited while an upgrade went past it has the greater token.
+pub(crate) async fn writer_after_an_upgrade(world: &World) -> Result<(), String> {
+    let (one, two) = (world.client().await, world.client().await);
+    let mut guard = one.upgradeable("x").acquire().await.expect("it is free");
+    let writer = world.start(two.write("x").acquire());
+    world.sleep(MS).await;
+    guard.upgrade().await.expect("nobody reads");
+    let token = guard.token();
+    guard.release().await.check().expect("it was held");
+    let next = writer.await.expect("it is served").token();
+    check(next > token, || format!("{next} after {token}"))
+}
+
 /// A writer that becomes a reader lets others in, in its place.
 pub(crate) async fn downgrade(world: &World) -> Result<(), String> {
     let (one, two, three) = (world.client().await, world.client().await, world.client().await);

@@ -38,7 +38,7 @@ pub(crate) async fn late_join(world: &World) -> Result<(), String> {
 pub(crate) async fn lost_watch(world: &World) -> Result<(), String> {
     let (one, two) = (world.client().await, world.machine().await);
     let guard = one.lock("x").acquire().await.expect("it is free");
-    two.line.deafen();
+    two.line.deafen(true);
     let mut won = world.start(two.client.lock("x").acquire());
     world.sleep(100 * MS).await;
     guard.release().await.check().expect("it was held");

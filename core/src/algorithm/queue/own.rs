@@ -32,6 +32,8 @@ pub(super) struct Own {
     pub(super) drawn: u32,
     /// The number of the newest change of its mode.
     pub(super) turn: u32,
+    /// Whether others may have been granted newer tokens while it waited: it draws a fence anew before it holds.
+    pub(super) draws: bool,
     /// The entry that makes it the writer.
     pub(super) upgrade: Option<OwnerId>,
     /// The entry that this one makes the writer.
@@ -55,8 +57,8 @@ pub(super) enum Turn {
     Same,
     /// Another entry is to be watched.
     Watch,
-    /// It holds, if no upgrade stands behind it.
-    LookForUpgrades,
+    /// It holds after one more look, or with another fence.
+    Enter,
     /// It holds.
     Hold,
 }
@@ -79,6 +81,7 @@ impl Own {
             token: Token::default(),
             drawn,
             turn: 0,
+            draws: false,
             upgrade: None,
             upgrades: None,
         }
@@ -86,13 +89,19 @@ impl Own {
 
     /// It has its place.
     pub(super) fn joined(&mut self, joined: Joined) {
-        self.token = Token::new(joined.fence * u64::from(TOKENS));
+        self.has_fence(joined.fence);
         self.rank = Some(joined.rank);
         self.before = joined.before;
+        let upgradeable = |standing: &Standing| standing.mode == Mode::Upgradeable;
+        self.draws = self.want.upgrades || self.before.iter().any(upgradeable);
         self.stage = Stage::Waiting;
         for moved in std::mem::take(&mut self.early) {
             self.note(&moved);
         }
+    }
+
+    pub(super) fn has_fence(&mut self, fence: u64) {
+        self.token = Token::new(fence * u64::from(TOKENS));
     }
 
     /// Those in the way.
@@ -114,7 +123,7 @@ impl Own {
                 self.note(moved);
                 let now = self.to_watch();
                 return match now.is_empty() {
-                    true if looks_for_upgrades(self.want, &self.before) => Turn::LookForUpgrades,
+                    true if self.draws() || self.looks() => Turn::Enter,
                     true => Turn::Hold,
                     false if now != watched => Turn::Watch,
                     false => Turn::Same,
@@ -125,13 +134,26 @@ impl Own {
         Turn::Same
     }
 
+    /// An upgrade goes past those that wait, and its token is newer than theirs.
+    pub(super) fn draws(&self) -> bool {
+        self.draws && !mutant!(QueueFenceNotDrawn)
+    }
+
+    /// Whether it looks for an upgrade behind it before it holds.
+    pub(super) fn looks(&self) -> bool {
+        looks_for_upgrades(self.want, &self.before)
+    }
+
     fn note(&mut self, moved: &Moved) {
         let place = self.before.iter().position(|standing| standing.rank == moved.rank);
         match (place, moved.mode) {
             (None, _) => {}
             (Some(_), None) if mutant!(QueueHoldsBehindOne) => self.before.clear(),
             (Some(place), None) => drop(self.before.remove(place)),
-            (Some(place), Some(mode)) => self.before[place].mode = mode,
+            (Some(place), Some(mode)) => {
+                self.draws |= mode == Mode::Upgradeable;
+                self.before[place].mode = mode;
+            }
         }
     }
 }

@@ -169,7 +169,7 @@ impl State {
             }
             match own.heard(moved) {
                 Turn::Same => {}
-                Turn::Watch | Turn::LookForUpgrades => effects.watch.push(owner),
+                Turn::Watch | Turn::Enter => effects.watch.push(owner),
                 Turn::Hold => self.hold(owner, now, effects),
             }
         }

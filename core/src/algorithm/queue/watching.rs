@@ -12,8 +12,20 @@ use crate::port::{
 enum Plan {
     /// These stand in the way; the entry itself is among them.
     Watch(SessionId, LockKey, Vec<Standing>),
-    /// Nobody stands in the way, but an upgrade may stand behind it.
-    LookForUpgrades(LockKey, Rank),
+    /// Nobody stands in the way.
+    Enter(Entering),
+}
+
+/// An entry that is about to hold.
+struct Entering {
+    session: SessionId,
+    owner: OwnerId,
+    lock: LockKey,
+    rank: Rank,
+    /// Whether it first looks for an upgrade behind it.
+    looks: bool,
+    /// Whether it first draws a fence anew.
+    draws: bool,
 }
 
 impl<S: QueueStore> Shared<S> {
@@ -27,7 +39,15 @@ impl<S: QueueStore> Shared<S> {
                 let (lock, rank) = (own.lock.clone(), own.rank.clone()?);
                 let mut known = own.to_watch();
                 if known.is_empty() {
-                    return Some(Plan::LookForUpgrades(lock, rank));
+                    let (looks, draws) = (own.looks(), own.draws());
+                    return Some(Plan::Enter(Entering {
+                        session,
+                        owner,
+                        lock,
+                        rank,
+                        looks,
+                        draws,
+                    }));
                 }
                 let (mode, upgrades) = (own.want.mode, own.want.upgrades);
                 if !mutant!(QueueOwnEntryUnwatched) {
@@ -44,9 +64,7 @@ impl<S: QueueStore> Shared<S> {
                     }
                     watched = known;
                 }
-                Some(Plan::LookForUpgrades(lock, rank)) => {
-                    return self.look_for_upgrades(owner, &lock, &rank).await;
-                }
+                Some(Plan::Enter(entering)) => return self.enter(entering).await,
                 Some(Plan::Watch(..)) | None => return Ok(()),
             }
         }
@@ -63,20 +81,35 @@ impl<S: QueueStore> Shared<S> {
         });
     }
 
-    /// A reader that waited enters only if no upgrade stands behind it: that one has seen it wait, and does not wait for it.
-    /// The reader then joins anew, behind the upgrade.
-    async fn look_for_upgrades(
-        self: &Arc<Self>,
-        owner: OwnerId,
-        lock: &LockKey,
-        rank: &Rank,
-    ) -> Result<(), Failure> {
-        let all = self.store.list(lock).await.map_err(Failure::refused)?;
-        let upgrades = |standing: &Standing| standing.upgrades && standing.rank > *rank;
+    /// A reader that waited holds only if no upgrade stands behind it: that one has seen it wait, and does not wait for it. The
+    /// reader then joins anew, behind the upgrade.
+    async fn enter(self: &Arc<Self>, entering: Entering) -> Result<(), Failure> {
+        let Entering { session, owner, lock, rank, looks, draws } = entering;
+        let all = match looks {
+            true => self.store.list(&lock).await.map_err(Failure::refused)?,
+            false => Vec::new(),
+        };
+        let upgrades = |standing: &Standing| standing.upgrades && standing.rank > rank;
         let yields = all.iter().any(|view| upgrades(&view.standing));
+        let fence = match draws && !yields {
+            true => match self.store.fence(session, &lock, &rank).await {
+                Ok(Some(fence)) => Some(fence),
+                Ok(None) => {
+                    let gone = Moved { rank, mode: None };
+                    self.change(|state, now, effects| state.moved(&lock, &gone, now, effects));
+                    return Ok(());
+                }
+                Err(failure) if self.ended_by(session, &failure) => return Ok(()),
+                Err(failure) => return Err(failure),
+            },
+            false => None,
+        };
         self.change(|state, now, effects| {
-            if state.get(owner).is_none_or(|own| own.stage != Stage::Waiting) {
+            let Some(own) = state.get(owner).filter(|own| own.stage == Stage::Waiting) else {
                 return;
+            };
+            if let Some(fence) = fence {
+                own.has_fence(fence);
             }
             if !yields {
                 return state.hold(owner, now, effects);

@@ -10,10 +10,12 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 pub use self::model::QueueModel;
+use crate::driver::cell::{self, CellRecord};
 use crate::error::{Error, Result};
 use crate::port::{
-    Capabilities, Entry, EntryView, Failure, Fence, Instant, Joined, LockKey, Mode, Moved, OwnerId,
-    QueueSink, QueueStore, Rank, RuntimeHandle, SessionId, Standing,
+    Capabilities, CellKey, CellStore, Cells, Change, Entry, EntryView, Failure, Fence, Instant,
+    Joined, LockKey, Look, Mode, Moved, OwnerId, QueueSink, QueueStore, Rank, RuntimeHandle,
+    SessionId, Standing, Swap,
 };
 use crate::runtime::sync::Mutex;
 
@@ -42,6 +44,7 @@ struct Shelf {
 #[derive(Default)]
 struct State {
     model: QueueModel,
+    cells: BTreeMap<CellKey, CellRecord>,
     sinks: BTreeMap<SessionId, QueueSink>,
 }
 
@@ -58,7 +61,7 @@ impl MemoryQueue {
     /// An empty store. Its sessions end by this clock.
     pub fn new(clock: RuntimeHandle) -> Self {
         let model = QueueModel::above(clock.wall() / TOKENS_OF_A_RANK);
-        let state = Mutex::new(State { model, sinks: BTreeMap::new() });
+        let state = Mutex::new(State { model, ..State::default() });
         Self(Arc::new(Shelf { clock, state }))
     }
 
@@ -87,7 +90,7 @@ impl Shelf {
             .into_iter()
             .filter_map(|(id, notice)| Some((state.sinks.get(&id)?.clone(), notice)))
             .collect();
-        let State { model, sinks: all } = &mut *state;
+        let State { model, sinks: all, .. } = &mut *state;
         all.retain(|id, _| model.ends(*id).is_some());
         drop(state);
         for (sink, notice) in sinks {
@@ -107,18 +110,41 @@ async fn watch_the_clock(shelf: Weak<Shelf>, clock: RuntimeHandle, id: SessionId
 }
 
 impl MemoryQueueStore {
+    fn check_open(&self) -> Result<()> {
+        if self.closed.load(Ordering::Relaxed) { Err(Error::closed()) } else { Ok(()) }
+    }
+
     fn act<T>(
         &self,
         act: impl FnOnce(&mut QueueModel, Instant) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        if self.closed.load(Ordering::Relaxed) {
-            return Err(Failure::refused(Error::closed()));
-        }
+        self.check_open().map_err(Failure::refused)?;
         self.shelf.act(act)
     }
 
     fn look<T>(&self, look: impl FnOnce(&mut QueueModel, Instant) -> T) -> Result<T> {
         self.act(|model, now| Ok(look(model, now))).map_err(|failure| failure.error)
+    }
+}
+
+impl CellStore for MemoryQueueStore {
+    async fn read(&self, key: &CellKey) -> Result<Look> {
+        self.check_open()?;
+        let now = self.shelf.clock.wall();
+        Ok(cell::look(self.shelf.state.lock().cells.get(key), now))
+    }
+
+    async fn compare_and_set(&self, change: &Change) -> Result<Swap, Failure> {
+        self.check_open().map_err(Failure::refused)?;
+        let now = self.shelf.clock.wall();
+        let mut state = self.shelf.state.lock();
+        if let Some(failure) = cell::refusal(state.cells.get(&change.key), now) {
+            return Err(failure);
+        }
+        let mut record = state.cells.remove(&change.key);
+        let swap = cell::swap(&mut record, change, now);
+        state.cells.extend(record.map(|record| (change.key.clone(), record)));
+        Ok(swap)
     }
 }
 
@@ -178,6 +204,15 @@ impl QueueStore for MemoryQueueStore {
         self.act(|model, _| model.weaken(of, lock, at, mode))
     }
 
+    async fn fence(
+        &self,
+        of: SessionId,
+        lock: &LockKey,
+        at: &Rank,
+    ) -> Result<Option<u64>, Failure> {
+        self.act(|model, _| model.fence(of, lock, at))
+    }
+
     async fn list(&self, lock: &LockKey) -> Result<Vec<EntryView>> {
         self.look(|model, now| model.list(lock, now))
     }
@@ -188,6 +223,10 @@ impl QueueStore for MemoryQueueStore {
 
     async fn names(&self, prefix: &str) -> Result<Vec<LockKey>> {
         self.look(|model, _| model.names(prefix))
+    }
+
+    fn cells(&self) -> Option<Cells<'_>> {
+        Some(Cells::of(self))
     }
 
     async fn close(&self) {

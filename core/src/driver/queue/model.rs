@@ -12,7 +12,7 @@ use crate::port::{
 /// All sessions and entries of a store. Times are those of the *store's* clock.
 #[derive(Clone, Debug, Default)]
 pub struct QueueModel {
-    /// The newest rank.
+    /// The newest rank or fence.
     last: u64,
     /// The newest session.
     opened: u64,
@@ -36,6 +36,7 @@ struct Stored {
     rank: Rank,
     session: SessionId,
     entry: Entry,
+    fence: u64,
     since: Instant,
 }
 
@@ -103,8 +104,8 @@ impl QueueModel {
         let rank = Rank::new(self.last, "");
         let queue = self.queues.entry(lock.clone()).or_default();
         let before = queue.iter().map(Stored::standing).collect();
-        let (entry, since) = (entry.clone(), now);
-        queue.push(Stored { rank: rank.clone(), session: of, entry, since });
+        let (entry, fence, since) = (entry.clone(), self.last, now);
+        queue.push(Stored { rank: rank.clone(), session: of, entry, fence, since });
         Ok(Some(Joined { rank, fence: self.last, before }))
     }
 
@@ -174,11 +175,27 @@ impl QueueModel {
         Ok(true)
     }
 
+    /// Draws a fence anew for an entry.
+    pub fn fence(
+        &mut self,
+        of: SessionId,
+        lock: &LockKey,
+        at: &Rank,
+    ) -> Result<Option<u64>, Failure> {
+        self.session(of)?;
+        let queue = self.queues.get_mut(lock);
+        let found = queue.and_then(|queue| queue.iter_mut().find(|stored| stored.rank == *at));
+        let Some(stored) = found else { return Ok(None) };
+        self.last += 1;
+        stored.fence = self.last;
+        Ok(Some(self.last))
+    }
+
     /// All entries of a lock.
     pub fn list(&self, lock: &LockKey, now: Instant) -> Vec<EntryView> {
         let view = |stored: &Stored| EntryView {
             standing: stored.standing(),
-            fence: Some(stored.rank.place()),
+            fence: Some(stored.fence),
             limit: stored.entry.limit,
             age: now.since(stored.since),
             left: self.ends(stored.session).map(|ends| ends.since(now)),
