@@ -59,7 +59,7 @@ mod version;
 mod why;
 mod with_error;
 
-pub use algorithm::Quorum;
+pub use algorithm::{Queue, Quorum};
 pub use all::{All, AllGuard};
 #[cfg(feature = "tokio")]
 pub use client::connect;

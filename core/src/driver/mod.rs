@@ -3,6 +3,7 @@
 pub mod cell;
 pub mod memory;
 pub(crate) mod numbers;
+pub mod queue;
 pub mod record;
 #[cfg(any(feature = "redis", feature = "host"))]
 pub mod redis;

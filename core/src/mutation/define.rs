@@ -5,6 +5,7 @@ macro_rules! mutants {
         in clients: $($(#[doc = $doc:literal])+ $name:ident,)+
         in records: $($(#[doc = $kept:literal])+ $record:ident,)+
         in quorums and cells: $($(#[doc = $other:literal])+ $further:ident,)+
+        in queues: $($(#[doc = $queued:literal])+ $queue:ident,)+
         on servers: $($(#[doc = $place:literal])+ $there:ident,)+
     ) => {
         /// A clause that can be broken.
@@ -13,15 +14,18 @@ macro_rules! mutants {
             $($(#[doc = $doc])+ $name,)+
             $($(#[doc = $kept])+ $record,)+
             $($(#[doc = $other])+ $further,)+
+            $($(#[doc = $queued])+ $queue,)+
             $($(#[doc = $place])+ $there,)+
         }
 
         impl Mutant {
-            /// All of the protocol.
+            /// All of the protocol, but for those in entry queues.
             pub const ALL: &'static [Self] =
                 &[$(Self::$name,)+ $(Self::$record,)+ $(Self::$further,)+];
             /// Those in what a store keeps of a lock: every store has to say the same.
             pub const RECORD: &'static [Self] = &[$(Self::$record,)+];
+            /// Those in entry queues: `core/tests/queue.rs` has a world for each.
+            pub const QUEUES: &'static [Self] = &[$(Self::$queue,)+];
             /// Those in drivers, which only real servers show.
             pub const SERVERS: &'static [Self] = &[$(Self::$there,)+];
 
@@ -31,6 +35,7 @@ macro_rules! mutants {
                     $(Self::$name => concat!($($doc),+).trim_ascii(),)+
                     $(Self::$record => concat!($($kept),+).trim_ascii(),)+
                     $(Self::$further => concat!($($other),+).trim_ascii(),)+
+                    $(Self::$queue => concat!($($queued),+).trim_ascii(),)+
                     $(Self::$there => concat!($($place),+).trim_ascii(),)+
                 }
             }

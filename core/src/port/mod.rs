@@ -1,6 +1,6 @@
 //! The interfaces between the algorithms and what they stand on: leases, cells, a clock.
 //!
-//! A driver implements [`LeaseStore`], and [`CellStore`] beside it; a platform implements [`Runtime`]. Nothing here knows a product.
+//! A driver implements [`LeaseStore`] or [`QueueStore`], and [`CellStore`] beside it; a platform implements [`Runtime`]. Nothing here knows a product.
 
 pub(crate) mod backoff;
 mod batch;
@@ -11,6 +11,7 @@ mod lease;
 mod marker;
 pub(crate) mod millis;
 mod mode;
+mod queue;
 mod runtime;
 mod view;
 
@@ -26,5 +27,8 @@ pub use lease::{
 };
 pub use marker::{MaybeSend, MaybeSync};
 pub use mode::{Kind, Mode};
+pub use queue::{
+    Entry, EntryView, Joined, Moved, QueueNotice, QueueSink, QueueStore, Rank, SessionId, Standing,
+};
 pub use runtime::{Instant, Runtime, RuntimeHandle};
 pub use view::{HolderView, LockState, WaiterView, is_hidden};

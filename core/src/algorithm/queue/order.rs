@@ -1,0 +1,170 @@
+//! For whom an entry waits, as a pure function over the entries before it.
+
+use crate::port::{Kind, Mode, Standing};
+
+/// How an entry wants to hold its lock.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Want {
+    pub(super) mode: Mode,
+    /// Of how many permits it wants one.
+    pub(super) limit: u32,
+    /// Whether it is the upgrade of an entry that holds.
+    pub(super) upgrades: bool,
+}
+
+/// The entries to watch; none: the entry holds the lock. `before` are the entries with a smaller rank, in order.
+///
+/// A mutex and a writer wait for all entries before them. A reader waits for the writers before it, an upgradeable reader also
+/// for those like it. A permit waits until fewer entries than its limit are before it. An upgrade waits for the readers that
+/// hold. While one of the answered entries stays where it is, the entry cannot hold; so nobody watches a whole queue.
+pub(super) fn to_watch(want: Want, before: &[Standing]) -> Vec<Standing> {
+    let nearest = nearest(want, before);
+    if mutant!(QueueWatchesEverybody) && !nearest.is_empty() { before.to_vec() } else { nearest }
+}
+
+fn nearest(want: Want, before: &[Standing]) -> Vec<Standing> {
+    let kind = want.mode.kind();
+    // An entry of another kind is leaving, unless it came first.
+    let other = |standing: &&Standing| standing.mode.kind() != kind;
+    let writer = |standing: &&Standing| standing.mode == Mode::Write;
+    let nearest = match want.mode {
+        _ if want.upgrades && mutant!(QueueUpgradeBesideReaders) => None,
+        _ if want.upgrades => reader_that_holds(before),
+        Mode::Write if mutant!(QueueWriterBesideReaders) => before.iter().rfind(writer),
+        Mode::Exclusive | Mode::Write => before.last(),
+        Mode::Read if mutant!(QueueReaderPassesWriter) => before.first().filter(writer),
+        Mode::Read => before.iter().rfind(|standing| writer(standing) || other(standing)),
+        Mode::Upgradeable if mutant!(QueueTwoUpgradeable) => before.iter().rfind(writer),
+        Mode::Upgradeable => before.iter().rfind(|standing| standing.mode != Mode::Read),
+        Mode::Permit => match before.iter().rfind(other) {
+            None => return beyond(want.limit, before).to_vec(),
+            other => other,
+        },
+    };
+    nearest.cloned().into_iter().collect()
+}
+
+/// As long as all of these stay, there are as many as the limit. The nearest go last.
+fn beyond(limit: u32, before: &[Standing]) -> &[Standing] {
+    let limit = if mutant!(QueueOnePermitTooMany) { limit + 1 } else { limit };
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX).max(1);
+    before.len().checked_sub(limit).map_or(&[], |first| &before[first..])
+}
+
+/// The last of the readers that hold beside an upgradeable one. Behind a writer that waits no reader holds: when the writer
+/// goes, the reader looks for an upgrade before it enters.
+fn reader_that_holds(before: &[Standing]) -> Option<&Standing> {
+    let waits = |standing: &Standing| match standing.mode {
+        Mode::Write => !standing.upgrades,
+        mode => mode.kind() != Kind::ReadWrite,
+    };
+    let end = before.iter().position(waits).unwrap_or(before.len());
+    before[..end].iter().rfind(|standing| standing.mode == Mode::Read || standing.upgrades)
+}
+
+/// Whether an upgrade may stand behind an entry that waited. It goes first then, since it does not know of a new reader.
+pub(super) fn looks_for_upgrades(want: Want, before: &[Standing]) -> bool {
+    want.mode == Mode::Read
+        && before.iter().any(|standing| standing.mode == Mode::Upgradeable)
+        && !mutant!(QueueReaderEntersBesideUpgrade)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::port::Rank;
+
+    fn standing(place: u64, mode: Mode) -> Standing {
+        Standing { rank: Rank::new(place, ""), mode, upgrades: false }
+    }
+
+    fn queue(modes: &[Mode]) -> Vec<Standing> {
+        (1..).zip(modes).map(|(place, mode)| standing(place, *mode)).collect()
+    }
+
+    fn watched(mode: Mode, limit: u32, before: &[Mode]) -> Vec<u64> {
+        let want = Want { mode, limit, upgrades: false };
+        to_watch(want, &queue(before)).iter().map(|standing| standing.rank.place()).collect()
+    }
+
+    const X: Mode = Mode::Exclusive;
+    const R: Mode = Mode::Read;
+    const W: Mode = Mode::Write;
+    const U: Mode = Mode::Upgradeable;
+    const P: Mode = Mode::Permit;
+
+    #[test]
+    fn a_mutex_waits_for_everybody_and_watches_the_one_before() {
+        assert_eq!(watched(X, 1, &[]), [] as [u64; 0]);
+        assert_eq!(watched(X, 1, &[X, X, X]), [3]);
+    }
+
+    #[test]
+    fn a_reader_waits_for_writers_only() {
+        assert_eq!(watched(R, 1, &[R, U, R]), [] as [u64; 0]);
+        assert_eq!(watched(R, 1, &[W, R, W, R]), [3]);
+    }
+
+    #[test]
+    fn a_writer_waits_for_everybody() {
+        assert_eq!(watched(W, 1, &[R, R]), [2]);
+        assert_eq!(watched(W, 1, &[W]), [1]);
+    }
+
+    #[test]
+    fn one_may_become_the_writer() {
+        assert_eq!(watched(U, 1, &[R, R]), [] as [u64; 0]);
+        assert_eq!(watched(U, 1, &[U, R]), [1]);
+        assert_eq!(watched(U, 1, &[U, W, R]), [2]);
+    }
+
+    #[test]
+    fn a_permit_waits_for_those_beyond_its_limit() {
+        assert_eq!(watched(P, 2, &[P]), [] as [u64; 0]);
+        assert_eq!(watched(P, 2, &[P, P]), [1, 2]);
+        assert_eq!(watched(P, 2, &[P, P, P, P]), [3, 4]);
+        assert_eq!(watched(P, 9, &[P, P, P, P]), [] as [u64; 0]);
+        assert_eq!(watched(P, u32::MAX, &[P]), [] as [u64; 0]);
+    }
+
+    #[test]
+    fn another_kind_is_waited_for() {
+        assert_eq!(watched(R, 1, &[R, X, R]), [2]);
+        assert_eq!(watched(P, 9, &[P, X, P]), [2]);
+        assert_eq!(watched(U, 1, &[P, R]), [1]);
+    }
+
+    #[test]
+    fn an_upgrade_waits_for_the_readers_that_hold() {
+        let want = Want { mode: W, limit: 1, upgrades: true };
+        let places = |before: &[Standing]| {
+            to_watch(want, before).iter().map(|s| s.rank.place()).collect::<Vec<_>>()
+        };
+        assert_eq!(places(&queue(&[U])), [] as [u64; 0]);
+        assert_eq!(places(&queue(&[R, U, R])), [3]);
+        // The writer waits for the upgradeable reader, and the readers behind it wait for the writer.
+        assert_eq!(places(&queue(&[R, U, W, R])), [1]);
+        assert_eq!(places(&queue(&[U, W, R])), [] as [u64; 0]);
+        let mut left_behind = queue(&[W, U]);
+        left_behind[0].upgrades = true;
+        assert_eq!(places(&left_behind), [1]);
+    }
+
+    /// Whoever holds by this rule, in any queue, may hold beside all others that do.
+    #[test]
+    fn no_two_hold_that_exclude_each_other() {
+        let modes = [X, R, W, U, P];
+        for number in 0..modes.len().pow(6) {
+            let queue: Vec<Mode> =
+                (0..6).map(|at| modes[number / modes.len().pow(at) % modes.len()]).collect();
+            let holding = |at: &usize| watched(queue[*at], 2, &queue[..*at]).is_empty();
+            let holders: Vec<Mode> = (0..queue.len()).filter(holding).map(|at| queue[at]).collect();
+            let count = |mode| holders.iter().filter(|holder| **holder == mode).count();
+            let alone = count(X) + count(W);
+            assert!(!holders.is_empty());
+            assert!(alone == 0 || holders.len() == 1, "{queue:?}: {holders:?}");
+            assert!(count(U) <= 1 && count(P) <= 2, "{queue:?}: {holders:?}");
+            assert!(holders.windows(2).all(|two| two[0].kind() == two[1].kind()));
+        }
+    }
+}

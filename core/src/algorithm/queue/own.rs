@@ -1,0 +1,159 @@
+//! An entry of this client: what it is, and what is known of those before it.
+
+use std::time::Duration;
+
+use super::order::{Want, looks_for_upgrades, to_watch};
+use crate::fence::Token;
+use crate::port::{Instant, Joined, LockKey, Mode, Moved, OwnerId, Rank, Standing};
+
+/// How many tokens a grant has, one for each local holder: a rank is that many tokens away from the next.
+pub(super) const TOKENS: u32 = 32;
+
+/// See the module.
+pub(super) struct Own {
+    pub(super) lock: LockKey,
+    pub(super) want: Want,
+    /// How its holder holds: less than the entry says while a change is on its way.
+    pub(super) mode: Mode,
+    pub(super) stage: Stage,
+    /// Its place; `None` until that is known.
+    pub(super) rank: Option<Rank>,
+    /// Those before it that have not gone, as far as is known.
+    pub(super) before: Vec<Standing>,
+    /// What was heard while its join was under way.
+    early: Vec<Moved>,
+    /// When the newest step arrived that was answered "still waiting": a push counts from there.
+    pub(super) base: Instant,
+    /// The lease wanted, and until when it was wanted.
+    pub(super) ttl: Duration,
+    pub(super) ends: Instant,
+    /// The first of its tokens, and how many.
+    pub(super) token: Token,
+    pub(super) drawn: u32,
+    /// The number of the newest change of its mode.
+    pub(super) turn: u32,
+    /// Whether others may have been granted newer tokens while it waited: it draws a fence anew before it holds.
+    pub(super) draws: bool,
+    /// The entry that makes it the writer.
+    pub(super) upgrade: Option<OwnerId>,
+    /// The entry that this one makes the writer.
+    pub(super) upgrades: Option<OwnerId>,
+}
+
+/// Where an entry of this client is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    Joining,
+    Waiting,
+    Holding,
+    /// It is being removed.
+    Leaving,
+}
+
+/// What a news of another entry means for one that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// Nothing.
+    Same,
+    /// Another entry is to be watched.
+    Watch,
+    /// It holds after one more look, or with another fence.
+    Enter,
+    /// It holds.
+    Hold,
+}
+
+impl Own {
+    pub(super) fn joining(lock: LockKey, want: Want, ttl: Duration, block: u32) -> Self {
+        let (mode, stage, ends) = (want.mode, Stage::Joining, Instant::FAR);
+        let drawn = if mutant!(QueueBlockNotCut) { block } else { block.min(TOKENS) };
+        Self {
+            lock,
+            want,
+            mode,
+            stage,
+            rank: None,
+            before: Vec::new(),
+            early: Vec::new(),
+            base: Instant::default(),
+            ttl,
+            ends,
+            token: Token::default(),
+            drawn,
+            turn: 0,
+            draws: false,
+            upgrade: None,
+            upgrades: None,
+        }
+    }
+
+    /// It has its place.
+    pub(super) fn joined(&mut self, joined: Joined) {
+        self.has_fence(joined.fence);
+        self.rank = Some(joined.rank);
+        self.before = joined.before;
+        let upgradeable = |standing: &Standing| standing.mode == Mode::Upgradeable;
+        self.draws = self.want.upgrades || self.before.iter().any(upgradeable);
+        self.stage = Stage::Waiting;
+        for moved in std::mem::take(&mut self.early) {
+            self.note(&moved);
+        }
+    }
+
+    pub(super) fn has_fence(&mut self, fence: u64) {
+        self.token = Token::new(fence * u64::from(TOKENS));
+    }
+
+    /// Those in the way.
+    pub(super) fn to_watch(&self) -> Vec<Standing> {
+        to_watch(self.want, &self.before)
+    }
+
+    /// Whether this is the entry itself, and it is gone.
+    pub(super) fn is_gone_by(&self, moved: &Moved) -> bool {
+        moved.mode.is_none() && self.rank.as_ref() == Some(&moved.rank)
+    }
+
+    /// Another entry has gone, or is weaker.
+    pub(super) fn heard(&mut self, moved: &Moved) -> Turn {
+        match self.stage {
+            Stage::Joining => self.early.push(moved.clone()),
+            Stage::Waiting => {
+                let watched = self.to_watch();
+                self.note(moved);
+                let now = self.to_watch();
+                return match now.is_empty() {
+                    true if self.draws() || self.looks() => Turn::Enter,
+                    true => Turn::Hold,
+                    false if now != watched => Turn::Watch,
+                    false => Turn::Same,
+                };
+            }
+            Stage::Holding | Stage::Leaving => {}
+        }
+        Turn::Same
+    }
+
+    /// An upgrade goes past those that wait, and its token is newer than theirs.
+    pub(super) fn draws(&self) -> bool {
+        self.draws && !mutant!(QueueFenceNotDrawn)
+    }
+
+    /// Whether it looks for an upgrade behind it before it holds.
+    pub(super) fn looks(&self) -> bool {
+        looks_for_upgrades(self.want, &self.before)
+    }
+
+    fn note(&mut self, moved: &Moved) {
+        let place = self.before.iter().position(|standing| standing.rank == moved.rank);
+        match (place, moved.mode) {
+            (None, _) => {}
+            (Some(_), None) if mutant!(QueueHoldsBehindOne) => self.before.clear(),
+            (Some(place), None) => drop(self.before.remove(place)),
+            (Some(place), Some(mode)) => {
+                self.draws |= mode == Mode::Upgradeable;
+                self.before[place].mode = mode;
+            }
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! What a client knows of its session and its entries. Every change is made in one piece; what follows from it is an effect.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::super::hold::deadline;
+use super::own::{Own, Stage, Turn};
+use crate::port::{
+    Instant, LockKey, Mode, Moved, Notice, NoticeSink, Outcome, OwnerId, Rank, SessionId,
+};
+
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) sink: Option<NoticeSink>,
+    pub(super) phase: Phase,
+    entries: BTreeMap<OwnerId, Own>,
+    by_lock: BTreeMap<LockKey, BTreeSet<OwnerId>>,
+    /// What is being removed in the background.
+    pub(super) orphans: BTreeSet<(OwnerId, Option<Rank>)>,
+}
+
+#[derive(Default)]
+pub(super) enum Phase {
+    /// There is no session. The next Take opens one.
+    #[default]
+    None,
+    Opening,
+    Open(Session),
+    Closed,
+}
+
+pub(super) struct Session {
+    pub(super) id: SessionId,
+    pub(super) ttl: Duration,
+    /// When the newest heartbeat that was answered was sent.
+    pub(super) sent: Instant,
+    /// Until when this client relies on the session.
+    pub(super) deadline: Instant,
+    /// When the next heartbeat is due.
+    pub(super) next_beat: Instant,
+    /// When its task looks next.
+    pub(super) looks: Instant,
+}
+
+/// An entry that is not wanted any more.
+pub(super) struct Orphan {
+    pub(super) session: SessionId,
+    pub(super) lock: LockKey,
+    pub(super) owner: OwnerId,
+    /// `None`: it is not known whether there is an entry.
+    pub(super) rank: Option<Rank>,
+}
+
+/// What follows from a change.
+#[derive(Default)]
+pub(super) struct Effects {
+    pub(super) notices: Vec<Notice>,
+    /// Whose predecessors are to be watched.
+    pub(super) watch: Vec<OwnerId>,
+    pub(super) remove: Vec<Orphan>,
+    /// The session to end.
+    pub(super) end: Option<SessionId>,
+    /// Whether the session's task is to look earlier.
+    pub(super) earlier: bool,
+}
+
+impl Session {
+    pub(super) fn new(id: SessionId, ttl: Duration, sent: Instant) -> Self {
+        let (next_beat, looks) = (sent + ttl / 4, Instant::FAR);
+        Self { id, ttl, sent, deadline: deadline(sent, ttl), next_beat, looks }
+    }
+
+    /// A heartbeat that was sent at `sent` was answered at `now`.
+    pub(super) fn beaten(&mut self, ttl: Duration, sent: Instant, now: Instant) {
+        self.sent = self.sent.max(sent);
+        let from = if mutant!(QueueCountsFromReply) { now } else { sent };
+        self.deadline = self.deadline.max(deadline(from, ttl));
+    }
+
+    /// Whether nothing was heard for so long that renewals are not answered.
+    pub(super) fn is_in_doubt(&self, now: Instant) -> bool {
+        now >= self.sent + self.ttl / 2 && !mutant!(QueueDoubtAnswered)
+    }
+}
+
+impl State {
+    pub(super) fn session(&mut self) -> Option<&mut Session> {
+        match &mut self.phase {
+            Phase::Open(session) => Some(session),
+            Phase::None | Phase::Opening | Phase::Closed => None,
+        }
+    }
+
+    /// The session, unless its deadline has passed: then it is lost, whatever the store says.
+    pub(super) fn live(&mut self, now: Instant, effects: &mut Effects) -> Option<&mut Session> {
+        let over = |session: &mut Session| now >= session.deadline;
+        if self.session().is_some_and(over) && !mutant!(QueueSessionResumed) {
+            self.lose(effects);
+        }
+        self.session()
+    }
+
+    /// Whether this session is the present one.
+    pub(super) fn is_present(&self, id: SessionId) -> bool {
+        matches!(&self.phase, Phase::Open(session) if session.id == id)
+    }
+
+    /// The session is over, and all entries with it.
+    pub(super) fn lose(&mut self, effects: &mut Effects) {
+        let Some(session) = self.session() else { return };
+        effects.end = Some(session.id);
+        self.phase = Phase::None;
+        self.by_lock.clear();
+        for (owner, own) in std::mem::take(&mut self.entries) {
+            Self::tell_gone(owner, &own, effects);
+        }
+    }
+
+    /// An entry is gone, and nobody here has removed it. Its client asks and is answered `Gone`: a waiter at once, a holder with
+    /// its next Renew.
+    fn tell_gone(owner: OwnerId, own: &Own, effects: &mut Effects) {
+        if own.upgrades.is_none() && matches!(own.stage, Stage::Waiting | Stage::Holding) {
+            effects.notices.push(Notice::Open { owner });
+        }
+    }
+
+    pub(super) fn add(&mut self, owner: OwnerId, own: Own) {
+        self.by_lock.entry(own.lock.clone()).or_default().insert(owner);
+        self.entries.insert(owner, own);
+    }
+
+    pub(super) fn get(&mut self, owner: OwnerId) -> Option<&mut Own> {
+        self.entries.get_mut(&owner)
+    }
+
+    pub(super) fn remove(&mut self, owner: OwnerId) -> Option<Own> {
+        let own = self.entries.remove(&owner)?;
+        if let Some(owners) = self.by_lock.get_mut(&own.lock) {
+            owners.remove(&owner);
+            if owners.is_empty() {
+                self.by_lock.remove(&own.lock);
+            }
+        }
+        Some(own)
+    }
+
+    /// Those who wait.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = OwnerId> + '_ {
+        let waits = |(_, own): &(&OwnerId, &Own)| own.stage == Stage::Waiting;
+        self.entries.iter().filter(waits).map(|(owner, _)| *owner)
+    }
+
+    /// Something became of an entry of a lock.
+    pub(super) fn moved(
+        &mut self,
+        lock: &LockKey,
+        moved: &Moved,
+        now: Instant,
+        effects: &mut Effects,
+    ) {
+        let owners = self.by_lock.get(lock).cloned().unwrap_or_default();
+        for owner in owners {
+            let Some(own) = self.entries.get_mut(&owner) else { continue };
+            if own.is_gone_by(moved) {
+                if own.stage != Stage::Leaving {
+                    self.vanished(owner, effects);
+                }
+                continue;
+            }
+            match own.heard(moved) {
+                Turn::Same => {}
+                Turn::Watch | Turn::Enter => effects.watch.push(owner),
+                Turn::Hold => self.hold(owner, now, effects),
+            }
+        }
+    }
+
+    /// An entry of ours is gone, though nobody here has removed it.
+    fn vanished(&mut self, owner: OwnerId, effects: &mut Effects) {
+        let Some(own) = self.remove(owner) else { return };
+        match own.upgrades {
+            None => {
+                Self::tell_gone(owner, &own, effects);
+                if let Some(upgrade) = own.upgrade {
+                    self.abandon(upgrade, effects);
+                }
+            }
+            // Nothing keeps new readers out any more: it is no writer, and its hold ends.
+            Some(main) if own.stage == Stage::Holding => {
+                if let Some(own) = self.abandon(main, effects) {
+                    Self::tell_gone(main, &own, effects);
+                }
+            }
+            Some(main) => {
+                if let Some(own) = self.get(main) {
+                    own.upgrade = None;
+                }
+                effects.notices.push(Notice::Open { owner: main });
+            }
+        }
+    }
+
+    /// An entry is not wanted any more.
+    pub(super) fn abandon(&mut self, owner: OwnerId, effects: &mut Effects) -> Option<Own> {
+        let session = self.session()?.id;
+        let own = self.remove(owner)?;
+        let (lock, rank) = (own.lock.clone(), own.rank.clone());
+        effects.remove.push(Orphan { session, lock, owner, rank });
+        Some(own)
+    }
+
+    /// An entry has nobody in its way any more. Whoever waits for it is told.
+    pub(super) fn hold(&mut self, owner: OwnerId, now: Instant, effects: &mut Effects) {
+        let Some(session) = self.live(now, effects) else { return };
+        let deadline = session.deadline;
+        let Some(own) = self.entries.get_mut(&owner).filter(|own| own.stage == Stage::Waiting)
+        else {
+            return;
+        };
+        own.stage = Stage::Holding;
+        let (token, drawn) = (own.token, own.drawn);
+        if let Some(main) = own.upgrades {
+            self.becomes_writer(main, owner);
+            effects.notices.push(Notice::Open { owner: main });
+            return;
+        }
+        // What the client counts from its own request must end before the session does.
+        let left = if mutant!(QueuePushIsWhole) { own.ttl } else { deadline.since(own.base) };
+        let ttl = left.min(own.ttl);
+        effects.notices.push(Notice::Granted { owner, token, ttl, drawn });
+        self.last_until(owner, now, effects);
+    }
+
+    /// The upgrade of a hold has nobody in its way.
+    pub(super) fn becomes_writer(&mut self, main: OwnerId, upgrade: OwnerId) {
+        let Some(token) = self.get(upgrade).map(|own| own.token) else { return };
+        if let Some(main) = self.get(main) {
+            (main.mode, main.token) = (Mode::Write, token);
+        }
+    }
+
+    /// A hold is wanted for its lease from now on, never for less than before.
+    pub(super) fn last_until(&mut self, owner: OwnerId, now: Instant, effects: &mut Effects) {
+        let Some(own) = self.entries.get_mut(&owner) else { return };
+        let before = if own.ends == Instant::FAR { Instant::default() } else { own.ends };
+        own.ends = before.max(now + own.ttl);
+        let ends = own.ends;
+        effects.earlier |= self.session().is_some_and(|session| ends < session.looks);
+    }
+
+    /// How a step of this owner is answered if it holds.
+    pub(super) fn granted(&mut self, owner: OwnerId, now: Instant) -> Option<Outcome> {
+        let deadline = self.session()?.deadline;
+        let own = self.get(owner).filter(|own| own.stage == Stage::Holding)?;
+        let (token, drawn) = (own.token, own.drawn);
+        let lease = own.ends.since(now);
+        let left =
+            if mutant!(QueueLeaseBeyondSession) { own.ttl } else { lease.min(deadline.since(now)) };
+        Some(Outcome::Granted { token, left, drawn })
+    }
+
+    /// Ends holds whose lease is over; the others end at the answered moment.
+    pub(super) fn end_leases(&mut self, now: Instant, effects: &mut Effects) -> Instant {
+        let over = |(_, own): &(&OwnerId, &Own)| own.ends <= now && own.stage == Stage::Holding;
+        let over: Vec<_> = self.entries.iter().filter(over).map(|(owner, _)| *owner).collect();
+        for owner in over {
+            if mutant!(QueueLeaseNotEnded) {
+                continue;
+            }
+            let own = self.abandon(owner, effects);
+            if let Some(upgrade) = own.as_ref().and_then(|own| own.upgrade) {
+                self.abandon(upgrade, effects);
+            }
+            if let Some(own) = own {
+                Self::tell_gone(owner, &own, effects);
+            }
+        }
+        let ends = self.entries.values().map(|own| own.ends).filter(|ends| *ends > now);
+        ends.min().unwrap_or(Instant::FAR)
+    }
+}

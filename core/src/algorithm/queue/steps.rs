@@ -1,0 +1,254 @@
+//! The steps of a lease store, answered from the entries and the session of this client.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::order::Want;
+use super::own::{Own, Stage};
+use super::session::Shared;
+use super::state::{Effects, Orphan, State};
+use crate::error::{Code, Error};
+use crate::fence::Token;
+use crate::port::{
+    Action, Answer, Applied, Entry, Failure, Instant, Joined, LockKey, Outcome, OwnerId,
+    QueueStore, SessionId, Step, Take,
+};
+
+impl<S: QueueStore> Shared<S> {
+    pub(super) async fn step(self: &Arc<Self>, step: &Step) -> Answer {
+        if let Some(failure) = self.refusal(step) {
+            return Err(failure);
+        }
+        let owner = step.owner;
+        match &step.action {
+            Action::Take(take) => self.take(step, take).await,
+            Action::Refresh { ttl } => {
+                let received = self.runtime.now();
+                let looks = !mutant!(QueueRefreshDoesNotLook);
+                let watched = if looks { self.watch(owner).await } else { Ok(()) };
+                self.refreshed(owner, *ttl, received, watched)
+            }
+            Action::Renew { ttl } => self.renew(owner, *ttl),
+            Action::Change { turn, mode, ttl } => self.change_mode(step, *turn, *mode, *ttl).await,
+            Action::Free { .. } => self.remove(owner).await,
+            Action::Leave { tombstone } => {
+                let known = self.change(|state, _, _| state.get(owner).is_some());
+                if known || tombstone.is_none() {
+                    self.remove(owner).await
+                } else {
+                    self.refuse(&step.lock, owner).await
+                }
+            }
+            Action::Read => self.read(&step.lock).await.map(Outcome::State),
+            Action::Peek => {
+                let mut state = self.read(&step.lock).await?;
+                state.holders.truncate(1);
+                state.waiters.clear();
+                Ok(Outcome::State(state))
+            }
+            Action::Vote(_) | Action::Watch { .. } => Err(Failure::refused(no_votes())),
+        }
+    }
+
+    /// Why a step cannot be carried out, if it cannot.
+    fn refusal(&self, step: &Step) -> Option<Failure> {
+        let (Action::Take(Take { ttl, .. })
+        | Action::Renew { ttl }
+        | Action::Refresh { ttl }
+        | Action::Change { ttl, .. }) = &step.action
+        else {
+            return None;
+        };
+        (*ttl > self.ttl).then(|| {
+            let most = self.ttl.as_secs_f64();
+            let message = format!(
+                "on this store a lease is at most as long as the client's session, {most} s; ask for less, or connect with a longer one"
+            );
+            Failure::refused(Error::invalid("ttl", message))
+        })
+    }
+
+    async fn take(self: &Arc<Self>, step: &Step, take: &Take) -> Answer {
+        let (owner, received) = (step.owner, self.runtime.now());
+        let Take { mode, limit, ttl, wait, block, .. } = *take;
+        let session = self.session().await.map_err(Failure::refused)?;
+        let want = Want { mode, limit, upgrades: false };
+        let own = Own::joining(step.lock.clone(), want, ttl, block);
+        let entry = Entry { owner, mode, limit, upgrades: false, info: take.info.clone() };
+        let Some(joined) = self.join(session, owner, own, &entry).await? else {
+            return Ok(Outcome::Gone);
+        };
+        let kind = joined.before.first().map_or(step.kind, |first| first.mode.kind());
+        let ahead = u32::try_from(joined.before.len()).unwrap_or(u32::MAX);
+        let stage = self.change(|state, now, effects| {
+            place(state, session, (&step.lock, owner), joined, effects);
+            let own = state.get(owner)?;
+            if !own.to_watch().is_empty() {
+                own.base = received;
+                let waits = wait && kind == step.kind;
+                effects.watch.extend(Some(owner).filter(|_| waits));
+                return Some(Stage::Waiting);
+            }
+            own.stage = Stage::Holding;
+            state.last_until(owner, now, effects);
+            Some(Stage::Holding)
+        });
+        match stage {
+            // It was taken back meanwhile, or the session ended.
+            None => Ok(Outcome::Gone),
+            Some(Stage::Holding) => self.answer_of(owner),
+            Some(_) if kind != step.kind && !mutant!(QueueKindIgnored) => {
+                self.give_up(owner).await;
+                Ok(Outcome::Conflict { kind })
+            }
+            Some(_) if !wait => {
+                self.give_up(owner).await;
+                Ok(Outcome::Held { left: None })
+            }
+            Some(_) => {
+                let (last, left, foreign) = (Token::default(), None, false);
+                Ok(Outcome::Queued { last, left, ahead, foreign })
+            }
+        }
+    }
+
+    /// Makes an entry. `None`: it was refused, or taken back meanwhile.
+    pub(super) async fn join(
+        self: &Arc<Self>,
+        session: SessionId,
+        owner: OwnerId,
+        own: Own,
+        entry: &Entry,
+    ) -> Result<Option<Joined>, Failure> {
+        let lock = own.lock.clone();
+        self.change(|state, _, _| state.add(owner, own));
+        let orphan = Orphan { session, lock: lock.clone(), owner, rank: None };
+        let mut joining = Joining { shared: self, orphan: Some(orphan) };
+        let joined = self.store.join(session, &lock, entry).await;
+        let orphan = joining.orphan.take();
+        if matches!(joined, Ok(Some(_))) {
+            return joined;
+        }
+        self.change(|state, _, effects| {
+            state.remove(owner);
+            if matches!(&joined, Err(failure) if failure.applied == Applied::Unknown) {
+                effects.remove.extend(orphan);
+            }
+        });
+        match joined {
+            Err(failure) if self.ended_by(session, &failure) => Err(Failure::refused(ended())),
+            other => other,
+        }
+    }
+
+    /// Removes an entry that was refused. What is not confirmed goes on in the background.
+    async fn give_up(self: &Arc<Self>, owner: OwnerId) {
+        let _ = self.remove(owner).await;
+    }
+
+    /// What a step is answered whose owner is to hold.
+    pub(super) fn answer_of(self: &Arc<Self>, owner: OwnerId) -> Answer {
+        self.change(|state, now, effects| {
+            state.live(now, effects);
+            Ok(state.granted(owner, now).unwrap_or(Outcome::Gone))
+        })
+    }
+
+    fn refreshed(
+        self: &Arc<Self>,
+        owner: OwnerId,
+        ttl: Duration,
+        received: Instant,
+        watched: Result<(), Failure>,
+    ) -> Answer {
+        let waits = self.change(|state, now, effects| {
+            let in_doubt = state.live(now, effects)?.is_in_doubt(now);
+            let own = state.get(owner).filter(|own| own.stage == Stage::Waiting)?;
+            own.ttl = ttl;
+            let ahead = u32::try_from(own.before.len()).unwrap_or(u32::MAX);
+            // An error leaves the base where it was.
+            let answer = watched.and_then(|()| if in_doubt { Err(doubt()) } else { Ok(ahead) });
+            if answer.is_ok() {
+                own.base = received;
+            }
+            Some(answer)
+        });
+        match waits {
+            Some(ahead) => {
+                let (last, left, foreign) = (Token::default(), None, false);
+                Ok(Outcome::Queued { last, left, ahead: ahead?, foreign })
+            }
+            None => self.renew(owner, ttl),
+        }
+    }
+
+    /// Answered from the session, without a request.
+    pub(super) fn renew(self: &Arc<Self>, owner: OwnerId, ttl: Duration) -> Answer {
+        self.change(|state, now, effects| {
+            let Some(session) = state.live(now, effects) else { return Ok(Outcome::Gone) };
+            let in_doubt = session.is_in_doubt(now);
+            let Some(own) = state.get(owner).filter(|own| own.stage == Stage::Holding) else {
+                return Ok(Outcome::Gone);
+            };
+            if in_doubt {
+                return Err(doubt());
+            }
+            if !ttl.is_zero() {
+                own.ttl = ttl;
+                state.last_until(owner, now, effects);
+            }
+            Ok(state.granted(owner, now).unwrap_or(Outcome::Gone))
+        })
+    }
+}
+
+/// An entry was made. If nobody here knows it any more, it is removed.
+pub(super) fn place(
+    state: &mut State,
+    session: SessionId,
+    (lock, owner): (&LockKey, OwnerId),
+    joined: Joined,
+    effects: &mut Effects,
+) {
+    let present = state.is_present(session);
+    let joining = |own: &&mut Own| own.stage == Stage::Joining && present;
+    if let Some(own) = state.get(owner).filter(joining) {
+        return own.joined(joined);
+    }
+    state.remove(owner);
+    let (lock, rank) = (lock.clone(), Some(joined.rank));
+    effects.remove.push(Orphan { session, lock, owner, rank });
+}
+
+/// A join under way.
+struct Joining<'a, S: QueueStore> {
+    shared: &'a Arc<Shared<S>>,
+    orphan: Option<Orphan>,
+}
+
+impl<S: QueueStore> Drop for Joining<'_, S> {
+    fn drop(&mut self) {
+        // Nobody stays to hear whether there is an entry.
+        if let Some(orphan) = self.orphan.take() {
+            self.shared.change(|state, _, effects| {
+                state.remove(orphan.owner);
+                effects.remove.push(orphan);
+            });
+        }
+    }
+}
+
+fn ended() -> Error {
+    Error::new(Code::Unavailable, "the session has ended; another one is opened")
+}
+
+/// The store has not answered the heartbeats of late, so that nothing can be promised.
+fn doubt() -> Failure {
+    let message = "the store has not answered for half of the session's time; nothing is renewed";
+    Failure::refused(Error::new(Code::Unavailable, message))
+}
+
+fn no_votes() -> Error {
+    let message = "a store with sessions is no node of a quorum; use stores with leases";
+    Error::new(Code::Unsupported, message)
+}

@@ -1,0 +1,45 @@
+//! What lies on the store, for people who look.
+
+use std::sync::Arc;
+
+use super::order::{Want, to_watch};
+use super::own::TOKENS;
+use super::session::Shared;
+use crate::fence::Token;
+use crate::port::{
+    EntryView, Failure, HolderView, LockKey, LockState, Mode, QueueStore, Standing, WaiterView,
+};
+
+impl<S: QueueStore> Shared<S> {
+    pub(super) async fn read(self: &Arc<Self>, lock: &LockKey) -> Result<LockState, Failure> {
+        let all = self.store.list(lock).await.map_err(Failure::refused)?;
+        Ok(state(all))
+    }
+}
+
+/// Who holds and who waits, by the same rule by which each of them knows it.
+fn state(all: Vec<EntryView>) -> LockState {
+    let kind = all.first().map(|first| first.standing.mode.kind()).unwrap_or_default();
+    let mut state = LockState { kind, ..LockState::default() };
+    let mut before: Vec<Standing> = Vec::new();
+    for EntryView { standing, fence, limit, age, left, info } in all {
+        let Standing { mode, upgrades, .. } = standing;
+        let holds = to_watch(Want { mode, limit, upgrades }, &before).is_empty();
+        let token = fence.map(|fence| Token::new(fence * u64::from(TOKENS)));
+        before.push(standing);
+        if holds {
+            state.last = state.last.max(token.unwrap_or_default());
+        }
+        if upgrades {
+            let reader = |holder: &&mut HolderView| holder.mode == Mode::Upgradeable;
+            if let Some(holder) = state.holders.iter_mut().find(reader).filter(|_| holds) {
+                (holder.mode, holder.token) = (Mode::Write, token);
+            }
+        } else if holds {
+            state.holders.push(HolderView { mode, token, left, held_for: None, info });
+        } else if mode.kind() == kind {
+            state.waiters.push(WaiterView { mode, info, waiting_for: age });
+        }
+    }
+    state
+}

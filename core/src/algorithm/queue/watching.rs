@@ -1,0 +1,122 @@
+//! The watch of those in the way. Only the nearest of them are watched, so that no entry that goes wakes all that wait.
+
+use std::sync::Arc;
+
+use super::own::Stage;
+use super::session::Shared;
+use crate::port::{
+    Failure, LockKey, Moved, Notice, OwnerId, QueueStore, Rank, SessionId, Standing,
+};
+
+/// What is to be done for an entry that waits.
+enum Plan {
+    /// These stand in the way; the entry itself is among them.
+    Watch(SessionId, LockKey, Vec<Standing>),
+    /// Nobody stands in the way.
+    Enter(Entering),
+}
+
+/// An entry that is about to hold.
+struct Entering {
+    session: SessionId,
+    owner: OwnerId,
+    lock: LockKey,
+    rank: Rank,
+    /// Whether it first looks for an upgrade behind it.
+    looks: bool,
+    /// Whether it first draws a fence anew.
+    draws: bool,
+}
+
+impl<S: QueueStore> Shared<S> {
+    /// Watches those in the way of an entry, and the entry itself. It holds at once if they are gone by now.
+    pub(super) async fn watch(self: &Arc<Self>, owner: OwnerId) -> Result<(), Failure> {
+        let mut watched = Vec::new();
+        loop {
+            let plan = self.change(|state, now, effects| {
+                let session = state.live(now, effects)?.id;
+                let own = state.get(owner).filter(|own| own.stage == Stage::Waiting)?;
+                let (lock, rank) = (own.lock.clone(), own.rank.clone()?);
+                let mut known = own.to_watch();
+                if known.is_empty() {
+                    let (looks, draws) = (own.looks(), own.draws());
+                    return Some(Plan::Enter(Entering {
+                        session,
+                        owner,
+                        lock,
+                        rank,
+                        looks,
+                        draws,
+                    }));
+                }
+                let (mode, upgrades) = (own.want.mode, own.want.upgrades);
+                if !mutant!(QueueOwnEntryUnwatched) {
+                    known.push(Standing { rank, mode, upgrades });
+                }
+                Some(Plan::Watch(session, lock, known))
+            });
+            match plan {
+                Some(Plan::Watch(session, lock, known)) if known != watched => {
+                    match self.store.watch(session, &lock, &known).await {
+                        Ok(moved) => self.noted(owner, &lock, &moved),
+                        Err(failure) if self.ended_by(session, &failure) => return Ok(()),
+                        Err(failure) => return Err(failure),
+                    }
+                    watched = known;
+                }
+                Some(Plan::Enter(entering)) => return self.enter(entering).await,
+                Some(Plan::Watch(..)) | None => return Ok(()),
+            }
+        }
+    }
+
+    /// What a watch has answered.
+    fn noted(self: &Arc<Self>, owner: OwnerId, lock: &LockKey, moved: &[Moved]) {
+        self.change(|state, now, effects| {
+            for moved in moved {
+                state.moved(lock, moved, now, effects);
+            }
+            // This one goes on by itself.
+            effects.watch.retain(|other| *other != owner);
+        });
+    }
+
+    /// A reader that waited holds only if no upgrade stands behind it: that one has seen it wait, and does not wait for it. The
+    /// reader then joins anew, behind the upgrade.
+    async fn enter(self: &Arc<Self>, entering: Entering) -> Result<(), Failure> {
+        let Entering { session, owner, lock, rank, looks, draws } = entering;
+        let all = match looks {
+            true => self.store.list(&lock).await.map_err(Failure::refused)?,
+            false => Vec::new(),
+        };
+        let upgrades = |standing: &Standing| standing.upgrades && standing.rank > rank;
+        let yields = all.iter().any(|view| upgrades(&view.standing));
+        let fence = match draws && !yields {
+            true => match self.store.fence(session, &lock, &rank).await {
+                Ok(Some(fence)) => Some(fence),
+                Ok(None) => {
+                    let gone = Moved { rank, mode: None };
+                    self.change(|state, now, effects| state.moved(&lock, &gone, now, effects));
+                    return Ok(());
+                }
+                Err(failure) if self.ended_by(session, &failure) => return Ok(()),
+                Err(failure) => return Err(failure),
+            },
+            false => None,
+        };
+        self.change(|state, now, effects| {
+            let Some(own) = state.get(owner).filter(|own| own.stage == Stage::Waiting) else {
+                return;
+            };
+            if let Some(fence) = fence {
+                own.has_fence(fence);
+            }
+            if !yields {
+                return state.hold(owner, now, effects);
+            }
+            state.abandon(owner, effects);
+            effects.notices.push(Notice::Open { owner });
+        });
+        Ok(())
+    }
+}

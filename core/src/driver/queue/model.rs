@@ -1,0 +1,250 @@
+//! What each call of a queue store means, as a pure state machine.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use crate::error::{Code, Error};
+use crate::port::{
+    Entry, EntryView, Failure, Instant, Joined, LockKey, Mode, Moved, OwnerId, QueueNotice, Rank,
+    SessionId, Standing,
+};
+
+/// All sessions and entries of a store. Times are those of the *store's* clock.
+#[derive(Clone, Debug, Default)]
+pub struct QueueModel {
+    /// The newest rank or fence.
+    last: u64,
+    /// The newest session.
+    opened: u64,
+    sessions: BTreeMap<SessionId, Session>,
+    queues: BTreeMap<LockKey, Vec<Stored>>,
+    /// What is to be told, and to whom.
+    told: Vec<(SessionId, QueueNotice)>,
+}
+
+#[derive(Clone, Debug)]
+struct Session {
+    ttl: Duration,
+    ends: Instant,
+    watches: BTreeSet<(LockKey, Rank)>,
+    /// Owner ids whose join makes no entry.
+    refused: BTreeSet<OwnerId>,
+}
+
+#[derive(Clone, Debug)]
+struct Stored {
+    rank: Rank,
+    session: SessionId,
+    entry: Entry,
+    fence: u64,
+    since: Instant,
+}
+
+impl Stored {
+    fn standing(&self) -> Standing {
+        let Entry { mode, upgrades, .. } = self.entry;
+        Standing { rank: self.rank.clone(), mode, upgrades }
+    }
+}
+
+impl QueueModel {
+    /// An empty store whose ranks are greater than `last`.
+    pub fn above(last: u64) -> Self {
+        Self { last, ..Self::default() }
+    }
+
+    /// What is to be told since the last call, and to whom.
+    pub fn told(&mut self) -> Vec<(SessionId, QueueNotice)> {
+        std::mem::take(&mut self.told)
+    }
+
+    /// When a session ends; `None` if it has ended.
+    pub fn ends(&self, of: SessionId) -> Option<Instant> {
+        self.sessions.get(&of).map(|session| session.ends)
+    }
+
+    /// Ends the sessions whose time is over.
+    pub fn expire(&mut self, now: Instant) {
+        let over = |(_, session): &(_, &Session)| session.ends <= now;
+        let over: Vec<_> = self.sessions.iter().filter(over).map(|(id, _)| *id).collect();
+        for id in over {
+            self.end(id);
+            self.told.push((id, QueueNotice::Ended { session: id }));
+        }
+    }
+
+    /// Opens a session.
+    pub fn open(&mut self, ttl: Duration, now: Instant) -> SessionId {
+        self.opened += 1;
+        let id = SessionId::new(self.opened);
+        let (watches, refused) = Default::default();
+        self.sessions.insert(id, Session { ttl, ends: now + ttl, watches, refused });
+        id
+    }
+
+    /// Keeps a session alive.
+    pub fn beat(&mut self, of: SessionId, now: Instant) -> Result<Duration, Failure> {
+        let session = self.session(of)?;
+        session.ends = now + session.ttl;
+        Ok(session.ttl)
+    }
+
+    /// Makes an entry.
+    pub fn join(
+        &mut self,
+        of: SessionId,
+        lock: &LockKey,
+        entry: &Entry,
+        now: Instant,
+    ) -> Result<Option<Joined>, Failure> {
+        if self.session(of)?.refused.contains(&entry.owner) {
+            return Ok(None);
+        }
+        self.last += 1;
+        let rank = Rank::new(self.last, "");
+        let queue = self.queues.entry(lock.clone()).or_default();
+        let before = queue.iter().map(Stored::standing).collect();
+        let (entry, fence, since) = (entry.clone(), self.last, now);
+        queue.push(Stored { rank: rank.clone(), session: of, entry, fence, since });
+        Ok(Some(Joined { rank, fence: self.last, before }))
+    }
+
+    /// Watches entries; answers those that are not as they are known.
+    pub fn watch(
+        &mut self,
+        of: SessionId,
+        lock: &LockKey,
+        known: &[Standing],
+    ) -> Result<Vec<Moved>, Failure> {
+        self.session(of)?;
+        let queue = self.queues.get(lock).map_or(&[][..], Vec::as_slice);
+        let mut moved = Vec::new();
+        for Standing { rank, mode, .. } in known {
+            let found = queue.iter().find(|stored| stored.rank == *rank);
+            let present = found.map(|stored| stored.entry.mode);
+            if present != Some(*mode) {
+                moved.push(Moved { rank: rank.clone(), mode: present });
+            } else if let Some(session) = self.sessions.get_mut(&of) {
+                session.watches.insert((lock.clone(), rank.clone()));
+            }
+        }
+        Ok(moved)
+    }
+
+    /// Removes an entry.
+    pub fn leave(
+        &mut self,
+        of: SessionId,
+        lock: &LockKey,
+        owner: OwnerId,
+        at: Option<&Rank>,
+    ) -> Result<bool, Failure> {
+        self.session(of)?;
+        let mine = |stored: &&Stored| match at {
+            Some(rank) => stored.rank == *rank,
+            None => stored.entry.owner == owner,
+        };
+        let queue = self.queues.get(lock).map_or(&[][..], Vec::as_slice);
+        let found = queue.iter().find(mine).map(|stored| stored.rank.clone());
+        match &found {
+            Some(rank) => self.remove(lock, |stored| stored.rank == *rank),
+            None if at.is_none() && !mutant!(QueueLeaveRefusesNothing) => {
+                self.session(of)?.refused.insert(owner);
+            }
+            None => {}
+        }
+        Ok(found.is_some())
+    }
+
+    /// Gives an entry a weaker mode.
+    pub fn weaken(
+        &mut self,
+        of: SessionId,
+        lock: &LockKey,
+        at: &Rank,
+        mode: Mode,
+    ) -> Result<bool, Failure> {
+        self.session(of)?;
+        let queue = self.queues.get_mut(lock);
+        let found = queue.and_then(|queue| queue.iter_mut().find(|stored| stored.rank == *at));
+        let Some(stored) = found else { return Ok(false) };
+        if stored.entry.mode != mode {
+            stored.entry.mode = mode;
+            self.tell(lock, &Moved { rank: at.clone(), mode: Some(mode) });
+        }
+        Ok(true)
+    }
+
+    /// Draws a fence anew for an entry.
+    pub fn fence(
+        &mut self,
+        of: SessionId,
+        lock: &LockKey,
+        at: &Rank,
+    ) -> Result<Option<u64>, Failure> {
+        self.session(of)?;
+        let queue = self.queues.get_mut(lock);
+        let found = queue.and_then(|queue| queue.iter_mut().find(|stored| stored.rank == *at));
+        let Some(stored) = found else { return Ok(None) };
+        self.last += 1;
+        stored.fence = self.last;
+        Ok(Some(self.last))
+    }
+
+    /// All entries of a lock.
+    pub fn list(&self, lock: &LockKey, now: Instant) -> Vec<EntryView> {
+        let view = |stored: &Stored| EntryView {
+            standing: stored.standing(),
+            fence: Some(stored.fence),
+            limit: stored.entry.limit,
+            age: now.since(stored.since),
+            left: self.ends(stored.session).map(|ends| ends.since(now)),
+            info: stored.entry.info.clone(),
+        };
+        self.queues.get(lock).map(|queue| queue.iter().map(view).collect()).unwrap_or_default()
+    }
+
+    /// Ends a session.
+    pub fn end(&mut self, of: SessionId) {
+        if self.sessions.remove(&of).is_none() {
+            return;
+        }
+        let locks: Vec<_> = self.queues.keys().cloned().collect();
+        for lock in locks {
+            self.remove(&lock, |stored| stored.session == of);
+        }
+    }
+
+    /// The locks that have entries.
+    pub fn names(&self, prefix: &str) -> Vec<LockKey> {
+        let keys = self.queues.keys().filter(|key| key.as_str().starts_with(prefix));
+        keys.cloned().collect()
+    }
+
+    fn session(&mut self, of: SessionId) -> Result<&mut Session, Failure> {
+        let ended = || Failure::refused(Error::new(Code::Lost, "the session has ended"));
+        self.sessions.get_mut(&of).ok_or_else(ended)
+    }
+
+    fn remove(&mut self, lock: &LockKey, goes: impl Fn(&Stored) -> bool) {
+        let Some(queue) = self.queues.get_mut(lock) else { return };
+        let gone: Vec<_> = queue.extract_if(.., |stored| goes(stored)).collect();
+        if queue.is_empty() {
+            self.queues.remove(lock);
+        }
+        for Stored { rank, .. } in gone {
+            self.tell(lock, &Moved { rank, mode: None });
+        }
+    }
+
+    /// Tells those who watch this entry, once.
+    fn tell(&mut self, lock: &LockKey, moved: &Moved) {
+        let watched = (lock.clone(), moved.rank.clone());
+        for (id, session) in &mut self.sessions {
+            if session.watches.remove(&watched) {
+                let notice = QueueNotice::Moved { lock: lock.clone(), moved: moved.clone() };
+                self.told.push((*id, notice));
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Who holds, and in which order.
+
+use fencelock::{Code, Token};
+
+use super::{Call, MS, S, World, check, granted};
+
+/// First come, first served, and tokens rise. Nothing is left in the end.
+pub(crate) async fn in_turn(world: &World) -> Result<(), String> {
+    let first = world.client().await.lock("x").acquire().await.expect("it is free");
+    let mut waiting = Vec::new();
+    for _ in 0..5 {
+        let client = world.client().await;
+        waiting.push(world.start(client.lock("x").acquire()));
+        world.sleep(MS).await;
+    }
+    let (mut guard, mut tokens) = (first, Vec::new());
+    for mut won in waiting {
+        tokens.push(guard.token());
+        check(granted(&mut won).is_none(), || "two hold".to_owned())?;
+        guard.release().await.check().expect("it was held");
+        guard = won.await.expect("the task ends");
+    }
+    tokens.push(guard.token());
+    guard.release().await.check().expect("it was held");
+    check(tokens.is_sorted_by(|one, two| one < two), || format!("{tokens:?}"))?;
+    let left = world.entries().await;
+    check(left.is_empty(), || format!("{left:?}"))
+}
+
+/// Whoever waits behind somebody who gives up waits for the holder.
+pub(crate) async fn behind_one_that_leaves(world: &World) -> Result<(), String> {
+    let holder = world.client().await.lock("x").acquire().await.expect("it is free");
+    let (two, three) = (world.client().await, world.client().await);
+    let second = world.start(two.lock("x").acquire_within(S));
+    world.sleep(MS).await;
+    let mut third = world.start(three.lock("x").acquire());
+    world.sleep(2 * S).await;
+    drop(second);
+    check(granted(&mut third).is_none() && holder.is_held(), || "two hold".to_owned())?;
+    holder.release().await.check().expect("it was held");
+    third.await.map(drop).map_err(|_| "it is not served".to_owned())
+}
+
+/// One release wakes one waiter.
+pub(crate) async fn one_is_woken(world: &World) -> Result<(), String> {
+    let holder = world.client().await.lock("x").acquire().await.expect("it is free");
+    let mut waiting = Vec::new();
+    for _ in 0..10 {
+        let machine = world.machine().await;
+        let won = world.start(machine.client.lock("x").acquire());
+        world.sleep(MS).await;
+        waiting.push((won, machine));
+    }
+    world.sleep(3 * S).await;
+    let calls = || waiting.iter().map(|(_, one)| one.line.count(Call::Watch)).sum::<usize>();
+    let before = calls();
+    holder.release().await.check().expect("it was held");
+    // They also look once a second, each at a time of its own.
+    world.sleep(5 * MS).await;
+    let looks = calls() - before;
+    check(looks <= 4, || format!("{looks} looks after one release"))
+}
+
+/// So many permits and no more; the next one is served when any of them comes back.
+pub(crate) async fn permits(world: &World) -> Result<(), String> {
+    let permits = |client: &fencelock::Client| client.permits("x", 2);
+    let (one, two) = (world.client().await, world.client().await);
+    let first = permits(&one).acquire().await.expect("it is free");
+    let _second = permits(&two).acquire().await.expect("it is free");
+    let (three, four) = (world.client().await, world.client().await);
+    let mut third = world.start(permits(&three).acquire());
+    world.sleep(MS).await;
+    let mut fourth = world.start(permits(&four).acquire());
+    world.sleep(MS).await;
+    check(granted(&mut third).is_none(), || "three hold two permits".to_owned())?;
+    first.release().await.check().expect("it was held");
+    world.sleep(MS).await;
+    check(granted(&mut third).is_some(), || "the permit went to nobody".to_owned())?;
+    // Its guard was dropped with that look.
+    world.sleep(MS).await;
+    check(granted(&mut fourth).is_some(), || "the last one is not served".to_owned())
+}
+
+/// A name in use as one kind is refused as another, and its queue goes on.
+pub(crate) async fn kinds(world: &World) -> Result<(), String> {
+    let (one, two) = (world.client().await, world.client().await);
+    let guard = one.lock("x").acquire().await.expect("it is free");
+    let tried = two.permits("x", 2).acquire_within(S).await;
+    let code = tried.as_ref().err().map(fencelock::Error::code);
+    check(code == Some(Code::Conflict), || format!("{tried:?}"))?;
+    guard.release().await.check().expect("it was held");
+    let permit = two.permits("x", 2).acquire().await;
+    check(permit.is_ok(), || format!("{permit:?}"))
+}
+
+/// However often a hold passes on inside, its tokens stay below those of the next one in the queue.
+pub(crate) async fn passes_inside(world: &World) -> Result<(), String> {
+    let (one, two) = (world.client().await, world.client().await);
+    let guard = one.lock("x").local(1000).acquire().await.expect("it is free");
+    let other = world.start(two.lock("x").acquire());
+    world.sleep(MS).await;
+    let mut inside: Vec<_> =
+        (0..50).map(|_| world.start(one.lock("x").local(1000).acquire())).collect();
+    world.sleep(MS).await;
+    inside.push(other);
+    let (mut last, mut next, mut turns) = (guard.token(), Some(guard), 0);
+    while let Some(guard) = next.take() {
+        guard.release().await.check().expect("it was held");
+        world.sleep(MS / 100).await;
+        next = inside.iter_mut().find_map(granted);
+        let token = next.as_ref().map_or(Token::MAX, |guard| guard.token());
+        check(token > last, || format!("{token} after {last}"))?;
+        (last, turns) = (token, turns + 1);
+    }
+    check(turns == 52, || format!("{turns} turns"))
+}

@@ -1,0 +1,176 @@
+//! Random worlds: clients that hold, wait, give up, upgrade; lines that lose and delay; machines that stand still or die.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use fencelock::port::{Kind, Mode, Runtime};
+use fencelock::runtime::sim::{Dice, SimNode};
+use fencelock::{Claim, Client, Guard, Lock, Token};
+use futures_util::future::select;
+
+use super::line::CALLS;
+use super::{Call, Machine, S, TTL, World, check};
+
+const TURNS: u64 = 5;
+const PERMITS: u32 = 2;
+
+/// Who holds, and what was wrong.
+#[derive(Clone, Default)]
+struct Book(Arc<Mutex<(Vec<Claim>, Token, Vec<String>)>>);
+
+impl Book {
+    /// Somebody has a guard; `before`: the token it had before its upgrade.
+    fn enter(&self, claim: Claim, before: Option<Token>) {
+        let mut book = self.0.lock().unwrap();
+        let (claims, newest, wrong) = &mut *book;
+        if claim.mode().is_exclusive() && claim.is_held() && claim.token() < *newest {
+            wrong.push(format!("{} after {newest}", claim.token()));
+        }
+        *newest = claim.token().max(*newest);
+        claims.retain(|other| Some(other.token()) != before);
+        claims.push(claim);
+        drop(book);
+        self.look();
+    }
+
+    /// Whether those who hold may hold beside each other.
+    fn look(&self) {
+        let mut book = self.0.lock().unwrap();
+        let (claims, _, wrong) = &mut *book;
+        claims.retain(|claim| claim.is_held());
+        let count = |mode| claims.iter().filter(|claim| claim.mode() == mode).count();
+        let alone = claims.iter().filter(|claim| claim.mode().is_exclusive()).count();
+        let bad = alone > 0 && claims.len() > 1
+            || count(Mode::Upgradeable) > 1
+            || count(Mode::Permit) > PERMITS as usize;
+        if bad {
+            let modes: Vec<_> = claims.iter().map(|claim| (claim.mode(), claim.token())).collect();
+            wrong.push(format!("they hold together: {modes:?}"));
+        }
+    }
+}
+
+struct Actor {
+    node: Arc<SimNode>,
+    client: Client,
+    book: Book,
+    dice: Dice,
+    kind: Kind,
+}
+
+impl Actor {
+    async fn rest(&mut self, most: u64) {
+        let time = Duration::from_millis(self.dice.below(most));
+        self.node.sleep_until(self.node.now() + time).await;
+    }
+
+    fn lock(&mut self) -> Lock {
+        let lock = match self.kind {
+            Kind::Mutex => self.client.lock("x"),
+            Kind::Semaphore => self.client.permits("x", PERMITS),
+            Kind::ReadWrite => match self.dice.below(4) {
+                0 => self.client.write("x"),
+                1 => self.client.upgradeable("x"),
+                _ => self.client.read("x"),
+            },
+        };
+        if self.dice.chance(100) { lock.ttl(5 * S) } else { lock }
+    }
+
+    async fn play(mut self) {
+        for _ in 0..TURNS {
+            self.rest(10_000).await;
+            let (lock, limit) = (self.lock(), Duration::from_millis(self.dice.below(60_000)));
+            let won = match self.dice.chance(200) {
+                true => lock.try_acquire().await.ok().flatten(),
+                false => lock.acquire_within(limit).await.ok(),
+            };
+            if let Some(guard) = won {
+                self.hold(guard).await;
+            }
+        }
+    }
+
+    async fn hold(&mut self, mut guard: Guard) {
+        self.book.enter(guard.claim(), None);
+        self.rest(15_000).await;
+        if guard.mode() == Mode::Upgradeable && self.dice.chance(700) {
+            let limit = Duration::from_millis(self.dice.below(20_000));
+            let over = self.node.sleep_until(self.node.now() + limit);
+            let before = guard.token();
+            drop(select(Box::pin(guard.upgrade()), over).await);
+            self.book.enter(guard.claim(), Some(before));
+            self.rest(5_000).await;
+        }
+        if guard.mode() == Mode::Write && self.dice.chance(300) {
+            let _ = guard.downgrade(self.dice.pick(&[Mode::Read, Mode::Upgradeable])).await;
+            self.rest(5_000).await;
+            self.book.look();
+        }
+        if self.dice.chance(500) {
+            let _ = guard.release().await;
+        }
+    }
+}
+
+/// Something goes wrong for a while.
+async fn strike(world: &World, dice: &mut Dice, machine: &Machine) {
+    let (line, time) = (&machine.line, Duration::from_millis(dice.below(50_000)));
+    let late = Duration::from_millis(dice.below(9_000));
+    match dice.below(9) {
+        0 => line.lose(CALLS),
+        1 => line.lose(&[Call::Beat]),
+        2 => line.lose_answers(CALLS),
+        3 => line.lose_answers(&[Call::Join, Call::Leave, Call::Weaken]),
+        4 => line.delay(Call::Join, late),
+        5 => line.delay_answers(Call::Beat, late),
+        6 => line.deafen(true),
+        7 => line.delay_answers(Call::Join, late),
+        _ => machine.node.pause(),
+    }
+    world.sleep(time).await;
+    line.heal();
+    machine.node.resume();
+}
+
+/// A world of this seed keeps what is promised.
+pub(crate) async fn any(world: &World, seed: u64) -> Result<(), String> {
+    let mut dice = world.sim.dice();
+    let kind = [Kind::Mutex, Kind::ReadWrite, Kind::Semaphore][(seed % 3) as usize];
+    let (book, mut machines, mut ends) = (Book::default(), Vec::new(), Vec::new());
+    for _ in 0..4 {
+        let machine = world.machine_that_drifts(dice.below(6000) as i32 - 3000).await;
+        for _ in 0..dice.between(1, 2) {
+            let (node, client) = (machine.node.clone(), machine.client.clone());
+            let actor = Actor { node, client, book: book.clone(), dice: dice.fork(), kind };
+            let (sender, end) = futures_channel::oneshot::channel();
+            machine.node.spawn(Box::pin(async move {
+                actor.play().await;
+                let _ = sender.send(());
+            }));
+            ends.push(end);
+        }
+        machines.push(machine);
+    }
+    for _ in 0..dice.below(6) {
+        world.sleep(Duration::from_millis(dice.below(20_000))).await;
+        let at = dice.below(machines.len() as u64) as usize;
+        strike(world, &mut dice, &machines[at]).await;
+    }
+    if dice.chance(300) {
+        machines[0].node.crash();
+    }
+    for end in ends {
+        let _ = end.await;
+    }
+    for machine in &machines[1..] {
+        let load = machine.client.load();
+        check(load.1 == 0, || format!("{load:?} at rest"))?;
+    }
+    // What was not confirmed, and the session of one that died.
+    world.sleep(2 * TTL).await;
+    let left = world.entries().await;
+    check(left.is_empty(), || format!("left: {left:?}"))?;
+    let wrong = std::mem::take(&mut book.0.lock().unwrap().2);
+    check(wrong.is_empty(), || wrong.join("; "))
+}

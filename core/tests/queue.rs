@@ -1,0 +1,121 @@
+//! The clauses of the entry queue, each with a world in virtual time: it keeps what is promised as it stands, and fails with
+//! the clause broken.
+#![cfg(all(feature = "sim", feature = "mutants"))]
+#![allow(missing_docs)]
+
+mod entries;
+
+use std::pin::pin;
+use std::time::Duration;
+
+use fencelock::mutation::{Mutant, activate};
+use futures_util::future::{BoxFuture, Either, FutureExt, select};
+
+use self::entries::{World, modes, order, random, sessions, unknown};
+
+/// What a world takes at most, in its own time.
+const LONGEST: Duration = Duration::from_secs(1000);
+const SEEDS: u64 = 16;
+/// How many random worlds there are.
+const WORLDS: u64 = 600;
+
+type Ended = Result<(), String>;
+
+/// The world of a clause.
+fn world_of(clause: Mutant, world: &World) -> BoxFuture<'_, Ended> {
+    match clause {
+        Mutant::QueueHoldsBehindOne => order::behind_one_that_leaves(world).boxed(),
+        Mutant::QueueWatchesEverybody => order::one_is_woken(world).boxed(),
+        Mutant::QueueReaderPassesWriter => modes::reader_behind_a_writer(world).boxed(),
+        Mutant::QueueWriterBesideReaders => modes::writer_alone(world).boxed(),
+        Mutant::QueueTwoUpgradeable => modes::one_upgradeable(world).boxed(),
+        Mutant::QueueUpgradeBesideReaders => modes::upgrade(world).boxed(),
+        Mutant::QueueReaderEntersBesideUpgrade => modes::reader_behind_an_upgrade(world).boxed(),
+        Mutant::QueueFenceNotDrawn => modes::writer_after_an_upgrade(world).boxed(),
+        Mutant::QueueEntryNotWeakened => modes::downgrade(world).boxed(),
+        Mutant::QueueOnePermitTooMany => order::permits(world).boxed(),
+        Mutant::QueueKindIgnored => order::kinds(world).boxed(),
+        Mutant::QueueBlockNotCut => order::passes_inside(world).boxed(),
+        Mutant::QueueCountsFromReply => sessions::cut_off(world, true).boxed(),
+        Mutant::QueueSessionResumed => sessions::not_resumed(world).boxed(),
+        Mutant::QueueLeaseBeyondSession => sessions::cut_off(world, false).boxed(),
+        Mutant::QueueDoubtAnswered => sessions::in_doubt(world).boxed(),
+        Mutant::QueuePushIsWhole => sessions::pushed_in_doubt(world).boxed(),
+        Mutant::QueueLeaseNotEnded => sessions::short_lease(world).boxed(),
+        Mutant::QueueOrphanForgotten => unknown::unanswered_join(world).boxed(),
+        Mutant::QueueLeaveRefusesNothing => unknown::late_join(world).boxed(),
+        Mutant::QueueOwnEntryUnwatched => unknown::own_entry_gone(world).boxed(),
+        Mutant::QueueRefreshDoesNotLook => unknown::lost_watch(world).boxed(),
+        Mutant::QueueCloseLeavesSession => sessions::closed(world).boxed(),
+        _ => async { Err("it has no world of its own".to_owned()) }.boxed(),
+    }
+}
+
+/// Runs a world, with a clause broken or none.
+fn run(
+    broken: Option<Mutant>,
+    seed: u64,
+    work: impl for<'a> FnOnce(&'a World) -> BoxFuture<'a, Ended>,
+) -> Ended {
+    let world = World::new(seed);
+    let ends = async {
+        match select(pin!(work(&world)), pin!(world.sleep(LONGEST))).await {
+            Either::Left((ended, _)) => ended,
+            Either::Right(_) => Err("it does not end".to_owned()),
+        }
+    };
+    activate(broken);
+    let ended = world.sim.block_on(ends);
+    activate(None);
+    ended.unwrap_or_else(|stuck| Err(stuck.to_string()))
+}
+
+#[test]
+fn every_clause_of_the_queue_holds() {
+    for clause in Mutant::QUEUES {
+        for seed in 0..SEEDS {
+            let ended = run(None, seed, |world| world_of(*clause, world));
+            assert_eq!(ended, Ok(()), "the world of {clause:?}, seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn every_broken_clause_of_the_queue_is_seen() {
+    for clause in Mutant::QUEUES {
+        let ended = |seed| run(Some(*clause), seed, |world| world_of(*clause, world));
+        let seen = (0..SEEDS).filter(|seed| ended(*seed).is_err()).count();
+        assert_eq!(seen, SEEDS as usize, "{clause:?} passes unseen");
+    }
+}
+
+fn holds(work: impl for<'a> Fn(&'a World) -> BoxFuture<'a, Ended>) {
+    for seed in 0..SEEDS {
+        assert_eq!(run(None, seed, &work), Ok(()), "seed {seed}");
+    }
+}
+
+#[test]
+fn clients_are_served_in_their_order() {
+    holds(|world| order::in_turn(world).boxed());
+}
+
+/// B72, B74: a holder and a waiter whose session has ended know it.
+#[test]
+fn b74_a_session_that_ended_ends_what_hangs_on_it() {
+    holds(|world| sessions::stood_still(world).boxed());
+    holds(|world| unknown::waiters_session_ends(world).boxed());
+}
+
+/// B63: what was not confirmed to be freed is freed in the end.
+#[test]
+fn b63_a_release_without_an_answer_frees_the_lock() {
+    holds(|world| unknown::unanswered_release(world).boxed());
+}
+
+#[test]
+fn random_worlds_keep_the_promises() {
+    let failed = |seed: &u64| run(None, *seed, |world| random::any(world, *seed).boxed());
+    let wrong = (0..WORLDS).find_map(|seed| Some((seed, failed(&seed).err()?)));
+    assert_eq!(wrong, None);
+}
