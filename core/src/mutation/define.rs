@@ -5,8 +5,8 @@ macro_rules! mutants {
         in clients: $($(#[doc = $doc:literal])+ $name:ident,)+
         in records: $($(#[doc = $kept:literal])+ $record:ident,)+
         in quorums and cells: $($(#[doc = $other:literal])+ $further:ident,)+
-        in queues: $($(#[doc = $queued:literal])+ $queue:ident,)+
         on servers: $($(#[doc = $place:literal])+ $there:ident,)+
+        in queues: $($(#[doc = $queued:literal])+ $queue:ident,)+
     ) => {
         /// A clause that can be broken.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -21,6 +21,9 @@ macro_rules! mutant {
 #[macro_use]
 mod define;
 #[cfg(feature = "mutants")]
+#[macro_use]
+mod queues;
+#[cfg(feature = "mutants")]
 mod rare;
 #[cfg(feature = "mutants")]
 mod switch;

@@ -1,6 +1,6 @@
 //! The clauses that can be broken.
 
-mutants! {
+with_queues! {
     in clients:
     /// A look at a guard does not compare its deadline with the clock.
     ClockNotCompared,
@@ -346,53 +346,6 @@ mutants! {
     GivenUpRunForgotten,
     /// An observer of an election tells only who leads at its first look.
     ObserverGoesByFirstLook,
-    in queues:
-    /// An entry holds as soon as the one it watches is gone, whoever else stands before it.
-    QueueHoldsBehindOne,
-    /// An entry that waits is told of everybody before it.
-    QueueWatchesEverybody,
-    /// A reader enters past a writer that waits.
-    QueueReaderPassesWriter,
-    /// A writer enters beside readers.
-    QueueWriterBesideReaders,
-    /// Two upgradeable readers hold at once.
-    QueueTwoUpgradeable,
-    /// An upgrade does not wait for the readers that hold.
-    QueueUpgradeBesideReaders,
-    /// A reader that waited enters beside an upgrade that has seen it wait.
-    QueueReaderEntersBesideUpgrade,
-    /// A writer that waited while an upgrade went past it has an older token.
-    QueueFenceNotDrawn,
-    /// A lesser mode is not written into the entry.
-    QueueEntryNotWeakened,
-    /// One permit more is given out than there are.
-    QueueOnePermitTooMany,
-    /// A name in use as one kind can be waited for as another.
-    QueueKindIgnored,
-    /// A grant draws as many tokens as it is asked for, and meets those of the next rank.
-    QueueBlockNotCut,
-    /// The session counts from the answer to its heartbeat.
-    QueueCountsFromReply,
-    /// A session whose deadline has passed is used again.
-    QueueSessionResumed,
-    /// A renewal is answered as if the session were whole.
-    QueueLeaseBeyondSession,
-    /// A renewal is answered though the store has not been heard of.
-    QueueDoubtAnswered,
-    /// A pushed grant is as long as was asked for, whatever is left of the session.
-    QueuePushIsWhole,
-    /// A lease that is shorter than the session is not ended.
-    QueueLeaseNotEnded,
-    /// What may lie on the store after an unknown outcome is left there.
-    QueueOrphanForgotten,
-    /// A removal without a rank does not refuse a later join.
-    QueueLeaveRefusesNothing,
-    /// An entry that waits does not notice that it is gone itself.
-    QueueOwnEntryUnwatched,
-    /// A Refresh does not look, so that a watch that was lost is waited for.
-    QueueRefreshDoesNotLook,
-    /// A client that closes leaves its session to end by itself.
-    QueueCloseLeavesSession,
     on servers:
     /// What no replica has acknowledged is a grant all the same.
     AcksIgnored,

@@ -1,4 +1,4 @@
-//! The queue door: the entries of a lock in the order they were made. An entry lives as long as its session.
+//! The store interface of entry queues: the entries of a lock in the order they were made. An entry lives as long as its session.
 //!
 //! A driver of a store with sessions implements [`QueueStore`]. The adapter [`Queue`](crate::Queue) makes a
 //! [`LeaseStore`](super::LeaseStore) of it. An entry that need not wait for any entry before it holds the lock.
@@ -8,9 +8,10 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::capabilities::Capabilities;
 use super::cell::Cells;
 use super::key::{LockKey, OwnerId};
-use super::lease::{Capabilities, Failure};
+use super::lease::Failure;
 use super::marker::{MaybeSend, MaybeSync};
 use super::mode::Mode;
 use crate::error::Result;
