@@ -41,7 +41,7 @@ pub fn columns(rust: &Path) -> Vec<Column> {
         languages.clone().map(|(language, program)| Column::of(backend, language, program))
     };
     let ways = Backend::WAYS.map(|backend| Column::of(backend, "rust", None));
-    Backend::ALL.into_iter().flat_map(with).chain(ways).chain([Column::queue()]).collect()
+    Backend::ALL.into_iter().flat_map(with).chain(ways).collect()
 }
 
 /// The doors whose language begins like this, over every store they can be played on; the command line is one of them.
@@ -124,11 +124,6 @@ impl Column {
         Self::of(Backend::Sim, "rust", None)
     }
 
-    /// The same over an entry queue.
-    pub(super) fn queue() -> Self {
-        Self::of(Backend::Queue, "rust", None)
-    }
-
     /// Whether another language than Rust plays here.
     pub fn is_door(&self) -> bool {
         self.language == COMMAND_LINE || self.door().is_some()
@@ -155,7 +150,7 @@ impl Column {
     /// Why a case cannot be played here.
     pub(super) fn lacks(&self, case: &Case) -> Option<&'static str> {
         let program = self.program.is_some();
-        if program && self.backend.is_simulated() {
+        if program && self.backend == Backend::Sim {
             return Some("virtual time does not reach into another program");
         }
         if Backend::WAYS.contains(&self.backend) && !case.anywhere {
@@ -179,7 +174,7 @@ impl Column {
             );
         }
         case.needs().into_iter().find_map(|need| match need {
-            Need::Kill if !program && !self.backend.is_simulated() => {
+            Need::Kill if !program && self.backend != Backend::Sim => {
                 Some("actors in one process cannot be killed or stopped one by one")
             }
             Need::Urls if door.is_some_and(Door::is_hosted) => {

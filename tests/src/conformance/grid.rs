@@ -16,7 +16,6 @@ use super::column::Column;
 use super::engine::{Notes, Run, number};
 use super::ground::{Backend, Ground, Grounds};
 use super::player::{Player, Stage};
-use crate::queues;
 
 /// In virtual time every case is played in so many orders of events.
 const SEEDS: u64 = 16;
@@ -209,10 +208,8 @@ async fn cell(column: &Column, case: &Case, grounds: &Grounds) -> Cell {
         return Cell::Skipped;
     }
     let begin = Instant::now();
-    let played = if column.backend.is_simulated() {
-        tokio::task::block_in_place(|| {
-            (0..SEEDS).try_for_each(|seed| in_virtual_time(column, case, seed))
-        })
+    let played = if column.backend == Backend::Sim {
+        tokio::task::block_in_place(|| (0..SEEDS).try_for_each(|seed| in_virtual_time(case, seed)))
     } else {
         in_real_time(column, case, grounds).await
     };
@@ -228,21 +225,20 @@ pub fn first_failure(cases: &[Case], seeds: u64) -> Option<(String, String)> {
     let column = Column::sim();
     let playable = cases.iter().filter(|case| column.lacks(case).is_none());
     playable.into_iter().find_map(|case| {
-        let played = (0..seeds).try_for_each(|seed| in_virtual_time(&column, case, seed));
+        let played = (0..seeds).try_for_each(|seed| in_virtual_time(case, seed));
         played.err().map(|why| (case.name.clone(), why))
     })
 }
 
 /// Every actor is a machine of its own, and the bounds are exact.
-fn in_virtual_time(column: &Column, case: &Case, seed: u64) -> Result<(), String> {
+fn in_virtual_time(case: &Case, seed: u64) -> Result<(), String> {
     let sim = Sim::new(seed);
     let number = number();
-    let name = format!("sim-{number}");
-    let ground = Grounds::default().store(column.backend, &name, &case.needs());
+    let ground = Grounds::default().store(Backend::Sim, &format!("sim-{number}"), &case.needs());
     let clock: RuntimeHandle = sim.world().clone();
-    let _queue = queues::keep(&ground.url, &clock);
     let stage = || Stage::Node(sim.node(0));
-    let run = run(column, case, ground, clock, Duration::ZERO, number, stage);
+    let column = Column::sim();
+    let run = run(&column, case, ground, clock, Duration::ZERO, number, stage);
     let played = sim.block_on(run.play());
     played
         .unwrap_or_else(|stuck| Err(stuck.to_string()))

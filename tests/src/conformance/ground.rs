@@ -16,8 +16,6 @@ pub enum Backend {
     Memory,
     /// `memory:`, in virtual time: every actor is a machine, and the bounds are exact.
     Sim,
-    /// An entry queue in memory, in virtual time.
-    Queue,
     /// One SQLite file.
     Sqlite,
     /// A Redis server.
@@ -51,7 +49,6 @@ impl Backend {
         match self {
             Self::Memory => "memory",
             Self::Sim => "sim",
-            Self::Queue => "sim queue",
             Self::Sqlite => "sqlite",
             Self::Redis => "redis",
             Self::RedisTls => "redis over TLS",
@@ -60,11 +57,6 @@ impl Backend {
             Self::RedisAsRedisson => "redis as redisson",
             Self::Redlock => "redlock",
         }
-    }
-
-    /// Whether every actor is a machine in virtual time.
-    pub(super) fn is_simulated(self) -> bool {
-        matches!(self, Self::Sim | Self::Queue)
     }
 
     /// The dialect of all locks there.
@@ -80,9 +72,9 @@ impl Backend {
             }
             (Need::Permits, Self::Redlock) => Some("a quorum has no permits"),
             (Need::ForeignHolders | Need::DialectPlain | Need::ServerControl, Self::Redis)
-            | (Need::NoDialects, Self::Memory | Self::Sim | Self::Queue | Self::Sqlite)
+            | (Need::NoDialects, Self::Memory | Self::Sim | Self::Sqlite)
             | (Need::Files, Self::Sqlite)
-            | (Need::VirtualTime, Self::Sim | Self::Queue)
+            | (Need::VirtualTime, Self::Sim)
             | (
                 Need::Kill
                 | Need::SharedStore
@@ -154,7 +146,6 @@ impl Grounds {
     pub(super) fn store(&self, backend: Backend, case: &str, needs: &BTreeSet<Need>) -> Ground {
         match backend {
             Backend::Memory | Backend::Sim => Ground::without_server(format!("memory:{case}")),
-            Backend::Queue => Ground::without_server(format!("queue:{case}")),
             Backend::Sqlite => {
                 let make = || tempfile::tempdir().expect("a temporary folder can be made");
                 let file = self.folder.get_or_init(make).path().join("locks.db");

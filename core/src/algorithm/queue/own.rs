@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::order::{Want, looks_for_upgrades, to_watch};
 use crate::fence::Token;
-use crate::port::{Instant, Joined, LockKey, Mode, Moved, OwnerId, Rank, Standing};
+use crate::port::{Instant, Joined, Kind, LockKey, Mode, Moved, OwnerId, Rank, Standing};
 
 /// How many tokens a grant has, one for each local holder: a rank is that many tokens away from the next.
 pub(super) const TOKENS: u32 = 32;
@@ -32,8 +32,6 @@ pub(super) struct Own {
     pub(super) drawn: u32,
     /// The number of the newest change of its mode.
     pub(super) turn: u32,
-    /// Whether others may have been granted newer tokens while it waited: it draws a fence anew before it holds.
-    pub(super) draws: bool,
     /// The entry that makes it the writer.
     pub(super) upgrade: Option<OwnerId>,
     /// The entry that this one makes the writer.
@@ -81,7 +79,6 @@ impl Own {
             token: Token::default(),
             drawn,
             turn: 0,
-            draws: false,
             upgrade: None,
             upgrades: None,
         }
@@ -92,8 +89,6 @@ impl Own {
         self.has_fence(joined.fence);
         self.rank = Some(joined.rank);
         self.before = joined.before;
-        let upgradeable = |standing: &Standing| standing.mode == Mode::Upgradeable;
-        self.draws = self.want.upgrades || self.before.iter().any(upgradeable);
         self.stage = Stage::Waiting;
         for moved in std::mem::take(&mut self.early) {
             self.note(&moved);
@@ -134,9 +129,10 @@ impl Own {
         Turn::Same
     }
 
-    /// An upgrade goes past those that wait, and its token is newer than theirs.
+    /// Whether it draws a fence anew before it holds, since it waited. Upgrades and readers go past those that wait, so that the
+    /// ranks of a read-write lock do not rise with its grants.
     pub(super) fn draws(&self) -> bool {
-        self.draws && !mutant!(QueueFenceNotDrawn)
+        self.want.mode.kind() == Kind::ReadWrite && !mutant!(QueueFenceNotDrawn)
     }
 
     /// Whether it looks for an upgrade behind it before it holds.
@@ -150,10 +146,7 @@ impl Own {
             (None, _) => {}
             (Some(_), None) if mutant!(QueueHoldsBehindOne) => self.before.clear(),
             (Some(place), None) => drop(self.before.remove(place)),
-            (Some(place), Some(mode)) => {
-                self.draws |= mode == Mode::Upgradeable;
-                self.before[place].mode = mode;
-            }
+            (Some(place), Some(mode)) => self.before[place].mode = mode,
         }
     }
 }

@@ -29,9 +29,12 @@ impl<S: QueueStore> Shared<S> {
             orphans.push(Orphan { session, lock, owner, rank });
             Some(orphans)
         });
+        // All of them before the first is asked for: those behind a failure go on in the background.
+        let removal = |orphan| Removal { shared: self, orphan: Some(orphan) };
+        let removals: Vec<_> = orphans.unwrap_or_default().into_iter().map(removal).collect();
         let mut found = false;
-        for orphan in orphans.unwrap_or_default() {
-            found = self.take_away(orphan).await?;
+        for removal in removals {
+            found = removal.carry_out().await?;
         }
         Ok(if found { Outcome::Freed } else { Outcome::Gone })
     }
@@ -47,13 +50,7 @@ impl<S: QueueStore> Shared<S> {
 
     /// Removes an entry. If that is not confirmed, also since nobody stays for it, the removal goes on in the background.
     pub(super) async fn take_away(self: &Arc<Self>, orphan: Orphan) -> Result<bool, Failure> {
-        let mut removal = Removal { shared: self, orphan: Some(orphan) };
-        let Some(orphan) = &removal.orphan else { return Ok(false) };
-        let answer = self.ask_to_leave(orphan).await;
-        if answer.is_ok() {
-            removal.orphan = None;
-        }
-        answer
+        Removal { shared: self, orphan: Some(orphan) }.carry_out().await
     }
 
     async fn ask_to_leave(self: &Arc<Self>, orphan: &Orphan) -> Result<bool, Failure> {
@@ -115,6 +112,17 @@ impl<S: QueueStore> Shared<S> {
 struct Removal<'a, S: QueueStore> {
     shared: &'a Arc<Shared<S>>,
     orphan: Option<Orphan>,
+}
+
+impl<S: QueueStore> Removal<'_, S> {
+    async fn carry_out(mut self) -> Result<bool, Failure> {
+        let Some(orphan) = &self.orphan else { return Ok(false) };
+        let answer = self.shared.ask_to_leave(orphan).await;
+        if answer.is_ok() {
+            self.orphan = None;
+        }
+        answer
+    }
 }
 
 impl<S: QueueStore> Drop for Removal<'_, S> {
