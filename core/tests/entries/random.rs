@@ -16,7 +16,10 @@ const PERMITS: u32 = 2;
 
 /// Who holds, and what was wrong.
 #[derive(Clone, Default)]
-struct Book(Arc<Mutex<(Vec<Claim>, Token, Vec<String>)>>);
+struct Book(Arc<Mutex<Pages>>);
+
+/// Those who have a claim, the newest token, and what was wrong.
+type Pages = (Vec<Claim>, Token, Vec<String>);
 
 impl Book {
     /// Somebody has a guard; `before`: the token it had before its upgrade.
@@ -37,7 +40,7 @@ impl Book {
     fn look(&self) {
         let mut book = self.0.lock().unwrap();
         let (claims, _, wrong) = &mut *book;
-        claims.retain(|claim| claim.is_held());
+        claims.retain(Claim::is_held);
         let count = |mode| claims.iter().filter(|claim| claim.mode() == mode).count();
         let alone = claims.iter().filter(|claim| claim.mode().is_exclusive()).count();
         let bad = alone > 0 && claims.len() > 1
@@ -81,9 +84,10 @@ impl Actor {
         for _ in 0..TURNS {
             self.rest(10_000).await;
             let (lock, limit) = (self.lock(), Duration::from_millis(self.dice.below(60_000)));
-            let won = match self.dice.chance(200) {
-                true => lock.try_acquire().await.ok().flatten(),
-                false => lock.acquire_within(limit).await.ok(),
+            let won = if self.dice.chance(200) {
+                lock.try_acquire().await.ok().flatten()
+            } else {
+                lock.acquire_within(limit).await.ok()
             };
             if let Some(guard) = won {
                 self.hold(guard).await;

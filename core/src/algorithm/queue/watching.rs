@@ -85,14 +85,15 @@ impl<S: QueueStore> Shared<S> {
     /// reader then joins anew, behind the upgrade.
     async fn enter(self: &Arc<Self>, entering: Entering) -> Result<(), Failure> {
         let Entering { session, owner, lock, rank, looks, draws } = entering;
-        let all = match looks {
-            true => self.store.list(&lock).await.map_err(Failure::refused)?,
-            false => Vec::new(),
+        let all = if looks {
+            self.store.list(&lock).await.map_err(Failure::refused)?
+        } else {
+            Vec::new()
         };
         let upgrades = |standing: &Standing| standing.upgrades && standing.rank > rank;
         let yields = all.iter().any(|view| upgrades(&view.standing));
-        let fence = match draws && !yields {
-            true => match self.store.fence(session, &lock, &rank).await {
+        let fence = if draws && !yields {
+            match self.store.fence(session, &lock, &rank).await {
                 Ok(Some(fence)) => Some(fence),
                 Ok(None) => {
                     let gone = Moved { rank, mode: None };
@@ -101,8 +102,9 @@ impl<S: QueueStore> Shared<S> {
                 }
                 Err(failure) if self.ended_by(session, &failure) => return Ok(()),
                 Err(failure) => return Err(failure),
-            },
-            false => None,
+            }
+        } else {
+            None
         };
         self.change(|state, now, effects| {
             let Some(own) = state.get(owner).filter(|own| own.stage == Stage::Waiting) else {
