@@ -16,13 +16,20 @@ const PERMITS: u32 = 2;
 
 /// Who holds, and what was wrong.
 #[derive(Clone, Default)]
-struct Book(Arc<Mutex<(Vec<Claim>, Token, Vec<String>)>>);
+struct Book(Arc<Mutex<Pages>>);
+
+#[derive(Default)]
+struct Pages {
+    claims: Vec<Claim>,
+    newest: Token,
+    wrong: Vec<String>,
+}
 
 impl Book {
     /// Somebody has a guard; `before`: the token it had before its upgrade.
     fn enter(&self, claim: Claim, before: Option<Token>) {
         let mut book = self.0.lock().unwrap();
-        let (claims, newest, wrong) = &mut *book;
+        let Pages { claims, newest, wrong } = &mut *book;
         if claim.mode().is_exclusive() && claim.is_held() && claim.token() < *newest {
             wrong.push(format!("{} after {newest}", claim.token()));
         }
@@ -36,8 +43,8 @@ impl Book {
     /// Whether those who hold may hold beside each other.
     fn look(&self) {
         let mut book = self.0.lock().unwrap();
-        let (claims, _, wrong) = &mut *book;
-        claims.retain(|claim| claim.is_held());
+        let Pages { claims, wrong, .. } = &mut *book;
+        claims.retain(Claim::is_held);
         let count = |mode| claims.iter().filter(|claim| claim.mode() == mode).count();
         let alone = claims.iter().filter(|claim| claim.mode().is_exclusive()).count();
         let bad = alone > 0 && claims.len() > 1
@@ -81,9 +88,10 @@ impl Actor {
         for _ in 0..TURNS {
             self.rest(10_000).await;
             let (lock, limit) = (self.lock(), Duration::from_millis(self.dice.below(60_000)));
-            let won = match self.dice.chance(200) {
-                true => lock.try_acquire().await.ok().flatten(),
-                false => lock.acquire_within(limit).await.ok(),
+            let won = if self.dice.chance(200) {
+                lock.try_acquire().await.ok().flatten()
+            } else {
+                lock.acquire_within(limit).await.ok()
             };
             if let Some(guard) = won {
                 self.hold(guard).await;
@@ -171,6 +179,6 @@ pub(crate) async fn any(world: &World, seed: u64) -> Result<(), String> {
     world.sleep(2 * TTL).await;
     let left = world.entries().await;
     check(left.is_empty(), || format!("left: {left:?}"))?;
-    let wrong = std::mem::take(&mut book.0.lock().unwrap().2);
+    let wrong = std::mem::take(&mut book.0.lock().unwrap().wrong);
     check(wrong.is_empty(), || wrong.join("; "))
 }

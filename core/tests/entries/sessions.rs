@@ -96,7 +96,7 @@ pub(crate) async fn pushed_in_doubt(world: &World) -> Result<(), String> {
     world.sleep(12 * S).await;
     guard.release().await.check().expect("it was held");
     let left = won.await.expect("it is served").remaining();
-    let most = TTL - world.since(cut);
+    let most = TTL.saturating_sub(world.since(cut));
     check(left <= most, || format!("it begins with {left:?}, its session ends in {most:?}"))
 }
 
