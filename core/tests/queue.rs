@@ -18,6 +18,8 @@ const LONGEST: Duration = Duration::from_secs(1000);
 const SEEDS: u64 = 16;
 /// How many random worlds there are.
 const WORLDS: u64 = 600;
+/// Worlds that have shown something once.
+const KEPT: [u64; 1] = [13_207];
 
 type Ended = Result<(), String>;
 
@@ -116,6 +118,6 @@ fn b63_a_release_without_an_answer_frees_the_lock() {
 #[test]
 fn random_worlds_keep_the_promises() {
     let failed = |seed: &u64| run(None, *seed, |world| random::any(world, *seed).boxed());
-    let wrong = (0..WORLDS).find_map(|seed| Some((seed, failed(&seed).err()?)));
+    let wrong = (0..WORLDS).chain(KEPT).find_map(|seed| Some((seed, failed(&seed).err()?)));
     assert_eq!(wrong, None);
 }

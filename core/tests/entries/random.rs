@@ -18,14 +18,18 @@ const PERMITS: u32 = 2;
 #[derive(Clone, Default)]
 struct Book(Arc<Mutex<Pages>>);
 
-/// Those who have a claim, the newest token, and what was wrong.
-type Pages = (Vec<Claim>, Token, Vec<String>);
+#[derive(Default)]
+struct Pages {
+    claims: Vec<Claim>,
+    newest: Token,
+    wrong: Vec<String>,
+}
 
 impl Book {
     /// Somebody has a guard; `before`: the token it had before its upgrade.
     fn enter(&self, claim: Claim, before: Option<Token>) {
         let mut book = self.0.lock().unwrap();
-        let (claims, newest, wrong) = &mut *book;
+        let Pages { claims, newest, wrong } = &mut *book;
         if claim.mode().is_exclusive() && claim.is_held() && claim.token() < *newest {
             wrong.push(format!("{} after {newest}", claim.token()));
         }
@@ -39,7 +43,7 @@ impl Book {
     /// Whether those who hold may hold beside each other.
     fn look(&self) {
         let mut book = self.0.lock().unwrap();
-        let (claims, _, wrong) = &mut *book;
+        let Pages { claims, wrong, .. } = &mut *book;
         claims.retain(Claim::is_held);
         let count = |mode| claims.iter().filter(|claim| claim.mode() == mode).count();
         let alone = claims.iter().filter(|claim| claim.mode().is_exclusive()).count();
@@ -175,6 +179,6 @@ pub(crate) async fn any(world: &World, seed: u64) -> Result<(), String> {
     world.sleep(2 * TTL).await;
     let left = world.entries().await;
     check(left.is_empty(), || format!("left: {left:?}"))?;
-    let wrong = std::mem::take(&mut book.0.lock().unwrap().2);
+    let wrong = std::mem::take(&mut book.0.lock().unwrap().wrong);
     check(wrong.is_empty(), || wrong.join("; "))
 }

@@ -30,11 +30,10 @@ fn nearest(want: Want, before: &[Standing]) -> Vec<Standing> {
     let nearest = match want.mode {
         _ if want.upgrades && mutant!(QueueUpgradeBesideReaders) => None,
         _ if want.upgrades => reader_that_holds(before),
-        Mode::Write if mutant!(QueueWriterBesideReaders) => before.iter().rfind(writer),
+        mode if writers_only(mode) => before.iter().rfind(writer),
         Mode::Exclusive | Mode::Write => before.last(),
         Mode::Read if mutant!(QueueReaderPassesWriter) => before.first().filter(writer),
         Mode::Read => before.iter().rfind(|standing| writer(standing) || other(standing)),
-        Mode::Upgradeable if mutant!(QueueTwoUpgradeable) => before.iter().rfind(writer),
         Mode::Upgradeable => before.iter().rfind(|standing| standing.mode != Mode::Read),
         Mode::Permit => match before.iter().rfind(other) {
             None => return beyond(want.limit, before).to_vec(),
@@ -42,6 +41,15 @@ fn nearest(want: Want, before: &[Standing]) -> Vec<Standing> {
         },
     };
     nearest.cloned().into_iter().collect()
+}
+
+/// Whether a clause is broken, so that this mode waits for writers only.
+fn writers_only(mode: Mode) -> bool {
+    let broken = [
+        (Mode::Write, mutant!(QueueWriterBesideReaders)),
+        (Mode::Upgradeable, mutant!(QueueTwoUpgradeable)),
+    ];
+    broken.contains(&(mode, true))
 }
 
 /// As long as all of these stay, there are as many as the limit. The nearest go last.

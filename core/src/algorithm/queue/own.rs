@@ -112,6 +112,8 @@ impl Own {
     /// Another entry has gone, or is weaker.
     pub(super) fn heard(&mut self, moved: &Moved) -> Turn {
         match self.stage {
+            // On a read-write lock an entry that was blocked when it was made looks before it holds: the watch tells it.
+            Stage::Joining if self.draws() => {}
             Stage::Joining => self.early.push(moved.clone()),
             Stage::Waiting => {
                 let watched = self.to_watch();

@@ -169,7 +169,8 @@ impl<S: QueueStore> Shared<S> {
             // An error leaves the base where it was.
             let answer = watched.and_then(|()| if in_doubt { Err(doubt()) } else { Ok(ahead) });
             if answer.is_ok() {
-                own.base = received;
+                // A Refresh that another one overtook does not move it back.
+                own.base = own.base.max(received);
             }
             Some(answer)
         });

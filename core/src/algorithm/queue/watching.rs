@@ -85,27 +85,24 @@ impl<S: QueueStore> Shared<S> {
     /// reader then joins anew, behind the upgrade.
     async fn enter(self: &Arc<Self>, entering: Entering) -> Result<(), Failure> {
         let Entering { session, owner, lock, rank, looks, draws } = entering;
-        let all = if looks {
-            self.store.list(&lock).await.map_err(Failure::refused)?
-        } else {
-            Vec::new()
-        };
-        let upgrades = |standing: &Standing| standing.upgrades && standing.rank > rank;
-        let yields = all.iter().any(|view| upgrades(&view.standing));
-        let fence = if draws && !yields {
-            match self.store.fence(session, &lock, &rank).await {
-                Ok(Some(fence)) => Some(fence),
-                Ok(None) => {
-                    let gone = Moved { rank, mode: None };
-                    self.change(|state, now, effects| state.moved(&lock, &gone, now, effects));
-                    return Ok(());
-                }
+        let mut yields = false;
+        if looks {
+            let all = self.store.list(&lock).await.map_err(Failure::refused)?;
+            let upgrades = |standing: &Standing| standing.upgrades && standing.rank > rank;
+            yields = all.iter().any(|view| upgrades(&view.standing));
+        }
+        let mut fence = None;
+        if draws && !yields {
+            fence = match self.store.fence(session, &lock, &rank).await {
                 Err(failure) if self.ended_by(session, &failure) => return Ok(()),
-                Err(failure) => return Err(failure),
+                drawn => drawn?,
+            };
+            if fence.is_none() {
+                let gone = Moved { rank, mode: None };
+                self.change(|state, now, effects| state.moved(&lock, &gone, now, effects));
+                return Ok(());
             }
-        } else {
-            None
-        };
+        }
         self.change(|state, now, effects| {
             let Some(own) = state.get(owner).filter(|own| own.stage == Stage::Waiting) else {
                 return;
