@@ -1,7 +1,5 @@
 //! The scripts: constant text, known to the server by hash.
 
-use std::collections::BTreeMap;
-
 use once_cell::race::OnceBox;
 use redis::{Cmd, RedisError, Value};
 
@@ -306,26 +304,29 @@ fn without_unused(text: &str) -> String {
         *chunk += "\n";
         in_function = (begins || in_function) && line != "end";
     }
-    let mut mentions: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut used: Vec<&str> = chunks.iter().map(String::as_str).collect();
-    for word in used.iter().flat_map(|chunk| words(chunk)) {
-        *mentions.entry(word).or_default() += 1;
-    }
+    let mut names: Vec<&str> = chunks.iter().filter_map(|chunk| function_name(chunk)).collect();
+    names.sort_unstable();
+    // Of each chunk the functions that it names, as numbers.
+    let named: Vec<Vec<usize>> = chunks
+        .iter()
+        .map(|chunk| words(chunk).filter_map(|word| names.binary_search(&word).ok()).collect())
+        .collect();
+    let mut counts = vec![0; names.len()];
+    named.iter().flatten().for_each(|number| counts[*number] += 1);
+    let mut used = vec![true; chunks.len()];
     loop {
-        let before = used.len();
-        used.retain(|chunk| {
-            let Some(name) = function_name(chunk) else { return true };
-            let calls_itself = words(chunk).filter(|word| *word == name).count();
-            let is_used = mentions[name] > calls_itself;
-            if !is_used {
-                words(chunk).for_each(|word| *mentions.entry(word).or_default() -= 1);
-            }
-            is_used
+        let unused = chunks.iter().enumerate().position(|(at, chunk)| {
+            let name = function_name(chunk).filter(|_| used[at]);
+            name.and_then(|name| names.binary_search(&name).ok()).is_some_and(|number| {
+                counts[number] == named[at].iter().filter(|other| **other == number).count()
+            })
         });
-        if used.len() == before {
-            return used.concat();
-        }
+        let Some(at) = unused else { break };
+        used[at] = false;
+        named[at].iter().for_each(|number| counts[*number] -= 1);
     }
+    let kept = chunks.into_iter().zip(used).filter_map(|(chunk, used)| used.then_some(chunk));
+    kept.collect()
 }
 
 /// The name of the function that the chunk defines, if it defines one.
