@@ -7,19 +7,19 @@ use std::thread::{self, ThreadId};
 
 use fencelock::{Code, Error};
 use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::grant::Grant;
+use crate::interned::interned;
 use crate::{greenlets, raised};
 
 /// Ends a block: as its guard does, and by giving that back if anything comes in between.
 fn end(guard: &Bound<'_, PyAny>, how: &Bound<'_, PyTuple>) -> PyResult<()> {
     let py = guard.py();
-    let ended = guard.call_method1(intern!(py, "_exit"), how);
+    let ended = guard.call_method1(interned(py, "_exit"), how);
     if ended.is_err() {
-        guard.getattr(intern!(py, "_grant"))?.cast::<Grant>()?.get().forget()?;
+        guard.getattr(interned(py, "_grant"))?.cast::<Grant>()?.get().forget()?;
     }
     ended.map(drop)
 }
@@ -38,7 +38,7 @@ impl Block {
 
     /// A guard that is not held any more begins no block.
     fn __enter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
-        let grant = slf.getattr(intern!(slf.py(), "_grant"))?;
+        let grant = slf.getattr(interned(slf.py(), "_grant"))?;
         grant.cast::<Grant>()?.get().check()?;
         Ok(slf)
     }
@@ -51,16 +51,16 @@ impl Block {
 
 /// The frame of Python's that calls, if that can be said: a `with` is entered and left in one.
 fn frame(py: Python<'_>) -> Option<Bound<'_, PyAny>> {
-    py.import(intern!(py, "sys")).and_then(|sys| sys.call_method0(intern!(py, "_getframe"))).ok()
+    py.import(interned(py, "sys")).and_then(|sys| sys.call_method0(interned(py, "_getframe"))).ok()
 }
 
 /// Whether this frame may be left on another thread than it was entered on: a generator's, or a coroutine's.
 fn wanders(frame: &Bound<'_, PyAny>) -> bool {
     // CO_GENERATOR, CO_COROUTINE, CO_ITERABLE_COROUTINE and CO_ASYNC_GENERATOR of the `inspect` module.
     const KINDS: u32 = 0x20 | 0x80 | 0x100 | 0x200;
-    let code = frame.getattr(intern!(frame.py(), "f_code"));
+    let code = frame.getattr(interned(frame.py(), "f_code"));
     let flags =
-        code.and_then(|code| code.getattr(intern!(frame.py(), "co_flags"))?.extract::<u32>());
+        code.and_then(|code| code.getattr(interned(frame.py(), "co_flags"))?.extract::<u32>());
     flags.is_ok_and(|flags| flags & KINDS != 0)
 }
 
@@ -141,7 +141,7 @@ impl Blocks {
         // First, so that nothing comes between the grant and its entry.
         let (frame, strand) = (frame(slf.py()), strand(slf.py()));
         let (place, kept) = (place(frame.as_ref()), frame.filter(wanders).map(Bound::unbind));
-        let guard = slf.call_method0(intern!(slf.py(), "acquire"))?;
+        let guard = slf.call_method0(interned(slf.py(), "acquire"))?;
         slf.get().entered().push(Entered {
             frame: place,
             kept,

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use fencelock::{Result, facade};
 use pyo3::exceptions::PyOSError;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::Value;
 
+use crate::interned::interned;
 use crate::process::Own;
 use crate::wake_fd::WakeFd;
 
@@ -19,11 +19,13 @@ impl<'py> Greenlets<'py> {
     /// None where this thread runs no greenlets.
     pub(crate) fn here(py: Python<'py>) -> PyResult<Option<Self>> {
         let loaded = loaded(py)?;
-        if !loaded.contains(intern!(py, "gevent"))? && !loaded.contains(intern!(py, "eventlet"))? {
+        if !loaded.contains(interned(py, "gevent"))?
+            && !loaded.contains(interned(py, "eventlet"))?
+        {
             return Ok(None);
         }
-        let waiting = py.import(intern!(py, "fencelock._waiting"))?;
-        let wait = waiting.call_method0(intern!(py, "greenlets"))?;
+        let waiting = py.import(interned(py, "fencelock._waiting"))?;
+        let wait = waiting.call_method0(interned(py, "greenlets"))?;
         Ok((!wait.is_none()).then_some(Self(wait)))
     }
 
@@ -50,14 +52,14 @@ impl<'py> Greenlets<'py> {
 
 /// Which greenlet of this thread runs; 0 where there are none.
 pub(crate) fn current(py: Python<'_>) -> usize {
-    let greenlet = loaded(py).and_then(|loaded| loaded.get_item(intern!(py, "greenlet")));
+    let greenlet = loaded(py).and_then(|loaded| loaded.get_item(interned(py, "greenlet")));
     let Ok(Some(greenlet)) = greenlet else { return 0 };
-    let running = greenlet.call_method0(intern!(py, "getcurrent"));
+    let running = greenlet.call_method0(interned(py, "getcurrent"));
     running.map_or(0, |running| running.as_ptr() as usize)
 }
 
 /// The modules that were imported by now.
 fn loaded(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
-    let sys = py.import(intern!(py, "sys"))?;
-    Ok(sys.getattr(intern!(py, "modules"))?.cast_into::<PyDict>()?)
+    let sys = py.import(interned(py, "sys"))?;
+    Ok(sys.getattr(interned(py, "modules"))?.cast_into::<PyDict>()?)
 }

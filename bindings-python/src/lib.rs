@@ -11,6 +11,7 @@ mod feed;
 mod fork;
 mod grant;
 mod greenlets;
+mod interned;
 mod process;
 mod pump;
 mod unraisable_signal;
