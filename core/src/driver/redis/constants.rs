@@ -1,7 +1,9 @@
 //! What is put in place of the words in capitals in the scripts, before they are sent.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::assemble::plain;
 use super::cell::MARK;
 use super::renew_batch::ERRAND;
 use super::script::{Call, Form, Script, word};
@@ -15,9 +17,20 @@ pub(super) const LAYOUT: u8 = 1;
 /// How many holds the buckets of a lock have room for. One more, and they become twice as many.
 pub(super) const CAPACITY: &str = "64 * lock.buckets";
 
+/// What is put in place of a word.
+#[derive(Debug)]
+pub(super) struct Constant {
+    /// What has to follow the word, and goes with it.
+    pub(super) ending: &'static str,
+    pub(super) value: String,
+}
+
+/// The constants by their words.
+pub(super) type Constants = BTreeMap<&'static str, Constant>;
+
 /// The constants of the scripts: numbers of the port, the words of a reply, the forms of what is packed, and what differs
 /// between kinds.
-pub(super) fn constants(script: Script, form: Form) -> Vec<(&'static str, String)> {
+pub(super) fn constants(script: Script, form: Form) -> Constants {
     let Script(call, kind, layout) = script;
     let micros = |time: Duration| time.as_micros().to_string();
     let shared = kind != Kind::Mutex;
@@ -26,7 +39,7 @@ pub(super) fn constants(script: Script, form: Form) -> Vec<(&'static str, String
     let mark = |kind| {
         format!("'fencelock:{}'", if kind == Kind::Semaphore { "semaphore" } else { "read-write" })
     };
-    let terms = if form == Form::Packed { "struct.unpack('<Bdd', " } else { "TERMS(" };
+    let terms = (form == Form::Packed).then(|| ("TERMS(", "struct.unpack('<Bdd', ".to_owned()));
     // How one of many numbers is told.
     let number =
         if form == Form::Packed { "struct.pack('<d', " } else { "string.format('%.0f ', " };
@@ -36,7 +49,6 @@ pub(super) fn constants(script: Script, form: Form) -> Vec<(&'static str, String
     };
     let of_layout = of_layout.into_iter().map(|(name, text)| (name, text.to_owned()));
     let all = vec![
-        ("TERMS(", terms.to_owned()),
         ("WORD(", number.to_owned()),
         ("ERRAND", ERRAND.to_string()),
         ("SIGNAL_LIFE", foreign_wake::SIGNAL_LIFE.as_millis().to_string()),
@@ -99,7 +111,12 @@ pub(super) fn constants(script: Script, form: Form) -> Vec<(&'static str, String
         ("UNBORN", word::UNBORN.to_string()),
         ("RECOVERING", word::RECOVERING.to_string()),
     ];
-    of_layout.chain(all).collect()
+    let constant = |(name, value): (&'static str, String)| {
+        let word = name.trim_end_matches(['(', '\n']);
+        let value = if value.trim_end().contains('\n') { plain(&value) } else { value };
+        (word, Constant { ending: &name[word.len()..], value })
+    };
+    of_layout.chain(terms).chain(all).map(constant).collect()
 }
 
 /// What the scripts of the own layout do where the layouts differ: under a lock lies a text, all or nothing of a hold.

@@ -49,6 +49,7 @@
 //! and renewed, but neither taken nor queued for.
 
 // What is said.
+mod assemble;
 mod cell;
 mod code;
 mod constants;

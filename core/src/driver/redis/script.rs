@@ -3,6 +3,7 @@
 use once_cell::race::OnceBox;
 use redis::{Cmd, RedisError, Value};
 
+use super::assemble::assemble;
 use super::constants::constants;
 use super::redisson;
 use crate::port::Kind;
@@ -225,8 +226,7 @@ impl Texts {
     /// The scripts with a clock that stands at this many microseconds, and room for two holds in a bucket: few have several.
     #[cfg(feature = "sim")]
     pub(super) fn stopped(now: u64, form: Form) -> Self {
-        let (running, stopped) =
-            (flush_left(&without_comments(CLOCK)), format!("local now = {now}\n"));
+        let (running, stopped) = (super::assemble::plain(CLOCK), format!("local now = {now}\n"));
         let text = |text: &String| {
             text.replace(&running, &stopped).replace(super::constants::CAPACITY, "2 * lock.buckets")
         };
@@ -252,15 +252,7 @@ impl Texts {
                 Form::Text => parts.insert(0, TERMS),
             }
             // In their place, not as variables: every function that names a variable costs time at each run.
-            let constants = constants(script, form).into_iter();
-            // Lines of a constant are not flush left, where functions begin and end.
-            let text = without_comments(&parts.join("\n"));
-            let text = constants.fold(text, |text, (name, value)| {
-                let within = value.trim_end_matches('\n').replace('\n', "\n ");
-                text.replace(name, &(within + &value[value.trim_end_matches('\n').len()..]))
-            });
-            // Some of them are texts with comments of their own.
-            flush_left(&without_unused(&without_comments(&text)))
+            assemble(&parts, &constants(script, form))
         }))
     }
 
@@ -277,66 +269,6 @@ impl Texts {
             command
         })
     }
-}
-
-/// The text without what only people read.
-fn without_comments(text: &str) -> String {
-    let lines = text.lines().filter(|line| !line.trim_start().starts_with("--"));
-    lines.flat_map(|line| [line, "\n"]).collect()
-}
-
-fn flush_left(text: &str) -> String {
-    text.lines().flat_map(|line| [line.trim_start(), "\n"]).collect()
-}
-
-/// The text without functions that nothing in it calls: each run of a script makes all of its functions anew, which takes the
-/// server a tenth of a microsecond for each.
-fn without_unused(text: &str) -> String {
-    let mut chunks: Vec<String> = Vec::new();
-    let mut in_function = false;
-    for line in text.lines() {
-        let begins = line.starts_with("local function ");
-        if begins || !in_function {
-            chunks.push(String::new());
-        }
-        let chunk = chunks.last_mut().expect("one was just pushed");
-        *chunk += line;
-        *chunk += "\n";
-        in_function = (begins || in_function) && line != "end";
-    }
-    let mut names: Vec<&str> = chunks.iter().filter_map(|chunk| function_name(chunk)).collect();
-    names.sort_unstable();
-    // Of each chunk the functions that it names, as numbers.
-    let named: Vec<Vec<usize>> = chunks
-        .iter()
-        .map(|chunk| words(chunk).filter_map(|word| names.binary_search(&word).ok()).collect())
-        .collect();
-    let mut counts = vec![0; names.len()];
-    named.iter().flatten().for_each(|number| counts[*number] += 1);
-    let mut used = vec![true; chunks.len()];
-    loop {
-        let unused = chunks.iter().enumerate().position(|(at, chunk)| {
-            let name = function_name(chunk).filter(|_| used[at]);
-            name.and_then(|name| names.binary_search(&name).ok()).is_some_and(|number| {
-                counts[number] == named[at].iter().filter(|other| **other == number).count()
-            })
-        });
-        let Some(at) = unused else { break };
-        used[at] = false;
-        named[at].iter().for_each(|number| counts[*number] -= 1);
-    }
-    let kept = chunks.into_iter().zip(used).filter_map(|(chunk, used)| used.then_some(chunk));
-    kept.collect()
-}
-
-/// The name of the function that the chunk defines, if it defines one.
-fn function_name(chunk: &str) -> Option<&str> {
-    words(chunk.strip_prefix("local function ")?).next()
-}
-
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    let parts = text.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'));
-    parts.filter(|word| !word.is_empty())
 }
 
 /// The hashes of the scripts, as the server told them.
@@ -366,18 +298,5 @@ impl Hashes {
     /// The hash of one script.
     pub(super) fn of(&self, script: Script) -> &str {
         &self.0[script.place()]
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_script_carries_what_it_calls_and_nothing_else() {
-        let text = "local function a()\n  return 1\nend\nlocal function b()\n  return a()\nend\nreturn 2\n";
-        assert_eq!(without_unused(text), "return 2\n");
-        let text = text.replace("return 2", "return b()");
-        assert_eq!(without_unused(&text), text);
     }
 }
