@@ -129,6 +129,22 @@ fn the_summary_names_every_page_once() {
 }
 
 #[test]
+fn the_index_of_decisions_names_every_one_once() {
+    let index = "docs/decisions/README.md";
+    let links = read(index).links;
+    let target = |link: &String| target(index, link).expect("it leads to a file").0;
+    let mut named: Vec<String> = links.iter().map(target).collect();
+    named.retain(|page| page.contains("decisions/"));
+    named.sort();
+    let folders = BESIDE.iter().filter_map(|page| page.strip_suffix("/README.md"));
+    let folders = folders.chain(["docs"]).map(|folder| format!("{folder}/decisions"));
+    let mut there: Vec<String> = folders.flat_map(|folder| pages(&folder)).collect();
+    there.retain(|page| page != index);
+    there.sort();
+    assert_eq!(named, there);
+}
+
+#[test]
 fn pages_stay_short() {
     for page in pages("docs").iter().filter(|page| !page.starts_with("docs/decisions/")) {
         let lines = fs::read_to_string(root().join(page)).expect("it is there").lines().count();

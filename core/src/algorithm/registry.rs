@@ -41,6 +41,20 @@ impl Registry {
         }
     }
 
+    /// Nothing of this owner is left on the store. Returns the hold that is lost with it.
+    pub(super) fn gone(&mut self, owner: OwnerId) -> Option<Arc<Hold>> {
+        let hold = match &mut self.entries.get_mut(owner)?.stage {
+            Stage::Held(hold) if !hold.is_over() => hold.clone(),
+            Stage::Pending(pending) => {
+                pending.gone();
+                return None;
+            }
+            Stage::Held(_) | Stage::Free(_) => return None,
+        };
+        self.remove(owner);
+        Some(hold)
+    }
+
     /// Until when the store may keep what was asked for in this owner's name.
     pub(super) fn furthest(&self, owner: OwnerId) -> Instant {
         match self.entries.find(owner).map(|place| &self.entries[place].stage) {

@@ -189,17 +189,7 @@ impl Renewer {
         if mutant!(GoneNotBelieved) {
             return None;
         }
-        let mut state = self.state.lock();
-        let hold = match &mut state.entries.get_mut(owner)?.stage {
-            Stage::Held(hold) if !hold.is_over() => hold.clone(),
-            Stage::Pending(pending) => {
-                pending.gone();
-                return None;
-            }
-            Stage::Held(_) | Stage::Free(_) => return None,
-        };
-        state.remove(owner);
-        Some(hold)
+        self.state.lock().gone(owner)
     }
 
     /// A hold's request or deadline changed by other hands: look at it in time.
@@ -238,13 +228,11 @@ impl Renewer {
                         Some(News::Renewed(hold))
                     }
                     Ok(Outcome::Gone) if !mutant!(GoneIsNotLost) => {
-                        state.remove(owner);
-                        Some(News::Lost(hold))
+                        state.gone(owner).map(News::Lost)
                     }
                     // What lies there is no lock any more, or not in the store that was: the file was deleted or replaced.
                     Err(failure) if failure.error.code() == Code::Conflict => {
-                        state.remove(owner);
-                        Some(News::Lost(hold))
+                        state.gone(owner).map(News::Lost)
                     }
                     _ => None,
                 };
@@ -265,7 +253,7 @@ impl Renewer {
                 state.queued(owner, sent, queued, now);
             }
             (Progress::Waiting(_), Ok(Outcome::Gone)) if !mutant!(GoneTicketKeptWaiting) => {
-                pending.gone();
+                state.gone(owner);
             }
             _ => {}
         }

@@ -3,9 +3,11 @@
 //! Memory, SQLite and the simulator run these very functions; the scripts on Redis say the same again, and are tied to
 //! them by random changes, answer by answer.
 
+use std::collections::BTreeMap;
+
 use crate::driver::numbers;
 use crate::port::limits::{TOMBSTONE_LIFE, TRAIL};
-use crate::port::{Cell, Change, Failure, Look, Mark, Swap, Version};
+use crate::port::{Cell, CellKey, Change, Failure, Look, Mark, Swap, Version};
 
 /// A cell and its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,13 +57,40 @@ pub fn swap(record: &mut Option<CellRecord>, change: &Change, now: u64) -> Swap 
     Swap::Done { version: made, since: now }
 }
 
+/// The cells of a store in this process.
+#[derive(Debug, Default)]
+pub(super) struct CellTable(BTreeMap<CellKey, CellRecord>);
+
+impl CellTable {
+    /// What lies under this key at `now`.
+    pub(super) fn look(&self, key: &CellKey, now: u64) -> Look {
+        look(self.0.get(key), now)
+    }
+
+    /// Carries a change out, or says why it is not to be.
+    pub(super) fn change(&mut self, change: &Change, now: u64) -> Result<Swap, Failure> {
+        if let Some(failure) = refusal(self.0.get(&change.key), now) {
+            return Err(failure);
+        }
+        let mut record = self.0.remove(&change.key);
+        let swap = swap(&mut record, change, now);
+        self.0.extend(record.map(|record| (change.key.clone(), record)));
+        Ok(swap)
+    }
+
+    /// Forgets what has ended.
+    pub(super) fn forget(&mut self, now: u64) {
+        self.0.retain(|_, record| record.ends > now);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
     use super::*;
-    use crate::port::{CellKey, Family, OwnerId, Untold};
+    use crate::port::{Family, OwnerId, Untold};
 
     const MINUTE: u64 = 60_000_000;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 #[cfg(all(any(feature = "tokio", feature = "host"), not(target_arch = "wasm32")))]
 use once_cell::race::OnceBox;
 
-use crate::driver::cell::{self, CellRecord};
+use crate::driver::cell::CellTable;
 use crate::driver::record::{Record, Scene};
 use crate::error::{Error, Result};
 use crate::port::{
@@ -51,7 +51,7 @@ impl Named {
 #[derive(Debug, Default)]
 struct Shelf {
     records: BTreeMap<LockKey, Record>,
-    cells: BTreeMap<CellKey, CellRecord>,
+    cells: CellTable,
     /// Since when it has kept its data; it loses them only for tests.
     born: u64,
     sinks: BTreeMap<Arc<str>, Sink>,
@@ -228,24 +228,19 @@ impl Shelf {
         self.steps += steps;
         if before / SWEEP_EVERY != self.steps / SWEEP_EVERY {
             self.records.retain(|_, record| record.forget_after() > now);
-            self.cells.retain(|_, record| record.ends > now);
+            self.cells.forget(now);
         }
     }
 }
 
 impl CellStore for MemoryStore {
     async fn read(&self, key: &CellKey) -> Result<Look> {
-        self.open(|shelf, now| cell::look(shelf.cells.get(key), now))
+        self.open(|shelf, now| shelf.cells.look(key, now))
     }
 
     async fn compare_and_set(&self, change: &Change) -> Result<Swap, Failure> {
         let swapped = self.open(|shelf, now| {
-            if let Some(failure) = cell::refusal(shelf.cells.get(&change.key), now) {
-                return Err(failure);
-            }
-            let mut record = shelf.cells.remove(&change.key);
-            let swap = cell::swap(&mut record, change, now);
-            shelf.cells.extend(record.map(|record| (change.key.clone(), record)));
+            let swap = shelf.cells.change(change, now)?;
             shelf.count(1, now);
             Ok(swap)
         });

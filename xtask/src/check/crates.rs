@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::read;
+use super::{output, read};
 use crate::part::Site;
 use crate::run::cargo;
 
@@ -77,14 +77,4 @@ fn wrong(packed: &Path, full: &str, root: &Path) -> Result<Vec<String>, String> 
         }
     }
     Ok(complaints)
-}
-
-/// What a program that has to end well says.
-fn output(command: &mut Command) -> Result<String, String> {
-    let ended = command.output().map_err(|error| format!("{command:?}: {error}"))?;
-    if ended.status.success() {
-        Ok(String::from_utf8_lossy(&ended.stdout).into_owned())
-    } else {
-        Err(String::from_utf8_lossy(&ended.stderr).into_owned())
-    }
 }

@@ -1,10 +1,10 @@
 //! Licences, sources and bans of all dependencies, by the lists in deny.toml and the words of `cargo tree`.
 
 use std::collections::BTreeSet;
-use std::process::Command;
 
-use super::{files, read};
+use super::{files, output, read};
 use crate::part::Site;
+use crate::run::cargo;
 
 pub(crate) fn check(site: &Site) -> Result<String, String> {
     let rules = read(&site.root.join("deny.toml"))?;
@@ -74,13 +74,8 @@ fn several(lock: &str) -> BTreeSet<&str> {
 /// Name and licence of every dependency on every platform.
 fn dependencies(site: &Site) -> Result<BTreeSet<(String, String)>, String> {
     let args = "tree --workspace --all-features --target all --prefix none --format {p}|{l}";
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo).args(args.split(' ')).current_dir(&site.root).output();
-    let output = output.map_err(|error| error.to_string())?;
-    if !output.status.success() {
-        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
-    }
-    let text = String::from_utf8_lossy(&output.stdout);
+    let mut tree = cargo(&args.split(' ').collect::<Vec<_>>());
+    let text = output(tree.current_dir(&site.root))?;
     let line = |line: &str| {
         let (package, licence) = line.trim_end_matches(" (*)").split_once('|')?;
         let name = package.split(' ').next()?;

@@ -1,4 +1,4 @@
-//! Checks that need no other program.
+//! Checks of what lies in the folders.
 
 pub(crate) mod crates;
 pub(crate) mod deny;
@@ -13,6 +13,7 @@ pub(crate) mod tests;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// All files below a folder with this ending, in order.
 pub(crate) fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
@@ -39,4 +40,14 @@ pub(crate) fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
 
 fn read(path: &Path) -> Result<String, String> {
     fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// What a program that has to end well says.
+fn output(command: &mut Command) -> Result<String, String> {
+    let ended = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    if ended.status.success() {
+        Ok(String::from_utf8_lossy(&ended.stdout).into_owned())
+    } else {
+        Err(String::from_utf8_lossy(&ended.stderr).into_owned())
+    }
 }

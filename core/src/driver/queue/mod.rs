@@ -10,7 +10,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 pub use self::model::QueueModel;
-use crate::driver::cell::{self, CellRecord};
+use crate::driver::cell::CellTable;
 use crate::error::{Error, Result};
 use crate::port::{
     Capabilities, CellKey, CellStore, Cells, Change, Entry, EntryView, Failure, Fence, Instant,
@@ -44,7 +44,7 @@ struct Shelf {
 #[derive(Default)]
 struct State {
     model: QueueModel,
-    cells: BTreeMap<CellKey, CellRecord>,
+    cells: CellTable,
     sinks: BTreeMap<SessionId, QueueSink>,
 }
 
@@ -131,20 +131,13 @@ impl CellStore for MemoryQueueStore {
     async fn read(&self, key: &CellKey) -> Result<Look> {
         self.check_open()?;
         let now = self.shelf.clock.wall();
-        Ok(cell::look(self.shelf.state.lock().cells.get(key), now))
+        Ok(self.shelf.state.lock().cells.look(key, now))
     }
 
     async fn compare_and_set(&self, change: &Change) -> Result<Swap, Failure> {
         self.check_open().map_err(Failure::refused)?;
         let now = self.shelf.clock.wall();
-        let mut state = self.shelf.state.lock();
-        if let Some(failure) = cell::refusal(state.cells.get(&change.key), now) {
-            return Err(failure);
-        }
-        let mut record = state.cells.remove(&change.key);
-        let swap = cell::swap(&mut record, change, now);
-        state.cells.extend(record.map(|record| (change.key.clone(), record)));
-        Ok(swap)
+        self.shelf.state.lock().cells.change(change, now)
     }
 }
 
