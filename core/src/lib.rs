@@ -46,7 +46,7 @@ mod fence;
 mod guard;
 mod identity;
 mod job;
-pub mod layer;
+mod layer;
 mod lock;
 pub mod options;
 pub mod port;

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use fencelock::driver::memory::Memory;
-use fencelock::layer::{Chaos, Fault};
 use fencelock::runtime::TokioRuntime;
 use fencelock::{Client, Code, Error, Released, Status, Swapped};
+use fencelock_sim::{Chaos, Fault};
 
 const MS: Duration = Duration::from_millis(1);
 const HOUR: Duration = Duration::from_hours(1);

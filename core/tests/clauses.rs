@@ -1,6 +1,6 @@
 //! Clauses that random worlds meet too rarely, each with a world of its own in virtual time: it keeps what is promised as
 //! it stands, and fails with the clause broken.
-#![cfg(all(feature = "sim", feature = "mutants"))]
+#![cfg(all(feature = "test-hooks", feature = "mutants"))]
 #![allow(missing_docs)]
 
 mod wire;
@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fencelock::Token;
-use fencelock::layer::Fault;
 use fencelock::mutation::{Mutant, activate};
 use fencelock::port::{Action, Notice, Outcome, Runtime};
+use fencelock_sim::Fault;
 use futures_util::future::{Either, join, select};
 
 use self::wire::Loses;

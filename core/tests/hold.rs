@@ -1,5 +1,5 @@
 //! How holds and waits end where the store is in trouble, and what is told of it.
-#![cfg(feature = "sim")]
+#![cfg(feature = "test-hooks")]
 #![allow(missing_docs)]
 
 mod machine;
@@ -9,8 +9,8 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use fencelock::driver::memory::Memory;
-use fencelock::layer::{Chaos, Fault};
 use fencelock::{Client, Code, Event, EventKind, Released};
+use fencelock_sim::{Chaos, Fault};
 use futures_util::FutureExt;
 
 use self::machine::{Machine, live};

@@ -1,16 +1,16 @@
 //! A store whose answers come later than the lease they grant lasts, in virtual time: said as what it is, at once to who
 //! only tries, and at the end of the wait to who waits.
-#![cfg(feature = "sim")]
+#![cfg(feature = "test-hooks")]
 #![allow(missing_docs)]
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fencelock::driver::memory::Memory;
-use fencelock::layer::{Chaos, Fault};
 use fencelock::port::Runtime;
-use fencelock::runtime::sim::{Sim, SimNode};
 use fencelock::{Client, Code, Error, EventKind};
+use fencelock_sim::{Chaos, Fault};
+use fencelock_sim::{Sim, SimNode};
 
 const MS: Duration = Duration::from_millis(1);
 /// Every request takes longer than the lease it asks for.

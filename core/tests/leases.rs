@@ -1,5 +1,5 @@
 //! How leases end, in virtual time.
-#![cfg(feature = "sim")]
+#![cfg(feature = "test-hooks")]
 #![allow(missing_docs)]
 
 mod machine;

@@ -1,5 +1,5 @@
 //! What happens to locks goes to `tracing`, under the target `fencelock`.
-#![cfg(feature = "sim")]
+#![cfg(feature = "test-hooks")]
 #![allow(missing_docs)]
 
 use std::fmt::{Debug, Write};
@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use fencelock::Client;
 use fencelock::driver::memory::Memory;
-use fencelock::layer::{Chaos, Fault};
-use fencelock::runtime::sim::Sim;
+use fencelock_sim::Sim;
+use fencelock_sim::{Chaos, Fault};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};

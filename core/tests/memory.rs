@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use fencelock::driver::memory::Memory;
-use fencelock::layer::{Count, Meter};
 use fencelock::runtime::TokioRuntime;
 use fencelock::{Client, Code, Released};
+use fencelock_sim::{Count, Meter};
 
 async fn client(memory: &Memory) -> Client {
     let runtime = Arc::new(TokioRuntime::current().expect("inside tokio"));

@@ -1,6 +1,6 @@
 //! The clauses of the entry queue, each with a world in virtual time: it keeps what is promised as it stands, and fails with
 //! the clause broken.
-#![cfg(all(feature = "sim", feature = "mutants"))]
+#![cfg(all(feature = "test-hooks", feature = "mutants"))]
 #![allow(missing_docs)]
 
 mod entries;

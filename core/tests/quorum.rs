@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use fencelock::driver::memory::Memory;
-use fencelock::layer::{Chaos, Fault};
 use fencelock::port::LeaseHandle;
 use fencelock::runtime::TokioRuntime;
 use fencelock::{Client, Code, Quorum, Released};
+use fencelock_sim::{Chaos, Fault};
 
 const MS: Duration = Duration::from_millis(1);
 const MINUTE: Duration = Duration::from_mins(1);

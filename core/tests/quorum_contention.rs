@@ -1,5 +1,5 @@
 //! Clients that want one lock of a quorum at once, with a node that fails.
-#![cfg(feature = "sim")]
+#![cfg(feature = "test-hooks")]
 #![allow(missing_docs)]
 
 mod machine;
@@ -7,7 +7,7 @@ mod machine;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use fencelock::layer::Fault;
+use fencelock_sim::Fault;
 
 use self::machine::live;
 use self::machine::nodes::Nodes;

@@ -1,5 +1,5 @@
 //! Votes that a node of a quorum carries out long after everything else was decided: nothing of them stays held.
-#![cfg(feature = "sim")]
+#![cfg(feature = "test-hooks")]
 #![allow(missing_docs)]
 
 mod machine;
@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fencelock::Token;
-use fencelock::layer::Fault;
 use fencelock::port::{Action, Kind, LeaseHandle, LockKey, Mode, Outcome, OwnerId, Step, Take};
+use fencelock_sim::Fault;
 
 use self::machine::nodes::{LONGEST, Nodes};
 use self::machine::{Machine, live};

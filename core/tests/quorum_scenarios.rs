@@ -1,5 +1,5 @@
 //! What other libraries' Redlock got wrong, as scenarios over memory nodes that can be cut off, slowed and emptied.
-#![cfg(feature = "sim")]
+#![cfg(feature = "test-hooks")]
 #![allow(missing_docs)]
 
 mod machine;
@@ -8,12 +8,12 @@ use std::pin::pin;
 use std::time::Duration;
 
 use fencelock::driver::memory::Memory;
-use fencelock::layer::Fault;
 use fencelock::port::{
     Answer, Capabilities, Failure, Fence, LeaseHandle, LeaseStore, LockKey, Mode, NoticeSink,
     Runtime, Step,
 };
 use fencelock::{Client, Code, Error, Quorum, Released};
+use fencelock_sim::Fault;
 use futures_util::future::{Either, join, select};
 
 use self::machine::nodes::{LONGEST, Nodes};

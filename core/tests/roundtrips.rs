@@ -1,16 +1,16 @@
 //! How often the store is asked for what was promised to cost one round trip, or none. In virtual time, so that no ticket
 //! happens to be refreshed meanwhile.
-#![cfg(feature = "sim")]
+#![cfg(feature = "test-hooks")]
 #![allow(missing_docs)]
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use fencelock::driver::memory::Memory;
-use fencelock::layer::{Count, Meter};
 use fencelock::port::Runtime;
-use fencelock::runtime::sim::{Sim, SimNode};
 use fencelock::{Client, Guard, Lock, Released};
+use fencelock_sim::{Count, Meter};
+use fencelock_sim::{Sim, SimNode};
 use futures_channel::oneshot;
 
 const MS: Duration = Duration::from_millis(1);

@@ -1,5 +1,5 @@
 //! Runs of jobs that last, that nobody hears of and that are given up, in virtual time.
-#![cfg(feature = "sim")]
+#![cfg(feature = "test-hooks")]
 #![allow(missing_docs)]
 
 mod machine;
@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use fencelock::driver::memory::Memory;
-use fencelock::layer::{Chaos, Fault};
 use fencelock::port::Runtime;
 use fencelock::{Client, Code, Released};
+use fencelock_sim::{Chaos, Fault};
 
 use self::machine::{Machine, live};
 

@@ -1,5 +1,5 @@
 //! Which run of a job is due, by a clock that is right, that was wrong, and that timers do not quite meet.
-#![cfg(feature = "sim")]
+#![cfg(feature = "test-hooks")]
 #![allow(missing_docs)]
 
 mod machine;

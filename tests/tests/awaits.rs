@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fencelock::driver::memory::Memory;
-use fencelock::layer::{Chaos, Fault};
 use fencelock::mutation::{Mutant, activate};
 use fencelock::port::{Mode, Runtime};
-use fencelock::runtime::sim::{Sim, SimNode};
 use fencelock::{Client, Guard, Lock};
+use fencelock_sim::{Chaos, Fault};
+use fencelock_sim::{Sim, SimNode};
 use fencelock_tests::sim::cancel::Cancelled;
 use fencelock_tests::sim::plan::Cancel;
 use tokio::sync::Mutex;

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use ::fencelock::driver::redis::RedisStore;
-use ::fencelock::layer::{Count, Meter};
 use ::fencelock::options::Options;
 use ::fencelock::runtime::TokioRuntime;
 use ::fencelock::{Client, Released};
+use ::fencelock_sim::{Count, Meter};
 use serde_json::json;
 use url::Url;
 

@@ -130,7 +130,7 @@ impl Memory {
     }
 
     /// Loses all data, as a server without persistence does in a restart.
-    #[cfg(feature = "sim")]
+    #[cfg(feature = "test-hooks")]
     pub fn restart(&self, runtime: &RuntimeHandle) {
         let mut shared = self.0.lock();
         shared.records.clear();

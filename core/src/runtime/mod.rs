@@ -2,8 +2,6 @@
 
 #[cfg(feature = "tokio")]
 mod inline;
-#[cfg(feature = "sim")]
-pub mod sim;
 pub(crate) mod sync;
 #[cfg(feature = "tokio")]
 mod tokio;

@@ -9,8 +9,8 @@ use fencelock::port::{
     BoxFuture, Capabilities, Entry, EntryView, Failure, Joined, LockKey, Mode, Moved, OwnerId,
     QueueSink, QueueStore, Rank, Runtime, SessionId, Standing,
 };
-use fencelock::runtime::sim::SimNode;
 use fencelock::{Code, Error, Result};
+use fencelock_sim::SimNode;
 
 /// A call of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use fencelock::driver::queue::MemoryQueue;
 use fencelock::port::{EntryView, Instant, LockKey, OwnerId, QueueStore, Runtime};
-use fencelock::runtime::sim::{Sim, SimNode};
 use fencelock::{Client, Guard, Queue};
+use fencelock_sim::{Sim, SimNode};
 
 pub(crate) use self::line::{Call, Line};
 

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fencelock::port::{Kind, Mode, Runtime};
-use fencelock::runtime::sim::{Dice, SimNode};
 use fencelock::{Claim, Client, Guard, Lock, Token};
+use fencelock_sim::{Dice, SimNode};
 use futures_util::future::select;
 
 use super::line::CALLS;

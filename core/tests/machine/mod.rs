@@ -10,7 +10,7 @@ use std::time::Duration;
 use fencelock::Client;
 use fencelock::driver::memory::Memory;
 use fencelock::port::{Runtime, RuntimeHandle};
-use fencelock::runtime::sim::{Sim, SimNode};
+use fencelock_sim::{Sim, SimNode};
 use futures_channel::oneshot;
 use futures_util::future::{Either, select};
 

@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fencelock::driver::memory::Memory;
-use fencelock::layer::{Chaos, Count, Fault, Meter};
 use fencelock::port::{LeaseHandle, Runtime};
 use fencelock::{Client, Quorum};
+use fencelock_sim::{Chaos, Count, Fault, Meter};
 
 use super::Machine;
 

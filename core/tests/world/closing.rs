@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fencelock::Released;
-use fencelock::layer::Fault;
+use fencelock_sim::Fault;
 use futures_util::future::join;
 
 use super::{World, check, look};

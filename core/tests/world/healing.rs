@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fencelock::driver::memory::Memory;
-use fencelock::layer::{Chaos, Fault};
 use fencelock::port::LeaseHandle;
 use fencelock::{Client, Quorum};
+use fencelock_sim::{Chaos, Fault};
 
 use super::{World, check};
 

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use fencelock::layer::Fault;
 use fencelock::port::{Runtime, RuntimeHandle};
+use fencelock_sim::Fault;
 
 use super::{World, check, given_held, look};
 

@@ -15,10 +15,10 @@ use std::task::Poll;
 use std::time::Duration;
 
 use fencelock::driver::memory::{Memory, MemoryStore};
-use fencelock::layer::{Chaos, Fault};
 use fencelock::port::{Action, LeaseStore, LockKey, Mode, Outcome, OwnerId, Runtime, Step, Take};
-use fencelock::runtime::sim::{Sim, SimNode};
 use fencelock::{Client, Guard, Token};
+use fencelock_sim::{Chaos, Fault};
+use fencelock_sim::{Sim, SimNode};
 
 use crate::wire::Wire;
 

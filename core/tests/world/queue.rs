@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use fencelock::Token;
 use fencelock::driver::record::{Record, Scene};
-use fencelock::layer::Fault;
 use fencelock::port::{Action, Kind, LockKey, Mode, Notice, Outcome, OwnerId, Runtime, Step, Take};
+use fencelock_sim::Fault;
 
 use super::{World, check};
 

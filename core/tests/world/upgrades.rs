@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use fencelock::Client;
 use fencelock::facade::{Facade, Form, Granted, Operation};
-use fencelock::layer::Fault;
 use fencelock::port::Mode;
+use fencelock_sim::Fault;
 use serde::Deserialize;
 use serde_json::Map;
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use fencelock::port::RuntimeHandle;
 use fencelock::runtime::TokioRuntime;
-use fencelock::runtime::sim::Sim;
+use fencelock_sim::Sim;
 use futures_util::StreamExt;
 use futures_util::stream::iter;
 

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fencelock::port::{BoxFuture, Instant, RuntimeHandle};
-use fencelock::runtime::sim::SimNode;
 use fencelock_peers::Program;
+use fencelock_sim::SimNode;
 use futures_util::FutureExt;
 use futures_util::future::Shared;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};

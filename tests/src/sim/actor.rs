@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fencelock::port::{Instant, LockKey, Mode, Runtime};
-use fencelock::runtime::sim::SimNode;
 use fencelock::{Claim, Client, Code, Error, Gate, Guard, Lock, Released, Scope, WithError};
+use fencelock_sim::SimNode;
 use futures_util::future::{Either, select};
 
 use super::cancel::Cancelled;

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use fencelock::port::{BoxFuture, Runtime};
-use fencelock::runtime::sim::SimNode;
+use fencelock_sim::SimNode;
 
 use super::plan::Cancel;
 

@@ -8,7 +8,7 @@ mod scopes;
 use std::time::Duration;
 
 use fencelock::port::{Kind, Mode};
-use fencelock::runtime::sim::Dice;
+use fencelock_sim::Dice;
 
 use super::plan::{Act, Cancel, Doing, End, Family, Fault, How, Loss, Machine, Node, Plan, Task};
 use super::weather::Weather;

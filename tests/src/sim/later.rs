@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fencelock::port::Runtime;
-use fencelock::runtime::sim::Sim;
+use fencelock_sim::Sim;
 
 use super::network::Network;
 use super::plan::Loss;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fencelock::port::{Instant, NoticeSink};
-use fencelock::runtime::sim::SimNode;
+use fencelock_sim::SimNode;
 
 /// One client's way to the store and back.
 pub(super) struct Link {

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fencelock::port::{Answer, Failure, Instant, Notice, NoticeSink, Runtime, Step};
-use fencelock::runtime::sim::{Dice, SimNode};
 use fencelock::{Code, Error};
+use fencelock_sim::{Dice, SimNode};
 use tokio::sync::oneshot;
 
 use super::link::{Link, Path, Subscription};

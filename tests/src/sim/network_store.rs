@@ -9,8 +9,8 @@ use std::time::Duration;
 use fencelock::port::{
     Answer, Capabilities, Cells, Failure, Fence, LeaseStore, LockKey, NoticeSink, Runtime, Step,
 };
-use fencelock::runtime::sim::SimNode;
 use fencelock::{Code, Result};
+use fencelock_sim::SimNode;
 use futures_util::future::{Either, select};
 use tokio::sync::oneshot;
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fencelock::port::{Kind, Mode};
-use fencelock::runtime::sim::Dice;
+use fencelock_sim::Dice;
 
 use super::weather::Weather;
 

@@ -10,7 +10,7 @@ use fencelock::port::limits::TICKET_LIFE;
 use fencelock::port::{
     Action, Answer, Instant, LockKey, Mode, Notice, Outcome, OwnerId, Runtime, Step,
 };
-use fencelock::runtime::sim::SimNode;
+use fencelock_sim::SimNode;
 
 use super::cells::Shelf;
 

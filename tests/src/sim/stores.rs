@@ -6,7 +6,7 @@ use std::time::Duration;
 use fencelock::Quorum;
 use fencelock::driver::record::{Holder, Record};
 use fencelock::port::{LeaseHandle, LockKey};
-use fencelock::runtime::sim::SimNode;
+use fencelock_sim::SimNode;
 
 use super::network::Network;
 use super::plan::Plan;

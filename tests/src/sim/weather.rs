@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fencelock::runtime::sim::Dice;
+use fencelock_sim::Dice;
 
 /// Delays and faults of every link. Chances are in a thousand.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use fencelock::port::{Action, Answer, Kind, Mode, OwnerId, Runtime, Step, Take};
-use fencelock::runtime::sim::{Sim, SimNode, Stuck};
 use fencelock::{Client, Gate, Scope, Token};
+use fencelock_sim::{Sim, SimNode, Stuck};
 
 use super::actor::{Place, freeze};
 use super::checker::{Checker, Figures, Rule, Violation, lock_key};

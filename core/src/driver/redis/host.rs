@@ -78,7 +78,7 @@ struct Shared {
     runtime: RuntimeHandle,
     sink: OnceLock<NoticeSink>,
     looks: Mutex<Looks>,
-    #[cfg(feature = "sim")]
+    #[cfg(feature = "test-hooks")]
     stopped: Mutex<Option<Arc<Texts>>>,
 }
 
@@ -138,7 +138,7 @@ impl HostStore {
             runtime,
             sink: OnceLock::new(),
             looks: Mutex::default(),
-            #[cfg(feature = "sim")]
+            #[cfg(feature = "test-hooks")]
             stopped: Mutex::default(),
         };
         let commands = Texts::of_text().load().chain([eviction::memory()]).collect();
@@ -151,7 +151,7 @@ impl HostStore {
     }
 
     /// Stops the clock of this client's scripts at this many microseconds since 1970, for tests of what takes seconds.
-    #[cfg(feature = "sim")]
+    #[cfg(feature = "test-hooks")]
     pub fn stop_clock(&self, now: u64) {
         *self.0.stopped.lock() = Some(Arc::new(Texts::stopped(now, Form::Text)));
     }
@@ -200,9 +200,9 @@ impl Shared {
         hashed: impl Fn(usize, &Hashes) -> Cmd,
         whole: impl Fn(usize, &Texts) -> Cmd,
     ) -> Result<Vec<Value>, Failure> {
-        #[cfg(feature = "sim")]
+        #[cfg(feature = "test-hooks")]
         let stopped = self.stopped.lock().clone();
-        #[cfg(feature = "sim")]
+        #[cfg(feature = "test-hooks")]
         if let Some(texts) = stopped {
             return self.send((0..count).map(|at| whole(at, &texts)).collect()).await;
         }

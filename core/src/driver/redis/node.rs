@@ -21,7 +21,7 @@ use crate::port::{Action, Answer, Failure, LockKey, Notice, NoticeSink, Outcome,
 pub(super) struct Node {
     pub(super) link: Arc<Link>,
     data_age: DataAge,
-    #[cfg(feature = "sim")]
+    #[cfg(feature = "test-hooks")]
     stopped: crate::runtime::sync::Mutex<Option<Arc<Texts>>>,
 }
 
@@ -45,13 +45,13 @@ impl Node {
         Self {
             link,
             data_age: DataAge::default(),
-            #[cfg(feature = "sim")]
+            #[cfg(feature = "test-hooks")]
             stopped: crate::runtime::sync::Mutex::default(),
         }
     }
 
     /// Stops the clock of this client's scripts.
-    #[cfg(feature = "sim")]
+    #[cfg(feature = "test-hooks")]
     pub(super) async fn stop_clock(&self, now: u64) -> Result<()> {
         let texts = Arc::new(Texts::stopped(now, Form::Packed));
         *self.stopped.lock() = Some(Arc::clone(&texts));
@@ -167,11 +167,11 @@ impl Node {
 
     /// Does something with the text of a script.
     #[cfg_attr(
-        not(feature = "sim"),
+        not(feature = "test-hooks"),
         expect(clippy::unused_self, reason = "only tests stop the clock")
     )]
     fn with_text<T>(&self, script: Script, act: impl FnOnce(&str) -> T) -> T {
-        #[cfg(feature = "sim")]
+        #[cfg(feature = "test-hooks")]
         if let Some(stopped) = &*self.stopped.lock() {
             return act(stopped.of(script));
         }

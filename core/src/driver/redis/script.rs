@@ -224,7 +224,7 @@ impl Texts {
     }
 
     /// The scripts with a clock that stands at this many microseconds, and room for two holds in a bucket: few have several.
-    #[cfg(feature = "sim")]
+    #[cfg(feature = "test-hooks")]
     pub(super) fn stopped(now: u64, form: Form) -> Self {
         let (running, stopped) = (super::assemble::plain(CLOCK), format!("local now = {now}\n"));
         let text = |text: &String| {

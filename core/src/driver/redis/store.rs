@@ -85,7 +85,7 @@ impl RedisStore {
     }
 
     /// Stops the clock of this client's scripts at this many microseconds since 1970, for tests of what takes seconds.
-    #[cfg(feature = "sim")]
+    #[cfg(feature = "test-hooks")]
     pub async fn stop_clock(&self, now: u64) -> Result<()> {
         match &self.servers {
             Servers::One(node) => node.stop_clock(now).await,

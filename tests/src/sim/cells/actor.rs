@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fencelock::port::Runtime;
-use fencelock::runtime::sim::SimNode;
 use fencelock::{Client, Code, Error, Job, Released, Swapped};
+use fencelock_sim::SimNode;
 use futures_util::future::select;
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fencelock::runtime::sim::Dice;
+use fencelock_sim::Dice;
 
 use crate::sim::plan::{Cancel, Fault, Loss, Machine};
 use crate::sim::weather::Weather;

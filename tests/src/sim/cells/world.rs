@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use fencelock::Client;
 use fencelock::port::Runtime;
-use fencelock::runtime::sim::{Sim, SimNode, Stuck};
+use fencelock_sim::{Sim, SimNode, Stuck};
 use futures_util::future::{AbortHandle, Abortable};
 
 use super::actor::{Place, name};

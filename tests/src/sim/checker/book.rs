@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fencelock::port::{Instant, LockKey, Mode, OwnerId};
-use fencelock::runtime::sim::SimNode;
 use fencelock::{Claim, Token};
+use fencelock_sim::SimNode;
 
 use super::violation::{Figures, Rule, Violation};
 use crate::sim::plan::Act;

@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use fencelock::port::limits::{GRANT_TTL, TICKET_LIFE};
 use fencelock::port::{Instant, LockKey, Mode, Runtime};
-use fencelock::runtime::sim::SimNode;
 use fencelock::{Claim, Event, EventKind, Token};
+use fencelock_sim::SimNode;
 
 use self::book::{Book, Live, Pending, Shared, Watched};
 use super::plan::{Act, Plan};

@@ -1,6 +1,6 @@
 //! Worlds in which some readers ask more than once to become the writer.
 
-use fencelock::runtime::sim::Dice;
+use fencelock_sim::Dice;
 
 use crate::sim::plan::{Cancel, Doing, Task};
 

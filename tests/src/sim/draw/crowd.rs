@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fencelock::port::Mode;
-use fencelock::runtime::sim::Dice;
+use fencelock_sim::Dice;
 
 use crate::sim::plan::{Act, Cancel, Doing, How, Task};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fencelock::runtime::sim::Dice;
+use fencelock_sim::Dice;
 
 use super::{MILLISECOND, Scale};
 use crate::sim::plan::{Family, Fault, Loss, Node};

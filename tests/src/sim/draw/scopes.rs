@@ -1,7 +1,7 @@
 //! Worlds in which some mutexes are held in scopes, one for each client.
 
 use fencelock::port::Mode;
-use fencelock::runtime::sim::Dice;
+use fencelock_sim::Dice;
 
 use super::MILLISECOND;
 use crate::sim::plan::{Act, Cancel, Doing, Task};

@@ -20,9 +20,9 @@ use super::address::{Address, Host, Topology};
 use super::fault;
 use super::notice;
 use super::script::Hashes;
-#[cfg(feature = "sim")]
+#[cfg(feature = "test-hooks")]
 use super::script::Texts;
-#[cfg(feature = "sim")]
+#[cfg(feature = "test-hooks")]
 use super::wire;
 use super::wire::AbortOnDrop;
 use crate::error::{Error, Result};
@@ -309,7 +309,7 @@ impl Link {
 }
 
 /// Scripts whose clock stands still, for tests of what takes seconds.
-#[cfg(feature = "sim")]
+#[cfg(feature = "test-hooks")]
 impl Link {
     pub(super) async fn load(self: &Arc<Self>, texts: &Texts) -> Result<()> {
         let live = self.live().await?;

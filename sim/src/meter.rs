@@ -3,17 +3,20 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::error::{Error, Result};
-use crate::port::{
+use fencelock::Result;
+use fencelock::port::{
     Answer, Capabilities, CellKey, CellStore, Cells, Change, Failure, LeaseStore, LockKey, Look,
     NoticeSink, Step, Swap,
 };
+
+use crate::OFFERED;
 
 /// A store that counts batches (round trips, where the store needs one) and steps.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-/// use fencelock::{driver::memory::Memory, layer::{Count, Meter}, runtime::TokioRuntime, Client};
+/// use fencelock::{driver::memory::Memory, runtime::TokioRuntime, Client};
+/// use fencelock_sim::{Count, Meter};
 /// let runtime = std::sync::Arc::new(TokioRuntime::current().unwrap());
 /// let count = Count::default();
 /// let store = Meter::new(Memory::new().store(runtime.clone()), count.clone());
@@ -128,13 +131,13 @@ impl<S: LeaseStore> LeaseStore for Meter<S> {
 /// A look or a change counts as a batch of one step.
 impl<S: LeaseStore> CellStore for Meter<S> {
     async fn read(&self, key: &CellKey) -> Result<Look> {
-        let cells = self.store.cells().ok_or_else(Error::no_cells)?;
+        let cells = self.store.cells().expect(OFFERED);
         self.count.asked();
         cells.read(key).await.inspect_err(|_| self.count.failed())
     }
 
     async fn compare_and_set(&self, change: &Change) -> Result<Swap, Failure> {
-        let cells = self.store.cells().ok_or_else(|| Failure::refused(Error::no_cells()))?;
+        let cells = self.store.cells().expect(OFFERED);
         self.count.asked();
         cells.compare_and_set(change).await.inspect_err(|_| self.count.failed())
     }

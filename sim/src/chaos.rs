@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::error::{Code, Error, Result};
-use crate::port::{
+use fencelock::port::{
     Answer, Capabilities, CellKey, CellStore, Cells, Change, Failure, LeaseStore, LockKey, Look,
     MaybeSend, MaybeSync, NoticeSink, RuntimeHandle, Step, Swap,
 };
+use fencelock::{Code, Error, Result};
+
+use crate::OFFERED;
 
 /// What happens to one batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +30,8 @@ pub enum Fault {
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-/// use fencelock::{driver::memory::Memory, layer::{Chaos, Fault}, runtime::TokioRuntime, Client, Code};
+/// use fencelock::{driver::memory::Memory, runtime::TokioRuntime, Client, Code};
+/// use fencelock_sim::{Chaos, Fault};
 /// let runtime = std::sync::Arc::new(TokioRuntime::current().unwrap());
 /// let store = Chaos::new(Memory::new().store(runtime.clone()), runtime.clone(), || Fault::Refused);
 /// let client = Client::builder().runtime(runtime).store(store).await?;
@@ -110,7 +113,7 @@ impl<S: LeaseStore, F: Fn() -> Fault + MaybeSend + MaybeSync + 'static> LeaseSto
 
 impl<S: LeaseStore, F: Fn() -> Fault + MaybeSend + MaybeSync + 'static> CellStore for Chaos<S, F> {
     async fn read(&self, key: &CellKey) -> Result<Look> {
-        let cells = self.store.cells().ok_or_else(Error::no_cells)?;
+        let cells = self.store.cells().expect(OFFERED);
         match (self.choose)() {
             Fault::None => {}
             Fault::Late(delay) => self.runtime.sleep_until(self.runtime.now() + delay).await,
@@ -120,7 +123,7 @@ impl<S: LeaseStore, F: Fn() -> Fault + MaybeSend + MaybeSync + 'static> CellStor
     }
 
     async fn compare_and_set(&self, change: &Change) -> Result<Swap, Failure> {
-        let cells = self.store.cells().ok_or_else(|| Failure::refused(Error::no_cells()))?;
+        let cells = self.store.cells().expect(OFFERED);
         match (self.choose)() {
             Fault::None => {}
             Fault::Late(delay) => self.runtime.sleep_until(self.runtime.now() + delay).await,

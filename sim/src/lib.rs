@@ -1,4 +1,7 @@
-//! Virtual time: nodes with clocks of their own, seeded order, pauses and crashes. One seed, one trace.
+//! Virtual time, and stores that fail on purpose or count what goes to them.
+//!
+//! A [`Sim`] is a world of nodes with clocks of their own, seeded order, pauses and crashes. One seed, one trace.
+//! [`Chaos`] and [`Meter`] stand around any store.
 //!
 //! Nothing here reads a clock, starts a thread or draws from the operating system, so a run can be repeated to the last
 //! poll, on wasm as well.
@@ -6,18 +9,20 @@
 //! ```
 //! use std::time::Duration;
 //! use fencelock::port::Runtime;
-//! use fencelock::runtime::sim::Sim;
+//! use fencelock_sim::Sim;
 //!
 //! let sim = Sim::new(42);
 //! let node = sim.node(-5_000); // its clock is half a percent slow
 //! let start = node.now();
 //! sim.block_on(sim.world().sleep_until(sim.world().now() + Duration::from_secs(1000)))?;
 //! assert_eq!(node.now().since(start), Duration::from_secs(995));
-//! # Ok::<(), fencelock::runtime::sim::Stuck>(())
+//! # Ok::<(), fencelock_sim::Stuck>(())
 //! ```
 
+mod chaos;
 mod dice;
 mod executor;
+mod meter;
 mod node;
 
 use std::fmt;
@@ -29,10 +34,15 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use self::executor::{Executor, Progress};
-use crate::port::Instant;
+use fencelock::port::Instant;
 
+pub use self::chaos::{Chaos, Fault};
 pub use self::dice::Dice;
+pub use self::meter::{Count, Meter};
 pub use self::node::{NodeId, SimNode};
+
+/// Why a store around another one has the cells that it is asked for.
+const OFFERED: &str = "cells are offered where the store has them";
 
 /// A world in virtual time. Dropping it drops every task in it.
 #[derive(Debug)]

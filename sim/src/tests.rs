@@ -2,8 +2,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Sim, SimNode, Stuck};
-use crate::port::Runtime;
-use crate::runtime::sync::Mutex;
+use fencelock::port::Runtime;
+use parking_lot::Mutex;
 
 const SECOND: Duration = Duration::from_secs(1);
 

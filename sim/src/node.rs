@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use super::executor::{Executor, TimerId};
-use crate::port::{BoxFuture, Instant, Runtime};
+use fencelock::port::{BoxFuture, Instant, Runtime};
 
 const MILLION: i128 = 1_000_000;
 /// What wall clocks show when a world begins: a day in 2026, in microseconds.

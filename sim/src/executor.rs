@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use super::dice::{Dice, mix};
 use super::{NodeId, Stuck};
-use crate::port::{BoxFuture, Instant};
-use crate::runtime::sync::Mutex;
+use fencelock::port::{BoxFuture, Instant};
+use parking_lot::Mutex;
 
 /// More polls than this at one instant are a busy loop: an honest burst is far smaller.
 const POLLS_AT_ONCE: u32 = 100_000;
