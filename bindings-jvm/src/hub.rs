@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
 
-use crate::bell::Bell;
+use crate::wakeup::Wakeup;
 use crate::{end, parcel};
 
 static HUB: LazyLock<Hub> = LazyLock::new(Hub::start);
@@ -31,7 +31,7 @@ pub(crate) struct Hub {
     runtime: Runtime,
     handle: RuntimeHandle,
     pump: Pump,
-    bell: Arc<Bell>,
+    wakeup: Arc<Wakeup>,
     clients: Mutex<Clients>,
     events: Mutex<Vec<Value>>,
     /// News that did not arrive.
@@ -67,13 +67,13 @@ impl Hub {
         let runtime = runtime.thread_name("fencelock").enable_all().build();
         let runtime = runtime.expect("the system lets a process start threads");
         let handle = Arc::new(TokioRuntime::of(runtime.handle().clone()));
-        let bell = Arc::new(Bell::default());
-        let rung = bell.clone();
-        let pump = Pump::new(Arc::new(move || rung.ring()));
+        let wakeup = Arc::new(Wakeup::default());
+        let waking = wakeup.clone();
+        let pump = Pump::new(Arc::new(move || waking.wake()));
         let (clients, events, kept) = (Mutex::default(), Mutex::default(), Mutex::default());
         end::await_end();
         let leaving = AtomicBool::new(false);
-        Self { runtime, handle, pump, bell, clients, events, kept, leaving }
+        Self { runtime, handle, pump, wakeup, clients, events, kept, leaving }
     }
 
     /// Completes with the client's number.
@@ -103,7 +103,7 @@ impl Hub {
 
     fn tell(&self, client: u64, event: &Event) {
         locked(&self.events).push(json!({ "client": client, "event": event }));
-        self.bell.ring();
+        self.wakeup.wake();
     }
 
     /// The client with this number; the Java side drops none that it still uses.
@@ -132,7 +132,7 @@ impl Hub {
 
     /// Waits for news, and answers them: how operations ended, each behind its number, and events behind the number 0.
     pub(crate) fn drain(&self) -> Vec<u8> {
-        self.bell.wait();
+        self.wakeup.wait();
         // Events that came before an end are told before it.
         let (done, events) = (self.pump.drain(), std::mem::take(&mut *locked(&self.events)));
         let mut news = std::mem::take(&mut *locked(&self.kept));
@@ -152,7 +152,7 @@ impl Hub {
     /// Has news told again.
     pub(crate) fn keep(&self, news: Vec<u8>) {
         *locked(&self.kept) = news;
-        self.bell.ring();
+        self.wakeup.wake();
     }
 
     /// What a client carries, and the pump for all of them.
@@ -170,7 +170,7 @@ impl Hub {
     /// a JVM that exits gives threads in natives 300 ms to come out.
     pub(crate) fn leave(&self) {
         self.leaving.store(true, Ordering::SeqCst);
-        self.bell.hurry();
+        self.wakeup.hurry();
     }
 
     /// Gives everything back before the process ends, as far as the time reaches; nothing if the JVM was halted before it had

@@ -3,8 +3,8 @@
 //! Calls are numbers and bytes. None of them waits for a lock: an operation is submitted and gets a number, and one Java
 //! thread, which waits in `drain`, hears how it ended. No thread of ours ever attaches to the JVM.
 
-mod bell;
 mod end;
 mod hub;
 pub mod natives;
 mod parcel;
+mod wakeup;

@@ -15,7 +15,7 @@ use napi_derive::napi;
 use crate::entry::{Inside, entry, panic_next};
 
 /// Wakes the environment's event loop, from any thread.
-type Bell = ThreadsafeFunction<(), (), (), Status, false>;
+type WakeFunction = ThreadsafeFunction<(), (), (), Status, false>;
 
 /// How long an environment that ends waits for its clients.
 const LAST: Duration = Duration::from_secs(1);
@@ -26,7 +26,7 @@ pub struct Door(Inside<Room>);
 
 struct Room {
     environment: Arc<Environment>,
-    bell: Arc<RwLock<Bell>>,
+    wake_function: Arc<RwLock<WakeFunction>>,
 }
 
 #[napi]
@@ -183,13 +183,13 @@ impl Door {
 
 impl Room {
     fn open(env: Env, wake: &Function<'_, (), ()>) -> napi::Result<Self> {
-        let mut bell: Bell = wake.build_threadsafe_function().build()?;
-        unhold(&mut bell, env)?;
-        let bell = Arc::new(RwLock::new(bell));
-        let rope = bell.clone();
+        let mut wake_function: WakeFunction = wake.build_threadsafe_function().build()?;
+        unhold(&mut wake_function, env)?;
+        let wake_function = Arc::new(RwLock::new(wake_function));
+        let shared = wake_function.clone();
         let ring = move || {
-            let bell = rope.read().unwrap_or_else(PoisonError::into_inner);
-            bell.call((), ThreadsafeFunctionCallMode::NonBlocking);
+            let wake_function = shared.read().unwrap_or_else(PoisonError::into_inner);
+            wake_function.call((), ThreadsafeFunctionCallMode::NonBlocking);
         };
         let runtime = crate::runtime::handle()
             .map_err(|error| napi::Error::new(Status::GenericFailure, error.to_string()))?;
@@ -197,12 +197,12 @@ impl Room {
         let environment = Arc::new(Environment::new(Arc::new(ring), runtime));
         // Nobody is left to hear of an exception.
         env.add_env_cleanup_hook(environment.clone(), |left| drop(entry(move || end(&left))))?;
-        Ok(Self { environment, bell })
+        Ok(Self { environment, wake_function })
     }
 
     fn hold(&self, env: Env, alive: bool) -> napi::Result<()> {
-        let mut bell = self.bell.write().unwrap_or_else(PoisonError::into_inner);
-        if alive { hold(&mut bell, env) } else { unhold(&mut bell, env) }
+        let mut wake_function = self.wake_function.write().unwrap_or_else(PoisonError::into_inner);
+        if alive { hold(&mut wake_function, env) } else { unhold(&mut wake_function, env) }
     }
 }
 
@@ -225,11 +225,11 @@ fn counted(number: u64) -> i64 {
 }
 
 #[expect(deprecated, reason = "a clone keeps no event loop alive, which is what this is for")]
-fn hold(bell: &mut Bell, env: Env) -> napi::Result<()> {
-    bell.refer(&env)
+fn hold(wake_function: &mut WakeFunction, env: Env) -> napi::Result<()> {
+    wake_function.refer(&env)
 }
 
 #[expect(deprecated, reason = "a clone keeps no event loop alive, which is what this is for")]
-fn unhold(bell: &mut Bell, env: Env) -> napi::Result<()> {
-    bell.unref(&env)
+fn unhold(wake_function: &mut WakeFunction, env: Env) -> napi::Result<()> {
+    wake_function.unref(&env)
 }

@@ -84,9 +84,9 @@ impl fmt::Display for Stuck {
 impl std::error::Error for Stuck {}
 
 /// Whether the future driven by `block_on` has to be looked at again.
-struct Bell(AtomicBool);
+struct WakeFlag(AtomicBool);
 
-impl Wake for Bell {
+impl Wake for WakeFlag {
     fn wake(self: Arc<Self>) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -137,16 +137,16 @@ impl Sim {
     /// Runs the world until `script` is done.
     pub fn block_on<T>(&self, script: impl Future<Output = T>) -> Result<T, Stuck> {
         let mut script = pin!(script);
-        let bell = Arc::new(Bell(AtomicBool::new(true)));
-        let waker = Waker::from(Arc::clone(&bell));
+        let flag = Arc::new(WakeFlag(AtomicBool::new(true)));
+        let waker = Waker::from(Arc::clone(&flag));
         loop {
-            if bell.0.swap(false, Ordering::Relaxed)
+            if flag.0.swap(false, Ordering::Relaxed)
                 && let Poll::Ready(value) = script.as_mut().poll(&mut Context::from_waker(&waker))
             {
                 return Ok(value);
             }
             let turn = self.executor.turn(Instant::FAR)?;
-            if turn == Progress::Done && !bell.0.load(Ordering::Relaxed) {
+            if turn == Progress::Done && !flag.0.load(Ordering::Relaxed) {
                 return Err(Stuck::Idle { at: self.elapsed() });
             }
         }

@@ -140,7 +140,7 @@ fn what_was_found_once_is_not_found_again() {
     }
 }
 
-/// The world that showed what a debt behind a bill needs, which one of fifty thousand does.
+/// The world that showed this breakage. One of fifty thousand worlds shows it.
 #[test]
 fn a_debt_that_is_paid_beforehand_is_caught() {
     let of = Campaign {

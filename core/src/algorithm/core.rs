@@ -10,7 +10,7 @@ use super::cleanup::{self, CleanupSender};
 use super::cohort::{Cohorts, Local};
 use super::floors::Floors;
 use super::hold::Hold;
-use super::job::Tending;
+use super::job::Runs;
 use super::recent_releases::RecentReleases;
 use super::registry::Abandoned;
 use super::renewal_batch::BatchEntry;
@@ -35,7 +35,7 @@ pub(crate) struct Core {
     pub(super) retry_delays: RetryDelays,
     pub(super) floors: Floors,
     pub(super) questions: Questions,
-    pub(super) tending: Tending,
+    pub(super) runs: Runs,
     /// The process that made it.
     process: u32,
 }
@@ -60,7 +60,7 @@ impl Core {
             retry_delays: RetryDelays::new(runtime.clone()),
             questions: Questions::default(),
             floors: Floors::default(),
-            tending: Tending::default(),
+            runs: Runs::default(),
             process: runtime.process(),
         });
         let listener = Arc::downgrade(&core);
@@ -222,9 +222,9 @@ impl Core {
         }
         self.retry_delays.end();
         let end = self.runtime.now() + patience;
-        let settled = join(self.cleanup.flush(), self.tending.close());
+        let settled = join(self.cleanup.flush(), self.runs.close());
         select(Box::pin(settled), self.runtime.sleep_until(end)).await;
-        self.tending.give_up();
+        self.runs.give_up();
         self.store.close().await;
     }
 
@@ -247,13 +247,13 @@ impl Core {
         self.process == self.runtime.process()
     }
 
-    /// How many attempts, tickets and holds the renewer carries and runs are tended to, and how many locks have a cohort:
+    /// How many attempts, tickets and holds the renewer has and how many runs are in progress, and how many locks have a cohort:
     /// both 0 at rest.
     pub(crate) fn load(&self) -> (usize, usize) {
         if !self.is_here() {
             return (0, 0);
         }
-        (self.renewer.len() + self.tending.count(), self.cohorts.lock().len())
+        (self.renewer.len() + self.runs.count(), self.cohorts.lock().len())
     }
 }
 

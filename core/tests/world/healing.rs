@@ -31,12 +31,12 @@ pub(crate) async fn twice(world: &World) -> Result<(), String> {
     let client = Client::builder().runtime(world.node.clone()).store(quorum).await;
     let client = client.expect("memory connects");
     let other = of(world, &nodes[3].0).await;
-    let neighbour = other.lock("x").acquire().await.expect("it is free");
+    let other_guard = other.lock("x").acquire().await.expect("it is free");
     meets(&nodes[4].1, &[Fault::Late(400 * MS)]);
     let guard = client.lock("x").ttl(TTL).renew(false).acquire().await.expect("by a majority");
     // The votes that were not waited for leave, too.
     world.sleep(MS).await;
-    neighbour.release().await.check().expect("it was held");
+    other_guard.release().await.check().expect("it was held");
     meets(&nodes[3].1, &[Fault::None, Fault::Late(20 * MS), Fault::None, Fault::Late(60 * MS)]);
     // A majority answers behind those who know nothing of it.
     meets(&nodes[0].1, &[Fault::Late(MS), Fault::Late(MS)]);

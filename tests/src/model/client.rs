@@ -108,7 +108,7 @@ impl Moment {
     /// Gives the attempt up. An owner id whose Take has no answer yet gets a tombstone with it.
     pub(super) fn cancel(&mut self, client: u8) {
         let unknown = matches!(self.phase(client), Phase::Asked { .. });
-        self.end(client, if unknown { Ask::Bury } else { Ask::Leave });
+        self.end(client, if unknown { Ask::LeaveTombstone } else { Ask::Leave });
     }
 
     pub(super) fn release(&mut self, client: u8) {

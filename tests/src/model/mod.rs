@@ -121,8 +121,8 @@ pub enum Ask {
     Renew,
     /// To end the hold.
     Free,
-    /// To undo the attempt, burying its owner id.
-    Bury,
+    /// To undo the attempt, with a tombstone for its owner id.
+    LeaveTombstone,
     /// To undo the attempt.
     Leave,
 }

@@ -48,7 +48,7 @@ impl Moment {
             Ask::Refresh => Action::Refresh { ttl },
             Ask::Renew => Action::Renew { ttl },
             Ask::Free => Action::Free { open: protocol.open },
-            Ask::Bury => Action::Leave { tombstone: Some(TOMBSTONE_LIFE) },
+            Ask::LeaveTombstone => Action::Leave { tombstone: Some(TOMBSTONE_LIFE) },
             Ask::Leave => Action::Leave { tombstone: None },
         };
         let now = START + u64::from(self.time) * TICK.as_micros() as u64;
@@ -70,7 +70,7 @@ impl Moment {
             Outcome::Queued { last, .. } => Answered::Queued(last.get()),
             _ => Answered::No,
         };
-        if matches!(request.ask, Ask::Free | Ask::Bury | Ask::Leave) {
+        if matches!(request.ask, Ask::Free | Ask::LeaveTombstone | Ask::Leave) {
             self.settled.push(attempt);
             self.settled.sort_unstable();
         } else {

@@ -26,18 +26,21 @@ pub(crate) fn check(site: &Site) -> Result<String, String> {
             named.extend(tested_in(&read(&path)?, &in_records));
         }
     }
-    let owed: BTreeSet<_> = on_servers.union(&named_in(elsewhere)).cloned().collect();
-    if on_servers.is_empty() || owed.len() == on_servers.len() {
+    let missing: BTreeSet<_> = on_servers.union(&named_in(elsewhere)).cloned().collect();
+    if on_servers.is_empty() || missing.len() == on_servers.len() {
         return Err(format!("{TABLE} or {LIST} is not laid out as this check reads it"));
     }
     let is_named = |name: &&String| named.contains(*name);
-    let unnamed: Vec<_> = owed
+    let unnamed: Vec<_> = missing
         .iter()
         .filter(|name| !is_named(name))
         .map(|name| format!("no test names {name}"))
         .collect();
     if unnamed.is_empty() {
-        Ok(format!("{} breakages that the simulator does not see are named by tests", owed.len()))
+        Ok(format!(
+            "{} breakages that the simulator does not see are named by tests",
+            missing.len()
+        ))
     } else {
         Err(unnamed.join("\n"))
     }

@@ -1,4 +1,4 @@
-//! Every scenario of `tests/scenarios.yaml` has a test that carries its number, or is owed by name.
+//! Every scenario of `tests/scenarios.yaml` has a test that carries its number, or is listed as missing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ const FOLDERS: &[&str] = &["core/src", "core/tests", "cli/tests", "tests/tests"]
 
 pub(crate) fn check(site: &Site) -> Result<String, String> {
     let list = read(&site.root.join("tests/scenarios.yaml"))?;
-    let (tested, owed) = (section(&list, "tested"), section(&list, "owed"));
+    let (tested, missing) = (section(&list, "tested"), section(&list, "missing"));
     if tested.is_empty() {
         return Err("tests/scenarios.yaml lists no scenario".into());
     }
@@ -28,17 +28,19 @@ pub(crate) fn check(site: &Site) -> Result<String, String> {
         .filter(|(number, _)| !carried.contains(*number))
         .map(|(number, what)| format!("no test carries {number}: {what}"))
         .collect();
-    let paid = owed.keys().filter(|number| carried.contains(*number));
-    complaints
-        .extend(paid.map(|number| format!("{number} is listed as owed, and a test carries it")));
-    let twice = owed.keys().filter(|number| tested.contains_key(*number));
-    complaints.extend(twice.map(|number| format!("{number} is listed as tested and as owed")));
+    let tested_now = missing.keys().filter(|number| carried.contains(*number));
+    complaints.extend(
+        tested_now.map(|number| format!("{number} is listed as missing, and a test carries it")),
+    );
+    let twice = missing.keys().filter(|number| tested.contains_key(*number));
+    complaints.extend(twice.map(|number| format!("{number} is listed as tested and as missing")));
     if !complaints.is_empty() {
         return Err(complaints.join("\n"));
     }
-    let owed: Vec<_> = owed.iter().map(|(number, noun)| format!("{number} ({noun})")).collect();
-    let owed = if owed.is_empty() { "none".to_owned() } else { owed.join(", ") };
-    Ok(format!("{} scenarios have tests; owed: {owed}", tested.len()))
+    let missing: Vec<_> =
+        missing.iter().map(|(number, noun)| format!("{number} ({noun})")).collect();
+    let missing = if missing.is_empty() { "none".to_owned() } else { missing.join(", ") };
+    Ok(format!("{} scenarios have tests; missing: {missing}", tested.len()))
 }
 
 /// What stands behind each number below a heading.
@@ -77,9 +79,9 @@ mod tests {
     #[test]
     fn a_list_has_sections() {
         let list =
-            "# words: no\ntested:\n  B01: one\n  # B09: no\n  B02: two\nowed:\n  B03: three\n";
+            "# words: no\ntested:\n  B01: one\n  # B09: no\n  B02: two\nmissing:\n  B03: three\n";
         assert_eq!(section(list, "tested").into_keys().collect::<Vec<_>>(), ["B01", "B02"]);
-        assert_eq!(section(list, "owed")["B03"], "three");
+        assert_eq!(section(list, "missing")["B03"], "three");
     }
 
     #[test]

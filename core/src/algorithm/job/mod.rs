@@ -4,11 +4,11 @@
 //! it pushes its end by replacing what it wrote; and so it ends. Every one of these expects the version the last one
 //! made, so whoever was overtaken changes nothing. Moments in the cell are the store's own.
 
+mod keeper;
 mod record;
+mod runs;
 mod schedule;
 mod skipped;
-mod tend;
-mod tending;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,14 +28,14 @@ use crate::port::backoff::Backoff;
 use crate::port::{CellKey, Change, Instant, Kind, LockKey, Mode, OwnerId, Swap};
 use crate::released::Released;
 
+use self::keeper::Keeper;
+pub(crate) use self::keeper::{Begun, Ending};
 use self::record::Record;
 pub use self::record::{JobState, Status};
+use self::runs::InProgress;
+pub(crate) use self::runs::Runs;
 pub(crate) use self::schedule::Schedule;
 pub use self::skipped::Skipped;
-use self::tend::Tender;
-pub(crate) use self::tend::{Begun, Ending};
-use self::tending::Busy;
-pub(crate) use self::tending::Tending;
 
 /// The record of a job that is not run any more is forgotten after this long, or ten periods.
 const MEMORY: Duration = Duration::from_hours(30 * 24);
@@ -81,12 +81,13 @@ impl Core {
         let late = Arc::new(AtomicBool::new(false));
         let unheard = || if late.load(Ordering::Acquire) { too_late() } else { unanswered() };
         loop {
-            let Some(busy) = self.tending.begin() else { return Err(Error::closed()) };
+            let Some(in_progress) = self.runs.begin() else { return Err(Error::closed()) };
             let (mut sender, receiver) = oneshot::channel();
             let (core, asked, request) = (self.clone(), key.clone(), request.clone());
             let lateness = late.clone();
             self.runtime.spawn(Box::pin(async move {
-                let begun = core.begin_run(&asked, &request, busy, &mut sender, &lateness).await;
+                let begun =
+                    core.begin_run(&asked, &request, in_progress, &mut sender, &lateness).await;
                 // Whoever does not stay for it drops it, which takes it back.
                 let _ = sender.send(begun);
             }));
@@ -121,7 +122,7 @@ impl Core {
         self: &Arc<Self>,
         key: &CellKey,
         request: &JobRequest,
-        busy: Busy,
+        in_progress: InProgress,
         asker: &mut oneshot::Sender<Result<Start>>,
         late: &AtomicBool,
     ) -> Result<Start> {
@@ -156,7 +157,7 @@ impl Core {
             };
             let sent = if mutant!(RunCountedFromReply) { self.runtime.now() } else { sent };
             let token = Token::new(version.get());
-            let mut tender = Tender {
+            let mut keeper = Keeper {
                 core: self.clone(),
                 hold: self.hold_of(key, owner, token, request, deadline(sent, lease)),
                 change: Change { expected: Some(version), ..change },
@@ -165,12 +166,12 @@ impl Core {
                 sent,
                 cap: request.at_most.map_or(Instant::FAR, |most| sent + most),
             };
-            if tender.hold.is_held() || mutant!(LateStartBelieved) {
-                return Ok(Ok(tender.begin(instant, busy)));
+            if keeper.hold.is_held() || mutant!(LateStartBelieved) {
+                return Ok(Ok(keeper.begin(instant, in_progress)));
             }
             // The answer took longer than the lease may be relied on: nobody is handed that.
             late.store(true, Ordering::Release);
-            if tender.end(Ending::TakenBack).await == Released::Unconfirmed || asker.is_canceled() {
+            if keeper.end(Ending::TakenBack).await == Released::Unconfirmed || asker.is_canceled() {
                 return Err(too_late());
             }
             let rest = self.runtime.sleep_until(self.runtime.now() + backoff.next());

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::assemble::plain;
 use super::cell::MARK;
-use super::renew_batch::ERRAND;
+use super::renew_batch::ENTRY_SIZE;
 use super::script::{Call, Form, Script, word};
 use super::{code, foreign_wake, redisson};
 use crate::fence::Token;
@@ -50,7 +50,7 @@ pub(super) fn constants(script: Script, form: Form) -> Constants {
     let of_layout = of_layout.into_iter().map(|(name, text)| (name, text.to_owned()));
     let all = vec![
         ("WORD(", number.to_owned()),
-        ("ERRAND", ERRAND.to_string()),
+        ("ENTRY_SIZE", ENTRY_SIZE.to_string()),
         ("SIGNAL_LIFE", foreign_wake::SIGNAL_LIFE.as_millis().to_string()),
         ("EXPIRE\n", where_shared("expire(lock)\n")),
         ("FINISH_UPGRADE", where_shared("finish_upgrade(lock)")),

@@ -10,32 +10,32 @@ use super::script::{Form, word};
 use crate::fence::Token;
 use crate::port::{Action, Outcome, Step};
 
-/// The most locks one script tends to, so that no script keeps the server for long.
+/// The most locks of one script, so that no script keeps the server for long.
 pub(super) const GROUP: usize = 600;
 /// Words of a reply for each lock of which there is more to say.
 pub(super) const WORDS: usize = 5;
 /// Digits of a lease in what is told.
 const DIGITS: usize = 17;
 /// What is told of one lock: the owner, whether it is a Refresh, the lease.
-pub(super) const ERRAND: usize = 32 + 1 + DIGITS;
+pub(super) const ENTRY_SIZE: usize = 32 + 1 + DIGITS;
 
 /// Adds what the script is told of all its locks, as one word: a hundred thousand leases are renewed three times in each of
 /// their lengths, and every word more costs both sides.
 pub(super) fn write_arguments(command: &mut Cmd, steps: &[Step]) {
-    let mut batches = String::with_capacity(ERRAND * steps.len());
+    let mut entries = String::with_capacity(ENTRY_SIZE * steps.len());
     let (mut length, mut digits) = (0, String::new());
     for step in steps {
-        batches.push_str(step.owner.encode(&mut [0; 32]));
-        batches.push(if matches!(step.action, Action::Refresh { .. }) { '1' } else { '0' });
+        entries.push_str(step.owner.encode(&mut [0; 32]));
+        entries.push(if matches!(step.action, Action::Refresh { .. }) { '1' } else { '0' });
         // Most want the same.
         let millis = millis(lease(&step.action));
         if millis != length {
             length = millis;
             digits = format!("{millis:0DIGITS$}");
         }
-        batches.push_str(&digits);
+        entries.push_str(&digits);
     }
-    command.arg(batches);
+    command.arg(entries);
 }
 
 /// What the script says of each step: first, in one word, the tokens of those who hold for as long as they asked for; then of
@@ -132,7 +132,7 @@ mod tests {
         let owner = "1".repeat(32);
         let expected =
             format!("{owner}000000000000000002{owner}100000000000000003{owner}000000000000000005");
-        assert_eq!(expected.len(), 3 * ERRAND);
+        assert_eq!(expected.len(), 3 * ENTRY_SIZE);
         assert_eq!(command.args_iter().last(), Some(redis::Arg::Simple(expected.as_bytes())));
     }
 

@@ -6,7 +6,7 @@ use super::{ActionPlan, Floor, Move, Scale, StepPlan, Who};
 
 const TAKE: ActionPlan =
     ActionPlan::Take { ttl: 0, wait: false, block: 1, floor: Floor::None, share: 0 };
-const BURY: ActionPlan = ActionPlan::Leave { tombstone: true };
+const LEAVE_TOMBSTONE: ActionPlan = ActionPlan::Leave { tombstone: true };
 
 fn steps<const N: usize>(kind: Kind, plans: [(u8, ActionPlan); N]) -> Move {
     let plan = |(number, action)| StepPlan { lock: 0, who: Who::Owner(number), kind, action };
@@ -21,7 +21,12 @@ pub fn found() -> Vec<(&'static str, Scale, Vec<Move>)> {
         (
             "a tombstone hides when the one before it is swept out with the same step",
             Scale::moved(),
-            vec![mutex((0, BURY)), Move::Pass(61), mutex((1, BURY)), mutex((1, TAKE))],
+            vec![
+                mutex((0, LEAVE_TOMBSTONE)),
+                Move::Pass(61),
+                mutex((1, LEAVE_TOMBSTONE)),
+                mutex((1, TAKE)),
+            ],
         ),
         (
             "all permits have ended, and one without a lease shows",

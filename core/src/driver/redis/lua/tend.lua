@@ -1,6 +1,6 @@
 -- Renew and Refresh of many locks. KEYS: lock, record, and so on, then what lies beside them. ARGV: one word, of each lock
 -- the owner, 1 for a Refresh, the ttl in ms.
-local function tend(key, record, me, ttl, refresh)
+local function renew_one(key, record, me, ttl, refresh)
   local lock = read(key, record, UNDER(key), me)
   if enter(lock) then return { GONE, 0, 0, 0, 0 } end
   settle(lock, me)
@@ -33,13 +33,13 @@ end
 -- In one word the tokens of those who hold for as long as they asked for. Of the others, whose token is 0, it is said how
 -- they stand.
 local tokens, replies = {}, { '' }
-local errands = ARGV[1]
-for at = 1, #errands / ERRAND do
-  local begin = ERRAND * (at - 1)
-  local ttl = sub(errands, begin + 34, begin + ERRAND) + 0
+local entries = ARGV[1]
+for at = 1, #entries / ENTRY_SIZE do
+  local begin = ENTRY_SIZE * (at - 1)
+  local ttl = sub(entries, begin + 34, begin + ENTRY_SIZE) + 0
   -- One lock that is none must not fail the others.
-  local ok, reply, rest = pcall(tend, KEYS[2 * at - 1], KEYS[2 * at], sub(errands, begin + 1, begin + 32), ttl,
-    sub(errands, begin + 33, begin + 33) == '1')
+  local ok, reply, rest = pcall(renew_one, KEYS[2 * at - 1], KEYS[2 * at], sub(entries, begin + 1, begin + 32), ttl,
+    sub(entries, begin + 33, begin + 33) == '1')
   if ok and rest == ttl then
     tokens[at] = WORD(reply)
   else

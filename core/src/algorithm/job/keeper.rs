@@ -10,7 +10,7 @@ use futures_util::future::{Either, select};
 
 use super::micros;
 use super::record::{Record, Status};
-use super::tending::Busy;
+use super::runs::InProgress;
 use crate::algorithm::core::Core;
 use crate::algorithm::hold::Hold;
 use crate::event::Event;
@@ -72,7 +72,7 @@ pub(crate) struct Begun {
     pub hold: Arc<Hold>,
     /// The scheduled instant, in µs since 1970.
     pub instant: u64,
-    /// Also for whoever tends to it.
+    /// Shared with its keeper.
     taken: Arc<Taken>,
     order: Option<oneshot::Sender<Order>>,
 }
@@ -99,7 +99,7 @@ impl Begun {
     fn tell(&mut self, ending: Ending, reply: Option<oneshot::Sender<Released>>) {
         let Some(order) = self.order.take() else { return };
         if !self.core.is_here() {
-            // Whoever tends to it does so in the process that forked this one.
+            // Its keeper is in the process that forked this one.
             return mem::forget(order);
         }
         self.hold.serve(0);
@@ -116,7 +116,7 @@ impl Drop for Begun {
 }
 
 /// Pushes the end of one run, and marks how it ended.
-pub(super) struct Tender {
+pub(super) struct Keeper {
     pub(super) core: Arc<Core>,
     pub(super) hold: Arc<Hold>,
     /// The next change, but for its value.
@@ -130,26 +130,26 @@ pub(super) struct Tender {
     pub(super) cap: Instant,
 }
 
-impl Tender {
+impl Keeper {
     /// Sets itself to work.
-    pub(super) fn begin(self, instant: u64, busy: Busy) -> Begun {
+    pub(super) fn begin(self, instant: u64, in_progress: InProgress) -> Begun {
         let (sender, receiver) = oneshot::channel();
         let (core, hold) = (self.core.clone(), self.hold.clone());
         let taken = Arc::<Taken>::default();
         let told = taken.clone();
         let runtime = self.core.runtime.clone();
         runtime.spawn(Box::pin(async move {
-            self.tend(receiver, told).await;
-            drop(busy);
+            self.keep(receiver, told).await;
+            drop(in_progress);
         }));
         Begun { core, hold, instant, taken, order: Some(sender) }
     }
 
     /// Until it is told how the run ended, or the run is lost, or the client closes.
-    async fn tend(mut self, mut order: oneshot::Receiver<Order>, taken: Arc<Taken>) {
+    async fn keep(mut self, mut order: oneshot::Receiver<Order>, taken: Arc<Taken>) {
         let runtime = self.core.runtime.clone();
         let ttl = self.hold.ttl();
-        let mut closing = self.core.tending.closing();
+        let mut closing = self.core.runs.closing();
         let mut rest = Duration::ZERO;
         loop {
             let beat = (self.sent + ttl / 3).max(runtime.now() + rest).min(self.hold.deadline());
@@ -240,7 +240,7 @@ impl Tender {
                 None => {}
             }
             let now = runtime.now();
-            if now >= until || self.core.tending.is_over() {
+            if now >= until || self.core.runs.is_over() {
                 return Released::Unconfirmed;
             }
             runtime.sleep_until((now + backoff.next()).min(until)).await;

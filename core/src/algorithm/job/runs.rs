@@ -1,4 +1,4 @@
-//! How many runs are tended to, and their end when the client closes.
+//! How many runs are in progress, and their end when the client closes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -8,7 +8,7 @@ use futures_util::future::{Either, Ready, ready};
 
 /// The runs of one client.
 #[derive(Clone, Default)]
-pub(crate) struct Tending(Arc<Inner>);
+pub(crate) struct Runs(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
@@ -21,10 +21,10 @@ struct Inner {
     settled: Event,
 }
 
-/// One run, from its start on and for as long as it is tended to.
-pub(super) struct Busy(Arc<Inner>);
+/// One run, from before its start until its end is marked.
+pub(super) struct InProgress(Arc<Inner>);
 
-impl Tending {
+impl Runs {
     /// How many there are.
     pub(crate) fn count(&self) -> usize {
         self.0.count.load(Ordering::SeqCst)
@@ -32,11 +32,11 @@ impl Tending {
 
     /// One more, before it is asked for. `None` once the client closes: either the one who begins sees that, or the one who
     /// closes sees it.
-    pub(super) fn begin(&self) -> Option<Busy> {
+    pub(super) fn begin(&self) -> Option<InProgress> {
         let inner = if mutant!(RunBeginsUnseen) { Arc::default() } else { self.0.clone() };
         inner.count.fetch_add(1, Ordering::SeqCst);
-        let busy = Busy(inner);
-        (!busy.0.closing.load(Ordering::SeqCst)).then_some(busy)
+        let in_progress = InProgress(inner);
+        (!in_progress.0.closing.load(Ordering::SeqCst)).then_some(in_progress)
     }
 
     /// Completes when the client closes.
@@ -72,7 +72,7 @@ impl Tending {
     }
 }
 
-impl Drop for Busy {
+impl Drop for InProgress {
     fn drop(&mut self) {
         self.0.count.fetch_sub(1, Ordering::AcqRel);
         self.0.settled.notify(usize::MAX);

@@ -6,46 +6,46 @@ use std::time::Duration;
 /// Whoever is hurried waits no longer than this.
 const HURRIED: Duration = Duration::from_millis(10);
 
-/// Rung by whoever has news, heard once however often it was rung.
+/// Wakes the thread when there is news: once, however often it is called before that.
 #[derive(Default)]
-pub(crate) struct Bell {
-    state: Mutex<BellState>,
-    heard: Condvar,
+pub(crate) struct Wakeup {
+    state: Mutex<WakeupState>,
+    condition: Condvar,
 }
 
 #[derive(Default)]
-struct BellState {
-    rung: bool,
+struct WakeupState {
+    woken: bool,
     /// Nobody is to wait long in here any more.
     hurried: bool,
 }
 
-impl Bell {
-    pub(crate) fn ring(&self) {
-        self.state().rung = true;
-        self.heard.notify_one();
+impl Wakeup {
+    pub(crate) fn wake(&self) {
+        self.state().woken = true;
+        self.condition.notify_one();
     }
 
     /// From now on nobody waits long.
     pub(crate) fn hurry(&self) {
         self.state().hurried = true;
-        self.heard.notify_one();
+        self.condition.notify_one();
     }
 
-    /// Waits until it is rung, or has waited long enough. Whatever is rung for from now on is heard by the next wait.
+    /// Waits until it is woken, or has waited long enough. A call from now on wakes the next wait.
     pub(crate) fn wait(&self) {
         let state = self.state();
         let mut state = if state.hurried {
-            let waited = self.heard.wait_timeout_while(state, HURRIED, |state| !state.rung);
+            let waited = self.condition.wait_timeout_while(state, HURRIED, |state| !state.woken);
             waited.unwrap_or_else(PoisonError::into_inner).0
         } else {
-            let waited = self.heard.wait_while(state, |state| !state.rung && !state.hurried);
+            let waited = self.condition.wait_while(state, |state| !state.woken && !state.hurried);
             waited.unwrap_or_else(PoisonError::into_inner)
         };
-        state.rung = false;
+        state.woken = false;
     }
 
-    fn state(&self) -> MutexGuard<'_, BellState> {
+    fn state(&self) -> MutexGuard<'_, WakeupState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
