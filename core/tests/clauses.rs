@@ -320,6 +320,7 @@ fn run(clause: Mutant, broken: Option<Mutant>, seed: u64) -> Result<(), String> 
             Mutant::RenewerForgetsPassed => line::lost_after_a_pass(&world).await,
             Mutant::ReentryStandsInLine => line::once_more_past_the_line(&world).await,
             Mutant::LocalBudgetIgnored => line::budget(&world).await,
+            Mutant::PassedLongAfterGrant => line::passed_after_data_loss(&world).await,
             Mutant::UnreachableWaiterServed => unreachable(&world).await,
             Mutant::OpenWithoutEnd => open_for_a_second(&world).await,
             Mutant::LateTryAsksAgain => late_try(&world).await,

@@ -136,7 +136,8 @@ impl Tenure {
         let alive = !self.hold.is_lost() || mutant!(LostHoldPassedOn);
         let same = self.hold.renew && request.renew && self.hold.open == request.open
             || mutant!(PassesToOtherKinds);
-        let within = self.passes < budget && now.since(self.since) < PASSING_TIME;
+        let new = now.since(self.since) < PASSING_TIME || mutant!(PassedLongAfterGrant);
+        let within = self.passes < budget && new;
         (within || mutant!(LocalBudgetIgnored)) && enough && alive && same
     }
 }

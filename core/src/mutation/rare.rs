@@ -28,6 +28,7 @@ impl Mutant {
         Self::RenewerForgetsPassed,
         Self::ReentryStandsInLine,
         Self::LocalBudgetIgnored,
+        Self::PassedLongAfterGrant,
         Self::UnreachableWaiterServed,
         Self::DeafCountsAtOnce,
         Self::OpenWithoutEnd,

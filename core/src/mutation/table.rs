@@ -116,6 +116,8 @@ with_queues! {
     ReentryStandsInLine,
     /// A hold goes round inside for as long as somebody waits there.
     LocalBudgetIgnored,
+    /// A hold goes on inside as long after its grant as its turns last.
+    PassedLongAfterGrant,
     /// A foreign holder is looked at often by everybody in the queue, not only by the head.
     AllPollForeign,
     /// Tickets rest twice as long between two looks.

@@ -78,6 +78,25 @@ pub(crate) async fn lost_after_a_pass(world: &World) -> Result<(), String> {
     check(took <= S + 10 * MS, || format!("the loss was told after {took:?}"))
 }
 
+/// The store lost its data and granted the lock to another client. Whoever waits in the first one waits for that, and gets a later
+/// token.
+pub(crate) async fn passed_after_data_loss(world: &World) -> Result<(), String> {
+    let (one, two) = (world.client().await, world.client().await);
+    let guard = one.lock("x").acquire().await.expect("it is free");
+    let inside = world.start(one.lock("x").acquire());
+    world.sleep(15 * MS).await;
+    let runtime: RuntimeHandle = world.node.clone();
+    world.memory.restart(&runtime);
+    let other = two.lock("x").acquire().await.expect("the store knows nobody");
+    let token = other.token();
+    // Of its own hold the store knows nothing.
+    let _ = guard.release().await;
+    world.sleep(20 * MS).await;
+    other.release().await.check().expect("it was held");
+    let inside = inside.await.expect("the task ends").token();
+    check(inside > token, || format!("it got {inside} after {token}"))
+}
+
 /// When a hold has gone round inside for long enough, it is freed and asked for anew in one request.
 pub(crate) async fn freed_and_taken_at_once(world: &World) -> Result<(), String> {
     let (client, wire) = world.wired().await;
