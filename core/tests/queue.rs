@@ -43,6 +43,7 @@ fn world_of(clause: Mutant, world: &World) -> BoxFuture<'_, Ended> {
         Mutant::QueueLeaseBeyondSession => sessions::cut_off(world, false).boxed(),
         Mutant::QueueDoubtAnswered => sessions::in_doubt(world).boxed(),
         Mutant::QueuePushIsWhole => sessions::pushed_in_doubt(world).boxed(),
+        Mutant::QueueLossNotTold => sessions::told_at_once(world).boxed(),
         Mutant::QueueLeaseNotEnded => sessions::short_lease(world).boxed(),
         Mutant::QueueOrphanForgotten => unknown::unanswered_join(world).boxed(),
         Mutant::QueueLeaveRefusesNothing => unknown::late_join(world).boxed(),

@@ -21,6 +21,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use self::kinds::Scopes;
 use crate::protocol::{Answer, Call, End, Event, Grant, Message, Options, Request};
+use crate::queues;
 
 /// What an actor stands on.
 pub struct Host {
@@ -127,10 +128,15 @@ impl Actor {
     }
 
     async fn connect(&mut self, url: &str, options: Options) -> Result<()> {
-        let builder = Client::builder().runtime(self.host.runtime.clone());
+        let runtime = &self.host.runtime;
+        let queue = queues::client_of(url, &options, runtime);
+        let builder = Client::builder().runtime(runtime.clone());
         let builder =
             options.into_iter().fold(builder, |made, (name, value)| made.option(&name, value));
-        let client = builder.connect(url).await?;
+        let client = match queue {
+            Some(queue) => builder.store(queue).await?,
+            None => builder.connect(url).await?,
+        };
         self.give_all_back();
         self.facade = Some(Facade::new(client));
         Ok(())

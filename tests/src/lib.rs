@@ -14,6 +14,7 @@ pub mod peer;
 pub mod place;
 pub mod protocol;
 pub mod proxy;
+pub mod queues;
 pub mod redisson;
 pub mod servers;
 pub mod shop;

@@ -234,7 +234,7 @@ pub(crate) const PARTS: &[Part] = &[
         shows: "the cases in memory, in virtual time and in SQLite, as a grid without a gap",
         budget: Budget { seconds: 60, load: 80 },
         steps: &[
-            Step::Alone("conformance", &["", "memory", "sim", "sqlite"]),
+            Step::Alone("conformance", &["", "memory", "sim", "sim queue", "sqlite"]),
             Step::Alone("conformance_sees", &[]),
             Step::Alone("spared", &[]),
         ],
@@ -245,7 +245,7 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &["conformance", "rust", "redis"],
         shows: "the cases on Redis, however it is reached, as a grid without a gap",
         budget: Budget { seconds: 60, load: 80 },
-        steps: &[Step::Test("conformance", &["", "!memory", "!sim", "!sqlite"])],
+        steps: &[Step::Test("conformance", &["", "!memory", "!sim", "!sim queue", "!sqlite"])],
         full: &[],
     },
     Part {

@@ -40,6 +40,8 @@ macro_rules! with_queues {
             QueueDoubtAnswered,
             /// A pushed grant is as long as was asked for, whatever is left of the session.
             QueuePushIsWhole,
+            /// A hold whose session or entry is gone is not told so.
+            QueueLossNotTold,
             /// A lease that is shorter than the session is not ended.
             QueueLeaseNotEnded,
             /// What may lie on the store after an unknown outcome is left there.

@@ -59,6 +59,8 @@ struct Ways {
     /// Whether notices are lost.
     deaf: bool,
     counts: BTreeMap<Call, usize>,
+    /// The newest session.
+    session: Option<SessionId>,
 }
 
 /// After this long a call without an answer fails.
@@ -92,12 +94,16 @@ impl Line {
     /// Nothing is lost or late any more.
     pub(crate) fn heal(&self) {
         let mut ways = self.ways.lock().unwrap();
-        let counts = std::mem::take(&mut ways.counts);
-        *ways = Ways { counts, ..Ways::default() };
+        let (counts, session) = (std::mem::take(&mut ways.counts), ways.session);
+        *ways = Ways { counts, session, ..Ways::default() };
     }
 
     pub(crate) fn count(&self, call: Call) -> usize {
         self.ways.lock().unwrap().counts.get(&call).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn session(&self) -> Option<SessionId> {
+        self.ways.lock().unwrap().session
     }
 
     /// What happens to a call, on a task of its own: it runs to its end whoever stays for it.
@@ -156,7 +162,11 @@ impl QueueStore for Line {
         let open = move |store: Arc<MemoryQueueStore>| -> BoxFuture<'static, _> {
             Box::pin(async move { store.open(ttl, heard).await.map_err(Failure::unknown) })
         };
-        self.pass(Call::Open, open).await.map_err(|failure| failure.error)
+        let opened = self.pass(Call::Open, open).await.map_err(|failure| failure.error);
+        if let Ok(session) = opened {
+            self.ways.lock().unwrap().session = Some(session);
+        }
+        opened
     }
 
     async fn beat(&self, of: SessionId) -> Result<Duration, Failure> {

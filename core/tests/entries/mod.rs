@@ -13,7 +13,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use fencelock::driver::queue::MemoryQueue;
-use fencelock::port::{EntryView, Instant, LockKey, OwnerId, QueueStore, Runtime};
+use fencelock::port::{EntryView, Instant, LockKey, OwnerId, QueueStore, Runtime, SessionId};
 use fencelock::{Client, Guard, Queue};
 use fencelock_sim::{Sim, SimNode};
 
@@ -95,6 +95,11 @@ impl World {
         let found = store.leave(session, &lock, nobody, Some(rank)).await;
         assert!(found.expect("memory answers"), "it was there");
         store.end(session).await;
+    }
+
+    /// Ends a session on the store.
+    pub(crate) async fn end(&self, session: SessionId) {
+        self.memory.store().end(session).await;
     }
 
     /// Sets an acquire off.

@@ -5,7 +5,7 @@ use fencelock::Code;
 use super::{Call, MS, S, TTL, World, check, granted};
 
 /// Whoever gets the lock after a session has ended finds no other guard that is held; `late`: the last heartbeats were
-/// answered late; else it was extended when the last one was answered.
+/// answered late; else it was extended after the last one was answered, and the machine stands still from then on.
 pub(crate) async fn cut_off(world: &World, late: bool) -> Result<(), String> {
     let (one, two) = (world.machine().await, world.client().await);
     let guard = one.client.lock("x").renew(late).acquire().await.expect("it is free");
@@ -15,10 +15,13 @@ pub(crate) async fn cut_off(world: &World, late: bool) -> Result<(), String> {
         world.sleep(50 * S).await;
     }
     one.line.lose(&[Call::Beat, Call::End]);
+    one.line.deafen(true);
     let cut = world.now();
     if !late {
         world.sleep(14 * S).await;
         guard.extend(TTL).await.expect("it was heard of lately");
+        // Nobody tells the guard that the session is over: it has to know by itself.
+        one.node.pause();
     }
     loop {
         world.sleep(MS).await;
@@ -30,6 +33,27 @@ pub(crate) async fn cut_off(world: &World, late: bool) -> Result<(), String> {
     }
     let took = world.since(cut);
     check(took <= TTL + MS, || format!("the lock was free after {took:?}"))
+}
+
+/// A hold whose session has ended on the store is lost with the next heartbeat, and one whose entry is removed at once; though
+/// neither is renewed.
+pub(crate) async fn told_at_once(world: &World) -> Result<(), String> {
+    let (one, two) = (world.machine().await, world.machine().await);
+    let first = one.client.lock("x").renew(false).acquire().await.expect("it is free");
+    let won = world.start(two.client.lock("x").renew(false).acquire());
+    world.sleep(MS).await;
+    let session = one.line.session().expect("it has one");
+    world.end(session).await;
+    let ended = world.now();
+    first.lost().await;
+    let took = world.since(ended);
+    check(took <= TTL / 4, || format!("the end of the session was told after {took:?}"))?;
+    let second = won.await.expect("it is served");
+    world.remove(&world.entries().await[0]).await;
+    let removed = world.now();
+    second.lost().await;
+    let took = world.since(removed);
+    check(took <= MS, || format!("the removal was told after {took:?}"))
 }
 
 /// A machine that stood still beyond its session has lost the lock at its first look, and goes on with another session.

@@ -1,5 +1,5 @@
 //! `cargo sim --seeds N [--from S] [--mutant NAME] [--family NAME] [--threads N] [--trace SEED]`: worlds in virtual time,
-//! about locks. `--about cells`, or one of their families: about values with versions, jobs and elections.
+//! about locks. `--about sessions`: over a store whose locks live with sessions. `--about cells`, or one of their families: about values with versions, jobs and elections.
 
 use std::fmt::Debug;
 use std::process::ExitCode;
@@ -7,12 +7,12 @@ use std::process::ExitCode;
 use fencelock::mutation::{Mutant, activate};
 use fencelock_tests::sim::campaign::{Campaign, Outcome, cells_plan};
 use fencelock_tests::sim::cells;
-use fencelock_tests::sim::plan::Family;
+use fencelock_tests::sim::plan::{Family, Plan};
 use fencelock_tests::sim::shrink::{Seedling, shrink};
 use fencelock_tests::sim::world::Ending;
 
 const USAGE: &str = "usage: cargo sim --seeds N [--from S] [--mutant NAME] [--family NAME] \
-                     [--threads N] [--trace SEED] [--about locks|cells|Versions|Jobs|Elections]";
+                     [--threads N] [--trace SEED] [--about locks|sessions|cells|Versions|Jobs|Elections]";
 
 /// What was asked for.
 struct Wish {
@@ -24,6 +24,7 @@ struct Wish {
 #[derive(Clone, Copy)]
 enum About {
     Locks,
+    Sessions,
     Cells(Option<cells::Family>),
 }
 
@@ -33,11 +34,15 @@ fn main() -> ExitCode {
             activate(campaign.mutant);
             match about {
                 About::Locks => show(&campaign.plan(seed)),
+                About::Sessions => show(&Plan::over_sessions(seed, campaign.family)),
                 About::Cells(family) => show(&cells_plan(seed, family)),
             }
         }
         Ok(Wish { campaign, trace: None, about }) => match about {
             About::Locks => conclude(&campaign, &campaign.run(), |seed| campaign.plan(seed)),
+            About::Sessions => conclude(&campaign, &campaign.run_sessions(), |seed| {
+                Plan::over_sessions(seed, campaign.family)
+            }),
             About::Cells(family) => {
                 conclude(&campaign, &campaign.run_cells(family), |seed| cells_plan(seed, family))
             }
@@ -61,8 +66,12 @@ fn read(mut words: impl Iterator<Item = String>) -> Result<Wish, String> {
             "--from" => campaign.from = number()?,
             "--threads" => campaign.threads = number()? as usize,
             "--trace" => trace = Some(number()?),
-            "--mutant" => campaign.mutant = Some(named("mutant", Mutant::ALL, &value)?),
+            "--mutant" => {
+                campaign.mutant =
+                    Some(named("mutant", &[Mutant::ALL, Mutant::QUEUES].concat(), &value)?)
+            }
             "--about" if value == "locks" => about = About::Locks,
+            "--about" if value == "sessions" => about = About::Sessions,
             "--about" if value == "cells" => about = About::Cells(None),
             "--about" => {
                 about = About::Cells(Some(named("family of cells", &cells::Family::ALL, &value)?));

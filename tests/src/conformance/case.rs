@@ -6,7 +6,8 @@ use std::path::Path;
 use fencelock::port::Mode;
 use serde::Deserialize;
 
-use super::step::Step;
+use super::leases;
+use super::step::{Connect, Step};
 use crate::protocol::Options;
 
 /// One promise, as steps and what they must show.
@@ -82,6 +83,15 @@ pub enum Need {
     /// The package itself connects to what a URL names.
     #[serde(rename = "urls")]
     Urls,
+    /// Without fairness others go past those who wait.
+    #[serde(rename = "passing")]
+    Passing,
+    /// The store's URL carries options. Every case that connects by such a URL needs it.
+    #[serde(rename = "url_options")]
+    UrlOptions,
+    /// Each lock has a lease of its own length, also when its client has died. Every case that relies on it needs it.
+    #[serde(rename = "own_leases")]
+    OwnLeases,
     /// What one actor holds and asks for goes through one client.
     #[serde(rename = "one_client")]
     OneClient,
@@ -124,6 +134,12 @@ impl Case {
         if any(&self.steps, asks_for_permit) {
             needs.insert(Need::Permits);
         }
+        if any(&self.steps, has_options_in_url) {
+            needs.insert(Need::UrlOptions);
+        }
+        if leases::are_own(self) {
+            needs.insert(Need::OwnLeases);
+        }
         needs
     }
 
@@ -161,6 +177,11 @@ fn any(steps: &[Step], such: fn(&Step) -> bool) -> bool {
 fn asks_for_permit(step: &Step) -> bool {
     let (Step::Acquire(ask) | Step::Try(ask) | Step::Start(ask)) = step else { return false };
     ask.mode == Mode::Permit
+}
+
+fn has_options_in_url(step: &Step) -> bool {
+    let Step::Connect(Connect { url: Some(url), .. }) = step else { return false };
+    url.starts_with("$url?")
 }
 
 /// Reads all cases of a folder, in the order of the files and of the cases in them.

@@ -41,7 +41,12 @@ pub fn columns(rust: &Path) -> Vec<Column> {
         languages.clone().map(|(language, program)| Column::of(backend, language, program))
     };
     let ways = Backend::WAYS.map(|backend| Column::of(backend, "rust", None));
-    Backend::ALL.into_iter().flat_map(with).chain(ways).collect()
+    Backend::ALL
+        .into_iter()
+        .flat_map(with)
+        .chain(ways)
+        .chain([Column::simulated(Backend::Queue)])
+        .collect()
 }
 
 /// The doors whose language begins like this, over every store they can be played on; the command line is one of them.
@@ -119,9 +124,9 @@ impl Column {
         Self { backend, language, program, incumbent: None, missing: None, ready: None }
     }
 
-    /// Virtual time.
-    pub(super) fn sim() -> Self {
-        Self::of(Backend::Sim, "rust", None)
+    /// A store in virtual time.
+    pub(super) fn simulated(backend: Backend) -> Self {
+        Self::of(backend, "rust", None)
     }
 
     /// Whether another language than Rust plays here.
@@ -150,7 +155,7 @@ impl Column {
     /// Why a case cannot be played here.
     pub(super) fn lacks(&self, case: &Case) -> Option<&'static str> {
         let program = self.program.is_some();
-        if program && self.backend == Backend::Sim {
+        if program && self.backend.is_simulated() {
             return Some("virtual time does not reach into another program");
         }
         if Backend::WAYS.contains(&self.backend) && !case.anywhere {
@@ -174,7 +179,7 @@ impl Column {
             );
         }
         case.needs().into_iter().find_map(|need| match need {
-            Need::Kill if !program && self.backend != Backend::Sim => {
+            Need::Kill if !program && !self.backend.is_simulated() => {
                 Some("actors in one process cannot be killed or stopped one by one")
             }
             Need::Urls if door.is_some_and(Door::is_hosted) => {

@@ -16,6 +16,7 @@ use super::column::Column;
 use super::engine::{Notes, Run, number};
 use super::ground::{Backend, Ground, Grounds};
 use super::player::{Player, Stage};
+use crate::queues;
 
 /// In virtual time every case is played in so many orders of events.
 const SEEDS: u64 = 16;
@@ -208,8 +209,10 @@ async fn cell(column: &Column, case: &Case, grounds: &Grounds) -> Cell {
         return Cell::Skipped;
     }
     let begin = Instant::now();
-    let played = if column.backend == Backend::Sim {
-        tokio::task::block_in_place(|| (0..SEEDS).try_for_each(|seed| in_virtual_time(case, seed)))
+    let played = if column.backend.is_simulated() {
+        tokio::task::block_in_place(|| {
+            (0..SEEDS).try_for_each(|seed| in_virtual_time(column, case, seed))
+        })
     } else {
         in_real_time(column, case, grounds).await
     };
@@ -219,26 +222,27 @@ async fn cell(column: &Column, case: &Case, grounds: &Grounds) -> Cell {
     }
 }
 
-/// Plays the cases in virtual time, in this thread, until one fails: its name and why. For those who break something to
-/// see whether the cases notice.
-pub fn first_failure(cases: &[Case], seeds: u64) -> Option<(String, String)> {
-    let column = Column::sim();
+/// Plays the cases on a store in virtual time, in this thread, until one fails: its name and why. For those who break something
+/// to see whether the cases notice.
+pub fn first_failure(backend: Backend, cases: &[Case], seeds: u64) -> Option<(String, String)> {
+    let column = Column::simulated(backend);
     let playable = cases.iter().filter(|case| column.lacks(case).is_none());
     playable.into_iter().find_map(|case| {
-        let played = (0..seeds).try_for_each(|seed| in_virtual_time(case, seed));
+        let played = (0..seeds).try_for_each(|seed| in_virtual_time(&column, case, seed));
         played.err().map(|why| (case.name.clone(), why))
     })
 }
 
 /// Every actor is a machine of its own, and the bounds are exact.
-fn in_virtual_time(case: &Case, seed: u64) -> Result<(), String> {
+fn in_virtual_time(column: &Column, case: &Case, seed: u64) -> Result<(), String> {
     let sim = Sim::new(seed);
     let number = number();
-    let ground = Grounds::default().store(Backend::Sim, &format!("sim-{number}"), &case.needs());
+    let name = format!("sim-{number}");
+    let ground = Grounds::default().store(column.backend, &name, &case.needs());
     let clock: RuntimeHandle = sim.world().clone();
+    let _queue = queues::keep(&ground.url, &clock);
     let stage = || Stage::Node(sim.node(0));
-    let column = Column::sim();
-    let run = run(&column, case, ground, clock, Duration::ZERO, number, stage);
+    let run = run(column, case, ground, clock, Duration::ZERO, number, stage);
     let played = sim.block_on(run.play());
     played
         .unwrap_or_else(|stuck| Err(stuck.to_string()))

@@ -16,6 +16,8 @@ pub enum Backend {
     Memory,
     /// `memory:`, in virtual time: every actor is a machine, and the bounds are exact.
     Sim,
+    /// An entry queue in memory, in virtual time.
+    Queue,
     /// One SQLite file.
     Sqlite,
     /// A Redis server.
@@ -49,6 +51,7 @@ impl Backend {
         match self {
             Self::Memory => "memory",
             Self::Sim => "sim",
+            Self::Queue => "sim queue",
             Self::Sqlite => "sqlite",
             Self::Redis => "redis",
             Self::RedisTls => "redis over TLS",
@@ -57,6 +60,11 @@ impl Backend {
             Self::RedisAsRedisson => "redis as redisson",
             Self::Redlock => "redlock",
         }
+    }
+
+    /// Whether every actor is a machine in virtual time.
+    pub(super) fn is_simulated(self) -> bool {
+        matches!(self, Self::Sim | Self::Queue)
     }
 
     /// The dialect of all locks there.
@@ -70,11 +78,16 @@ impl Backend {
             (Need::Order, Self::Redlock) => {
                 Some("no order is kept between the clients of a quorum")
             }
+            (Need::Urls | Need::UrlOptions, Self::Queue) => {
+                Some("no URL names an entry queue in memory")
+            }
+            (Need::OwnLeases, Self::Queue) => Some("a lease lives with its client's session"),
+            (Need::Passing, Self::Queue) => Some("entries are served in their order, fair or not"),
             (Need::Permits, Self::Redlock) => Some("a quorum has no permits"),
             (Need::ForeignHolders | Need::DialectPlain | Need::ServerControl, Self::Redis)
-            | (Need::NoDialects, Self::Memory | Self::Sim | Self::Sqlite)
+            | (Need::NoDialects, Self::Memory | Self::Sim | Self::Queue | Self::Sqlite)
             | (Need::Files, Self::Sqlite)
-            | (Need::VirtualTime, Self::Sim)
+            | (Need::VirtualTime, Self::Sim | Self::Queue)
             | (
                 Need::Kill
                 | Need::SharedStore
@@ -82,6 +95,9 @@ impl Backend {
                 | Need::Untyped
                 | Need::RunRelease
                 | Need::Urls
+                | Need::UrlOptions
+                | Need::OwnLeases
+                | Need::Passing
                 | Need::OneClient
                 | Need::Order
                 | Need::Permits
@@ -146,6 +162,7 @@ impl Grounds {
     pub(super) fn store(&self, backend: Backend, case: &str, needs: &BTreeSet<Need>) -> Ground {
         match backend {
             Backend::Memory | Backend::Sim => Ground::without_server(format!("memory:{case}")),
+            Backend::Queue => Ground::without_server(format!("queue:{case}")),
             Backend::Sqlite => {
                 let make = || tempfile::tempdir().expect("a temporary folder can be made");
                 let file = self.folder.get_or_init(make).path().join("locks.db");

@@ -14,6 +14,7 @@ mod grid;
 mod ground;
 mod guard_step;
 mod incumbent;
+mod leases;
 pub mod player;
 mod ready;
 mod rest;
@@ -24,5 +25,6 @@ mod world;
 
 pub use column::{Column, all_columns, columns, doors, neighbours};
 pub use grid::{Grid, first_failure};
+pub use ground::Backend;
 pub use incumbent::Incumbent;
 pub use spared::spared;

@@ -70,6 +70,14 @@ impl Campaign {
         })
     }
 
+    /// The same seeds as worlds over sessions.
+    pub fn run_sessions(&self) -> Outcome {
+        self.drive(|seed| {
+            let plan = Plan::over_sessions(seed, self.family);
+            (plan.faithful(), world::run(&plan, false))
+        })
+    }
+
     fn drive(&self, run: impl Fn(u64) -> (bool, Ending) + Sync) -> Outcome {
         let start = Instant::now();
         let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));

@@ -4,6 +4,7 @@ mod again;
 mod crowd;
 mod nodes;
 mod scopes;
+mod sessions;
 
 use std::time::Duration;
 
@@ -82,7 +83,20 @@ impl Plan {
         faults.sort_by_key(|(at, _)| *at);
         let server_drift = if dice.chance(500) { server_drift } else { -server_drift };
         let weather = scale.weather(dice);
-        Self { seed, family, weather, server_drift, nodes, max_ttl, clients, tasks, faults, heals }
+        let sessions = false;
+        Self {
+            seed,
+            family,
+            weather,
+            server_drift,
+            nodes,
+            sessions,
+            max_ttl,
+            clients,
+            tasks,
+            faults,
+            heals,
+        }
     }
 }
 

@@ -6,6 +6,7 @@ pub mod cancel;
 pub mod cells;
 pub mod checker;
 mod draw;
+mod entries;
 mod later;
 mod link;
 pub mod network;

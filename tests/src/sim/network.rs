@@ -1,6 +1,7 @@
 //! A lease store behind a network that delays, loses, doubles, reorders and breaks.
 
 pub(super) mod cells;
+pub(super) mod entries;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

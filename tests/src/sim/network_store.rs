@@ -1,6 +1,7 @@
 //! One client's store behind the network: asks, waits no longer than its timeout, and tells what it cannot know.
 
 mod cells;
+mod entries;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use fencelock_sim::SimNode;
 use futures_util::future::{Either, select};
 use tokio::sync::oneshot;
 
+pub use self::entries::EntryStore;
 use super::network::{Network, Reply, unknown};
 
 /// One client's view of the store behind the network.

@@ -20,6 +20,8 @@ pub struct Plan {
     pub server_drift: i32,
     /// The nodes of a quorum; none where there is one store.
     pub nodes: Vec<Node>,
+    /// Whether the store keeps entries that live with sessions; these last as long as the longest lease.
+    pub sessions: bool,
     /// The longest lease on a quorum, and how long a node that was started does not vote.
     pub max_ttl: Duration,
     /// The clients, each on a machine of its own.
@@ -307,10 +309,11 @@ impl Plan {
         acts.map(Act::longest_lease).max().unwrap_or_default()
     }
 
-    /// The longest a client's try may take: it is one request, but on a quorum, which votes, writes back and gives back.
+    /// The longest a client's try may take: it is one request, but on a quorum, which votes, writes back and gives back, and with
+    /// sessions: one is opened, an entry made, and removed.
     pub fn longest_try(&self, client: usize) -> Duration {
         let request = self.clients[client].timeout.max(self.weather.round_trip());
-        let requests = if self.nodes.is_empty() { 1 } else { 4 };
+        let requests = if self.nodes.is_empty() && !self.sessions { 1 } else { 4 };
         request * requests + Duration::from_millis(1)
     }
 

@@ -1,6 +1,6 @@
 //! The simulated store: lock records behind a clock of their own, and a diary of what became of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,11 +8,13 @@ use fencelock::Token;
 use fencelock::driver::record::{Holder, Record, Scene, Ticket};
 use fencelock::port::limits::TICKET_LIFE;
 use fencelock::port::{
-    Action, Answer, Instant, LockKey, Mode, Notice, Outcome, OwnerId, Runtime, Step,
+    Action, Answer, Instant, LockKey, Mode, Notice, Outcome, OwnerId, QueueNotice, Runtime,
+    SessionId, Step,
 };
 use fencelock_sim::SimNode;
 
 use super::cells::Shelf;
+use super::entries::{self, Entries};
 
 /// Something that happened to a lock on the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +66,7 @@ pub struct Server {
     born: u64,
     snapshot: BTreeMap<LockKey, Record>,
     cells: Shelf,
+    entries: Entries,
     clients: BTreeMap<OwnerId, Arc<str>>,
     facts: Vec<Fact>,
     log: Option<Vec<(Duration, String)>>,
@@ -86,6 +89,7 @@ impl Server {
             born: 0,
             snapshot: BTreeMap::new(),
             cells: Shelf::default(),
+            entries: Entries::default(),
             clients: BTreeMap::new(),
             facts: Vec::new(),
             log: None,
@@ -127,7 +131,7 @@ impl Server {
                 log.push((at, format!("{channel} {step:?} -> {outcome:?}")));
             }
             let mut diary = Diary { facts: &mut self.facts, at, lock: &step.lock };
-            diary.compare(&before, record, step.owner, now);
+            diary.compare(&before, record, Some(step.owner), now);
             // An owner id that has a tombstone is refused before anything else is looked at.
             let refused = matches!(step.action, Action::Take(_)) && outcome == Outcome::Gone;
             // A step for another kind than the lock is in use as touches nothing.
@@ -139,6 +143,47 @@ impl Server {
         }
         self.steps += batch.len() as u64;
         (answers, scene.notices)
+    }
+
+    /// Does something to the entries at this moment. Answers also what is to be told, and in which sessions.
+    pub(super) fn act_on_entries<T>(
+        &mut self,
+        act: impl FnOnce(&mut Entries, Instant) -> T,
+    ) -> (T, Vec<(SessionId, QueueNotice)>) {
+        let now = self.node.now();
+        self.entries.model.expire(now);
+        let done = act(&mut self.entries, now);
+        let before = std::mem::take(&mut self.records);
+        let after = self.entries.records(&before, now);
+        let (at, none) = (self.elapsed(), Record::default());
+        let locks: BTreeSet<_> = before.keys().chain(after.keys()).collect();
+        for lock in locks {
+            let mut diary = Diary { facts: &mut self.facts, at, lock };
+            let of = |records: &'_ BTreeMap<LockKey, Record>| records.get(lock).cloned();
+            let (before, after) = (of(&before), of(&after));
+            let now = self.node.wall();
+            if let Some(log) = self.log.as_mut().filter(|_| before != after) {
+                let shown = after.as_ref().map_or_else(|| "free".to_owned(), entries::shown);
+                log.push((at, format!("{} is {shown}", lock.as_str())));
+            }
+            diary.compare(
+                before.as_ref().unwrap_or(&none),
+                after.as_ref().unwrap_or(&none),
+                None,
+                now,
+            );
+        }
+        self.records = after;
+        (done, self.entries.told())
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.world.now().since(Instant::default())
+    }
+
+    /// Its entries.
+    pub(super) fn entries(&self) -> &Entries {
+        &self.entries
     }
 
     /// It has been started once more: what it knows may be older than what it knew.
@@ -195,7 +240,7 @@ impl Server {
 
     /// The client that an attempt belongs to.
     pub fn client_of(&self, owner: OwnerId) -> Option<&Arc<str>> {
-        self.clients.get(&owner)
+        self.clients.get(&owner).or_else(|| self.entries.client_of(owner))
     }
 
     /// The locks it knows whose key begins with `prefix`.
@@ -255,7 +300,7 @@ impl Diary<'_> {
         }
     }
 
-    fn compare(&mut self, before: &Record, after: &Record, caller: OwnerId, now: u64) {
+    fn compare(&mut self, before: &Record, after: &Record, caller: Option<OwnerId>, now: u64) {
         self.endings(before, after);
         for ticket in &after.tickets {
             if place(before, ticket.owner).is_none() {
@@ -279,8 +324,8 @@ impl Diary<'_> {
             let earlier = before.tickets.iter().take(ahead);
             let passed = earlier.filter(|ticket| place(after, ticket.owner).is_some()).count();
             // One that asks itself is alive, whatever its ticket says.
-            let dead =
-                was.is_some_and(|place| owner != caller && !lives(&before.tickets[place], now));
+            let dead = was
+                .is_some_and(|place| Some(owner) != caller && !lives(&before.tickets[place], now));
             let (token, queued) = (Token::new(token), was.is_some());
             self.note(owner, Change::Granted { token, queued, passed, dead });
         }

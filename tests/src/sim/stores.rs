@@ -3,12 +3,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use fencelock::Quorum;
 use fencelock::driver::record::{Holder, Record};
 use fencelock::port::{LeaseHandle, LockKey};
+use fencelock::{Queue, Quorum};
 use fencelock_sim::SimNode;
 
 use super::network::Network;
+use super::network_store::EntryStore;
 use super::plan::Plan;
 
 /// The stores, each behind its own network. Cheap to clone.
@@ -53,6 +54,11 @@ impl Stores {
         timeout: Duration,
         plan: &Plan,
     ) -> LeaseHandle {
+        if plan.sessions {
+            let store = EntryStore::new(self.first().connect(node, channel, timeout));
+            let runtime = Arc::<SimNode>::clone(node);
+            return LeaseHandle::new(Queue::new(store, runtime, plan.longest_lease()));
+        }
         let mut stores: Vec<LeaseHandle> = self
             .networks
             .iter()

@@ -1,5 +1,6 @@
 //! One world, run from its plan to its end.
 
+mod entries;
 mod outage;
 
 use std::sync::Arc;
@@ -340,6 +341,9 @@ impl World {
 
     /// A stranger gets every lock at once.
     fn ask_for_all(&self) {
+        if self.plan.sessions {
+            return self.look_for_entries();
+        }
         let take = Take {
             mode: Mode::Exclusive,
             limit: 1,

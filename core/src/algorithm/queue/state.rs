@@ -116,11 +116,12 @@ impl State {
         }
     }
 
-    /// An entry is gone, and nobody here has removed it. Its client asks and is answered `Gone`: a waiter at once, a holder with
-    /// its next Renew.
+    /// An entry is gone, and its client did not ask for that: a hold is lost at once, and whoever waits asks anew.
     fn tell_gone(owner: OwnerId, own: &Own, effects: &mut Effects) {
         if own.upgrades.is_none() && matches!(own.stage, Stage::Waiting | Stage::Holding) {
-            effects.notices.push(Notice::Open { owner });
+            let late = mutant!(QueueLossNotTold);
+            let notice = if late { Notice::Open { owner } } else { Notice::Gone { owner } };
+            effects.notices.push(notice);
         }
     }
 

@@ -46,6 +46,8 @@ struct Rules {
     swift: bool,
     /// The longest lease that anybody asks for.
     longest_lease: Duration,
+    /// Whether leases live with sessions, which last as long as the longest.
+    sessions: bool,
 }
 
 /// How far a world can be relied on.
@@ -96,6 +98,7 @@ impl Checker {
             forgets_tokens: plan.forgets_tokens(),
             swift: weather.round_trip() * 4 < shortest,
             longest_lease: plan.longest_lease(),
+            sessions: plan.sessions,
         };
         let clients = nodes.iter().zip(&plan.clients).map(|((node, channel), machine)| Watched {
             node: Arc::clone(node),

@@ -21,7 +21,9 @@ impl Checker {
         if !self.rules.faithful() || !self.rules.swift || self.stores.vote() || !book.prompt {
             return;
         }
-        let bound = book.longest_sleep();
+        // An entry whose turn it is looks, and draws a token, before it holds.
+        let looks = if self.rules.sessions { 4 } else { 0 };
+        let bound = book.longest_sleep() + book.round_trip * looks;
         let mut found = Vec::new();
         let network = self.stores.first();
         for lock in 0..book.locks.len() {

@@ -27,7 +27,7 @@ impl NetworkStore {
     }
 
     /// Why nothing can be sent now.
-    async fn hindered(&self) -> Result<(), Failure> {
+    pub(super) async fn hindered(&self) -> Result<(), Failure> {
         let Some(error) = self.network.refuses(&self.channel) else { return Ok(()) };
         if error.code() != Code::Closed {
             self.travel().await;
