@@ -66,7 +66,10 @@ fn read(mut words: impl Iterator<Item = String>) -> Result<Wish, String> {
             "--from" => campaign.from = number()?,
             "--threads" => campaign.threads = number()? as usize,
             "--trace" => trace = Some(number()?),
-            "--mutant" => campaign.mutant = Some(named("mutant", &[Mutant::ALL, Mutant::QUEUES].concat(), &value)?),
+            "--mutant" => {
+                campaign.mutant =
+                    Some(named("mutant", &[Mutant::ALL, Mutant::QUEUES].concat(), &value)?)
+            }
             "--about" if value == "locks" => about = About::Locks,
             "--about" if value == "sessions" => about = About::Sessions,
             "--about" if value == "cells" => about = About::Cells(None),

@@ -41,7 +41,12 @@ pub fn columns(rust: &Path) -> Vec<Column> {
         languages.clone().map(|(language, program)| Column::of(backend, language, program))
     };
     let ways = Backend::WAYS.map(|backend| Column::of(backend, "rust", None));
-    Backend::ALL.into_iter().flat_map(with).chain(ways).chain([Column::simulated(Backend::Queue)]).collect()
+    Backend::ALL
+        .into_iter()
+        .flat_map(with)
+        .chain(ways)
+        .chain([Column::simulated(Backend::Queue)])
+        .collect()
 }
 
 /// The doors whose language begins like this, over every store they can be played on; the command line is one of them.

@@ -78,7 +78,9 @@ impl Backend {
             (Need::Order, Self::Redlock) => {
                 Some("no order is kept between the clients of a quorum")
             }
-            (Need::Urls | Need::UrlOptions, Self::Queue) => Some("no URL names an entry queue in memory"),
+            (Need::Urls | Need::UrlOptions, Self::Queue) => {
+                Some("no URL names an entry queue in memory")
+            }
             (Need::OwnLeases, Self::Queue) => Some("a lease lives with its client's session"),
             (Need::Passing, Self::Queue) => Some("entries are served in their order, fair or not"),
             (Need::Permits, Self::Redlock) => Some("a quorum has no permits"),

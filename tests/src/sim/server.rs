@@ -324,8 +324,8 @@ impl Diary<'_> {
             let earlier = before.tickets.iter().take(ahead);
             let passed = earlier.filter(|ticket| place(after, ticket.owner).is_some()).count();
             // One that asks itself is alive, whatever its ticket says.
-            let dead =
-                was.is_some_and(|place| Some(owner) != caller && !lives(&before.tickets[place], now));
+            let dead = was
+                .is_some_and(|place| Some(owner) != caller && !lives(&before.tickets[place], now));
             let (token, queued) = (Token::new(token), was.is_some());
             self.note(owner, Change::Granted { token, queued, passed, dead });
         }

@@ -3,14 +3,17 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use fencelock::{Queue, Quorum};
 use fencelock::driver::record::{Holder, Record};
 use fencelock::port::{LeaseHandle, LockKey};
 use fencelock::runtime::sim::SimNode;
+use fencelock::{Queue, Quorum};
 
 use super::network::Network;
 use super::network_store::EntryStore;
 use super::plan::Plan;
+
+/// The shortest lease there is.
+const SHORTEST_SESSION: Duration = Duration::from_millis(10);
 
 /// The stores, each behind its own network. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -57,7 +60,9 @@ impl Stores {
         if plan.sessions {
             let store = EntryStore::new(self.first().connect(node, channel, timeout));
             let runtime = Arc::<SimNode>::clone(node);
-            return LeaseHandle::new(Queue::new(store, runtime, plan.longest_lease()));
+            // A world that was cut down may ask for nothing.
+            let ttl = plan.longest_lease().max(SHORTEST_SESSION);
+            return LeaseHandle::new(Queue::new(store, runtime, ttl));
         }
         let mut stores: Vec<LeaseHandle> = self
             .networks
