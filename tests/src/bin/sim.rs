@@ -68,7 +68,7 @@ fn read(mut words: impl Iterator<Item = String>) -> Result<Wish, String> {
             "--trace" => trace = Some(number()?),
             "--mutant" => {
                 campaign.mutant =
-                    Some(named("mutant", &[Mutant::ALL, Mutant::QUEUES].concat(), &value)?)
+                    Some(named("mutant", &[Mutant::ALL, Mutant::QUEUES].concat(), &value)?);
             }
             "--about" if value == "locks" => about = About::Locks,
             "--about" if value == "sessions" => about = About::Sessions,

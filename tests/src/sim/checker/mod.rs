@@ -46,8 +46,8 @@ struct Rules {
     swift: bool,
     /// The longest lease that anybody asks for.
     longest_lease: Duration,
-    /// Whether leases live with sessions, which last as long as the longest.
-    sessions: bool,
+    /// How long a session lives, where leases live with sessions.
+    sessions: Option<Duration>,
 }
 
 /// How far a world can be relied on.
@@ -98,7 +98,7 @@ impl Checker {
             forgets_tokens: plan.forgets_tokens(),
             swift: weather.round_trip() * 4 < shortest,
             longest_lease: plan.longest_lease(),
-            sessions: plan.sessions,
+            sessions: plan.sessions.then(|| plan.longest_lease()),
         };
         let clients = nodes.iter().zip(&plan.clients).map(|((node, channel), machine)| Watched {
             node: Arc::clone(node),
