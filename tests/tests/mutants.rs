@@ -32,6 +32,25 @@ const ELSEWHERE: &[Mutant] = &[
     Mutant::UpgradeLetsReadersIn,
 ];
 
+/// Those of entry queues that are seen here. The others are too rare here, or cost only time: `core/tests/queue.rs`
+/// has a world for each.
+const QUEUES: &[Mutant] = &[
+    Mutant::QueueHoldsBehindOne,
+    Mutant::QueueReaderPassesWriter,
+    Mutant::QueueWriterBesideReaders,
+    Mutant::QueueTwoUpgradeable,
+    Mutant::QueueUpgradeBesideReaders,
+    Mutant::QueueReaderEntersBesideUpgrade,
+    Mutant::QueueFenceNotDrawn,
+    Mutant::QueueOnePermitTooMany,
+    Mutant::QueueKindIgnored,
+    Mutant::QueueCountsFromReply,
+    Mutant::QueueLeaseBeyondSession,
+    Mutant::QueueOrphanForgotten,
+    Mutant::QueueLeaveRefusesNothing,
+    Mutant::QueueRefreshDoesNotLook,
+];
+
 /// The family in which a clause matters, where all families in turn would take long.
 fn family_for(mutant: Mutant) -> Option<Family> {
     match mutant {
@@ -73,6 +92,11 @@ fn every_broken_clause_of_locks_is_caught() {
 #[test]
 fn every_broken_clause_of_cells_is_caught() {
     all_caught(cells::MUTANTS, |mutant| campaign(PATIENCE, Some(mutant)).run_cells(None));
+}
+
+#[test]
+fn every_broken_clause_of_entry_queues_is_caught() {
+    all_caught(QUEUES, |mutant| campaign(PATIENCE, Some(mutant)).run_sessions());
 }
 
 fn all_caught<'a>(mutants: impl IntoIterator<Item = &'a Mutant>, run: impl Fn(Mutant) -> Outcome) {
@@ -150,6 +174,16 @@ fn a_debt_that_is_paid_beforehand_is_caught() {
     };
     let found = Campaign { family: Some(Family::Amnesia), ..of }.run().found;
     assert_eq!(found.map(|(_, violation)| violation.rule), Some(Rule::Ghost));
+}
+
+#[test]
+fn healthy_worlds_over_sessions_keep_every_promise() {
+    let outcome = campaign(500, None).run_sessions();
+    println!("{outcome}");
+    assert!(!outcome.failed(), "{:?}, unsteady {:?}", outcome.found, outcome.unsteady);
+    let figures = outcome.figures;
+    let all = [figures.grants, figures.hand_overs, figures.cancels, figures.losses];
+    assert!(all.iter().all(|count| *count > 500), "worlds in which little happens: {figures:?}");
 }
 
 #[test]

@@ -326,11 +326,13 @@ pub(crate) const PARTS: &[Part] = &[
             Step::Tests(Targets::Named(&["sim"])),
             sim!("--seeds", "20000"),
             sim!("--about", "cells", "--seeds", "10000"),
+            sim!("--about", "sessions", "--seeds", "10000"),
         ],
         full: &[
             Step::Tests(Targets::Named(&["sim"])),
             sim!("--seeds", "200000"),
             sim!("--about", "cells", "--seeds", "100000"),
+            sim!("--about", "sessions", "--seeds", "100000"),
         ],
     },
     Part {

@@ -67,8 +67,8 @@ fn read(mut words: impl Iterator<Item = String>) -> Result<Wish, String> {
             "--threads" => campaign.threads = number()? as usize,
             "--trace" => trace = Some(number()?),
             "--mutant" => {
-                let all = [Mutant::ALL, Mutant::QUEUES].concat();
-                campaign.mutant = Some(named("mutant", &all, &value)?);
+                campaign.mutant =
+                    Some(named("mutant", &[Mutant::ALL, Mutant::QUEUES].concat(), &value)?);
             }
             "--about" if value == "locks" => about = About::Locks,
             "--about" if value == "sessions" => about = About::Sessions,

@@ -12,6 +12,9 @@ use super::network::Network;
 use super::network_store::EntryStore;
 use super::plan::Plan;
 
+/// The shortest lease there is.
+const SHORTEST_SESSION: Duration = Duration::from_millis(10);
+
 /// The stores, each behind its own network. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Stores {
@@ -57,7 +60,9 @@ impl Stores {
         if plan.sessions {
             let store = EntryStore::new(self.first().connect(node, channel, timeout));
             let runtime = Arc::<SimNode>::clone(node);
-            return LeaseHandle::new(Queue::new(store, runtime, plan.longest_lease()));
+            // A world that was cut down may ask for nothing.
+            let ttl = plan.longest_lease().max(SHORTEST_SESSION);
+            return LeaseHandle::new(Queue::new(store, runtime, ttl));
         }
         let mut stores: Vec<LeaseHandle> = self
             .networks

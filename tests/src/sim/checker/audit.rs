@@ -48,8 +48,7 @@ impl Checker {
                 }
                 let prompt = book.prompt && book.round_trip * 4 < live.act.ttl.min(GRANT_TTL);
                 // A session that was not kept alive takes all leases with it, also those that began later.
-                let lease = live.act.longest_lease();
-                let lease = if self.rules.sessions() { self.rules.longest_lease } else { lease };
+                let lease = self.rules.sessions.unwrap_or_else(|| live.act.longest_lease());
                 let healthy = prompt && client.works() && client.unhealthy + lease < now;
                 // The longest it may be held is counted from its grant, which the guard's coming out follows.
                 let held_for = client.node.now().since(live.since);
@@ -91,7 +90,7 @@ impl Checker {
                 let of = network.store(|store| store.client_of(holder.owner).cloned());
                 // The nodes of a quorum may have drawn tokens of their own, below the one that was agreed on.
                 // A token of an entry may be drawn anew, and the first answer be late.
-                if self.stores.vote() || self.rules.sessions() {
+                if self.stores.vote() || self.rules.sessions.is_some() {
                     of.as_ref() == Some(channel) && keeps_out(holder, &live.claim)
                 } else {
                     backs(holder, &live.claim)
@@ -163,7 +162,7 @@ impl Checker {
         }
         // On a quorum a vote may have been lost last, and what a node did not confirm is repeated.
         // An entry is removed behind the one of its upgrade, or once its making was answered.
-        let ways = if self.stores.vote() || self.rules.sessions() { 6 } else { 1 };
+        let ways = if self.stores.vote() || self.rules.sessions.is_some() { 6 } else { 1 };
         let reach = (book.round_trip / 2) * ways + Duration::from_millis(1) * ways * ways;
         let mut found = Vec::new();
         let mut look = |store: &mut Server| {

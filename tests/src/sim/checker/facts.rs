@@ -37,7 +37,7 @@ impl Checker {
                     );
                 }
                 // An entry that waited draws its token later, and readers go past one that wants to upgrade. Guards show the rest.
-                let settled = !self.rules.sessions();
+                let settled = self.rules.sessions.is_none();
                 if *passed > 0 && self.rules.fair && settled {
                     let detail = format!("{:?} of lock {lock} went past {passed}", fact.owner);
                     book.violated(fact.at, Rule::Unfair, detail);

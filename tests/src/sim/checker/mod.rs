@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fencelock::port::limits::{GRANT_TTL, TICKET_LIFE};
-use fencelock::port::{Instant, Life, LockKey, Mode, Runtime};
+use fencelock::port::{Instant, LockKey, Mode, Runtime};
 use fencelock::{Claim, Event, EventKind, Token};
 use fencelock_sim::SimNode;
 
@@ -46,8 +46,8 @@ struct Rules {
     swift: bool,
     /// The longest lease that anybody asks for.
     longest_lease: Duration,
-    /// What leases belong to. Sessions last as long as the longest lease.
-    life: Life,
+    /// How long a session lives, where leases live with sessions.
+    sessions: Option<Duration>,
 }
 
 /// How far a world can be relied on.
@@ -64,10 +64,6 @@ enum Trust {
 impl Rules {
     fn calm(self) -> bool {
         self.trust == Trust::Calm
-    }
-
-    fn sessions(self) -> bool {
-        self.life == Life::Session
     }
 
     fn faithful(self) -> bool {
@@ -102,7 +98,7 @@ impl Checker {
             forgets_tokens: plan.forgets_tokens(),
             swift: weather.round_trip() * 4 < shortest,
             longest_lease: plan.longest_lease(),
-            life: if plan.sessions { Life::Session } else { Life::Lease },
+            sessions: plan.sessions.then(|| plan.longest_lease()),
         };
         let clients = nodes.iter().zip(&plan.clients).map(|((node, channel), machine)| Watched {
             node: Arc::clone(node),

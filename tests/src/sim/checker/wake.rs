@@ -22,7 +22,7 @@ impl Checker {
             return;
         }
         // An entry whose turn it is looks, and draws a token, before it holds.
-        let looks = if self.rules.sessions() { 4 } else { 0 };
+        let looks = if self.rules.sessions.is_some() { 4 } else { 0 };
         let bound = book.longest_sleep() + book.round_trip * looks;
         let mut found = Vec::new();
         let network = self.stores.first();
