@@ -17,7 +17,8 @@ use crate::port::{LeaseHandle, RuntimeHandle};
 pub(crate) struct StoreUrl {
     url: Url,
     /// The hosts behind the first, which are no part of a URL as others know it.
-    #[cfg_attr(not(feature = "redis"), allow(dead_code))] // Only Redis stands on many hosts.
+    #[cfg_attr(not(any(feature = "etcd", feature = "redis")), allow(dead_code))]
+    // Those stand on many hosts.
     others: Vec<String>,
     /// The nodes, if it is a quorum; `url` is then the first of them.
     #[cfg_attr(not(feature = "redis"), allow(dead_code))] // Only Redis stands on many hosts.
@@ -79,12 +80,14 @@ impl StoreUrl {
         let scheme = nodes::scheme(&self.nodes).unwrap_or(self.url.scheme());
         let files = [("cacert", &options.cacert), ("cert", &options.cert), ("key", &options.key)];
         let named = files.into_iter().find(|(_, file)| !file.is_empty());
-        match named.filter(|_| scheme != "rediss" && !scheme.starts_with("rediss+")) {
+        match named
+            .filter(|_| scheme != "etcds" && scheme != "rediss" && !scheme.starts_with("rediss+"))
+        {
             Some((option, _)) => Err(Error::invalid(
                 option,
                 format!(
                     "`{scheme}` has no TLS, so `{option}` would change nothing; leave it out, or write `rediss://`, \
-                     `rediss+sentinel://`, `rediss+cluster://` or `rediss+redlock://`"
+                     `rediss+sentinel://`, `rediss+cluster://`, `rediss+redlock://` or `etcds://`"
                 ),
             )),
             None => Ok(()),
@@ -138,16 +141,20 @@ impl StoreUrl {
                 crate::driver::redis::RedisStore::check(&self.url, &self.others)
             }
             scheme if is_redis(scheme) => Err(Error::not_built("redis")),
+            #[cfg(feature = "etcd")]
+            "etcd" | "etcds" => crate::driver::etcd::EtcdStore::check(&self.url, &self.others),
+            #[cfg(not(feature = "etcd"))]
+            "etcd" | "etcds" => Err(Error::not_built("etcd")),
             _ => Err(Error::invalid(
                 "url",
                 "no store goes by that scheme; there are `redis://`, `rediss://`, `redis+sentinel://`, `redis+cluster://`, `redis+unix:`, \
-                 `redlock://`, `sqlite:` and `memory:`",
+                 `redlock://`, `etcd://`, `etcds://`, `sqlite:` and `memory:`",
             )),
         }
     }
 
     #[cfg_attr(
-        not(any(feature = "redis", feature = "sqlite")),
+        not(any(feature = "etcd", feature = "redis", feature = "sqlite")),
         allow(clippy::unused_async, unused_variables)
     )] // Memory is there at once.
     pub(crate) async fn open(
@@ -172,6 +179,13 @@ impl StoreUrl {
                     crate::driver::sqlite::SqliteStore::open(path.as_ref(), options, runtime)
                         .await?;
                 Ok(LeaseHandle::new(store))
+            }
+            #[cfg(feature = "etcd")]
+            "etcd" | "etcds" => {
+                let (url, others, again) = (&self.url, &self.others, runtime.clone());
+                let store = crate::driver::etcd::EtcdStore::connect(url, others, options, again);
+                let queue = crate::Queue::new(store.await?, runtime, options.ttl);
+                Ok(LeaseHandle::new(queue))
             }
             #[cfg(feature = "redis")]
             _ => {

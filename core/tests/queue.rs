@@ -28,6 +28,7 @@ fn world_of(clause: Mutant, world: &World) -> BoxFuture<'_, Ended> {
     match clause {
         Mutant::QueueHoldsBehindOne => order::behind_one_that_leaves(world).boxed(),
         Mutant::QueueWatchesEverybody => order::one_is_woken(world).boxed(),
+        Mutant::QueueAsksOneByOne => order::looks_are_few(world).boxed(),
         Mutant::QueueReaderPassesWriter => modes::reader_behind_a_writer(world).boxed(),
         Mutant::QueueWriterBesideReaders => modes::writer_alone(world).boxed(),
         Mutant::QueueTwoUpgradeable => modes::one_upgradeable(world).boxed(),

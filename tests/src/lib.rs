@@ -7,6 +7,7 @@ pub mod command_line;
 pub mod conformance;
 pub mod ended;
 pub mod equivalence;
+pub mod etcd;
 pub mod failover;
 pub mod lines;
 pub mod model;

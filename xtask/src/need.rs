@@ -12,6 +12,8 @@ pub(crate) const REDIS_SERVER: &str = "FENCELOCK_REDIS_SERVER";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Need {
     RedisServer,
+    /// With `etcdctl`.
+    EtcdServer,
     /// Visits a page many times at once.
     ApacheBench,
     /// 3.11 or newer, with virtual environments.
@@ -39,6 +41,11 @@ impl Need {
     fn source(self) -> Source {
         let (name, probes, packages): (_, &[_], &[_]) = match self {
             Self::RedisServer => ("redis-server", &["redis-server --version"], &["redis-server"]),
+            Self::EtcdServer => (
+                "etcd with etcdctl",
+                &["etcd --version", "command -v etcdctl"],
+                &["etcd-server", "etcd-client"],
+            ),
             Self::ApacheBench => ("ab", &["ab -V"], &["apache2-utils"]),
             Self::Python => (
                 "Python 3.11 with virtual environments",

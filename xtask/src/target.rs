@@ -15,8 +15,11 @@ pub(crate) const FOLDERS: &[&str] =
 const SHARED: &str = "tests/src";
 
 /// What a source says when it starts something the machine has to have.
-const STARTS: &[(&str, Need)] =
-    &[("\"redis-server\"", Need::RedisServer), ("Command::new(\"ab\")", Need::ApacheBench)];
+const STARTS: &[(&str, Need)] = &[
+    ("\"redis-server\"", Need::RedisServer),
+    ("Command::new(\"etcd\")", Need::EtcdServer),
+    ("Command::new(\"ab\")", Need::ApacheBench),
+];
 /// What a test target says when it installs packages of several languages, and leaves out those it cannot.
 const INSTALLS: &[(&str, &[Need])] = &[
     ("{DOORS, ", &[Need::Python, Need::Node, Need::Java]),

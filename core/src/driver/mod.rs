@@ -1,6 +1,8 @@
 //! Stores. One folder (or file) per store, each with its steps and dialects; a store line is all another one adds here.
 
 pub mod cell;
+#[cfg(feature = "etcd")]
+pub mod etcd;
 pub mod memory;
 pub(crate) mod numbers;
 pub mod queue;
@@ -9,3 +11,8 @@ pub mod record;
 pub mod redis;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+#[cfg(feature = "tls")]
+pub(crate) mod tls;
+#[cfg(all(any(feature = "etcd", feature = "redis"), not(feature = "tls")))]
+#[path = "no_tls.rs"]
+pub(crate) mod tls;

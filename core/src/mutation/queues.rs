@@ -10,6 +10,8 @@ macro_rules! with_queues {
             QueueHoldsBehindOne,
             /// An entry that waits is told of everybody before it.
             QueueWatchesEverybody,
+            /// Whoever was waited for has gone, and those before it are asked for one after the other.
+            QueueAsksOneByOne,
             /// A reader enters past a writer that waits.
             QueueReaderPassesWriter,
             /// A writer enters beside readers.

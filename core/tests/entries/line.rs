@@ -4,13 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use fencelock::driver::queue::MemoryQueueStore;
 use fencelock::port::{
     BoxFuture, Capabilities, Entry, EntryView, Failure, Joined, LockKey, Mode, Moved, OwnerId,
-    QueueSink, QueueStore, Rank, Runtime, SessionId, Standing,
+    QueueSink, QueueStore, Rank, RuntimeHandle, SessionId, Standing,
 };
 use fencelock::{Code, Error, Result};
-use fencelock_sim::SimNode;
 
 /// A call of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,11 +37,16 @@ pub(crate) const CALLS: &[Call] = &[
     Call::End,
 ];
 
-#[derive(Clone)]
-pub(crate) struct Line {
-    store: Arc<MemoryQueueStore>,
-    node: Arc<SimNode>,
+pub(crate) struct Line<S> {
+    store: Arc<S>,
+    node: RuntimeHandle,
     ways: Arc<Mutex<Ways>>,
+}
+
+impl<S> Clone for Line<S> {
+    fn clone(&self) -> Self {
+        Self { store: self.store.clone(), node: self.node.clone(), ways: self.ways.clone() }
+    }
 }
 
 #[derive(Default)]
@@ -66,8 +69,8 @@ struct Ways {
 /// After this long a call without an answer fails.
 const TIMEOUT: Duration = Duration::from_millis(100);
 
-impl Line {
-    pub(crate) fn of(store: MemoryQueueStore, node: Arc<SimNode>) -> Self {
+impl<S: QueueStore> Line<S> {
+    pub(crate) fn of(store: S, node: RuntimeHandle) -> Self {
         Self { store: Arc::new(store), node, ways: Arc::default() }
     }
 
@@ -110,9 +113,7 @@ impl Line {
     async fn pass<T: Send + 'static>(
         &self,
         call: Call,
-        work: impl FnOnce(Arc<MemoryQueueStore>) -> BoxFuture<'static, Result<T, Failure>>
-        + Send
-        + 'static,
+        work: impl FnOnce(Arc<S>) -> BoxFuture<'static, Result<T, Failure>> + Send + 'static,
     ) -> Result<T, Failure> {
         let line = self.clone();
         let (sender, answer) = futures_channel::oneshot::channel();
@@ -147,7 +148,7 @@ fn unanswered_call() -> Failure {
     Failure::unknown(Error::new(Code::Unavailable, "the store does not answer"))
 }
 
-impl QueueStore for Line {
+impl<S: QueueStore> QueueStore for Line<S> {
     fn capabilities(&self) -> Capabilities {
         self.store.capabilities()
     }
@@ -159,7 +160,7 @@ impl QueueStore for Line {
                 sink(notice);
             }
         });
-        let open = move |store: Arc<MemoryQueueStore>| -> BoxFuture<'static, _> {
+        let open = move |store: Arc<S>| -> BoxFuture<'static, _> {
             Box::pin(async move { store.open(ttl, heard).await.map_err(Failure::unknown) })
         };
         let opened = self.pass(Call::Open, open).await.map_err(|failure| failure.error);
@@ -180,7 +181,7 @@ impl QueueStore for Line {
         entry: &Entry,
     ) -> Result<Option<Joined>, Failure> {
         let (lock, entry) = (lock.clone(), entry.clone());
-        let join = move |store: Arc<MemoryQueueStore>| -> BoxFuture<'static, _> {
+        let join = move |store: Arc<S>| -> BoxFuture<'static, _> {
             Box::pin(async move { store.join(of, &lock, &entry).await })
         };
         self.pass(Call::Join, join).await
@@ -193,7 +194,7 @@ impl QueueStore for Line {
         known: &[Standing],
     ) -> Result<Vec<Moved>, Failure> {
         let (lock, known) = (lock.clone(), known.to_vec());
-        let watch = move |store: Arc<MemoryQueueStore>| -> BoxFuture<'static, _> {
+        let watch = move |store: Arc<S>| -> BoxFuture<'static, _> {
             Box::pin(async move { store.watch(of, &lock, &known).await })
         };
         self.pass(Call::Watch, watch).await
@@ -207,7 +208,7 @@ impl QueueStore for Line {
         at: Option<&Rank>,
     ) -> Result<bool, Failure> {
         let (lock, at) = (lock.clone(), at.cloned());
-        let leave = move |store: Arc<MemoryQueueStore>| -> BoxFuture<'static, _> {
+        let leave = move |store: Arc<S>| -> BoxFuture<'static, _> {
             Box::pin(async move { store.leave(of, &lock, owner, at.as_ref()).await })
         };
         self.pass(Call::Leave, leave).await
@@ -221,7 +222,7 @@ impl QueueStore for Line {
         mode: Mode,
     ) -> Result<bool, Failure> {
         let (lock, at) = (lock.clone(), at.clone());
-        let weaken = move |store: Arc<MemoryQueueStore>| -> BoxFuture<'static, _> {
+        let weaken = move |store: Arc<S>| -> BoxFuture<'static, _> {
             Box::pin(async move { store.weaken(of, &lock, &at, mode).await })
         };
         self.pass(Call::Weaken, weaken).await
@@ -234,7 +235,7 @@ impl QueueStore for Line {
         at: &Rank,
     ) -> Result<Option<u64>, Failure> {
         let (lock, at) = (lock.clone(), at.clone());
-        let fence = move |store: Arc<MemoryQueueStore>| -> BoxFuture<'static, _> {
+        let fence = move |store: Arc<S>| -> BoxFuture<'static, _> {
             Box::pin(async move { store.fence(of, &lock, &at).await })
         };
         self.pass(Call::Fence, fence).await
@@ -242,14 +243,14 @@ impl QueueStore for Line {
 
     async fn list(&self, lock: &LockKey) -> Result<Vec<EntryView>> {
         let lock = lock.clone();
-        let list = move |store: Arc<MemoryQueueStore>| -> BoxFuture<'static, _> {
+        let list = move |store: Arc<S>| -> BoxFuture<'static, _> {
             Box::pin(async move { store.list(&lock).await.map_err(Failure::refused) })
         };
         self.pass(Call::List, list).await.map_err(|failure| failure.error)
     }
 
     async fn end(&self, of: SessionId) {
-        let end = move |store: Arc<MemoryQueueStore>| -> BoxFuture<'static, _> {
+        let end = move |store: Arc<S>| -> BoxFuture<'static, _> {
             Box::pin(async move {
                 store.end(of).await;
                 Ok(())

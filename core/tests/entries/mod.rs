@@ -12,12 +12,15 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use fencelock::driver::queue::MemoryQueue;
+use fencelock::driver::queue::{MemoryQueue, MemoryQueueStore};
 use fencelock::port::{EntryView, Instant, LockKey, OwnerId, QueueStore, Runtime, SessionId};
 use fencelock::{Client, Guard, Queue};
 use fencelock_sim::{Sim, SimNode};
 
-pub(crate) use self::line::{Call, Line};
+pub(crate) use self::line::Call;
+
+/// A line to the store of a world.
+pub(crate) type Line = line::Line<MemoryQueueStore>;
 
 pub(crate) const MS: Duration = Duration::from_millis(1);
 pub(crate) const S: Duration = Duration::from_secs(1);

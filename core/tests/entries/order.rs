@@ -61,6 +61,27 @@ pub(crate) async fn one_is_woken(world: &World) -> Result<(), String> {
     check(looks <= 4, || format!("{looks} looks after one release"))
 }
 
+/// Whoever is served late does not ask for each of those that were served before it.
+pub(crate) async fn looks_are_few(world: &World) -> Result<(), String> {
+    let holder = world.client().await.lock("x").acquire().await.expect("it is free");
+    let mut waiting = Vec::new();
+    for _ in 0..10 {
+        let machine = world.machine().await;
+        let won = world.start(machine.client.lock("x").acquire());
+        world.sleep(MS).await;
+        waiting.push((won, machine.line));
+    }
+    let looks = |line: &super::Line| line.count(Call::Watch) + line.count(Call::List);
+    let lines: Vec<_> = waiting.iter().map(|(_, line)| line.clone()).collect();
+    let before: usize = lines.iter().map(looks).sum();
+    holder.release().await.check().expect("it was held");
+    for (won, _) in waiting {
+        won.await.expect("the task ends").release().await.check().expect("it was held");
+    }
+    let looks = lines.iter().map(looks).sum::<usize>() - before;
+    check(looks <= 25, || format!("{looks} looks for 10 grants"))
+}
+
 /// So many permits and no more; the next one is served when any of them comes back.
 pub(crate) async fn permits(world: &World) -> Result<(), String> {
     let permits = |client: &fencelock::Client| client.permits("x", 2);

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use super::order::{Want, looks_for_upgrades, to_watch};
 use crate::fence::Token;
-use crate::port::{Instant, Joined, Kind, LockKey, Mode, Moved, OwnerId, Rank, Standing};
+use crate::port::{
+    EntryView, Instant, Joined, Kind, LockKey, Mode, Moved, OwnerId, Rank, Standing,
+};
 
 /// How many tokens a grant has, one for each local holder: a rank is that many tokens away from the next.
 pub(super) const TOKENS: u32 = 32;
@@ -20,6 +22,8 @@ pub(super) struct Own {
     pub(super) rank: Option<Rank>,
     /// Those before it that have not gone, as far as is known.
     pub(super) before: Vec<Standing>,
+    /// One of them has gone since they were read. Others may have too: only the nearest are watched.
+    outdated: bool,
     /// What was heard while its join was under way.
     early: Vec<Moved>,
     /// When the newest step arrived that was answered "still waiting": a push counts from there.
@@ -72,6 +76,7 @@ impl Own {
             stage,
             rank: None,
             before: Vec::new(),
+            outdated: false,
             early: Vec::new(),
             base: Instant::default(),
             ttl,
@@ -102,6 +107,23 @@ impl Own {
     /// Those in the way.
     pub(super) fn to_watch(&self) -> Vec<Standing> {
         to_watch(self.want, &self.before)
+    }
+
+    /// Whether the whole queue is to be read before another entry is watched. Else one after another would be asked for that has
+    /// gone long ago.
+    pub(super) fn is_outdated(&self) -> bool {
+        self.outdated && !mutant!(QueueAsksOneByOne)
+    }
+
+    /// The whole queue was read.
+    pub(super) fn saw(&mut self, all: &[EntryView]) {
+        self.outdated = false;
+        self.before.retain_mut(|known| {
+            let rank = |view: &EntryView| view.standing.rank.cmp(&known.rank);
+            let Ok(at) = all.binary_search_by(rank) else { return false };
+            known.mode = all[at].standing.mode;
+            true
+        });
     }
 
     /// Whether this is the entry itself, and it is gone.
@@ -147,7 +169,10 @@ impl Own {
         match (place, moved.mode) {
             (None, _) => {}
             (Some(_), None) if mutant!(QueueHoldsBehindOne) => self.before.clear(),
-            (Some(place), None) => drop(self.before.remove(place)),
+            (Some(place), None) => {
+                self.before.remove(place);
+                self.outdated = true;
+            }
             (Some(place), Some(mode)) => self.before[place].mode = mode,
         }
     }

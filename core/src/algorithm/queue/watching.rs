@@ -10,6 +10,8 @@ use crate::port::{
 
 /// What is to be done for an entry that waits.
 enum Plan {
+    /// The whole queue is to be read.
+    Look(LockKey),
     /// These stand in the way; the entry itself is among them.
     Watch(SessionId, LockKey, Vec<Standing>),
     /// Nobody stands in the way.
@@ -49,6 +51,9 @@ impl<S: QueueStore> Shared<S> {
                         draws,
                     }));
                 }
+                if own.is_outdated() {
+                    return Some(Plan::Look(lock));
+                }
                 let (mode, upgrades) = (own.want.mode, own.want.upgrades);
                 if !mutant!(QueueOwnEntryUnwatched) {
                     known.push(Standing { rank, mode, upgrades });
@@ -56,6 +61,14 @@ impl<S: QueueStore> Shared<S> {
                 Some(Plan::Watch(session, lock, known))
             });
             match plan {
+                Some(Plan::Look(lock)) => {
+                    let all = self.store.list(&lock).await.map_err(Failure::refused)?;
+                    self.change(|state, _, _| {
+                        if let Some(own) = state.get(owner) {
+                            own.saw(&all);
+                        }
+                    });
+                }
                 Some(Plan::Watch(session, lock, known)) if known != watched => {
                     match self.store.watch(session, &lock, &known).await {
                         Ok(moved) => self.noted(owner, &lock, &moved),

@@ -8,7 +8,7 @@ use redis::{ConnectionAddr, IntoConnectionInfo, ProtocolVersion, RedisConnection
 use url::Url;
 
 use super::fault::Named;
-use super::tls::Tls;
+use crate::driver::tls::Tls;
 use crate::error::{Error, Result};
 use crate::options::Options;
 

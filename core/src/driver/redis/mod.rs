@@ -87,11 +87,6 @@ mod sentinel;
 mod server_info;
 #[cfg(feature = "redis")]
 mod store;
-#[cfg(feature = "tls")]
-mod tls;
-#[cfg(all(feature = "redis", not(feature = "tls")))]
-#[path = "no_tls.rs"]
-mod tls;
 #[cfg(feature = "redis")]
 mod wire;
 

@@ -10,12 +10,13 @@ use redis::{
     AsyncConnectionConfig, ConnectionAddr, ConnectionInfo, ErrorKind, IntoConnectionInfo, Pipeline,
     RedisConnectionInfo, RedisError,
 };
-
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
 use super::address::{Address, Host};
 use super::fault;
 use super::script::{Hashes, Texts};
+use crate::driver::tls::Tls;
 use crate::error::Error;
 use crate::port::RuntimeHandle;
 
@@ -87,7 +88,7 @@ pub(super) async fn connect(
     runtime: &RuntimeHandle,
 ) -> Result<(MultiplexedConnection, Option<AbortOnDrop>), Trouble> {
     if let Some(tls) = &address.tls {
-        let stream = tls.connect(host).await.map_err(Trouble::Ours)?;
+        let stream = secure(tls, host).await?;
         let (connection, task) =
             MultiplexedConnection::new_with_config(&settings, stream, config).await?;
         return Ok((connection, Some(AbortOnDrop::tie(runtime, task))));
@@ -141,6 +142,18 @@ pub(super) async fn load(
     Hashes::told(connection.send_packed_commands(&pipeline, 0, count).await?)
 }
 
+/// An encrypted connection.
+async fn secure(
+    tls: &Tls,
+    host: &Host,
+) -> Result<impl AsyncRead + AsyncWrite + Unpin + Send + Sync + 'static, Trouble> {
+    let Host::Tcp(name, port) = host else {
+        let message = "a socket of the machine is not encrypted";
+        return Err(Trouble::Ours(Error::internal(message)));
+    };
+    tls.connect(name, *port).await.map_err(Trouble::Ours)
+}
+
 /// Connects to listen, for servers that cannot push beside their answers.
 pub(super) async fn listen(
     address: &Address,
@@ -148,7 +161,7 @@ pub(super) async fn listen(
     settings: RedisConnectionInfo,
 ) -> Result<PubSub, Trouble> {
     if let Some(tls) = &address.tls {
-        let stream = tls.connect(host).await.map_err(Trouble::Ours)?;
+        let stream = secure(tls, host).await?;
         return Ok(PubSub::new(&settings, stream).await?);
     }
     Ok(redis::Client::open(plain(host, settings))?.get_async_pubsub().await?)

@@ -10,13 +10,12 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use super::address::Host;
 use crate::error::{Code, Error, Result};
 use crate::options::Options;
 
 /// How we prove who the server is, and who we are.
 #[derive(Clone)]
-pub(super) struct Tls(Arc<ClientConfig>);
+pub(crate) struct Tls(Arc<ClientConfig>);
 
 impl fmt::Debug for Tls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -26,7 +25,7 @@ impl fmt::Debug for Tls {
 
 impl Tls {
     /// Reads the certificates the options name.
-    pub(super) fn new(options: &Options) -> Result<Self> {
+    pub(crate) fn new(options: &Options) -> Result<Self> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
@@ -46,20 +45,27 @@ impl Tls {
         Ok(Self(Arc::new(config)))
     }
 
+    /// The same for servers that want to be told what is spoken.
+    #[cfg(feature = "etcd")]
+    pub(crate) fn speaking(&self, protocol: &[u8]) -> Self {
+        let mut config = ClientConfig::clone(&self.0);
+        config.alpn_protocols = vec![protocol.to_vec()];
+        Self(Arc::new(config))
+    }
+
     /// An encrypted connection to a server that has proved to be the one.
-    pub(super) async fn connect(&self, host: &Host) -> Result<TlsStream<TcpStream>> {
-        let Host::Tcp(name, port) = host else {
-            return Err(Error::internal("a socket of the machine is not encrypted"));
-        };
+    pub(crate) async fn connect(&self, name: &str, port: u16) -> Result<TlsStream<TcpStream>> {
+        let place =
+            if name.contains(':') { format!("[{name}]:{port}") } else { format!("{name}:{port}") };
         let unavailable = |message, error: &std::io::Error| {
             Error::new(Code::Unavailable, message)
-                .with("server", host.to_string())
+                .with("server", place.clone())
                 .with("reason", error.to_string())
         };
         let absent = "the server cannot be reached; is it running, and is the address right?";
-        let server = ServerName::try_from(name.clone())
+        let server = ServerName::try_from(name.to_owned())
             .map_err(|_| Error::invalid("url", "the host is neither a name nor an address"))?;
-        let stream = TcpStream::connect((&**name, *port))
+        let stream = TcpStream::connect((name, port))
             .await
             .and_then(|stream| stream.set_nodelay(true).map(|()| stream))
             .map_err(|error| unavailable(absent, &error))?;

@@ -2,21 +2,25 @@
 
 use tokio::net::TcpStream;
 
-use super::address::Host;
 use crate::error::{Error, Result};
 use crate::options::Options;
 
 /// There is none.
 #[derive(Clone, Debug)]
-pub(super) enum Tls {}
+pub(crate) enum Tls {}
 
 impl Tls {
-    pub(super) fn new(_: &Options) -> Result<Self> {
+    pub(crate) fn new(_: &Options) -> Result<Self> {
         Err(Error::not_built("tls"))
     }
 
+    #[cfg(feature = "etcd")]
+    pub(crate) fn speaking(&self, _: &[u8]) -> Self {
+        match *self {}
+    }
+
     #[allow(clippy::unused_async)] // As its counterpart, which does connect.
-    pub(super) async fn connect(&self, _: &Host) -> Result<TcpStream> {
+    pub(crate) async fn connect(&self, _: &str, _: u16) -> Result<TcpStream> {
         match *self {}
     }
 }

@@ -1,0 +1,147 @@
+//! Where the members of a cluster are, and who we say we are. The password never leaves this file but to them.
+
+use std::fmt;
+
+use percent_encoding::percent_decode_str;
+use url::Url;
+
+use super::message::Authenticate;
+use crate::driver::tls::Tls;
+use crate::error::{Error, Result};
+use crate::options::Options;
+
+const PORT: u16 = 2379;
+
+/// Where one member listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Host {
+    pub(super) name: String,
+    pub(super) port: u16,
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, port } = self;
+        if name.contains(':') { write!(f, "[{name}]:{port}") } else { write!(f, "{name}:{port}") }
+    }
+}
+
+/// The members, our credentials there, and what stands before all keys.
+#[derive(Clone)]
+pub(super) struct Address {
+    pub(super) hosts: Vec<Host>,
+    /// Empty, or with a slash at its end.
+    pub(super) prefix: String,
+    pub(super) tls: Option<Tls>,
+    pub(super) user: Option<Authenticate>,
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hosts: Vec<_> = self.hosts.iter().map(ToString::to_string).collect();
+        f.write_str(&hosts.join(","))
+    }
+}
+
+impl Address {
+    /// Reads `etcd[s]://[user:password@]host[:port][,host[:port]...][/prefix]`. `others` are the hosts behind the first, which a URL
+    /// cannot hold.
+    pub(super) fn parse(url: &Url, others: &[String], options: &Options) -> Result<Self> {
+        let address = Self::read(url, others)?;
+        let secure = url.scheme() == "etcds";
+        let tls = secure.then(|| Tls::new(options)).transpose()?;
+        Ok(Self { tls: tls.map(|tls| tls.speaking(b"h2")), ..address })
+    }
+
+    /// The same without what TLS takes, which lies in files.
+    pub(super) fn read(url: &Url, others: &[String]) -> Result<Self> {
+        if !matches!(url.scheme(), "etcd" | "etcds") {
+            return Err(malformed());
+        }
+        let mut hosts = vec![host(url)?];
+        for other in others {
+            let url = Url::parse(&format!("etcd://{other}")).map_err(|_| malformed())?;
+            if !url.username().is_empty() || url.password().is_some() || !url.path().is_empty() {
+                return Err(malformed());
+            }
+            hosts.push(host(&url)?);
+        }
+        let decode = |text| percent_decode_str(text).decode_utf8().map_err(|_| malformed());
+        let user = match (url.username(), url.password()) {
+            ("", None) => None,
+            ("", Some(_)) | (_, None) => return Err(malformed()),
+            (name, Some(password)) => Some(Authenticate {
+                name: decode(name)?.into_owned(),
+                password: decode(password)?.into_owned(),
+            }),
+        };
+        let path = decode(url.path().trim_matches('/'))?;
+        let prefix = if path.is_empty() { String::new() } else { format!("{path}/") };
+        Ok(Self { hosts, prefix, tls: None, user })
+    }
+}
+
+fn host(url: &Url) -> Result<Host> {
+    let name = match url.host() {
+        Some(url::Host::Ipv6(address)) => address.to_string(),
+        Some(host) => host.to_string(),
+        None => String::new(),
+    };
+    if name.is_empty() {
+        return Err(malformed());
+    }
+    Ok(Host { name, port: url.port().unwrap_or(PORT) })
+}
+
+fn malformed() -> Error {
+    Error::invalid(
+        "url",
+        "the URL must look like `etcd://[user:password@]host[:port][,host[:port]...][/prefix]` (`etcds://` with TLS)",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Code;
+
+    fn read(url: &str, others: &[&str]) -> Result<Address> {
+        let others: Vec<_> = others.iter().map(|&host| host.to_owned()).collect();
+        Address::read(&Url::parse(url).unwrap(), &others)
+    }
+
+    #[test]
+    fn members_are_many_and_a_password_shows_nowhere() {
+        let address =
+            read("etcd://me:hunter%2B2@a/locks%20of/x?ttl=5s", &["b:7", "[::1]"]).unwrap();
+        assert_eq!(format!("{address} {address:?}"), "a:2379,b:7,[::1]:2379 a:2379,b:7,[::1]:2379");
+        assert_eq!(address.prefix, "locks of/x/");
+        let user = address.user.unwrap();
+        assert_eq!((&*user.name, &*user.password), ("me", "hunter+2"));
+        assert!(!format!("{user:?}").contains("hunter"));
+        assert_eq!(read("etcd://a:1", &[]).unwrap().prefix, "");
+    }
+
+    #[test]
+    fn what_cannot_be_connected_to_is_refused_without_being_repeated() {
+        for (url, others) in [
+            ("http://a", &[][..]),
+            ("etcd:///x", &[]),
+            ("etcd://me@a", &[]),
+            ("etcd://:hunter2@a", &[]),
+            ("etcd://me:hunter2@a", &["b:port"]),
+            ("etcd://me:hunter2@a", &["you:hunter2@b"]),
+            ("etcd://me:hunter2@a", &[""]),
+        ] {
+            let error = read(url, others).unwrap_err();
+            assert_eq!(error.code(), Code::Invalid, "{url}");
+            assert!(!format!("{error} {error:?}").contains("hunter2"), "{url}");
+        }
+    }
+}

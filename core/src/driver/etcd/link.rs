@@ -1,0 +1,212 @@
+//! The way to the cluster: one connection to one member, made when it is needed; the next member when that one fails.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{Either, select};
+
+use super::address::Address;
+use super::fault::{Fault, Next, absent, ended, judge, unanswered};
+use super::live::Live;
+use super::message::{Call, Status};
+use crate::error::{Error, Result};
+use crate::options::Options;
+use crate::port::{Failure, RuntimeHandle};
+use crate::runtime::sync::Mutex;
+
+/// No call and no attempt to connect takes longer: a lease that is kept alive says nothing of a member that is cut off.
+const PATIENCE: Duration = Duration::from_millis(900);
+
+/// See the module.
+pub(super) struct Link {
+    pub(super) address: Address,
+    pub(super) runtime: RuntimeHandle,
+    timeout: Duration,
+    connect_timeout: Duration,
+    state: Mutex<State>,
+    /// Held by the one who connects.
+    connecting: tokio::sync::Mutex<()>,
+}
+
+#[derive(Default)]
+struct State {
+    live: Option<Arc<Live>>,
+    /// The member that is asked next.
+    at: usize,
+    /// How many attempts to connect have failed, and why the last one did.
+    failed: (u64, Option<Error>),
+    closed: bool,
+}
+
+impl Link {
+    /// Connects, or says why not.
+    pub(super) async fn connect(
+        address: Address,
+        options: &Options,
+        runtime: RuntimeHandle,
+    ) -> Result<Arc<Self>> {
+        let timeout = options.timeout.min(PATIENCE);
+        let connect_timeout = options.connect_timeout.min(PATIENCE);
+        let (state, connecting) = Default::default();
+        let link = Self { address, runtime, timeout, connect_timeout, state, connecting };
+        let link = Arc::new(link);
+        link.call(Status {}).await.map_err(|failure| failure.error)?;
+        Ok(link)
+    }
+
+    /// Sends a request, on a task of its own: once sent it runs to its end, whoever stays for it.
+    pub(super) async fn call<C: Call>(self: &Arc<Self>, call: C) -> Result<C::Answer, Failure> {
+        self.call_while(call, || true).await
+    }
+
+    /// The same for what must not be sent any more once it is not wanted.
+    pub(super) async fn call_while<C: Call>(
+        self: &Arc<Self>,
+        call: C,
+        wanted: impl Fn() -> bool + Send + 'static,
+    ) -> Result<C::Answer, Failure> {
+        let (sender, answer) = futures_channel::oneshot::channel();
+        let link = self.clone();
+        self.runtime.spawn(Box::pin(async move {
+            let _ = sender.send(link.carry_out(call, wanted).await);
+        }));
+        let dropped = |_| Failure::unknown(Error::internal("the runtime dropped a task"));
+        answer.await.map_err(dropped)?
+    }
+
+    /// Asks one member after the other for as long as it is certain that none has done anything.
+    async fn carry_out<C: Call>(
+        &self,
+        call: C,
+        wanted: impl Fn() -> bool,
+    ) -> Result<C::Answer, Failure> {
+        let mut last = None;
+        for _ in 0..=self.address.hosts.len() {
+            let live = self.live().await.map_err(Failure::refused)?;
+            if !wanted() {
+                return Err(ended());
+            }
+            let fault = match self.ask(&live, call.clone()).await {
+                Ok(answer) => return Ok(answer),
+                Err(fault) => fault,
+            };
+            self.leave(&live, fault.next);
+            let certain = fault.failure.applied == crate::port::Applied::No;
+            if !certain || fault.next == Next::Keep {
+                return Err(fault.failure);
+            }
+            last = Some(fault.failure);
+        }
+        Err(last.unwrap_or_else(ended))
+    }
+
+    async fn ask<C: Call>(&self, live: &Live, call: C) -> Result<C::Answer, Fault> {
+        let answer = pin!(live.call(call));
+        let over = self.runtime.sleep_until(self.runtime.now() + self.timeout);
+        match select(answer, over).await {
+            Either::Left((answer, _)) => answer.map_err(|status| judge(&live.host, &status)),
+            Either::Right(_) => {
+                let error = unanswered(&live.host, "it took too long");
+                Err(Fault { failure: Failure::unknown(error), next: Next::Member })
+            }
+        }
+    }
+
+    /// Goes on as a failure on a connection says.
+    pub(super) fn leave(&self, live: &Arc<Live>, next: Next) {
+        if next == Next::Keep || !live.retire() {
+            return;
+        }
+        let mut state = self.state.lock();
+        if state.live.as_ref().is_some_and(|present| Arc::ptr_eq(present, live)) {
+            state.live = None;
+            if next == Next::Member {
+                state.at = (state.at + 1) % self.address.hosts.len();
+            }
+        }
+    }
+
+    /// The connection; one is made if there is none. All members are tried, each once.
+    pub(super) async fn live(&self) -> Result<Arc<Live>> {
+        let before = match self.present()? {
+            Ok(live) => return Ok(live),
+            Err(failed) => failed,
+        };
+        let _connecting = self.connecting.lock().await;
+        match self.present()? {
+            Ok(live) => return Ok(live),
+            // Somebody else has tried while this one waited.
+            Err(failed) if failed != before => {
+                let error = self.state.lock().failed.1.clone();
+                return Err(error.unwrap_or_else(Error::closed));
+            }
+            Err(_) => {}
+        }
+        let mut failure = None;
+        for _ in &self.address.hosts {
+            match self.attempt().await {
+                Ok(live) => {
+                    let mut state = self.state.lock();
+                    if state.closed {
+                        return Err(Error::closed());
+                    }
+                    let live = Arc::new(live);
+                    state.live = Some(live.clone());
+                    return Ok(live);
+                }
+                Err(error) => failure = Some(error),
+            }
+            let mut state = self.state.lock();
+            state.at = (state.at + 1) % self.address.hosts.len();
+        }
+        let mut state = self.state.lock();
+        state.failed = (before + 1, failure.clone());
+        Err(failure.unwrap_or_else(Error::closed))
+    }
+
+    /// The connection, or how many attempts have failed.
+    fn present(&self) -> Result<Result<Arc<Live>, u64>> {
+        let state = self.state.lock();
+        if state.closed {
+            return Err(Error::closed());
+        }
+        Ok(state.live.clone().ok_or(state.failed.0))
+    }
+
+    /// Connects to the member whose turn it is, and says who we are.
+    async fn attempt(&self) -> Result<Live> {
+        let at = self.state.lock().at;
+        let host = &self.address.hosts[at];
+        let connecting = pin!(async {
+            let mut live = Live::connect(&self.address, host, &self.runtime).await?;
+            if let Some(user) = &self.address.user {
+                let known = live.call(user.clone()).await;
+                let known = known.map_err(|status| judge(host, &status).failure.error)?;
+                let token = known.token.parse();
+                live.token = Some(token.map_err(|_| absent(host, "its token is no text"))?);
+            }
+            Ok(live)
+        });
+        let over = self.runtime.sleep_until(self.runtime.now() + self.connect_timeout);
+        match select(connecting, over).await {
+            Either::Left((connected, _)) => connected,
+            Either::Right(_) => Err(absent(host, "it took too long")),
+        }
+    }
+
+    pub(super) fn check_open(&self) -> Result<()> {
+        self.present().map(drop)
+    }
+
+    /// Lets go of the connection. Calls after it fail with the code `closed`.
+    pub(super) fn close(&self) {
+        let mut state = self.state.lock();
+        state.closed = true;
+        let live = state.live.take();
+        drop(state);
+        if let Some(live) = live {
+            live.retire();
+        }
+    }
+}

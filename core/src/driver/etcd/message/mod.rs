@@ -1,0 +1,28 @@
+//! The messages of etcd's protocol that this driver uses, with no field that it does not use. The numbers are those of etcd's v3 API.
+
+mod kv;
+mod lease;
+mod watch;
+
+use prost::Message;
+
+pub(super) use self::kv::{
+    Compare, DeleteRange, KeyValue, Operation, Put, Range, Reply, Txn, TxnAnswer, one,
+};
+pub(super) use self::lease::{Authenticate, KeepAlive, LeaseGrant, LeaseRevoke, Status};
+pub(super) use self::watch::{CancelWatch, CreateWatch, Event, WatchAnswer, WatchRequest};
+
+/// What every answer begins with.
+#[derive(Clone, Copy, PartialEq, Eq, Message)]
+pub(super) struct Header {
+    /// The store's revision when it answered.
+    #[prost(int64, tag = "3")]
+    pub(super) revision: i64,
+}
+
+/// A request that is answered once.
+pub(super) trait Call: Message + Clone + 'static {
+    type Answer: Message + Default + Send + Sync + 'static;
+    /// The name of the method.
+    const PATH: &'static str;
+}

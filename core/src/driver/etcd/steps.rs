@@ -1,0 +1,267 @@
+//! The calls of the entry queue, each one transaction. Each compares the session's key too, so it does nothing, and says so, when
+//! the session has ended, whether or not anybody here knows that.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::fault::ended;
+use super::layout::{Layout, Line, Stored};
+use super::link::Link;
+use super::message::{
+    Compare, DeleteRange, KeepAlive, KeyValue, LeaseGrant, LeaseRevoke, Operation, Put, Reply, Txn,
+    TxnAnswer, one,
+};
+use super::watches::{Sessions, Watches};
+use crate::error::{Code, Error, Result};
+use crate::port::{
+    Entry, Failure, Joined, LockKey, Mode, Moved, OwnerId, QueueSink, Rank, SessionId, Standing,
+};
+
+/// How many keys one transaction reads; servers take 128 operations.
+const AT_ONCE: usize = 100;
+/// Fencing tokens are made of numbers below this.
+const MOST: u64 = 1 << 48;
+
+/// What the calls of one client share.
+pub(super) struct Steps {
+    pub(super) link: Arc<Link>,
+    pub(super) layout: Layout,
+    pub(super) sessions: Arc<Sessions>,
+    pub(super) watches: Arc<Watches>,
+}
+
+impl Steps {
+    pub(super) async fn open(&self, ttl: Duration, sink: QueueSink) -> Result<SessionId> {
+        let seconds = i64::try_from(ttl.as_secs()).unwrap_or(i64::MAX);
+        if ttl.subsec_nanos() != 0 || seconds == 0 {
+            let message = "on etcd the session's `ttl` must be whole seconds";
+            return Err(Error::invalid("ttl", message));
+        }
+        let granted = self.link.call(LeaseGrant { ttl: seconds }).await;
+        let granted = granted.map_err(|failure| failure.error)?;
+        let id = SessionId::new(granted.id.cast_unsigned());
+        let key = Operation::Put(Put {
+            key: self.layout.session(id).into(),
+            lease: granted.id,
+            ..Put::default()
+        });
+        let made = match granted.ttl {
+            given if given != seconds => Err(other_ttl(given)),
+            _ => {
+                self.link.call(Txn::default().then(vec![key])).await.map_err(|failed| failed.error)
+            }
+        };
+        if let Err(error) = made {
+            // If that fails too, the lease ends by itself.
+            let _ = self.link.call(LeaseRevoke { id: granted.id }).await;
+            return Err(error);
+        }
+        self.sessions.lock().insert(id, sink);
+        Ok(id)
+    }
+
+    pub(super) async fn beat(&self, of: SessionId) -> Result<Duration, Failure> {
+        self.is_known(of)?;
+        let sessions = self.sessions.clone();
+        let wanted = move || sessions.lock().contains_key(&of);
+        let beat = KeepAlive { id: lease(of) };
+        let left = self.link.call_while(beat, wanted).await?.ttl;
+        match u64::try_from(left) {
+            Ok(left) if left > 0 => Ok(Duration::from_secs(left)),
+            _ => Err(self.lose(of)),
+        }
+    }
+
+    pub(super) async fn join(
+        &self,
+        of: SessionId,
+        lock: &LockKey,
+        entry: &Entry,
+    ) -> Result<Option<Joined>, Failure> {
+        let (key, left) = (self.layout.entry(lock, entry.owner), self.layout.left(entry.owner));
+        let value = Line::of(entry).written();
+        let put = Put { key: key.clone().into(), value, lease: lease(of), ..Put::default() };
+        let unless = vec![Compare::created(&key, 0), Compare::created(&left, 0)];
+        let make = vec![Operation::Put(put), Operation::Range(self.layout.all(lock))];
+        let answer = self.change(of, unless, make, vec![one(&left)]).await?;
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(found) if found.is_empty() => {
+                let message = "an owner id was to join twice";
+                return Err(Failure::refused(Error::internal(message)));
+            }
+            Err(_) => return Ok(None),
+        };
+        let fence = answer.revision().unsigned_abs();
+        if fence >= MOST {
+            let message = "the store's revision is too large to make fencing tokens of it; restore the keys into a new cluster";
+            return Err(Failure::unknown(Error::new(Code::Unsupported, message)));
+        }
+        let mut before = self.layout.entries(lock, answer.found().next().unwrap_or_default());
+        before.retain(|stored| stored.rank.place() < fence);
+        let before = before.iter().map(Stored::standing).collect();
+        Ok(Some(Joined { rank: Rank::new(fence, key), fence, before }))
+    }
+
+    pub(super) async fn watch(
+        &self,
+        of: SessionId,
+        lock: &LockKey,
+        known: &[Standing],
+    ) -> Result<Vec<Moved>, Failure> {
+        self.is_known(of)?;
+        let was_watched: Vec<_> =
+            known.iter().map(|standing| self.watches.has(of, &standing.rank)).collect();
+        self.watches.begin(of, lock, known).await.map_err(Failure::refused)?;
+        let mut present = Vec::new();
+        for known in known.chunks(AT_ONCE) {
+            let keys = known.iter().map(|standing| one(standing.rank.name())).collect();
+            let answer = self.change(of, Vec::new(), keys, Vec::new()).await?;
+            present.extend(answer.into_iter().flat_map(TxnAnswer::found));
+        }
+        let mut moved = Vec::new();
+        for ((standing, found), was_watched) in known.iter().zip(present).zip(was_watched) {
+            let rank = &standing.rank;
+            let found = self.layout.entries(lock, found).pop();
+            let found = found.filter(|stored| stored.rank.place() == rank.place());
+            let mode = found.map(|stored| stored.line.mode);
+            if mode == Some(standing.mode) {
+                continue;
+            }
+            // Somebody else of the session may know better.
+            if mode.is_none() || !was_watched {
+                self.watches.forget(of, rank);
+            }
+            moved.push(Moved { rank: rank.clone(), mode });
+        }
+        Ok(moved)
+    }
+
+    pub(super) async fn leave(
+        &self,
+        of: SessionId,
+        lock: &LockKey,
+        owner: OwnerId,
+        at: Option<&Rank>,
+    ) -> Result<bool, Failure> {
+        let delete = |key: &str| vec![Operation::Delete(DeleteRange { key: key.into() })];
+        if let Some(rank) = at {
+            let there = vec![created(rank)];
+            return Ok(self.change(of, there, delete(rank.name()), Vec::new()).await?.is_ok());
+        }
+        let key = self.layout.entry(lock, owner);
+        let mark = Put { key: self.layout.left(owner).into(), lease: lease(of), ..Put::default() };
+        let refuse = Txn::when(vec![Compare::exists(&self.layout.session(of))])
+            .then(vec![Operation::Put(mark)]);
+        let (there, refuse) = (vec![Compare::exists(&key)], vec![Operation::Txn(refuse)]);
+        Ok(self.change(of, there, delete(&key), refuse).await?.is_ok())
+    }
+
+    pub(super) async fn weaken(
+        &self,
+        of: SessionId,
+        lock: &LockKey,
+        at: &Rank,
+        mode: Mode,
+    ) -> Result<bool, Failure> {
+        loop {
+            let looked = self.change(of, Vec::new(), vec![one(at.name())], Vec::new()).await?;
+            let found = looked.ok().and_then(|answer| answer.found().next()).unwrap_or_default();
+            let present = self.layout.entries(lock, found).pop();
+            let Some(present) = present.filter(|stored| stored.rank.place() == at.place()) else {
+                return Ok(false);
+            };
+            if present.line.mode == mode {
+                return Ok(true);
+            }
+            let fence = Some((present.fence(), present.version + 1));
+            let (key, ignore_lease) = (at.name().into(), true);
+            let value = Line { mode, fence, ..present.line }.written();
+            let put = Operation::Put(Put { key, value, ignore_lease, ..Put::default() });
+            let same = vec![Compare::modified(at.name(), present.modified)];
+            if self.change(of, same, vec![put], Vec::new()).await?.is_ok() {
+                return Ok(true);
+            }
+        }
+    }
+
+    pub(super) async fn fence(&self, of: SessionId, at: &Rank) -> Result<Option<u64>, Failure> {
+        let (ignore_value, ignore_lease) = (true, true);
+        let put = Put { key: at.name().into(), ignore_value, ignore_lease, ..Put::default() };
+        let drawn =
+            self.change(of, vec![created(at)], vec![Operation::Put(put)], Vec::new()).await?;
+        Ok(drawn.ok().map(|answer| answer.revision().unsigned_abs()))
+    }
+
+    pub(super) async fn end(&self, of: SessionId) {
+        self.forget(of);
+        // If nobody answers, the lease ends by itself.
+        let _ = self.link.call(LeaseRevoke { id: lease(of) }).await;
+    }
+
+    /// Does `then` in one step if the session lives and all of `when` is true. Else answers what the Range of `otherwise` has found.
+    async fn change(
+        &self,
+        of: SessionId,
+        when: Vec<Compare>,
+        then: Vec<Operation>,
+        otherwise: Vec<Operation>,
+    ) -> Result<Result<TxnAnswer, Vec<KeyValue>>, Failure> {
+        self.is_known(of)?;
+        let session = self.layout.session(of);
+        let mut all = vec![Compare::exists(&session)];
+        all.extend(when);
+        let mut operations = vec![one(&session)];
+        operations.extend(otherwise);
+        let answer = self.link.call(Txn::when(all).then(then).otherwise(operations)).await;
+        let answer = answer.map_err(|failure| match failure.error.code() {
+            Code::Lost => self.lose(of),
+            _ => failure,
+        })?;
+        if answer.succeeded {
+            return Ok(Ok(answer));
+        }
+        let mut replies = answer.replies();
+        match (replies.next(), replies.next()) {
+            (Some(Reply::Range(session)), _) if session.kvs.is_empty() => Err(self.lose(of)),
+            (_, Some(Reply::Range(found))) => Ok(Err(found.kvs)),
+            _ => Ok(Err(Vec::new())),
+        }
+    }
+
+    /// Whether this session has ended as far as is known here.
+    fn is_known(&self, of: SessionId) -> Result<(), Failure> {
+        self.link.check_open().map_err(Failure::refused)?;
+        let known = self.sessions.lock().contains_key(&of);
+        if known { Ok(()) } else { Err(ended()) }
+    }
+
+    fn forget(&self, of: SessionId) {
+        let sink = self.sessions.lock().remove(&of);
+        drop(sink);
+        self.watches.forget_all(of);
+    }
+
+    /// The store says that a session has ended.
+    fn lose(&self, of: SessionId) -> Failure {
+        self.forget(of);
+        ended()
+    }
+}
+
+/// The number of the lease.
+fn lease(of: SessionId) -> i64 {
+    of.get().cast_signed()
+}
+
+/// The entry is there.
+fn created(rank: &Rank) -> Compare {
+    Compare::created(rank.name(), i64::try_from(rank.place()).unwrap_or(i64::MAX))
+}
+
+fn other_ttl(given: i64) -> Error {
+    let message = format!(
+        "this cluster gives no session of the `ttl` asked for, but one of {given} s: ask for that, or change its `--election-timeout`"
+    );
+    Error::invalid("ttl", message)
+}

@@ -1,0 +1,139 @@
+//! The store over a connection of our own.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use url::Url;
+
+use super::address::Address;
+use super::guarantees::GUARANTEES;
+use super::layout::{Layout, Stored};
+use super::link::Link;
+use super::steps::Steps;
+use super::watches::Watches;
+use crate::error::Result;
+use crate::options::Options;
+use crate::port::{
+    Capabilities, Entry, EntryView, Failure, Fence, Joined, LockKey, Mode, Moved, OwnerId,
+    QueueSink, QueueStore, Rank, RuntimeHandle, SessionId, Standing,
+};
+
+/// One client's view of an etcd cluster. [`Queue`](crate::Queue) makes a store of locks of it.
+pub struct EtcdStore(Steps);
+
+impl fmt::Debug for EtcdStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EtcdStore").field("address", &self.0.link.address).finish_non_exhaustive()
+    }
+}
+
+impl EtcdStore {
+    /// Connects to one of the members of `etcd[s]://[user:password@]host[:port][/prefix]`. `others` are the hosts behind the first,
+    /// which a URL cannot hold.
+    pub async fn connect(
+        url: &Url,
+        others: &[String],
+        options: &Options,
+        runtime: RuntimeHandle,
+    ) -> Result<Self> {
+        let address = Address::parse(url, others, options)?;
+        let layout = Layout::new(&address.prefix);
+        let link = Link::connect(address, options, runtime).await?;
+        let sessions = Arc::default();
+        let watches = Watches::new(link.clone(), Arc::clone(&sessions));
+        Ok(Self(Steps { link, layout, sessions, watches }))
+    }
+
+    /// Refuses a URL that names no server, without a connection.
+    pub(crate) fn check(url: &Url, others: &[String]) -> Result<()> {
+        Address::read(url, others).map(drop)
+    }
+}
+
+impl QueueStore for EtcdStore {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::new("etcd", Fence::Durable)
+            .with_sessions()
+            .with_dialects(&[])
+            .with_guarantees(GUARANTEES)
+    }
+
+    async fn open(&self, ttl: Duration, sink: QueueSink) -> Result<SessionId> {
+        self.0.open(ttl, sink).await
+    }
+
+    async fn beat(&self, of: SessionId) -> Result<Duration, Failure> {
+        self.0.beat(of).await
+    }
+
+    async fn join(
+        &self,
+        of: SessionId,
+        lock: &LockKey,
+        entry: &Entry,
+    ) -> Result<Option<Joined>, Failure> {
+        self.0.join(of, lock, entry).await
+    }
+
+    async fn watch(
+        &self,
+        of: SessionId,
+        lock: &LockKey,
+        known: &[Standing],
+    ) -> Result<Vec<Moved>, Failure> {
+        self.0.watch(of, lock, known).await
+    }
+
+    async fn leave(
+        &self,
+        of: SessionId,
+        lock: &LockKey,
+        owner: OwnerId,
+        at: Option<&Rank>,
+    ) -> Result<bool, Failure> {
+        self.0.leave(of, lock, owner, at).await
+    }
+
+    async fn weaken(
+        &self,
+        of: SessionId,
+        lock: &LockKey,
+        at: &Rank,
+        mode: Mode,
+    ) -> Result<bool, Failure> {
+        self.0.weaken(of, lock, at, mode).await
+    }
+
+    async fn fence(&self, of: SessionId, _: &LockKey, at: &Rank) -> Result<Option<u64>, Failure> {
+        self.0.fence(of, at).await
+    }
+
+    async fn list(&self, lock: &LockKey) -> Result<Vec<EntryView>> {
+        let Steps { link, layout, .. } = &self.0;
+        let found = link.call(layout.all(lock)).await.map_err(|failure| failure.error)?;
+        Ok(layout.entries(lock, found.kvs).into_iter().map(Stored::view).collect())
+    }
+
+    async fn end(&self, of: SessionId) {
+        self.0.end(of).await;
+    }
+
+    async fn names(&self, prefix: &str) -> Result<Vec<LockKey>> {
+        let Steps { link, layout, .. } = &self.0;
+        let found = link.call(layout.names(prefix)).await.map_err(|failure| failure.error)?;
+        let names: BTreeSet<_> = found.kvs.iter().filter_map(|kv| layout.lock_of(kv)).collect();
+        Ok(names.into_iter().filter(|name| name.as_str().starts_with(prefix)).collect())
+    }
+
+    async fn close(&self) {
+        self.0.link.close();
+    }
+}
+
+impl Drop for EtcdStore {
+    fn drop(&mut self) {
+        self.0.link.close();
+    }
+}

@@ -1,0 +1,242 @@
+//! Faults on a real etcd: bad input, servers that are gone, frozen or restarted, answers that are lost, users, TLS.
+
+use std::time::{Duration, Instant};
+
+use fencelock::{Client, Code, Error, Released};
+use fencelock_tests::etcd::{EtcdServer, url};
+use fencelock_tests::proxy::Proxy;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+async fn connect(url: impl AsRef<str>) -> Result<Client, Error> {
+    fencelock::connect(url.as_ref()).await
+}
+
+fn shown(error: &Error) -> String {
+    format!("{error} {error:?} {error:#?}")
+}
+
+/// A proxy before the server, and the URL of the locks behind it.
+async fn behind(server: &EtcdServer) -> (Proxy, String) {
+    let proxy = Proxy::before(server.port()).await;
+    let port = proxy.url().port().expect("a proxy has a port");
+    (proxy, format!("{}?ttl=5s", url(port, "p")))
+}
+
+#[tokio::test]
+async fn bad_input_and_absent_servers_are_told() {
+    let server = EtcdServer::start_with(&["--election-timeout", "1000"]);
+    for (query, argument) in [("ttl=1500ms", "ttl"), ("ttl=1s", "ttl"), ("cacert=x", "cacert")] {
+        let error = connect(format!("{}?{query}", server.url(""))).await.unwrap_err();
+        assert_eq!(error.code(), Code::Invalid, "{error}");
+        assert_eq!(error.fields()["argument"], argument, "{error}");
+    }
+    assert_eq!(server.keys(""), [] as [&str; 0], "nothing is left of what was refused");
+    let error = connect("etcd://me:hunter2@127.0.0.1:1,127.0.0.1:2").await.unwrap_err();
+    assert_eq!(error.code(), Code::Unavailable);
+    assert!(!shown(&error).contains("hunter2"), "{error:?}");
+    let error = connect("etcd://me:hunter2@").await.unwrap_err();
+    assert_eq!(error.code(), Code::Invalid);
+    assert!(!shown(&error).contains("hunter2"), "{error:?}");
+}
+
+/// A server that was killed and started again with its data keeps what was held.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restart_keeps_the_locks() {
+    let mut server = EtcdServer::start();
+    let url = format!("{}?ttl=10s", server.url("p"));
+    let (one, two) = (connect(&url).await.unwrap(), connect(&url).await.unwrap());
+    let guard = one.lock("x").acquire().await.unwrap();
+    let waits = tokio::spawn(two.lock("x").acquire_within(PATIENCE));
+    waited_for(&one, "x", 1).await;
+    server.kill_hard();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let tried = one.lock("y").try_acquire().await;
+    assert_eq!(tried.unwrap_err().code(), Code::Unavailable);
+    server.start_again();
+    guard.extend(Duration::from_secs(10)).await.unwrap();
+    let token = guard.token();
+    guard.release().await.check().unwrap();
+    let next = waits.await.unwrap().expect("it goes on waiting");
+    assert!(next.token() > token);
+    next.release().await.check().unwrap();
+    // What was tried while nobody answered has left nothing.
+    drop(one.lock("y").acquire_within(Duration::from_secs(2)).await.unwrap());
+}
+
+async fn waited_for(client: &Client, name: &str, count: usize) {
+    let began = Instant::now();
+    while client.lock(name).inspect().await.expect("it answers").waiters.len() != count {
+        assert!(began.elapsed() < PATIENCE, "{count} should wait");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+/// An acquire whose answer is lost fails; what it has made is removed, though the session lives on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b61_what_was_not_answered_is_taken_back() {
+    let server = EtcdServer::start();
+    let (proxy, url) = behind(&server).await;
+    let (one, two) = (connect(&url).await.unwrap(), connect(server.url("p")).await.unwrap());
+    let kept = one.lock("kept").acquire().await.unwrap();
+    let held = proxy.hold_replies();
+    let tried = one.lock("x").try_acquire().await;
+    assert_eq!(tried.unwrap_err().code(), Code::Unavailable);
+    drop(held);
+    let guard = two.lock("x").acquire_within(Duration::from_secs(5)).await.unwrap();
+    assert!(kept.is_held(), "the session is the same");
+    let entries = server.keys("p/x/");
+    assert_eq!(entries.len(), 1, "{entries:?}");
+    drop(guard);
+    let cut = proxy.hold_replies();
+    let released = kept.release().await;
+    assert_eq!(released, Released::Unconfirmed);
+    drop(cut);
+    drop(two.lock("kept").acquire_within(Duration::from_secs(5)).await.unwrap());
+}
+
+/// A request that stays on the way and arrives after it was given up makes no entry.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_join_that_arrives_late_makes_no_entry() {
+    let server = EtcdServer::start();
+    let (proxy, url) = behind(&server).await;
+    let one = connect(&url).await.unwrap();
+    one.lock("x").acquire().await.unwrap().release().await.check().unwrap();
+    let held = proxy.hold_requests();
+    let tried = one.lock("x").try_acquire().await;
+    assert_eq!(tried.unwrap_err().code(), Code::Unavailable);
+    // It is taken back over another connection first.
+    let began = Instant::now();
+    while server.keys("p/!left!").is_empty() {
+        assert!(began.elapsed() < PATIENCE, "nothing refuses it");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    drop(held);
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(server.keys("p/x/"), [] as [&str; 0]);
+}
+
+/// The next member is asked when one is gone, or does not answer.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_member_is_asked_within_a_second() {
+    let server = EtcdServer::start();
+    let proxy = Proxy::before(server.port()).await;
+    let (port, silent) = (server.port(), proxy.url().port().unwrap());
+    let url = format!("etcd://127.0.0.1:1,127.0.0.1:{silent},127.0.0.1:{port}/p?ttl=5s");
+    let client = connect(&url).await.unwrap();
+    let guard = client.lock("x").acquire().await.unwrap();
+    let waiter = connect(server.url("p")).await.unwrap();
+    let _held = proxy.hold_replies();
+    let began = Instant::now();
+    let other = loop {
+        match client.lock("y").try_acquire().await {
+            Ok(Some(other)) => break other,
+            // What was not answered is still being taken back.
+            Ok(None) => {}
+            Err(error) => assert_eq!(error.code(), Code::Unavailable),
+        }
+    };
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(2), "{took:?}");
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    assert!(guard.is_held() && other.is_held(), "heartbeats go on");
+    assert!(waiter.lock("x").try_acquire().await.unwrap().is_none());
+}
+
+/// A server that stands still: its clients lose their locks in time, and go on when it does.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b75_a_server_that_hangs_keeps_no_guard_alive() {
+    let server = EtcdServer::start();
+    let client = connect(format!("{}?ttl=2s", server.url("p"))).await.unwrap();
+    let guard = client.lock("x").acquire().await.unwrap();
+    server.stop();
+    let began = Instant::now();
+    let lost = tokio::time::timeout(PATIENCE, guard.lost()).await;
+    server.cont();
+    lost.expect("it is told");
+    let took = began.elapsed();
+    assert!(took <= Duration::from_millis(2300), "{took:?}");
+    drop(client.lock("x").acquire_within(PATIENCE).await.unwrap());
+}
+
+/// A lease that somebody revoked ends what hangs on it; the client goes on with another one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_revoked_lease_is_noticed() {
+    let server = EtcdServer::start();
+    let client = connect(format!("{}?ttl=2s", server.url("p"))).await.unwrap();
+    let guard = client.lock("x").acquire().await.unwrap();
+    let session = server.keys("p/!session!");
+    let lease = session[0].rsplit('!').next().expect("it is in the key");
+    server.ctl(&["lease", "revoke", lease]);
+    assert_eq!(server.keys("p/"), [] as [&str; 0], "its keys end with it");
+    tokio::time::timeout(PATIENCE, guard.lost()).await.expect("it is told");
+    drop(client.lock("x").acquire_within(PATIENCE).await.unwrap());
+}
+
+/// The store forgets its past while somebody waits.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_compaction_takes_no_watch_away() {
+    let server = EtcdServer::start();
+    let url = server.url("p").to_string();
+    let (one, two) = (connect(&url).await.unwrap(), connect(&url).await.unwrap());
+    let guard = one.lock("x").acquire().await.unwrap();
+    let waits = tokio::spawn(two.lock("x").acquire_within(PATIENCE));
+    waited_for(&one, "x", 1).await;
+    for round in 0..20 {
+        server.ctl(&["put", "other", &round.to_string()]);
+    }
+    let told = server.ctl(&["get", "other", "--write-out", "json"]);
+    let revision = told.split("\"revision\":").nth(1).and_then(|rest| rest.split(',').next());
+    server.ctl(&["compact", revision.expect("it tells the revision")]);
+    let began = Instant::now();
+    guard.release().await.check().unwrap();
+    drop(waits.await.unwrap().expect("it is served"));
+    let took = began.elapsed();
+    assert!(took < Duration::from_millis(700), "it was told by no watch, {took:?}");
+}
+
+fn with_users(server: &EtcdServer) {
+    for words in [
+        &["user", "add", "root:toor"][..],
+        &["role", "add", "root"],
+        &["user", "grant-role", "root", "root"],
+        &["user", "add", "clerk:hunter2"],
+        &["role", "add", "locks"],
+        &["role", "grant-permission", "locks", "--prefix=true", "readwrite", "p/"],
+        &["user", "grant-role", "clerk", "locks"],
+        &["auth", "enable"],
+    ] {
+        server.ctl(words);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn users_and_their_rights() {
+    let mut server = EtcdServer::start();
+    with_users(&server);
+    let port = server.port();
+    let login =
+        |user: &str, prefix: &str| format!("etcd://{user}127.0.0.1:{port}/{prefix}?ttl=10s");
+    for (user, prefix) in [("", "p"), ("clerk:hunter3@", "p"), ("clerk:hunter2@", "other")] {
+        let error = connect(login(user, prefix)).await.unwrap_err();
+        assert_eq!(error.code(), Code::Auth, "{error}");
+        assert!(!shown(&error).contains("hunter"), "{error:?}");
+    }
+    let url = login("clerk:hunter2@", "p");
+    let (one, two) = (connect(&url).await.unwrap(), connect(&url).await.unwrap());
+    let guard = one.lock("x").acquire().await.unwrap();
+    let waits = tokio::spawn(two.lock("x").acquire_within(PATIENCE));
+    waited_for(&one, "x", 1).await;
+    // It forgets the tokens it has given.
+    server.kill_hard();
+    server.start_again();
+    guard.release().await.check().unwrap();
+    let guard = waits.await.unwrap().expect("it is served");
+    assert_eq!(one.names("").await.unwrap(), ["x"]);
+    guard.release().await.check().unwrap();
+    let open = EtcdServer::start();
+    let error =
+        connect(open.url("p").to_string().replace("//", "//me:hunter2@")).await.unwrap_err();
+    assert_eq!(error.code(), Code::Auth, "{error}");
+    assert!(!shown(&error).contains("hunter"), "{error:?}");
+}
