@@ -278,7 +278,7 @@ pub(crate) const PARTS: &[Part] = &[
             clippy_feature!("etcd"),
             clippy_feature!("etcd", "tls"),
             clippy_feature!("sqlite"),
-            clippy_feature!("sim", "mutants"),
+            clippy_feature!("test-hooks", "mutants"),
         ],
         full: &[],
     },
