@@ -1,12 +1,13 @@
 //! The way to the cluster: one connection to one member, made when it is needed; the next member when that one fails.
 
+use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
 
-use super::address::Address;
+use super::address::{Address, Host};
 use super::fault::{Fault, Next, absent, ended, judge, unanswered};
 use super::live::Live;
 use super::message::{Call, Status};
@@ -24,6 +25,8 @@ pub(super) struct Link {
     pub(super) runtime: RuntimeHandle,
     timeout: Duration,
     connect_timeout: Duration,
+    /// A password is slow to be checked, and is meant to be.
+    login_timeout: Duration,
     state: Mutex<State>,
     /// Held by the one who connects.
     connecting: tokio::sync::Mutex<()>,
@@ -47,9 +50,11 @@ impl Link {
         runtime: RuntimeHandle,
     ) -> Result<Arc<Self>> {
         let timeout = options.timeout.min(PATIENCE);
-        let connect_timeout = options.connect_timeout.min(PATIENCE);
+        let login_timeout = options.connect_timeout;
+        let connect_timeout = login_timeout.min(PATIENCE);
         let (state, connecting) = Default::default();
-        let link = Self { address, runtime, timeout, connect_timeout, state, connecting };
+        let link =
+            Self { address, runtime, timeout, connect_timeout, login_timeout, state, connecting };
         let link = Arc::new(link);
         link.call(Status {}).await.map_err(|failure| failure.error)?;
         Ok(link)
@@ -178,19 +183,28 @@ impl Link {
     async fn attempt(&self) -> Result<Live> {
         let at = self.state.lock().at;
         let host = &self.address.hosts[at];
-        let connecting = pin!(async {
-            let mut live = Live::connect(&self.address, host, &self.runtime).await?;
-            if let Some(user) = &self.address.user {
+        let connecting = Live::connect(&self.address, host, &self.runtime);
+        let mut live = self.within(self.connect_timeout, host, connecting).await?;
+        if let Some(user) = &self.address.user {
+            let login = async {
                 let known = live.call(user.clone()).await;
                 let known = known.map_err(|status| judge(host, &status).failure.error)?;
-                let token = known.token.parse();
-                live.token = Some(token.map_err(|_| absent(host, "its token is no text"))?);
-            }
-            Ok(live)
-        });
-        let over = self.runtime.sleep_until(self.runtime.now() + self.connect_timeout);
-        match select(connecting, over).await {
-            Either::Left((connected, _)) => connected,
+                known.token.parse().map_err(|_| absent(host, "its token is no text"))
+            };
+            live.token = Some(self.within(self.login_timeout, host, login).await?);
+        }
+        Ok(live)
+    }
+
+    async fn within<T>(
+        &self,
+        time: Duration,
+        host: &Host,
+        work: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        let over = self.runtime.sleep_until(self.runtime.now() + time);
+        match select(pin!(work), over).await {
+            Either::Left((done, _)) => done,
             Either::Right(_) => Err(absent(host, "it took too long")),
         }
     }
