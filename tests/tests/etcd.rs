@@ -200,10 +200,7 @@ async fn what_is_given_up_leaves_nothing() {
     let server = EtcdServer::start();
     let all = clients(&server, "p", 2).await;
     for held in [false, true] {
-        let guard = match held {
-            true => Some(all[0].lock("x").acquire().await.unwrap()),
-            false => None,
-        };
+        let guard = if held { Some(all[0].lock("x").acquire().await.unwrap()) } else { None };
         for micros in (0..3000).step_by(100) {
             let acquire = all[1].lock("x").acquire();
             let _ = tokio::time::timeout(Duration::from_micros(micros), acquire).await;

@@ -8,6 +8,8 @@ mod part;
 mod quiet;
 mod run;
 mod schedule;
+#[macro_use]
+mod steps;
 mod table;
 mod tail;
 mod target;
