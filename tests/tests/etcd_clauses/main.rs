@@ -104,6 +104,7 @@ impl World {
         store.end(session).await;
     }
 
+    #[expect(clippy::unused_self, reason = "as the world in memory is asked")]
     fn start(&self, work: impl Future<Output = fencelock::Result<Guard>> + Send + 'static) -> Won {
         let (sender, won) = futures_channel::oneshot::channel();
         tokio::spawn(async move {
