@@ -354,8 +354,9 @@ pub(crate) const PARTS: &[Part] = &[
     Part {
         name: "etcd",
         tags: &["faults"],
+        // Its worlds in real time count milliseconds, so nothing runs beside it.
         shows: "etcd: random calls beside the model, the clauses of the entry queue, faults on a real server, TLS, `etcdctl lock`",
-        budget: Budget { seconds: 60, load: 60 },
+        budget: Budget { seconds: 60, load: 200 },
         steps: &[Step::Tests(Targets::Named(&[
             "etcd",
             "etcd_clauses",
