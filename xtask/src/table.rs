@@ -303,8 +303,7 @@ pub(crate) const PARTS: &[Part] = &[
             Step::Tests(Targets::Named(&["sim"])),
             sim!("--seeds", "20000"),
             sim!("--about", "cells", "--seeds", "10000"),
-            // World 9622 is not understood yet: an upgrade is granted beside an entry of a reader that waited and may hold by now.
-            sim!("--about", "sessions", "--seeds", "5000"),
+            sim!("--about", "sessions", "--seeds", "10000"),
         ],
         full: &[
             Step::Tests(Targets::Named(&["sim"])),

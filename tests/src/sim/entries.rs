@@ -90,9 +90,8 @@ impl Entries {
     }
 
     fn record(&self, all: &[EntryView], held: &[Holder]) -> Record {
-        // A reader that had a writer before it does not enter beside an upgrade that has entered meanwhile.
-        let upgraded = all.iter().any(|view| view.standing.upgrades)
-            && held.iter().any(|holder| holder.mode == Mode::Write);
+        // A reader that had a writer before it looks for an upgrade when that is gone, and lets it go first.
+        let upgraded = all.iter().any(|view| view.standing.upgrades);
         let kind = all.first().map(|first| first.standing.mode.kind()).unwrap_or_default();
         let mut record = Record { kind, ..Record::default() };
         for (at, view) in all.iter().enumerate() {
