@@ -16,7 +16,7 @@ use crate::identity::Identity;
 use crate::job::Job;
 use crate::layer::Resident;
 use crate::lock::Lock;
-use crate::options::{Dialect, Options, Times, check_name};
+use crate::options::{Dialect, Options, Times, check_key, check_name};
 use crate::port::{Capabilities, Layout, LeaseHandle, LeaseStore, LockKey, Mode, RuntimeHandle};
 use crate::scope::Scope;
 #[cfg(any(feature = "tokio", feature = "host"))]
@@ -159,6 +159,8 @@ impl Client {
         };
         let keys = self.core.store.names(&format!("{before}{prefix}")).await?;
         let keys = keys.iter().filter(|key| key.layout() == layout);
+        // Some are our own, those of jobs.
+        let keys = keys.filter(|key| check_key(key.as_str()).is_ok());
         let names = keys.filter_map(|key: &LockKey| key.as_str().strip_prefix(before));
         Ok(names.filter(|name| !name.is_empty()).map(str::to_owned).collect())
     }

@@ -81,7 +81,7 @@ pub struct Claim {
 impl Claim {
     /// The name the lock was asked for by, as the store's key.
     pub fn name(&self) -> &str {
-        self.local.hold.lock.as_str()
+        self.local.hold.lock.name()
     }
 
     /// The fencing token: hand it to the resource with every write.
@@ -278,7 +278,7 @@ impl Guard {
             };
         }
         let Claim { core, local, .. } = &self.claim;
-        core.events.emit(|| Event::released(local.hold.lock.as_str(), local.token));
+        core.events.emit(|| Event::released(local.hold.lock.name(), local.token));
         match core.give_up(local) {
             GivenUp::Passed => Released::Released,
             GivenUp::Free(hold) => core.free(hold).await,
@@ -301,7 +301,7 @@ impl Drop for Guard {
         let ends = !self.released && self.is_here() && self.claim.leave();
         if ends || self.released && mutant!(LateLocalDropFreesNext) {
             let Claim { core, local, .. } = &self.claim;
-            core.events.emit(|| Event::released(local.hold.lock.as_str(), local.token));
+            core.events.emit(|| Event::released(local.hold.lock.name(), local.token));
             core.abandon(local);
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::algorithm::{Begun, Ending, JobRequest, Local, Schedule};
+use crate::algorithm::{Begun, Ending, JobRequest, Schedule};
 pub use crate::algorithm::{JobState, Skipped, Status};
 use crate::client::Client;
 use crate::error::{Error, Result};
@@ -79,7 +79,8 @@ impl Job {
         self
     }
 
-    /// How long after its last sign of life a run counts as dead; 30 s by default. Signs are given at a third of it.
+    /// The lease of the run's lock: so long after its last renewal a run counts as dead. 30 s by default; renewed at a third of
+    /// it.
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.options.ttl = ttl;
         self
@@ -141,9 +142,7 @@ impl Job {
             let begun = core.start_run(job.key.clone(), request).await;
             let begun = begun.map_err(|error| error.with("name", job.name()))?;
             Ok(begun.map(|begun| {
-                let (hold, token) = (begun.hold.clone(), begun.hold.token);
-                let local = Local { hold, number: 1, token };
-                let claim = Claim::new(core.clone(), local);
+                let claim = Claim::new(core.clone(), begun.local());
                 Run { claim: RunClaim { claim, instant: begun.instant }, begun }
             }))
         })

@@ -19,7 +19,7 @@ use futures_util::future::{Either, join, select};
 use self::wire::Loses;
 use self::world::many::many_leases;
 use self::world::{
-    World, check, clock, closing, ended, given_held, healing, line, look, queue, upgrades,
+    World, check, clock, closing, ended, given_held, healing, job, line, look, queue, upgrades,
 };
 
 const MS: Duration = Duration::from_millis(1);
@@ -353,8 +353,9 @@ fn run(clause: Mutant, broken: Option<Mutant>, seed: u64) -> Result<(), String> 
             Mutant::FarEndKept => clock::far_end(&world).await,
             Mutant::GrantBelowFloorAccepted => clock::aged(&world).await,
             Mutant::TokensOutrunClock => clock::outrun(&world).await,
-            Mutant::WrongRecordBelieved => clock::job_ahead(&world).await,
-            Mutant::FarInstantAccepted => clock::far_instant(&world).await,
+            Mutant::WrongRecordBelieved => job::ahead(&world).await,
+            Mutant::JobFreedBeforeMarked => job::marked_first(&world).await,
+            Mutant::FarInstantAccepted => job::far_instant(&world).await,
             Mutant::HeadPassedWithoutEnd => passed_twice(&world).await,
             _ => Err("it has no world of its own".to_owned()),
         }

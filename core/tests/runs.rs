@@ -44,11 +44,11 @@ fn a_run_that_is_not_heard_of_is_dead_and_not_run_again_unless_asked() {
     live(async |machine: Machine| {
         let memory = Memory::new();
         let b = machine.client(&memory).await;
-        // From the third request on nothing arrives: the look and the start do.
+        // From the fourth request on nothing arrives: the look, the lock and the mark do.
         let runtime = machine.runtime();
         let asked = AtomicU64::new(0);
         let choose = move || match asked.fetch_add(1, Ordering::Relaxed) {
-            0 | 1 => Fault::None,
+            0..=2 => Fault::None,
             _ => Fault::RequestLost,
         };
         let store = Chaos::new(memory.store(runtime.clone()), runtime.clone(), choose);

@@ -51,9 +51,12 @@ async fn everything(server: &RedisServer, patience: Duration) -> Result<(), Stri
     let seen = run(&client, &[step(client.owner(), Action::Read)]).await?;
     assert!(matches!(&seen[..], [Outcome::State(state)] if state.holders.len() == 1));
     // Readers and a writer, permits.
-    for (name, first, second) in
-        [("app:book", Mode::Upgradeable, Mode::Write), ("app:pool", Mode::Permit, Mode::Permit)]
-    {
+    for (name, first, second) in [
+        ("app:book", Mode::Upgradeable, Mode::Write),
+        ("app:pool", Mode::Permit, Mode::Permit),
+        // That of a job.
+        ("fencelock:job:app:report", Mode::Exclusive, Mode::Exclusive),
+    ] {
         let lock = LockKey::new(name);
         let kind = first.kind();
         let step = |owner, action| Step { lock: lock.clone(), owner, kind, action };
@@ -142,6 +145,8 @@ async fn others_are_none_of_its_business() {
         RedisStore::record_key(&other),
         RedisStore::record_key(&LockKey::new("{app:7}other")),
         RedisStore::record_key(&LockKey::laid_out(Layout::Redisson, "other")),
+        RedisStore::record_key(&LockKey::new("fencelock:job:other")),
+        "fencelock:job:other".to_owned(),
         "fencelock:{other}:job:other".to_owned(),
         "fencelock:{other}:version:other".to_owned(),
         "fencelock:{other}:gate:other".to_owned(),

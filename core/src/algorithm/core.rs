@@ -136,7 +136,7 @@ impl Core {
         match self.renewer.answered(asked, sent, answer) {
             Some(News::Lost(hold)) => self.lose(&hold, true),
             Some(News::Renewed(hold)) => {
-                self.events.emit(|| Event::renewed(hold.lock.as_str(), hold.token));
+                self.events.emit(|| Event::renewed(hold.lock.name(), hold.token));
             }
             None => {}
         }
@@ -178,7 +178,7 @@ impl Core {
     /// Reports a loss, once: it may be found by whoever installs a hold while the renewer loses it.
     pub(super) fn tell_loss(&self, hold: &Hold) {
         if hold.report_lost() {
-            self.events.emit(|| Event::lost(hold.lock.as_str(), hold.token));
+            self.events.emit(|| Event::lost(hold.lock.name(), hold.token));
         }
     }
 

@@ -259,7 +259,7 @@ impl Attempt {
     fn troubled(&mut self, error: Error) {
         let known = self.reason.trouble().map(|known| (known.code(), known.message()));
         if known != Some((error.code(), error.message())) {
-            self.core.events.warn(self.lock.as_str(), &error);
+            self.core.events.warn(self.lock.name(), &error);
         }
         self.learn(Reason::Trouble(error.into()));
     }

@@ -2,6 +2,9 @@
 
 use crate::port::{Action, Kind, LockKey, OwnerId, Step};
 
+/// What the key of a job's lock begins with. No user's name begins so.
+const JOB: &str = "fencelock:job:";
+
 /// A lock on the store, and what it is used as. Waiters and holds of one client meet under it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LockId {
@@ -10,6 +13,17 @@ pub(crate) struct LockId {
 }
 
 impl LockId {
+    /// The lock that a run of this job holds.
+    pub(super) fn of_job(name: &str) -> Self {
+        let kind = if mutant!(JobOverlaps) { Kind::Semaphore } else { Kind::Mutex };
+        Self { key: LockKey::prefixed(JOB, name), kind }
+    }
+
+    /// The name that people know it by: of a job's lock, the job's.
+    pub(crate) fn name(&self) -> &str {
+        self.as_str().strip_prefix(JOB).unwrap_or(self.as_str())
+    }
+
     /// The key as text.
     pub(crate) fn as_str(&self) -> &str {
         self.key.as_str()

@@ -81,7 +81,7 @@ impl Core {
     }
 
     /// The renewer renews it no more. It keeps it until the store has freed it, or the housekeeping is told to.
-    fn retire(&self, hold: &Hold) {
+    pub(super) fn retire(&self, hold: &Hold) {
         if mutant!(ReleaseForgotten) {
             self.renewer.remove(hold.owner);
         } else if !mutant!(RenewAfterRelease) {

@@ -55,5 +55,6 @@ impl Mutant {
         Self::TokensOutrunClock,
         Self::WrongRecordBelieved,
         Self::FarInstantAccepted,
+        Self::JobFreedBeforeMarked,
     ];
 }

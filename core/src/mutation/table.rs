@@ -342,8 +342,8 @@ with_queues! {
     WrongRecordBelieved,
     /// A run counts though its start was answered, or looked at, only after its lease.
     LateStartBelieved,
-    /// A run's deadline counts from the answer to its start.
-    RunCountedFromReply,
+    /// A run frees its job's lock before it is marked as over.
+    JobFreedBeforeMarked,
     /// A start that was given up is not taken back.
     GivenUpRunForgotten,
     /// An observer of an election tells only who leads at its first look.

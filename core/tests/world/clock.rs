@@ -75,24 +75,3 @@ pub(crate) async fn outrun(world: &World) -> Result<(), String> {
     let ahead = Duration::from_micros(last.get().saturating_sub(wall));
     check(ahead < Duration::from_millis(11), || format!("the counter is {ahead:?} ahead"))
 }
-
-/// The run of a job that was started while the store's clock was ahead keeps none from starting when it is right again.
-pub(crate) async fn job_ahead(world: &World) -> Result<(), String> {
-    let (machine, client) = world.machine().await;
-    let job = client.job("x", Duration::from_mins(10));
-    machine.set_wall(HOUR);
-    let run = job.start().await.expect("the store answers").expect("nobody has run it");
-    run.succeed().await.check().expect("it lasted");
-    machine.set_wall(-HOUR);
-    let run = job.start().await.expect("the store answers");
-    check(run.is_some(), || "no run is due for an hour".to_owned())
-}
-
-/// An instant far ahead of the store's clock is refused.
-pub(crate) async fn far_instant(world: &World) -> Result<(), String> {
-    let (machine, client) = world.machine().await;
-    let ahead = Duration::from_micros(machine.wall()) + Duration::from_hours(1);
-    let started = client.job("x", Duration::from_mins(10)).at(ahead).start().await;
-    let code = started.as_ref().err().map(fencelock::Error::code);
-    check(code == Some(Code::Invalid), || format!("it came to {started:?}"))
-}

@@ -4,6 +4,7 @@ pub(crate) mod clock;
 pub(crate) mod closing;
 pub(crate) mod ended;
 pub(crate) mod healing;
+pub(crate) mod job;
 pub(crate) mod line;
 pub(crate) mod many;
 pub(crate) mod queue;

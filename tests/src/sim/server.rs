@@ -253,6 +253,14 @@ impl Server {
         &self.records
     }
 
+    /// The tokens of those who hold this lock now.
+    pub fn tokens(&self, lock: &str) -> Vec<u64> {
+        let now = self.now();
+        let record = self.records.get(&LockKey::new(lock));
+        let holders = record.map(|record| record.holders.as_slice()).unwrap_or_default();
+        holders.iter().filter(|holder| now < holder.ends).map(|holder| holder.token).collect()
+    }
+
     /// Its cells.
     pub fn cells(&mut self) -> &mut Shelf {
         &mut self.cells

@@ -1,4 +1,4 @@
-//! The life of a run: its end pushed while it lasts, and marked when it is over.
+//! The life of a run from its start on: whoever stays for it, and how its end is marked.
 
 use std::mem;
 use std::sync::Arc;
@@ -8,9 +8,9 @@ use std::time::Duration;
 use futures_channel::oneshot;
 use futures_util::future::{Either, select};
 
-use super::micros;
 use super::record::{Record, Status};
 use super::runs::InProgress;
+use crate::algorithm::cohort::Local;
 use crate::algorithm::core::Core;
 use crate::algorithm::hold::Hold;
 use crate::event::Event;
@@ -56,8 +56,8 @@ impl Taken {
     }
 }
 
-/// The longest pause after a change that failed.
-const LONGEST_REST: Duration = Duration::from_secs(1);
+/// What its hold serves; nothing passes on from one run to another.
+const RUN: u64 = 1;
 /// How long a run that is taken back is tried to be.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -82,6 +82,11 @@ impl Begun {
     pub(super) fn take(&self) -> bool {
         let held = self.hold.is_held() || mutant!(LateStartBelieved);
         held && self.taken.take()
+    }
+
+    /// What the claims of the run look at.
+    pub(crate) fn local(&self) -> Local {
+        Local { hold: self.hold.clone(), number: RUN, token: self.hold.token }
     }
 
     /// Ends the run at this call; the answer is what became of that, for whoever stays for it.
@@ -115,7 +120,7 @@ impl Drop for Begun {
     }
 }
 
-/// Pushes the end of one run, and marks how it ended.
+/// Marks how one run ends.
 pub(super) struct Keeper {
     pub(super) core: Arc<Core>,
     pub(super) hold: Arc<Hold>,
@@ -124,17 +129,14 @@ pub(super) struct Keeper {
     pub(super) record: Record,
     /// What was there before the start.
     pub(super) before: Option<Record>,
-    /// When the present lease was asked for.
-    pub(super) sent: Instant,
-    /// The moment the run must have ended by.
-    pub(super) cap: Instant,
 }
 
 impl Keeper {
     /// Sets itself to work.
-    pub(super) fn begin(self, instant: u64, in_progress: InProgress) -> Begun {
+    pub(super) fn begin(self, in_progress: InProgress) -> Begun {
         let (sender, receiver) = oneshot::channel();
-        let (core, hold) = (self.core.clone(), self.hold.clone());
+        let (core, hold, instant) = (self.core.clone(), self.hold.clone(), self.record.instant);
+        hold.serve(RUN);
         let taken = Arc::<Taken>::default();
         let told = taken.clone();
         let runtime = self.core.runtime.clone();
@@ -145,80 +147,41 @@ impl Keeper {
         Begun { core, hold, instant, taken, order: Some(sender) }
     }
 
-    /// Until it is told how the run ended, or the run is lost, or the client closes.
-    async fn keep(mut self, mut order: oneshot::Receiver<Order>, taken: Arc<Taken>) {
-        let runtime = self.core.runtime.clone();
-        let ttl = self.hold.ttl();
-        let mut closing = self.core.runs.closing();
-        let mut rest = Duration::ZERO;
-        loop {
-            let beat = (self.sent + ttl / 3).max(runtime.now() + rest).min(self.hold.deadline());
-            let beat = select(&mut closing, runtime.sleep_until(beat));
-            match select(&mut order, beat).await {
-                Either::Left((Ok(Order { ending, reply }), _)) => {
-                    let released = self.end(ending).await;
-                    if let Some(reply) = reply {
-                        let _ = reply.send(released);
-                    }
-                    return;
-                }
-                Either::Left((Err(_), _)) => return,
-                Either::Right((Either::Left(_), _)) => {
-                    self.core.lose(&self.hold, true);
-                    // Whoever released the run was told by then.
-                    let _ = self.end(taken.unfinished()).await;
-                    return;
-                }
-                Either::Right((Either::Right(_), _)) => {}
-            }
-            if !self.hold.is_held() {
-                if taken.unfinished() == Ending::TakenBack {
-                    // It ended before anybody could look at it.
-                    let _ = self.end(Ending::TakenBack).await;
-                }
-                self.core.lose(&self.hold, false);
-                return;
-            }
-            match self.beat(ttl).await {
-                Some(true) => rest = Duration::ZERO,
-                Some(false) => return,
-                None => rest = (ttl / 10).min(LONGEST_REST),
-            }
+    /// Until it is told how the run ended, or the client closes.
+    async fn keep(mut self, order: oneshot::Receiver<Order>, taken: Arc<Taken>) {
+        let closing = self.core.runs.closing();
+        let order = match select(order, closing).await {
+            Either::Left((Ok(order), _)) => order,
+            Either::Left((Err(_), _)) => return,
+            Either::Right(_) => Order { ending: taken.unfinished(), reply: None },
+        };
+        let released = self.end(order.ending).await;
+        if let Some(reply) = order.reply {
+            let _ = reply.send(released);
         }
     }
 
-    /// Pushes the end: whether the run stands; `None` if it is not known yet.
-    async fn beat(&mut self, ttl: Duration) -> Option<bool> {
-        let sent = self.core.runtime.now();
-        let lease = ttl.min(self.cap.since(sent));
-        if lease.is_zero() {
-            return None;
+    /// Marks how the run ended, and frees the job's lock.
+    pub(super) async fn end(&mut self, ending: Ending) -> Released {
+        if mutant!(JobFreedBeforeMarked) {
+            self.core.free_run(&self.hold).await;
         }
-        self.record.ttl = micros(lease);
-        self.change.value = Some(self.record.text().ok()?);
-        let Swap::Done { version, .. } = self.swap(self.hold.deadline()).await? else {
-            self.core.lose(&self.hold, true);
-            return Some(false);
-        };
-        self.change.expected = Some(version);
-        self.sent = sent;
-        self.hold.prolong(sent, lease, self.core.runtime.now());
-        Some(true)
+        let released = self.mark(ending).await;
+        self.core.free_run(&self.hold).await;
+        released
     }
 
     /// Marks how the run ended, if what lies there is still its own.
-    pub(super) async fn end(&mut self, ending: Ending) -> Released {
+    async fn mark(&mut self, ending: Ending) -> Released {
         let runtime = self.core.runtime.clone();
         if ending != Ending::TakenBack {
             let hold = &self.hold;
-            self.core.events.emit(|| Event::released(hold.lock.as_str(), hold.token));
+            self.core.events.emit(|| Event::released(hold.lock.name(), hold.token));
         }
-        let held = self.hold.is_held();
+        let held = self.hold.is_held() || mutant!(JobFreedBeforeMarked);
         let (until, value) = match ending {
             Ending::TakenBack if mutant!(GivenUpRunForgotten) => return Released::Released,
-            Ending::TakenBack => {
-                (runtime.now() + PATIENCE, self.before.as_ref().map(Record::put_back))
-            }
+            Ending::TakenBack => (runtime.now() + PATIENCE, self.before.clone()),
             // Its lease has ended: it may have been run again since, and is not told to have been the one.
             _ if !held && !self.core.is_closed() => return Released::AlreadyLost,
             Ending::Succeeded => (self.hold.deadline(), Some(self.record.ended(Status::Succeeded))),

@@ -1,10 +1,12 @@
 //! Scheduled jobs: at most one run for each scheduled instant, and never two at once.
 //!
-//! The job's cell remembers its last run. A run starts by replacing that, if its own instant is later; while it lasts,
-//! it pushes its end by replacing what it wrote; and so it ends. Every one of these expects the version the last one
-//! made, so whoever was overtaken changes nothing. Moments in the cell are the store's own.
+//! A run holds the lock of its job, and the job's cell remembers the last run. A run begins by taking the lock and
+//! replacing what the cell says, if its own instant is later; it ends by marking the cell and freeing the lock, in this
+//! order. So a run that is marked as in progress, and whose token no holder of the lock has, is dead. Each change of the
+//! cell expects the version that the run made, so a run that was overtaken changes nothing.
 
 mod keeper;
+mod last;
 mod record;
 mod runs;
 mod schedule;
@@ -18,14 +20,14 @@ use futures_channel::oneshot;
 use futures_util::future::{Either, select};
 
 use super::core::Core;
-use super::hold::{Hold, Request, Tokens, deadline};
+use super::hold::{Hold, Request, deadline};
+use super::lease::Attempt;
 use super::lock_id::LockId;
 use super::reason::too_late;
 use crate::error::{Code, Error, Result};
 use crate::event::Event;
-use crate::fence::Token;
 use crate::port::backoff::Backoff;
-use crate::port::{CellKey, Change, Instant, Kind, LockKey, Mode, OwnerId, Swap};
+use crate::port::{CellKey, Change, Look, Mode, OwnerId, Swap};
 use crate::released::Released;
 
 use self::keeper::Keeper;
@@ -55,8 +57,39 @@ pub(crate) struct JobRequest {
     pub info: Arc<str>,
 }
 
+impl JobRequest {
+    /// The first lease of a run.
+    fn lease(&self) -> Duration {
+        self.at_most.map_or(self.ttl, |most| most.min(self.ttl))
+    }
+
+    /// What the run asks of the job's lock.
+    fn of_lock(&self) -> Request {
+        // A breakage: as many as like have the lock.
+        let shared = mutant!(JobOverlaps);
+        Request {
+            mode: if shared { Mode::Permit } else { Mode::Exclusive },
+            limit: if shared { 64 } else { 1 },
+            ttl: self.lease(),
+            renew: true,
+            max_hold: self.at_most,
+            open: false,
+            local: 0,
+            info: self.info.clone(),
+        }
+    }
+}
+
 /// What a start comes to.
 pub(crate) type Start = Result<Begun, Skipped>;
+
+/// What comes of the mark that a run begins.
+enum Marked {
+    Begins(Box<Keeper>),
+    Skipped(Skipped),
+    /// The lease ended meanwhile, and nothing is left of the mark.
+    Late,
+}
 
 fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
@@ -103,7 +136,7 @@ impl Core {
                 Ok(_) if self.is_closed() => return Err(Error::closed()),
                 Ok(begun) if begun.take() => {
                     let hold = &begun.hold;
-                    self.events.emit(|| Event::granted(hold.lock.as_str(), hold.token));
+                    self.events.emit(|| Event::granted(hold.lock.name(), hold.token));
                     return Ok(Ok(begun));
                 }
                 Ok(begun) => begun,
@@ -126,28 +159,87 @@ impl Core {
         asker: &mut oneshot::Sender<Result<Start>>,
         late: &AtomicBool,
     ) -> Result<Start> {
-        let mut look = self.look(key).await?;
-        let lease = request.at_most.map_or(request.ttl, |most| most.min(request.ttl));
         let mut backoff = Backoff::new();
         loop {
-            let instant = request.schedule.instant(look.clock, request.period, self)?;
-            let last = Record::of(&look, key)?;
-            let skipped =
-                last.as_ref().and_then(|last| last.keeps_from(instant, look.clock, request));
-            if let Some(skipped) = skipped {
+            let (look, last) = self.last_run(key).await?;
+            if let Err(skipped) = self.due(&look, last.as_ref(), request)? {
                 return Ok(Err(skipped));
             }
-            let record = Record::begun(instant, lease, request);
-            let owner = OwnerId::draw(&*self.runtime);
+            let sent = self.runtime.now();
+            match self.take_job_lock(key, request).await {
+                Ok(Some(hold)) => {
+                    let marked = self.mark_start(key, request, &hold, look).await;
+                    if let Ok(Marked::Begins(keeper)) = marked {
+                        return Ok(Ok(keeper.begin(in_progress)));
+                    }
+                    self.free_run(&hold).await;
+                    if let Marked::Skipped(skipped) = marked? {
+                        return Ok(Err(skipped));
+                    }
+                    late.store(true, Ordering::Release);
+                }
+                // Somebody starts a run, or has just ended one: what the cell says tells soon.
+                Ok(None) => {}
+                // The grant came after its lease, and was given back.
+                Err(_) if self.runtime.now() >= deadline(sent, request.lease()) => {
+                    late.store(true, Ordering::Release);
+                }
+                Err(error) => return Err(error),
+            }
+            if asker.is_canceled() {
+                return Err(too_late());
+            }
+            let rest = self.runtime.sleep_until(self.runtime.now() + backoff.next());
+            select(asker.cancellation(), select(self.runs.closing(), rest)).await;
+        }
+    }
+
+    /// The instant that is due after the last run, or why none is.
+    fn due(
+        &self,
+        look: &Look,
+        last: Option<&Record>,
+        request: &JobRequest,
+    ) -> Result<Result<u64, Skipped>> {
+        let instant = request.schedule.instant(look.clock, request.period, self)?;
+        let skipped = last.and_then(|last| last.keeps_from(instant, look.clock, request));
+        Ok(skipped.map_or(Ok(instant), Err))
+    }
+
+    /// Takes the job's lock if it is free. It has no cohort: a run is never handed on.
+    async fn take_job_lock(
+        self: &Arc<Self>,
+        key: &CellKey,
+        request: &JobRequest,
+    ) -> Result<Option<Arc<Hold>>> {
+        let lock = LockId::of_job(&key.name);
+        Attempt::new(self.clone(), lock, request.of_lock(), false).run().await
+    }
+
+    /// Marks in the cell that the run of this hold begins, if one is still due.
+    async fn mark_start(
+        self: &Arc<Self>,
+        key: &CellKey,
+        request: &JobRequest,
+        hold: &Arc<Hold>,
+        mut look: Look,
+    ) -> Result<Marked> {
+        // While it has the lock, no other run has it.
+        while hold.is_held() || mutant!(LateStartBelieved) {
+            let last = Record::of(&look, key)?;
+            let instant = match self.due(&look, last.as_ref(), request)? {
+                Ok(instant) => instant,
+                Err(skipped) => return Ok(Marked::Skipped(skipped)),
+            };
+            let record = Record::begun(instant, hold.token, request);
             let change = Change {
                 key: key.clone(),
                 expected: look.version(),
-                writer: owner,
+                writer: OwnerId::draw(&*self.runtime),
                 value: Some(record.text()?),
                 keep: Some(keep(request.period)),
             };
-            let sent = self.runtime.now();
-            let swap = self.swap(&change, deadline(sent, lease)).await;
+            let swap = self.swap(&change, hold.deadline()).await;
             let (version, since) = match swap.map_err(|failure| failure.error)? {
                 Swap::Done { version, since } => (version, since),
                 Swap::Other(other) => {
@@ -155,60 +247,42 @@ impl Core {
                     continue;
                 }
             };
-            let sent = if mutant!(RunCountedFromReply) { self.runtime.now() } else { sent };
-            let token = Token::new(version.get());
-            let mut keeper = Keeper {
+            let mut keeper = Box::new(Keeper {
                 core: self.clone(),
-                hold: self.hold_of(key, owner, token, request, deadline(sent, lease)),
+                hold: hold.clone(),
                 change: Change { expected: Some(version), ..change },
-                record: Record { token: Some(token), started: Some(since), ..record },
+                record: Record { started: Some(since), ..record },
                 before: last,
-                sent,
-                cap: request.at_most.map_or(Instant::FAR, |most| sent + most),
-            };
-            if keeper.hold.is_held() || mutant!(LateStartBelieved) {
-                return Ok(Ok(keeper.begin(instant, in_progress)));
+            });
+            if hold.is_held() || mutant!(LateStartBelieved) {
+                return Ok(Marked::Begins(keeper));
             }
             // The answer took longer than the lease may be relied on: nobody is handed that.
-            late.store(true, Ordering::Release);
-            if keeper.end(Ending::TakenBack).await == Released::Unconfirmed || asker.is_canceled() {
+            if keeper.end(Ending::TakenBack).await == Released::Unconfirmed {
                 return Err(too_late());
             }
-            let rest = self.runtime.sleep_until(self.runtime.now() + backoff.next());
-            select(asker.cancellation(), rest).await;
-            look = self.look(key).await?;
         }
+        Ok(Marked::Late)
     }
 
-    fn hold_of(
-        &self,
-        key: &CellKey,
-        owner: OwnerId,
-        token: Token,
-        request: &JobRequest,
-        deadline: Instant,
-    ) -> Arc<Hold> {
-        let request = Request {
-            mode: Mode::Exclusive,
-            limit: 1,
-            ttl: request.ttl,
-            renew: true,
-            max_hold: None,
-            open: false,
-            local: 0,
-            info: request.info.clone(),
-        };
-        let name = LockId { key: LockKey::new(key.name.clone()), kind: Kind::Mutex };
-        let tokens = Tokens { first: token, count: 1 };
-        let hold = Hold::new(name, owner, tokens, &request, deadline, &self.runtime);
-        hold.serve(1);
-        Arc::new(hold)
+    /// Frees the lock of a run.
+    async fn free_run(self: &Arc<Self>, hold: &Arc<Hold>) {
+        if hold.is_held() {
+            self.retire(hold);
+            // Unless it is confirmed, the housekeeping goes on.
+            let _ = self.free(hold.clone()).await;
+            return;
+        }
+        self.lose(hold, false);
+        if !hold.is_gone() {
+            self.free_later(hold);
+        }
     }
 
     /// The last run of a job.
     pub(crate) async fn job_state(&self, key: &CellKey) -> Result<Option<JobState>> {
-        let look = self.look(key).await?;
-        Ok(Record::of(&look, key)?.map(|record| record.state(look.clock)))
+        let (look, last) = self.last_run(key).await?;
+        Ok(last.map(|record| record.state(look.clock)))
     }
 }
 

@@ -44,7 +44,7 @@ pub struct JobState {
     /// When it started, by the store's clock since 1970.
     #[serde(with = "crate::port::millis")]
     pub started: Duration,
-    /// When it was last heard of, or ended.
+    /// When it was last heard of, or ended. Of a run that has died only the start is known.
     #[serde(with = "crate::port::millis")]
     pub heard: Duration,
     /// What it said of itself, as JSON.
@@ -57,13 +57,13 @@ pub(crate) struct Record {
     pub status: Status,
     /// The scheduled instant.
     pub instant: u64,
-    /// The version its start made; left out at the start, which does not know it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub token: Option<Token>,
-    /// The store's clock at its start; left out there likewise.
+    /// That of the job's lock, which it holds.
+    #[serde(default)]
+    pub token: Token,
+    /// The store's clock at its start; left out there, which does not know it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<u64>,
-    /// How long after the last change it counts as dead.
+    /// The lease of the job's lock.
     pub ttl: u64,
     /// The shortest time from its start to the next one's.
     #[serde(default)]
@@ -72,21 +72,25 @@ pub(crate) struct Record {
     pub info: Value,
     /// When the cell was changed last.
     #[serde(skip)]
-    pub heard: u64,
+    pub changed: u64,
+    /// What is left of its lease while it has the job's lock.
+    #[serde(skip)]
+    pub left: Option<Duration>,
 }
 
 impl Record {
     /// A run about to start.
-    pub(super) fn begun(instant: u64, lease: Duration, request: &JobRequest) -> Self {
+    pub(super) fn begun(instant: u64, token: Token, request: &JobRequest) -> Self {
         Self {
             status: Status::InProgress,
             instant,
-            token: None,
+            token,
             started: None,
-            ttl: micros(lease),
+            ttl: micros(request.lease()),
             at_least: micros(request.at_least),
             info: serde_json::from_str(&request.info).unwrap_or_default(),
-            heard: 0,
+            changed: 0,
+            left: None,
         }
     }
 
@@ -100,9 +104,8 @@ impl Record {
                 .with("name", &*key.name)
                 .with("reason", error.to_string())
         })?;
-        record.heard = cell.since;
+        record.changed = cell.since;
         record.started.get_or_insert(cell.since);
-        record.token.get_or_insert(Token::new(cell.version().get()));
         Ok(Some(record))
     }
 
@@ -116,22 +119,6 @@ impl Record {
         Self { status, ..self.clone() }
     }
 
-    /// The same run, to lie there again. One that died stays dead, though the cell is changed now.
-    pub(super) fn put_back(&self) -> Self {
-        Self { ttl: 0, ..self.clone() }
-    }
-
-    /// A sign of life far ahead of the clock was given by a clock that was wrong.
-    fn is_alive(&self, clock: u64) -> bool {
-        let known = self.heard <= furthest(clock, Duration::ZERO) || mutant!(WrongRecordBelieved);
-        self.status == Status::InProgress && known && clock < self.dies()
-    }
-
-    /// When it counts as dead unless it is heard of again.
-    fn dies(&self) -> u64 {
-        self.heard.saturating_add(self.ttl)
-    }
-
     /// Why the run of `instant` may not start after this one; `None` if it may. What lies far ahead of the clock was written
     /// by a clock that was wrong, and keeps nothing from running.
     pub(super) fn keeps_from(
@@ -140,8 +127,9 @@ impl Record {
         clock: u64,
         request: &JobRequest,
     ) -> Option<Skipped> {
-        if self.is_alive(clock) && !mutant!(JobOverlaps) {
-            return Some(self.skips(Why::Running, clock, Some(self.dies())));
+        if let Some(left) = self.left.filter(|_| !mutant!(JobOverlaps)) {
+            let ends = clock.saturating_add(micros(left));
+            return Some(self.skips(Why::Running, clock, Some(ends)));
         }
         let far = furthest(clock, request.period);
         let right = |at: &u64| *at <= far || mutant!(WrongRecordBelieved);
@@ -170,13 +158,16 @@ impl Record {
     }
 
     pub(super) fn state(self, clock: u64) -> JobState {
+        // Its last renewal, of which the store remembers when the lease ends.
+        let renewed = |left| clock.saturating_add(micros(left)).saturating_sub(self.ttl);
+        let heard = self.left.map_or(self.changed, |left| renewed(left).max(self.changed));
         JobState {
-            dead: self.status == Status::InProgress && !self.is_alive(clock),
+            dead: self.status == Status::InProgress && self.left.is_none(),
             status: self.status,
             instant: Duration::from_micros(self.instant),
-            token: self.token.unwrap_or_default(),
+            token: self.token,
             started: Duration::from_micros(self.started.unwrap_or_default()),
-            heard: Duration::from_micros(self.heard),
+            heard: Duration::from_micros(heard),
             info: self.info,
         }
     }

@@ -61,6 +61,6 @@ pub(super) const GUARANTEES: &[Guarantee] = &[
     ),
     Guarantee::new(
         "the machine's clock was ahead and is corrected: jobs",
-        "a recorded run that lies ahead by more than half a period plus a minute is ignored: the run that is due starts and overwrites the record, also beside a run in progress, which is lost at its next renewal (the fence covers it); a record that lies ahead by less keeps runs from starting until the clock has caught up, and a start reports that",
+        "a recorded run that lies ahead by more than half a period plus a minute is ignored: the run that is due starts and overwrites the record, but not beside a run in progress, which has the job's lock; a record that lies ahead by less keeps runs from starting until the clock has caught up, and a start reports that",
     ),
 ];

@@ -10,7 +10,7 @@ use futures_util::future::select;
 use serde::{Deserialize, Serialize};
 
 use super::checker::{Checker, Fate};
-use super::plan::{Act, End, Family, Plan, Task, What};
+use super::plan::{Act, End, Family, Mood, Plan, Task, What};
 use crate::sim::cancel::Cancelled;
 use crate::sim::checker::Rule;
 
@@ -83,6 +83,8 @@ impl Place {
                     Fate::Unknown
                 }
             }
+            // The scheduler's clock is ahead of a store's that stepped back.
+            Code::Invalid if self.plan.job.named && self.plan.mood == Mood::Jumped => Fate::NotDone,
             // Whoever closes gives up what is under way.
             Code::Closed if !self.plan.calm() => Fate::Unknown,
             _ => {

@@ -10,6 +10,7 @@ use fencelock::{Claim, Error, Leader, Token};
 use super::actor::name;
 use super::history::{self, Record};
 use super::plan::{Family, Plan};
+use super::shelf::lock_of_job;
 use crate::sim::checker::{Figures, Rule, Violation};
 use crate::sim::network::Network;
 
@@ -266,13 +267,18 @@ impl Checker {
 
     /// Whether the store keeps the run that is believed in.
     fn backed(&self, live: &Live) -> bool {
-        let key = fencelock::port::CellKey::new(Cells::Job, name(live.of));
-        let look = self.network.store(|store| {
+        let (record, tokens) = self.run_of(live.of);
+        record
+            .is_some_and(|record| record.token == live.claim.token().get() && record.alive(&tokens))
+    }
+
+    /// The last run of a job as it lies on the store, and the tokens of those who hold its lock.
+    fn run_of(&self, of: usize) -> (Option<Record>, Vec<u64>) {
+        let key = fencelock::port::CellKey::new(Cells::Job, name(of));
+        self.network.store(|store| {
             let now = store.now();
-            store.cells().look(&key, now)
-        });
-        Record::of(look.cell.as_ref()).is_some_and(|record| {
-            record.token == live.claim.token().get() && record.alive(look.clock)
+            let look = store.cells().look(&key, now);
+            (Record::of(look.cell.as_ref()), store.tokens(&lock_of_job(&key.name)))
         })
     }
 
@@ -288,13 +294,8 @@ impl Checker {
             return;
         }
         for of in 0..2 {
-            let key = fencelock::port::CellKey::new(Cells::Job, name(of));
-            let look = self.network.store(|store| {
-                let now = store.now();
-                store.cells().look(&key, now)
-            });
-            let record = Record::of(look.cell.as_ref());
-            if record.as_ref().is_some_and(|record| record.alive(look.clock)) {
+            let (record, tokens) = self.run_of(of);
+            if !tokens.is_empty() {
                 self.violated(Rule::Stuck, format!("a run of job {of} never ends"));
             }
             // One that took longer than it may is left as it was.

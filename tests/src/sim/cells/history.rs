@@ -16,12 +16,10 @@ pub(super) struct Record {
     pub status: String,
     pub instant: u64,
     pub token: u64,
-    /// Whether it says its token itself, which only the start does not.
+    /// Whether it says itself when it started, which only the start does not.
     told: bool,
     started: u64,
-    ttl: u64,
     at_least: u64,
-    since: u64,
 }
 
 impl Record {
@@ -32,18 +30,16 @@ impl Record {
         Some(Self {
             status: value["status"].as_str()?.to_owned(),
             instant: number("instant")?,
-            token: number("token").unwrap_or(cell.version().get()),
-            told: number("token").is_some(),
+            token: number("token")?,
+            told: number("started").is_some(),
             started: number("started").unwrap_or(cell.since),
-            ttl: number("ttl")?,
             at_least: number("at_least").unwrap_or(0),
-            since: cell.since,
         })
     }
 
-    /// Whether it is in progress, and not dead.
-    pub(super) fn alive(&self, clock: u64) -> bool {
-        self.status == "P" && clock < self.since.saturating_add(self.ttl)
+    /// Whether it is in progress, and not dead: these tokens hold the job's lock.
+    pub(super) fn alive(&self, tokens: &[u64]) -> bool {
+        self.status == "P" && tokens.contains(&self.token)
     }
 }
 
@@ -84,9 +80,7 @@ fn check_run(plan: &Plan, change: &Changed, broken: &mut impl FnMut(Rule, &'stat
         return;
     };
     let Some(last) = before else { return };
-    // What the asker saw of the clock need not be what it shows now.
-    let steady = plan.mood != Mood::Jumped;
-    if steady && last.alive(change.clock) {
+    if last.alive(&change.tokens) {
         broken(Rule::Overlap, "started while its last run was alive");
     }
     let again = start.instant == last.instant && last.status == "P" && plan.job.retry_dead;
@@ -95,6 +89,8 @@ fn check_run(plan: &Plan, change: &Changed, broken: &mut impl FnMut(Rule, &'stat
     }
     // A run that died is made up for as soon as somebody asks.
     let half = if again { 0 } else { plan.job.period.as_micros() as u64 / 2 };
+    // What the asker saw of the clock need not be what it shows now.
+    let steady = plan.mood != Mood::Jumped;
     if steady && change.clock < last.started.saturating_add(last.at_least.max(half)) {
         broken(Rule::RunTwice, "started too soon after its last run");
     }

@@ -11,7 +11,7 @@ mod world;
 use fencelock::mutation::Mutant;
 
 pub use self::plan::{Family, Mood, Plan};
-pub use self::shelf::{Changed, Shelf};
+pub use self::shelf::{Changed, Shelf, lock_of_job};
 pub use self::world::run;
 
 /// The clauses that these worlds are about. Those of locks are looked for elsewhere.
@@ -30,7 +30,6 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant::LateStartBelieved,
     Mutant::DeadRunRetried,
     Mutant::JobOverlaps,
-    Mutant::RunCountedFromReply,
     Mutant::GivenUpRunForgotten,
     Mutant::ObserverGoesByFirstLook,
 ];

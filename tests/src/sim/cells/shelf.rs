@@ -23,6 +23,13 @@ pub struct Changed {
     pub after: Option<Cell>,
     /// The version that was answered.
     pub version: u64,
+    /// The tokens of those who then held the lock of this name, if it is a job.
+    pub tokens: Vec<u64>,
+}
+
+/// The lock that a run of this job holds.
+pub fn lock_of_job(name: &str) -> String {
+    format!("fencelock:job:{name}")
 }
 
 /// All cells. The diary forgets nothing, whatever the store loses.
@@ -40,7 +47,7 @@ impl Shelf {
     }
 
     /// Carries a change out, or not.
-    pub fn swap(&mut self, change: &Change, now: u64, at: Duration) -> Swap {
+    pub fn swap(&mut self, change: &Change, now: u64, at: Duration, tokens: Vec<u64>) -> Swap {
         let mut record = self.records.remove(&change.key);
         let before = cell::look(record.as_ref(), now).cell;
         let swap = cell::swap(&mut record, change, now);
@@ -53,6 +60,7 @@ impl Shelf {
                 before,
                 after: record.as_ref().map(|record| record.cell.clone()),
                 version: version.get(),
+                tokens,
             });
         }
         self.records.extend(record.map(|record| (change.key.clone(), record)));

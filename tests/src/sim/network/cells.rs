@@ -7,6 +7,7 @@ use fencelock::port::{CellKey, Change, Instant, Look, Runtime, Swap};
 use tokio::sync::oneshot;
 
 use super::{Network, NetworkState, Way};
+use crate::sim::cells::lock_of_job;
 
 /// What can be asked of a cell.
 #[derive(Clone, Debug)]
@@ -69,7 +70,8 @@ impl Network {
         match ask {
             Ask::Look(key) => Told::Look(store.cells().look(key, now)),
             Ask::Swap(change) => {
-                let swap = store.cells().swap(change, now, at);
+                let tokens = store.tokens(&lock_of_job(&change.key.name));
+                let swap = store.cells().swap(change, now, at, tokens);
                 // Carried out, and then the connection breaks.
                 if dice.chance(weather.torn) { Told::Reset } else { Told::Swap(swap) }
             }
