@@ -359,6 +359,7 @@ pub(crate) const PARTS: &[Part] = &[
         budget: Budget { seconds: 60, load: 200 },
         steps: &[Step::Tests(Targets::Named(&[
             "etcd",
+            "etcd_cells",
             "etcd_clauses",
             "etcd_faults",
             "etcd_model",

@@ -24,21 +24,26 @@ pub fn look(record: Option<&CellRecord>, now: u64) -> Look {
     Look { cell: record.map(|record| record.cell.clone()), clock: now }
 }
 
-/// Why this is not to be changed: it would draw a version where none is left.
-pub fn refusal(record: Option<&CellRecord>, now: u64) -> Option<Failure> {
+/// Why this is not to be changed: it would draw a version where none is left. `floor` is the lowest that may be drawn.
+pub fn refusal(record: Option<&CellRecord>, now: u64, floor: u64) -> Option<Failure> {
     let last = look(record, now).version().map_or(0, Version::get);
-    (!numbers::is_left(last, now)).then(numbers::none_left)
+    (!numbers::is_left(last, floor)).then(numbers::none_left)
 }
 
 /// Carries a change out, if what is there at `now` has the version it expects.
 pub fn swap(record: &mut Option<CellRecord>, change: &Change, now: u64) -> Swap {
+    swap_above(record, change, now, now)
+}
+
+/// The same for a store that draws versions from `floor` on, a number of its own that never falls, instead of its clock.
+pub fn swap_above(record: &mut Option<CellRecord>, change: &Change, now: u64, floor: u64) -> Swap {
     let present = look(record.as_ref(), now);
     let version = present.version();
     if version != change.expected && !mutant!(SwapWithoutVersionCheck) {
         return Swap::Other(present);
     }
     let last = version.map_or(0, Version::get);
-    let next = if mutant!(BareCounterVersion) { last + 1 } else { now.max(last + 1) };
+    let next = if mutant!(BareCounterVersion) { last + 1 } else { floor.max(last + 1) };
     let made = Version::new(next);
     if change.value.is_none() && mutant!(DeletionForgotten) {
         *record = None;
@@ -69,7 +74,7 @@ impl CellTable {
 
     /// Carries a change out, or says why it is not to be.
     pub(super) fn change(&mut self, change: &Change, now: u64) -> Result<Swap, Failure> {
-        if let Some(failure) = refusal(self.0.get(&change.key), now) {
+        if let Some(failure) = refusal(self.0.get(&change.key), now, now) {
             return Err(failure);
         }
         let mut record = self.0.remove(&change.key);

@@ -2,6 +2,8 @@
 
 pub mod cell;
 #[cfg(feature = "etcd")]
+pub(crate) mod cell_document;
+#[cfg(feature = "etcd")]
 pub mod etcd;
 pub mod memory;
 pub(crate) mod numbers;

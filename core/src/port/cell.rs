@@ -32,6 +32,9 @@ pub enum Family {
 }
 
 impl Family {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Version, Self::Job];
+
     /// The word that stands for it in keys.
     pub const fn word(self) -> &'static str {
         match self {

@@ -24,6 +24,10 @@ pub(super) const GUARANTEES: &[Guarantee] = &[
         "locks, queue and tokens continue",
     ),
     Guarantee::new(
+        "the clocks of clients differ: jobs",
+        "etcd shows no clock: which instant is due, and whether half a period has passed, is decided by the clock of the client that asks, so one that is ahead may start a run early; never two at once, and never two for one instant; a recorded run that lies ahead by more than half a period plus a minute keeps nothing from running",
+    ),
+    Guarantee::new(
         "the cluster is restored from a backup, or somebody deletes the keys",
         "two clients may believe they hold the lock until the first one's next look; tokens after a restore may be lower than before it",
     ),

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::message::{KeyValue, Range};
-use crate::port::{Entry, EntryView, LockKey, Mode, OwnerId, Rank, SessionId, Standing};
+use crate::port::{
+    CellKey, Entry, EntryView, Family, LockKey, Mode, OwnerId, Rank, SessionId, Standing,
+};
 
 /// The names of keys behind one prefix.
 #[derive(Clone, Debug)]
@@ -36,6 +38,11 @@ impl Layout {
         format!("{}!left!{owner}", self.0)
     }
 
+    /// The key of a cell.
+    pub(super) fn cell(&self, cell: &CellKey) -> String {
+        format!("{}{}{}", self.0, folder_of_cells(cell.family), cell.name)
+    }
+
     /// All entries of a lock.
     pub(super) fn all(&self, lock: &LockKey) -> Range {
         beginning_with(self.folder(lock), false)
@@ -46,11 +53,12 @@ impl Layout {
         beginning_with(format!("{}{prefix}", self.0), true)
     }
 
-    /// The lock whose entry this is. The keys of other programs have no lease, or other names.
+    /// The lock whose entry this is. The keys of other programs have no lease, or other names; those of cells begin otherwise.
     pub(super) fn lock_of(&self, kv: &KeyValue) -> Option<LockKey> {
         let key = std::str::from_utf8(&kv.key).ok()?.strip_prefix(&*self.0)?;
         let (name, last) = key.rsplit_once('/')?;
-        (kv.lease != 0 && is_entry(last)).then(|| LockKey::new(name))
+        let is_cell = Family::ALL.iter().any(|family| key.starts_with(&folder_of_cells(*family)));
+        (kv.lease != 0 && is_entry(last) && !is_cell).then(|| LockKey::new(name))
     }
 
     /// What of this lies there as entries of a lock, in the order they were made.
@@ -67,6 +75,10 @@ impl Layout {
         entries.sort_by(|one, other| one.rank.cmp(&other.rank));
         entries
     }
+}
+
+fn folder_of_cells(family: Family) -> String {
+    format!("!{}!", family.word())
 }
 
 fn beginning_with(key: String, keys_only: bool) -> Range {

@@ -8,11 +8,13 @@
 //! |---|---|---|
 //! | `<prefix><name>/<owner id>` | the session | an entry: its mode in the first line, who asks in the second |
 //! | `<prefix>!session!<lease>` | the session | what each call compares with, so that none acts for a session that has ended |
+//! | `<prefix>!version!<name>`, `<prefix>!job!<name>` | itself, or a lease of its end | a value with its version; the last run of a job |
 //! | `<prefix>!left!<owner id>` | the session | an owner id whose join makes no entry |
 //!
 //! `link` keeps one connection to one of the members, `watches` one stream of watches, `steps` has the calls.
 
 mod address;
+mod cells;
 mod fault;
 mod guarantees;
 mod layout;

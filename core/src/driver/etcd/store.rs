@@ -8,6 +8,7 @@ use std::time::Duration;
 use url::Url;
 
 use super::address::Address;
+use super::cells::EtcdCells;
 use super::guarantees::GUARANTEES;
 use super::layout::{Layout, Stored};
 use super::link::Link;
@@ -16,12 +17,12 @@ use super::watches::Watches;
 use crate::error::Result;
 use crate::options::Options;
 use crate::port::{
-    Capabilities, Entry, EntryView, Failure, Fence, Joined, LockKey, Mode, Moved, OwnerId,
+    Capabilities, Cells, Entry, EntryView, Failure, Fence, Joined, LockKey, Mode, Moved, OwnerId,
     QueueSink, QueueStore, Rank, RuntimeHandle, SessionId, Standing,
 };
 
 /// One client's view of an etcd cluster. [`Queue`](crate::Queue) makes a store of locks of it.
-pub struct EtcdStore(Steps);
+pub struct EtcdStore(Steps, EtcdCells);
 
 impl fmt::Debug for EtcdStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -43,7 +44,8 @@ impl EtcdStore {
         let link = Link::connect(address, options, runtime).await?;
         let sessions = Arc::default();
         let watches = Watches::new(link.clone(), Arc::clone(&sessions));
-        Ok(Self(Steps { link, layout, sessions, watches }))
+        let cells = EtcdCells::new(link.clone(), layout.clone());
+        Ok(Self(Steps { link, layout, sessions, watches }, cells))
     }
 
     /// Refuses a URL that names no server, without a connection.
@@ -125,6 +127,10 @@ impl QueueStore for EtcdStore {
         let found = link.call(layout.names(prefix)).await.map_err(|failure| failure.error)?;
         let names: BTreeSet<_> = found.kvs.iter().filter_map(|kv| layout.lock_of(kv)).collect();
         Ok(names.into_iter().filter(|name| name.as_str().starts_with(prefix)).collect())
+    }
+
+    fn cells(&self) -> Option<Cells<'_>> {
+        Some(Cells::of(&self.1))
     }
 
     async fn close(&self) {

@@ -46,7 +46,7 @@ pub(super) fn look(connection: &Connection, key: &CellKey, now: u64) -> Result<L
 /// Carries a change out, within a transaction.
 pub(super) fn swap(connection: &Connection, change: &Change, now: u64) -> Result<Swap, Fault> {
     let before = load(connection, &change.key)?;
-    if let Some(failure) = cell::refusal(before.as_ref(), now) {
+    if let Some(failure) = cell::refusal(before.as_ref(), now, now) {
         return Err(Fault::Row(failure.error));
     }
     let mut record = before.clone();
