@@ -31,7 +31,7 @@ export async function connect(store: string | Transport, options: ConnectOptions
   const text = JSON.stringify(optionsForCore(rest));
   const guarded = (call: () => void): void => here().look((door) => door.guarded(call), undefined);
   const [url, wire] = typeof store === 'string' ? [store, undefined] : ['', wired(store, guarded)];
-  if (/^(redis|sqlite)/.test(url)) throw refusal('unsupported');
+  if (/^(redis|sqlite|etcd)/.test(url)) throw refusal('unsupported');
   const number = await here().perform<number>((door) => door.connect(url, wire, text, String(app)), undefined);
   if (wire) opened(wire, number);
   return new Client(new Connection(number));
@@ -46,6 +46,6 @@ function wired(transport: Transport, guarded: (call: () => void) => void): Wire 
 
 function refusal(code: 'invalid' | 'unsupported'): FencelockError {
   const message =
-    'in WebAssembly there is `memory:`, and Redis over a transport: `ioredis(client)`, `nodeRedis(client)`, `http({ url, token })`';
+    'WebAssembly opens no connections and no files of its own: there is `memory:`, and Redis over a transport, `ioredis(client)`, `nodeRedis(client)` or `http({ url, token })`';
   return new FencelockError({ code, message, retryable: false, fields: { argument: 'store' } });
 }

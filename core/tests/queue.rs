@@ -35,6 +35,7 @@ fn world_of(clause: Mutant, world: &World) -> BoxFuture<'_, Ended> {
         Mutant::QueueUpgradeBesideReaders => modes::upgrade(world).boxed(),
         Mutant::QueueReaderEntersBesideUpgrade => modes::reader_behind_an_upgrade(world).boxed(),
         Mutant::QueueFenceNotDrawn => modes::writer_after_an_upgrade(world).boxed(),
+        Mutant::QueueEntersTwice => modes::one_fence(world).boxed(),
         Mutant::QueueEntryNotWeakened => modes::downgrade(world).boxed(),
         Mutant::QueueOnePermitTooMany => order::permits(world).boxed(),
         Mutant::QueueKindIgnored => order::kinds(world).boxed(),

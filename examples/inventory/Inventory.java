@@ -17,7 +17,9 @@ import java.util.concurrent.Future;
 /**
  * The last lamps of a shop, sold by eight clerks at once: with no lock, and under a lock.
  *
- * <pre>java -cp fencelock.jar examples/inventory/Inventory.java redis://127.0.0.1</pre>
+ * <pre>java -cp fencelock.jar examples/inventory/Inventory.java redis://127.0.0.1 etcd://127.0.0.1</pre>
+ *
+ * <p>The first URL is the shop's, a Redis server. The second is the store of the locks, by default the same.
  *
  * <p>Selling is looking at the stock, taking a moment (a price, a payment), and writing it down. Whoever else looks in that
  * moment sells the same lamp again. inventory.rs tells more.
@@ -31,8 +33,8 @@ public final class Inventory {
     private static final String SOLD = "fencelock-example:java:sold";
 
     /** One clerk: a program of its own in a real shop, with its own connections. */
-    private static Void clerk(String url, boolean locked) throws Exception {
-        try (Client locks = Fencelock.connect(url); Shop shop = new Shop(url)) {
+    private static Void clerk(String url, String store, boolean locked) throws Exception {
+        try (Client locks = Fencelock.connect(store); Shop shop = new Shop(url)) {
             for (int customer = 0; customer < CUSTOMERS / CLERKS; customer++) {
                 if (locked) {
                     try (Guard guard = locks.lock("fencelock-example:java:lamps").acquire()) {
@@ -56,13 +58,13 @@ public final class Inventory {
         shop.command("INCR", SOLD);
     }
 
-    private static int day(String url, boolean locked) throws Exception {
+    private static int day(String url, String store, boolean locked) throws Exception {
         ExecutorService floor = Executors.newFixedThreadPool(CLERKS);
         try (Shop shop = new Shop(url)) {
             shop.command("MSET", STOCK, "" + LAMPS, SOLD, "0");
             List<Callable<Void>> clerks = new ArrayList<>();
             for (int number = 0; number < CLERKS; number++) {
-                clerks.add(() -> clerk(url, locked));
+                clerks.add(() -> clerk(url, store, locked));
             }
             for (Future<Void> clerk : floor.invokeAll(clerks)) {
                 clerk.get();
@@ -77,10 +79,11 @@ public final class Inventory {
 
     public static void main(String[] words) throws Exception {
         String url = words.length > 0 ? words[0] : "redis://127.0.0.1";
+        String store = words.length > 1 ? words[1] : url;
         System.out.printf("%d lamps, %d customers, %d clerks%n", LAMPS, CUSTOMERS, CLERKS);
         for (boolean locked : new boolean[] {false, true}) {
             long begin = System.nanoTime();
-            int sold = day(url, locked);
+            int sold = day(url, store, locked);
             System.out.printf("%-8s sold %3d, oversold %3d, %d ms%n",
                 locked ? "lock" : "no lock", sold, Math.max(0, sold - LAMPS), (System.nanoTime() - begin) / 1_000_000);
         }

@@ -1,5 +1,7 @@
 // The last lamps of a shop, sold by eight clerks at once: with no lock, and under a lock.
 //
+// The first URL is the shop's, a Redis server. The second is the store of the locks, by default the same.
+//
 // Selling is looking at the stock, taking a moment (a price, a payment), and writing it down. Whoever else looks in that moment
 // sells the same lamp again. inventory.rs tells more.
 
@@ -24,8 +26,8 @@ private const val STOCK = "fencelock-example:kotlin:stock"
 private const val SOLD = "fencelock-example:kotlin:sold"
 
 /** One clerk: a program of its own in a real shop, with its own connections. */
-private suspend fun clerk(url: String, locked: Boolean) {
-    Fencelock.connect(url).use { locks ->
+private suspend fun clerk(url: String, store: String, locked: Boolean) {
+    Fencelock.connect(store).use { locks ->
         Shop(url).use { shop ->
             repeat(CUSTOMERS / CLERKS) {
                 if (locked) {
@@ -46,10 +48,10 @@ private suspend fun lookAndWrite(shop: Shop) {
     shop.command("INCR", SOLD)
 }
 
-private suspend fun day(url: String, locked: Boolean): Int = Shop(url).use { shop ->
+private suspend fun day(url: String, store: String, locked: Boolean): Int = Shop(url).use { shop ->
     shop.command("MSET", STOCK, "$LAMPS", SOLD, "0")
     coroutineScope {
-        repeat(CLERKS) { launch(Dispatchers.IO) { clerk(url, locked) } }
+        repeat(CLERKS) { launch(Dispatchers.IO) { clerk(url, store, locked) } }
     }
     val sold = shop.command("GET", SOLD).toInt()
     shop.command("DEL", STOCK, SOLD)
@@ -58,9 +60,10 @@ private suspend fun day(url: String, locked: Boolean): Int = Shop(url).use { sho
 
 fun main(words: Array<String>): Unit = runBlocking {
     val url = words.firstOrNull() ?: "redis://127.0.0.1"
+    val store = words.getOrNull(1) ?: url
     println("$LAMPS lamps, $CUSTOMERS customers, $CLERKS clerks")
     for (locked in listOf(false, true)) {
-        val (sold, took) = measureTimedValue { day(url, locked) }
+        val (sold, took) = measureTimedValue { day(url, store, locked) }
         val over = maxOf(0, sold - LAMPS)
         println("%-8s sold %3d, oversold %3d, %d ms".format(if (locked) "lock" else "no lock", sold, over, took.inWholeMilliseconds))
     }

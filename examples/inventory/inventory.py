@@ -1,7 +1,9 @@
 """The last lamps of a shop, sold by eight clerks at once: with no lock, and under a lock.
 
     pip install fencelock redis
-    python inventory.py redis://127.0.0.1
+    python inventory.py redis://127.0.0.1 etcd://127.0.0.1
+
+The first URL is the shop's, a Redis server. The second is the store of the locks, by default the same.
 
 Selling is looking at the stock, taking a moment (a price, a payment), and writing it down. Whoever else looks in that moment
 sells the same lamp again. inventory.rs tells more.
@@ -29,10 +31,10 @@ def look_and_write(shop: redis.Redis) -> None:
     shop.incr(SOLD)
 
 
-def clerk(url: str, way: str) -> None:
+def clerk(url: str, store: str, way: str) -> None:
     """One clerk: a process of its own, as in a real shop."""
     shop = redis.Redis.from_url(url)
-    with fencelock.connect(url) as locks:
+    with fencelock.connect(store) as locks:
         for _ in range(CUSTOMERS // CLERKS):
             if way == "no lock":
                 look_and_write(shop)
@@ -41,10 +43,10 @@ def clerk(url: str, way: str) -> None:
                     look_and_write(shop)
 
 
-def day(url: str, way: str) -> int:
+def day(url: str, store: str, way: str) -> int:
     shop = redis.Redis.from_url(url)
     shop.mset({STOCK: LAMPS, SOLD: 0})
-    clerks = [Process(target=clerk, args=(url, way)) for _ in range(CLERKS)]
+    clerks = [Process(target=clerk, args=(url, store, way)) for _ in range(CLERKS)]
     for one in clerks:
         one.start()
     for one in clerks:
@@ -57,10 +59,11 @@ def day(url: str, way: str) -> int:
 
 def main() -> None:
     url = sys.argv[1] if len(sys.argv) > 1 else "redis://127.0.0.1"
+    store = sys.argv[2] if len(sys.argv) > 2 else url
     print(f"{LAMPS} lamps, {CUSTOMERS} customers, {CLERKS} clerks")
     for way in ("no lock", "lock"):
         begin = time.monotonic()
-        sold = day(url, way)
+        sold = day(url, store, way)
         took = round((time.monotonic() - begin) * 1000)
         print(f"{way:8} sold {sold:3}, oversold {max(0, sold - LAMPS):3}, {took} ms")
 

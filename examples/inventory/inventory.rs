@@ -1,6 +1,8 @@
 //! The last lamps of a shop, sold by eight clerks at once: with no lock, under a lock, and by one script on the server.
 //!
-//! `cargo run -p fencelock-examples --bin inventory -- redis://127.0.0.1`
+//! `cargo run -p fencelock-examples --bin inventory -- redis://127.0.0.1 etcd://127.0.0.1`
+//!
+//! The first URL is the shop's, a Redis server. The second is the store of the locks, by default the same.
 //!
 //! Selling is looking at the stock, taking a moment (a price, a payment), and writing it down. Whoever else looks in that
 //! moment sells the same lamp again. The lock keeps the others out for as long as a sale takes, whatever is in it. Where
@@ -71,15 +73,15 @@ impl Clerk {
     }
 }
 
-async fn day(url: &str, way: Way) -> Result<i64> {
-    let server = redis::Client::open(url)?;
+async fn day(shop: &str, locks: &str, way: Way) -> Result<i64> {
+    let server = redis::Client::open(shop)?;
     // A busy machine can take longer for an answer than the half second this crate waits for one.
     let patient = AsyncConnectionConfig::new().set_response_timeout(None);
     let mut shop = server.get_multiplexed_async_connection_with_config(&patient).await?;
     let () = cmd("MSET").arg(STOCK).arg(LAMPS).arg(SOLD).arg(0).query_async(&mut shop).await?;
     let mut clerks = Vec::new();
     for _ in 0..CLERKS {
-        let mut clerk = Clerk { locks: fencelock::connect(url).await?, shop: shop.clone() };
+        let mut clerk = Clerk { locks: fencelock::connect(locks).await?, shop: shop.clone() };
         clerks.push(tokio::spawn(async move {
             for _ in 0..CUSTOMERS / CLERKS {
                 clerk.sell(way).await?;
@@ -98,11 +100,12 @@ async fn day(url: &str, way: Way) -> Result<i64> {
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let url = std::env::args().nth(1).unwrap_or_else(|| "redis://127.0.0.1".into());
+    let shop = std::env::args().nth(1).unwrap_or_else(|| "redis://127.0.0.1".into());
+    let locks = std::env::args().nth(2).unwrap_or_else(|| shop.clone());
     println!("{LAMPS} lamps, {CUSTOMERS} customers, {CLERKS} clerks");
     for (name, way) in [("no lock", Way::NoLock), ("lock", Way::Lock), ("script", Way::Script)] {
         let begin = Instant::now();
-        let sold = day(&url, way).await?;
+        let sold = day(&shop, &locks, way).await?;
         let (over, took) = ((sold - LAMPS).max(0), begin.elapsed().as_millis());
         println!("{name:8} sold {sold:3}, oversold {over:3}, {took} ms");
     }

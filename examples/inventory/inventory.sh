@@ -1,13 +1,14 @@
 #!/bin/sh
 # The last lamps of a shop, sold by a process for each customer: with no lock, under a lock, and by one script.
 #
-#   examples/inventory/inventory.sh redis://127.0.0.1
+#   examples/inventory/inventory.sh redis://127.0.0.1 etcd://127.0.0.1
 #
+# The first URL is the shop's, a Redis server. The second is the store of the locks, by default the same.
 # The same as inventory.rs in the shell. It wants `fencelock` and `redis-cli` on the path.
 set -eu
 url=${1:-redis://127.0.0.1}
 lamps=10 customers=25
-export FENCELOCK_URL="$url"
+export FENCELOCK_URL="${2:-$url}"
 stock=fencelock-example:cli-lamps:stock sold=fencelock-example:cli-lamps:sold
 
 shop() { redis-cli -u "$url" "$@"; }

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use fencelock_tests::ended;
+use fencelock_tests::etcd::EtcdServer;
 use fencelock_tests::servers::RedisServer;
 
 fn run(command: &mut Command) -> String {
@@ -36,7 +37,18 @@ fn gate_refuses_the_holder_that_is_late() {
 #[test]
 fn inventory_oversells_without_a_lock_only() {
     let server = RedisServer::start();
-    let words = run(Command::new(env!("CARGO_BIN_EXE_inventory")).arg(server.url().as_str()));
+    sells_what_there_is(&[server.url().as_str()]);
+}
+
+/// The store of the locks need not be the store of the data.
+#[test]
+fn inventory_with_its_locks_on_etcd_does_the_same() {
+    let (shop, locks) = (RedisServer::start(), EtcdServer::start());
+    sells_what_there_is(&[shop.url().as_str(), locks.url("inventory").as_str()]);
+}
+
+fn sells_what_there_is(urls: &[&str]) {
+    let words = run(Command::new(env!("CARGO_BIN_EXE_inventory")).args(urls));
     assert!(oversold(&words, "no lock") > 0, "{words}");
     for way in ["lock", "script"] {
         assert!(words.contains(&format!("{way:8} sold  50, oversold   0")), "{words}");
@@ -53,9 +65,15 @@ fn path() -> OsString {
 
 #[test]
 fn inventory_in_the_shell_does_the_same() {
-    let server = RedisServer::start();
+    let (shop, locks) = (RedisServer::start(), EtcdServer::start());
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/inventory/inventory.sh");
-    let words = run(Command::new(script).arg(server.url().as_str()).env("PATH", path()));
+    for store in [shop.url(), locks.url("inventory")] {
+        shell_sells_what_there_is(Command::new(script).args([shop.url().as_str(), store.as_str()]));
+    }
+}
+
+fn shell_sells_what_there_is(script: &mut Command) {
+    let words = run(script.env("PATH", path()));
     assert!(oversold(&words, "no_lock") > 0, "{words}");
     assert!(words.contains("\nlock sold 10, oversold 0\n"), "{words}");
     assert!(words.contains("\nscript sold 10, oversold 0\n"), "{words}");

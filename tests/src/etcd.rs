@@ -20,7 +20,18 @@ pub struct EtcdServer {
     peers: u16,
     arguments: Vec<String>,
     folder: TempDir,
+    /// Whom `etcdctl` runs as, once the server asks for that.
+    user: Option<&'static str>,
 }
+
+const MANUAL: &str = include_str!("../../docs/reference/etcd.md");
+
+/// Who may do everything where there are users.
+const ROOT: &str = "root:toor";
+/// Who may do what fencelock needs, behind the prefix [`PREFIX`].
+const CLERK: &str = "clerk:hunter2";
+/// Where the clerk's locks lie.
+pub const PREFIX: &str = "p";
 
 impl EtcdServer {
     /// Starts a server.
@@ -36,10 +47,38 @@ impl EtcdServer {
         for _ in 0..5 {
             let (port, peers) = (free_port(), free_port());
             if let Some(process) = launch(port, peers, &arguments, &folder) {
-                return Self { process, port, peers, arguments, folder };
+                return Self { process, port, peers, arguments, folder, user: None };
             }
         }
         panic!("etcd ended five times right after its start; see its log in the test's output");
+    }
+
+    /// Starts a server that asks for a user, and knows one with the rights of `docs/reference/etcd.md`.
+    pub fn start_with_rights() -> Self {
+        // Each client's password is checked: as quickly as can be.
+        let mut server = Self::start_with(&["--bcrypt-cost", "4"]);
+        let clerk = CLERK.split(':').next().unwrap_or_default();
+        for user in [ROOT, CLERK] {
+            server.ctl(&["user", "add", user]);
+        }
+        server.ctl(&["role", "add", "root"]);
+        server.ctl(&["user", "grant-role", "root", "root"]);
+        let lines: Vec<_> =
+            MANUAL.lines().filter_map(|line| line.strip_prefix("etcdctl ")).collect();
+        assert_eq!(lines.len(), 3, "docs/reference/etcd.md says how rights are given");
+        for line in lines {
+            let line = line.replace("PREFIX", PREFIX).replace("USER", clerk);
+            server.ctl(&line.split(' ').collect::<Vec<_>>());
+        }
+        server.ctl(&["auth", "enable"]);
+        server.user = Some(ROOT);
+        server
+    }
+
+    /// Where the locks of that user lie.
+    pub fn url_with_rights(&self) -> Url {
+        let port = self.port;
+        format!("etcd://{CLERK}@127.0.0.1:{port}/{PREFIX}").parse().expect("this is a URL")
     }
 
     /// Ends the server at once, as `kill -9` does.
@@ -86,7 +125,8 @@ impl EtcdServer {
     pub fn ctl_command(&self, words: &[&str]) -> Command {
         let mut command = Command::new("etcdctl");
         let endpoint = format!("127.0.0.1:{}", self.port);
-        command.env("ETCDCTL_API", "3").args(["--endpoints", &endpoint]).args(words);
+        command.env("ETCDCTL_API", "3").args(["--endpoints", &endpoint]);
+        command.args(self.user.iter().flat_map(|user| ["--user", user])).args(words);
         command
     }
 

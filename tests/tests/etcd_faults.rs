@@ -195,25 +195,9 @@ async fn a_compaction_takes_no_watch_away() {
     assert!(took < Duration::from_millis(700), "it was told by no watch, {took:?}");
 }
 
-fn with_users(server: &EtcdServer) {
-    for words in [
-        &["user", "add", "root:toor"][..],
-        &["role", "add", "root"],
-        &["user", "grant-role", "root", "root"],
-        &["user", "add", "clerk:hunter2"],
-        &["role", "add", "locks"],
-        &["role", "grant-permission", "locks", "--prefix=true", "readwrite", "p/"],
-        &["user", "grant-role", "clerk", "locks"],
-        &["auth", "enable"],
-    ] {
-        server.ctl(words);
-    }
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn users_and_their_rights() {
-    let mut server = EtcdServer::start();
-    with_users(&server);
+    let mut server = EtcdServer::start_with_rights();
     let port = server.port();
     let login =
         |user: &str, prefix: &str| format!("etcd://{user}127.0.0.1:{port}/{prefix}?ttl=10s");
@@ -222,7 +206,7 @@ async fn users_and_their_rights() {
         assert_eq!(error.code(), Code::Auth, "{error}");
         assert!(!shown(&error).contains("hunter"), "{error:?}");
     }
-    let url = login("clerk:hunter2@", "p");
+    let url = format!("{}?ttl=10s", server.url_with_rights());
     let (one, two) = (connect(&url).await.unwrap(), connect(&url).await.unwrap());
     let guard = one.lock("x").acquire().await.unwrap();
     let waits = tokio::spawn(two.lock("x").acquire_within(PATIENCE));

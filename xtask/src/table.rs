@@ -1,8 +1,6 @@
 //! The parts of `cargo test-all`. They begin in this order, as far as there is room beside those that run: what is quick to fail comes
 //! first, then what takes long, so that little is left to wait for at the end.
-//!
-//! All tests are built over the whole workspace with the profile `quick`: one set of features, one build. Budgets are of a whole
-//! cold run on two quiet cores (`bench/README.md` has the run).
+//! All tests are built with the profile `quick` and one set of features. Budgets: cold, on two quiet cores (`bench/README.md`).
 
 use crate::check::{crates, deny, installs, mutants, promises, readme, rooms, scenarios, statics};
 use crate::need::Need;
@@ -220,7 +218,18 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &["conformance", "rust", "redis"],
         shows: "the cases on Redis, however it is reached, as a grid without a gap",
         budget: Budget { seconds: 60, load: 80 },
-        steps: &[Step::Test("conformance", &["", "!memory", "!sim", "!sim queue", "!sqlite"])],
+        steps: &[Step::Test(
+            "conformance",
+            &["", "!memory", "!sim", "!sim queue", "!sqlite", "!etcd"],
+        )],
+        full: &[],
+    },
+    Part {
+        name: "etcd-cases",
+        tags: &["conformance", "rust", "etcd"],
+        shows: "the cases on etcd, as a grid without a gap",
+        budget: Budget { seconds: 40, load: 80 },
+        steps: &[Step::Test("conformance", &["", "etcd"])],
         full: &[],
     },
     Part {

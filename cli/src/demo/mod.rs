@@ -53,7 +53,7 @@ const TTL: Duration = Duration::from_secs(2);
 #[allow(clippy::struct_excessive_bools)] // Each is a flag of the command line.
 pub(crate) struct Demo {
     /// The store of the locks, such as `redis://127.0.0.1`. Default: a SQLite file that the demo deletes at its end. The demo
-    /// stalls the store only if that disturbs no other program: a file, or the connection to one `redis://` server.
+    /// stalls the store only if that disturbs no other program: a file, or the connection to one `redis://` or `etcd://` server.
     #[arg(long)]
     url: Option<String>,
     /// Print one JSON object per event, the verdict last.
@@ -143,7 +143,7 @@ async fn store_name(url: &str) -> Result<String, End> {
     if url.starts_with("memory:") {
         return Err(End::of(
             Code::Invalid,
-            "`memory:` lives in one process, the demo's workers are twelve; use sqlite: or redis://",
+            "`memory:` lives in one process, the demo's workers are twelve; use sqlite:, redis:// or etcd://",
         ));
     }
     let client = fencelock::connect(url).await?;

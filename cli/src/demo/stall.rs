@@ -30,8 +30,19 @@ fn out_of_reach(url: &str) -> Option<&'static str> {
         "redlock" | "rediss+redlock" => {
             Some("it is several servers, and one that is silent would not stall them")
         }
+        "etcds" => Some("the server's certificate is not one for a wire of the demo's"),
+        "etcd" if names_several(url) => {
+            Some("it is several servers, and one that is silent would not stall them")
+        }
         _ => None,
     }
+}
+
+/// Whether there is more than one host in a URL.
+fn names_several(url: &str) -> bool {
+    let rest = url.split_once("://").map_or("", |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    authority.rsplit('@').next().unwrap_or_default().contains(',')
 }
 
 /// A way to stall the store.
@@ -58,8 +69,9 @@ impl Stall {
                 let path = percent_decode_str(url.path()).decode_utf8_lossy().into_owned();
                 Ok((Self::File { path: path.into(), held: None }, text.to_owned()))
             }
-            ("redis", Some(host)) => {
-                let wire = Wire::to(host.to_owned(), url.port().unwrap_or(6379))?;
+            (scheme @ ("redis" | "etcd"), Some(host)) => {
+                let usual = if scheme == "redis" { 6379 } else { 2379 };
+                let wire = Wire::to(host.to_owned(), url.port().unwrap_or(usual))?;
                 let near = wire.near();
                 let moved = url.set_host(Some(&near.ip().to_string())).is_ok()
                     && url.set_port(Some(near.port())).is_ok();
@@ -120,6 +132,8 @@ mod tests {
             ("redis+cluster://a:1,b:2", "cluster"),
             ("rediss+cluster://a", "cluster"),
             ("redlock://a:1,b:2,c:3", "several"),
+            ("etcd://me:a,b@a,b/p", "several"),
+            ("etcds://a", "certificate"),
         ];
         for (url, reason) in reasons {
             let (stall, near) = Stall::of(url).unwrap();
@@ -131,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_file_and_one_plain_server_can_be_stalled() {
-        for url in ["sqlite:/tmp/locks.db", "redis://h:1234/2"] {
+        for url in ["sqlite:/tmp/locks.db", "redis://h:1234/2", "etcd://me:a,b@h/p?label=a,b"] {
             assert_eq!(Stall::of(url).unwrap().0.impossible(), None, "{url}");
         }
         let (_stall, near) = Stall::of("redis://me:secret@h:1234/2?ttl=1s").unwrap();

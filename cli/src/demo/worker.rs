@@ -61,8 +61,9 @@ async fn serve() -> Result<(), Fault> {
     let (mut lines, ended) = orders();
     let Some(first) = lines.recv().await else { return Ok(()) };
     let setup: Setup = serde_json::from_str(&first)?;
-    let client = Client::builder().app("fencelock demo").connect(&setup.url).await?;
-    let lock = client.lock(&setup.lock).ttl(Duration::from_millis(setup.ttl_ms));
+    let builder = Client::builder().app("fencelock demo").option("ttl", setup.ttl_ms);
+    let client = builder.connect(&setup.url).await?;
+    let lock = client.lock(&setup.lock);
     let shop = Arc::new(Mutex::new(Shop::enter(&setup.shop)?));
     let mut worker = Worker { lock, shop, lines };
     report(&Report::Ready);

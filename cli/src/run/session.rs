@@ -90,6 +90,10 @@ pub(super) async fn session(
     for (name, value) in wishes.of_scope(Scope::Client) {
         builder = builder.option(name, value.clone());
     }
+    // Where locks live with the session of their client, the session of this one lock is as long as its lease.
+    if let Some((name, value)) = wishes.0.iter().rfind(|(name, _)| *name == "ttl") {
+        builder = builder.option(name, value.clone());
+    }
     let client = select! { biased;
         signal = signals.next() => return Ok(exit_code(signal.as_raw())),
         client = store.connect(builder) => client?,

@@ -224,6 +224,12 @@ pub trait QueueStore: MaybeSend + MaybeSync + 'static {
         at: &Rank,
     ) -> impl Future<Output = Result<Option<u64>, Failure>> + MaybeSend;
 
+    /// The same as [`QueueStore::list`] for people who look, with what is left of each entry's session if the store can tell that,
+    /// also where it takes more requests.
+    fn show(&self, lock: &LockKey) -> impl Future<Output = Result<Vec<EntryView>>> + MaybeSend {
+        self.list(lock)
+    }
+
     /// All entries of a lock, in order.
     fn list(&self, lock: &LockKey) -> impl Future<Output = Result<Vec<EntryView>>> + MaybeSend;
 

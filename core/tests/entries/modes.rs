@@ -2,7 +2,7 @@
 
 use fencelock::port::Mode;
 
-use super::{MS, S, World, check, granted, look};
+use super::{Call, MS, S, World, check, granted, look};
 
 /// A reader stands behind a writer that waits.
 pub(crate) async fn reader_behind_a_writer(world: &World) -> Result<(), String> {
@@ -15,6 +15,21 @@ pub(crate) async fn reader_behind_a_writer(world: &World) -> Result<(), String> 
     reader.release().await.check().expect("it was held");
     world.sleep(MS).await;
     check(granted(&mut writer).is_some(), || "the writer is not served".to_owned())
+}
+
+/// Whoever has waited draws one fence, also if it hears of its turn again before that is answered.
+pub(crate) async fn one_fence(world: &World) -> Result<(), String> {
+    let (one, two) = (world.client().await, world.machine().await);
+    let first = one.write("x").acquire().await.expect("it is free");
+    let mut second = world.start(two.client.write("x").acquire());
+    world.sleep(MS).await;
+    two.line.delay_answers(Call::Fence, 3 * S);
+    first.release().await.check().expect("it was held");
+    world.sleep(4 * S).await;
+    let guard = granted(&mut second);
+    check(guard.is_some(), || "the writer is not served".to_owned())?;
+    let drawn = two.line.count(Call::Fence);
+    check(drawn == 1, || format!("{drawn} fences were drawn"))
 }
 
 /// A writer has the lock alone.

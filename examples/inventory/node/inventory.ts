@@ -1,7 +1,9 @@
 // The last lamps of a shop, sold by eight clerks at once: with no lock, under a lock, and by one script on the server. The
 // same shop as inventory.rs, in TypeScript.
 //
-//   npm install && npm run sell -- redis://127.0.0.1
+//   npm install && npm run sell -- redis://127.0.0.1 etcd://127.0.0.1
+//
+// The first URL is the shop's, a Redis server. The second is the store of the locks, by default the same.
 //
 // Selling is looking at the stock, taking a moment (a price, a payment), and writing it down. Whoever else looks in that
 // moment sells the same lamp again. The lock keeps the others out for as long as a sale takes, whatever is in it.
@@ -61,16 +63,17 @@ async function day(way: Way, url: string, shop: Redis): Promise<number> {
   return sold;
 }
 
-async function main(url: string): Promise<void> {
+async function main(url: string, store: string): Promise<void> {
   const shop = new Redis(url);
   console.log(`${LAMPS} lamps, ${CUSTOMERS} customers, ${CLERKS} clerks`);
   for (const way of ['no lock', 'lock', 'script'] as const) {
     const begin = performance.now();
-    const sold = await day(way, url, shop);
+    const sold = await day(way, store, shop);
     const [over, took] = [Math.max(sold - LAMPS, 0), Math.round(performance.now() - begin)];
     console.log(`${way.padEnd(8)} sold ${String(sold).padStart(3)}, oversold ${String(over).padStart(3)}, ${took} ms`);
   }
   shop.disconnect();
 }
 
-void main(process.argv[2] ?? 'redis://127.0.0.1');
+const url = process.argv[2] ?? 'redis://127.0.0.1';
+void main(url, process.argv[3] ?? url);

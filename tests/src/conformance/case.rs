@@ -59,6 +59,9 @@ pub enum Need {
     /// A server of the case's own, to be emptied and restarted.
     #[serde(rename = "server_control")]
     ServerControl,
+    /// A server that knows nothing any more when it is started again.
+    #[serde(rename = "forgets")]
+    Forgets,
     /// A store without dialects.
     #[serde(rename = "no_dialects")]
     NoDialects,
@@ -92,6 +95,15 @@ pub enum Need {
     /// Each lock has a lease of its own length, also when its client has died. Every case that relies on it needs it.
     #[serde(rename = "own_leases")]
     OwnLeases,
+    /// A client's lease may end between two seconds. Every case in which one does needs it.
+    #[serde(rename = "part_seconds")]
+    PartSeconds,
+    /// The store keeps versions and jobs. Every case with one needs it.
+    #[serde(rename = "cells")]
+    Cells,
+    /// The engine speaks with the server by commands of Redis. Every case that does so needs it.
+    #[serde(rename = "commands")]
+    Commands,
     /// What one actor holds and asks for goes through one client.
     #[serde(rename = "one_client")]
     OneClient,
@@ -140,6 +152,15 @@ impl Case {
         if leases::are_own(self) {
             needs.insert(Need::OwnLeases);
         }
+        if leases::have_part_seconds(self) {
+            needs.insert(Need::PartSeconds);
+        }
+        if any(&self.steps, is_about_cells) {
+            needs.insert(Need::Cells);
+        }
+        if any(&self.steps, speaks_redis) {
+            needs.insert(Need::Commands);
+        }
         needs
     }
 
@@ -182,6 +203,21 @@ fn asks_for_permit(step: &Step) -> bool {
 fn has_options_in_url(step: &Step) -> bool {
     let Step::Connect(Connect { url: Some(url), .. }) = step else { return false };
     url.starts_with("$url?")
+}
+
+fn is_about_cells(step: &Step) -> bool {
+    match step {
+        Step::Acquire(ask) | Step::Try(ask) | Step::Start(ask) => ask.job.is_some(),
+        Step::Job(_) | Step::Value(_) | Step::Write(_) | Step::Update(_) => true,
+        _ => false,
+    }
+}
+
+fn speaks_redis(step: &Step) -> bool {
+    let Step::Connect(Connect { url: Some(url), .. }) = step else {
+        return matches!(step, Step::Redis(_));
+    };
+    url.starts_with("redis://") && url.ends_with("$address")
 }
 
 /// Reads all cases of a folder, in the order of the files and of the cases in them.

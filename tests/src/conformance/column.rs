@@ -9,13 +9,14 @@ use super::case::{Case, Need};
 use super::command_line;
 use super::ground::Backend;
 use super::incumbent::{ELSEWHERE, INCUMBENTS, Incumbent, install};
+use super::leases;
 use super::ready::Ready;
 use crate::command_line::program;
 
 /// What the table calls `fencelock run`.
 const COMMAND_LINE: &str = "command line";
 /// The stores that every door is played on.
-const STORES: [Backend; 3] = [Backend::Memory, Backend::Sqlite, Backend::Redis];
+const STORES: [Backend; 4] = [Backend::Memory, Backend::Sqlite, Backend::Redis, Backend::Etcd];
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -144,7 +145,11 @@ impl Column {
             return Some("a run and whoever looks at it have no memory in common");
         }
         let hosted = self.door().is_some_and(Door::is_hosted);
-        (hosted && self.backend == Backend::Sqlite).then_some("the language reaches no files")
+        match self.backend {
+            Backend::Sqlite if hosted => Some("the language reaches no files"),
+            Backend::Etcd if hosted => Some("the language reaches no etcd"),
+            _ => None,
+        }
     }
 
     /// Whether a case can be played here.
@@ -168,6 +173,10 @@ impl Column {
             && let Some(why) = command_line::lacks(case)
         {
             return Some(why);
+        }
+        let runs_on_etcd = self.language == COMMAND_LINE && self.backend == Backend::Etcd;
+        if runs_on_etcd && leases::are_asked_with_part_seconds(&case.steps) {
+            return self.backend.lacks(Need::PartSeconds);
         }
         let door = self.door();
         if door.is_some_and(Door::is_another_way) && !case.anywhere {

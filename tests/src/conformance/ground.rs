@@ -7,6 +7,7 @@ use tempfile::TempDir;
 
 use super::case::Need;
 use super::step::Server;
+use crate::etcd::{EtcdServer, PREFIX};
 use crate::servers::{Authority, ClusterSet, QuorumSet, RedisServer};
 
 /// A store, and whose time it lives in.
@@ -20,6 +21,8 @@ pub enum Backend {
     Queue,
     /// One SQLite file.
     Sqlite,
+    /// An etcd of one member.
+    Etcd,
     /// A Redis server.
     Redis,
     /// The same over TLS.
@@ -36,7 +39,7 @@ pub enum Backend {
 
 impl Backend {
     /// Those every case is for.
-    pub const ALL: [Self; 4] = [Self::Memory, Self::Sim, Self::Sqlite, Self::Redis];
+    pub const ALL: [Self; 5] = [Self::Memory, Self::Sim, Self::Sqlite, Self::Redis, Self::Etcd];
     /// Other ways to Redis.
     pub const WAYS: [Self; 5] = [
         Self::RedisTls,
@@ -53,6 +56,7 @@ impl Backend {
             Self::Sim => "sim",
             Self::Queue => "sim queue",
             Self::Sqlite => "sqlite",
+            Self::Etcd => "etcd",
             Self::Redis => "redis",
             Self::RedisTls => "redis over TLS",
             Self::RedisResp2 => "redis by RESP2",
@@ -81,11 +85,26 @@ impl Backend {
             (Need::Urls | Need::UrlOptions, Self::Queue) => {
                 Some("no URL names an entry queue in memory")
             }
-            (Need::OwnLeases, Self::Queue) => Some("a lease lives with its client's session"),
-            (Need::Passing, Self::Queue) => Some("entries are served in their order, fair or not"),
+            (Need::OwnLeases, Self::Queue | Self::Etcd) => {
+                Some("a lease lives with its client's session")
+            }
+            (Need::Passing, Self::Queue | Self::Etcd) => {
+                Some("entries are served in their order, fair or not")
+            }
+            (Need::PartSeconds, Self::Etcd) => Some("a session lives for whole seconds"),
+            (Need::Cells, Self::Etcd) => Some("it keeps no versions and jobs yet"),
+            (Need::ForeignHolders, Self::Etcd) => {
+                Some("somebody else holds by commands of Redis; tests/tests/etcd.rs has `etcdctl`")
+            }
+            (Need::Commands, Self::Etcd) => Some("the server takes no commands of Redis"),
+            (Need::Forgets, Self::Etcd) => Some("what it knows outlives a restart"),
             (Need::Permits, Self::Redlock) => Some("a quorum has no permits"),
-            (Need::ForeignHolders | Need::DialectPlain | Need::ServerControl, Self::Redis)
-            | (Need::NoDialects, Self::Memory | Self::Sim | Self::Queue | Self::Sqlite)
+            (Need::ForeignHolders | Need::DialectPlain, Self::Redis)
+            | (Need::ServerControl, Self::Redis | Self::Etcd)
+            | (
+                Need::NoDialects,
+                Self::Memory | Self::Sim | Self::Queue | Self::Sqlite | Self::Etcd,
+            )
             | (Need::Files, Self::Sqlite)
             | (Need::VirtualTime, Self::Sim | Self::Queue)
             | (
@@ -98,6 +117,10 @@ impl Backend {
                 | Need::UrlOptions
                 | Need::OwnLeases
                 | Need::Passing
+                | Need::PartSeconds
+                | Need::Cells
+                | Need::Commands
+                | Need::Forgets
                 | Need::OneClient
                 | Need::Order
                 | Need::Permits
@@ -125,6 +148,7 @@ impl Backend {
 pub(super) struct Grounds {
     folder: OnceLock<TempDir>,
     redis: OnceLock<Arc<Mutex<RedisServer>>>,
+    etcd: OnceLock<Arc<Mutex<EtcdServer>>>,
     tls: OnceLock<Encrypted>,
     resp2: OnceLock<Arc<Mutex<RedisServer>>>,
     open: OnceLock<Arc<Mutex<RedisServer>>>,
@@ -153,6 +177,7 @@ impl Encrypted {
 pub(super) struct Ground {
     pub url: String,
     redis: Option<Arc<Mutex<RedisServer>>>,
+    etcd: Option<Arc<Mutex<EtcdServer>>>,
     cluster: Option<Arc<ClusterSet>>,
     quorum: Option<Arc<QuorumSet>>,
 }
@@ -175,6 +200,13 @@ impl Grounds {
                 let server = if own { start() } else { self.redis.get_or_init(start).clone() };
                 let url = lock(&server).url_with_rights().to_string();
                 Ground { redis: Some(server), ..Ground::without_server(url) }
+            }
+            Backend::Etcd => {
+                let start = || Arc::new(Mutex::new(EtcdServer::start_with_rights()));
+                let own = needs.contains(&Need::ServerControl);
+                let server = if own { start() } else { self.etcd.get_or_init(start).clone() };
+                let url = lock(&server).url_with_rights().to_string();
+                Ground { etcd: Some(server), ..Ground::without_server(url) }
             }
             Backend::RedisTls => {
                 let Encrypted { server, url, .. } = self.tls.get_or_init(Encrypted::start);
@@ -205,13 +237,13 @@ impl Grounds {
     }
 }
 
-fn lock(server: &Mutex<RedisServer>) -> std::sync::MutexGuard<'_, RedisServer> {
+fn lock<S>(server: &Mutex<S>) -> std::sync::MutexGuard<'_, S> {
     server.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Ground {
     fn without_server(url: String) -> Self {
-        Self { url, redis: None, cluster: None, quorum: None }
+        Self { url, redis: None, etcd: None, cluster: None, quorum: None }
     }
 
     /// Whether it is a quorum.
@@ -234,6 +266,21 @@ impl Ground {
 
     /// Has something happen to the server.
     pub(super) fn control(&self, what: Server) -> Result<(), String> {
+        if let Some(server) = &self.etcd {
+            tokio::task::block_in_place(|| {
+                let mut server = lock(server);
+                match what {
+                    Server::Restart => {
+                        server.kill_hard();
+                        server.start_again();
+                    }
+                    Server::Stop => server.stop(),
+                    Server::Resume => server.cont(),
+                    Server::Kill => server.kill_hard(),
+                }
+            });
+            return Ok(());
+        }
         let server = self.redis.as_ref().ok_or("this store has no server")?;
         tokio::task::block_in_place(|| {
             let mut server = lock(server);
@@ -247,14 +294,16 @@ impl Ground {
         Ok(())
     }
 
-    /// Every key of the case that has no end, and every lock key that is still there: there must be none.
+    /// Every key of the case that has no end, and every lock key that is still there: there must be none. On etcd all keys are such.
     pub(super) fn leftovers(&self, prefix: &str) -> Result<Vec<String>, String> {
         let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
         tokio::task::block_in_place(|| {
             let guard = self.redis.as_ref().map(|server| lock(server));
             let nodes = self.cluster.iter().flat_map(|cluster| cluster.masters());
             let nodes = nodes.chain(self.quorum.iter().flat_map(|quorum| &quorum.masters));
-            let mut left = Vec::new();
+            let entries = self.etcd.iter();
+            let entries = entries.flat_map(|etcd| lock(etcd).keys(&format!("{PREFIX}/{prefix}")));
+            let mut left: Vec<_> = entries.map(|key| format!("the key {key}")).collect();
             for server in guard.as_deref().into_iter().chain(nodes) {
                 let keys = run(server, &words(&["KEYS", &format!("*{prefix}*")]))?;
                 for key in keys.lines().filter(|key| !key.is_empty()) {

@@ -20,6 +20,30 @@ pub(super) fn are_own(case: &Case) -> bool {
     seen.longer || !seen.shorter.is_disjoint(&seen.dead)
 }
 
+/// Whether a client connects with a lease that is no whole number of seconds.
+pub(super) fn have_part_seconds(case: &Case) -> bool {
+    let connects = |step: &Step| {
+        let Step::Connect(Connect { options, expect, .. }) = step else { return false };
+        is_part(options) && !fails(expect.as_ref())
+    };
+    is_part(&case.options) || case.steps.iter().any(connects)
+}
+
+/// Whether somebody asks for such a lease.
+pub(super) fn are_asked_with_part_seconds(steps: &[Step]) -> bool {
+    steps.iter().any(|step| match step {
+        Step::Acquire(ask) | Step::Try(ask) | Step::Start(ask) => {
+            !fails(ask.expect.as_ref()) && is_part(&ask.options)
+        }
+        Step::Parallel(times) | Step::Repeat(times) => are_asked_with_part_seconds(&times.steps),
+        _ => false,
+    })
+}
+
+fn is_part(options: &Options) -> bool {
+    ttl(options).is_some_and(|ttl| ttl % 1000.0 != 0.0)
+}
+
 /// What is seen of a case, step by step.
 struct Seen<'a> {
     case: &'a Case,

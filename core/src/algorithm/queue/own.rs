@@ -24,6 +24,8 @@ pub(super) struct Own {
     pub(super) before: Vec<Standing>,
     /// One of them has gone since they were read. Others may have too: only the nearest are watched.
     outdated: bool,
+    /// It is about to hold: it looks, or draws a fence.
+    pub(super) entering: bool,
     /// What was heard while its join was under way.
     early: Vec<Moved>,
     /// When the newest step arrived that was answered "still waiting": a push counts from there.
@@ -77,6 +79,7 @@ impl Own {
             rank: None,
             before: Vec::new(),
             outdated: false,
+            entering: false,
             early: Vec::new(),
             base: Instant::default(),
             ttl,

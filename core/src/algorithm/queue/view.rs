@@ -12,7 +12,7 @@ use crate::port::{
 
 impl<S: QueueStore> Shared<S> {
     pub(super) async fn read(self: &Arc<Self>, lock: &LockKey) -> Result<LockState, Failure> {
-        let all = self.store.list(lock).await.map_err(Failure::refused)?;
+        let all = self.store.show(lock).await.map_err(Failure::refused)?;
         Ok(state(all))
     }
 }

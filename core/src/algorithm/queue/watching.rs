@@ -30,6 +30,22 @@ struct Entering {
     draws: bool,
 }
 
+/// Dropped, an entry is not about to hold any more: it does, or may try again.
+struct Entered<'a, S: QueueStore> {
+    shared: &'a Arc<Shared<S>>,
+    owner: OwnerId,
+}
+
+impl<S: QueueStore> Drop for Entered<'_, S> {
+    fn drop(&mut self) {
+        self.shared.change(|state, _, _| {
+            if let Some(own) = state.get(self.owner) {
+                own.entering = false;
+            }
+        });
+    }
+}
+
 impl<S: QueueStore> Shared<S> {
     /// Watches those in the way of an entry, and the entry itself. It holds at once if they are gone by now.
     pub(super) async fn watch(self: &Arc<Self>, owner: OwnerId) -> Result<(), Failure> {
@@ -41,6 +57,11 @@ impl<S: QueueStore> Shared<S> {
                 let (lock, rank) = (own.lock.clone(), own.rank.clone()?);
                 let mut known = own.to_watch();
                 if known.is_empty() {
+                    // Of two fences the guard could have the older one, while the store shows the other.
+                    if own.entering && !mutant!(QueueEntersTwice) {
+                        return None;
+                    }
+                    own.entering = true;
                     let (looks, draws) = (own.looks(), own.draws());
                     return Some(Plan::Enter(Entering {
                         session,
@@ -77,7 +98,10 @@ impl<S: QueueStore> Shared<S> {
                     }
                     watched = known;
                 }
-                Some(Plan::Enter(entering)) => return self.enter(entering).await,
+                Some(Plan::Enter(entering)) => {
+                    let _ended = Entered { shared: self, owner };
+                    return self.enter(entering).await;
+                }
                 Some(Plan::Watch(..)) | None => return Ok(()),
             }
         }

@@ -69,7 +69,8 @@ impl Layout {
             let last = key.strip_prefix(&folder)?;
             let line = is_entry(last).then(|| Line::read(last, &kv.value))?;
             let rank = Rank::new(kv.create_revision.unsigned_abs(), key);
-            Some(Stored { rank, line, version: kv.version, modified: kv.mod_revision })
+            let KeyValue { version, mod_revision: modified, lease, .. } = kv;
+            Some(Stored { rank, line, version, modified, lease })
         };
         let mut entries: Vec<_> = found.into_iter().filter_map(stored).collect();
         entries.sort_by(|one, other| one.rank.cmp(&other.rank));
@@ -106,6 +107,8 @@ pub(super) struct Stored {
     pub(super) version: i64,
     /// The revision that wrote it last.
     pub(super) modified: i64,
+    /// The lease that it ends with.
+    pub(super) lease: i64,
 }
 
 impl Stored {
@@ -245,6 +248,7 @@ mod tests {
             line: line(Mode::Read, false, Some((5, 2))),
             version,
             modified,
+            lease: 1,
         };
         assert_eq!(stored(2, 8).fence(), 5);
         assert_eq!(stored(3, 11).fence(), 11);

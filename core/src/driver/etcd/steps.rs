@@ -8,8 +8,8 @@ use super::fault::ended;
 use super::layout::{Layout, Line, Stored};
 use super::link::Link;
 use super::message::{
-    Compare, DeleteRange, KeepAlive, KeyValue, LeaseGrant, LeaseRevoke, Operation, Put, Reply, Txn,
-    TxnAnswer, one,
+    Compare, DeleteRange, KeepAlive, KeyValue, LeaseGrant, LeaseRevoke, Operation, Put, Reply,
+    TimeToLive, Txn, TxnAnswer, one,
 };
 use super::watches::{Sessions, Watches};
 use crate::error::{Code, Error, Result};
@@ -191,6 +191,26 @@ impl Steps {
         let drawn =
             self.change(of, vec![created(at)], vec![Operation::Put(put)], Vec::new()).await?;
         Ok(drawn.ok().map(|answer| answer.revision().unsigned_abs()))
+    }
+
+    /// The entries of a lock.
+    pub(super) async fn all(&self, lock: &LockKey) -> Result<Vec<Stored>> {
+        let found = self.link.call(self.layout.all(lock)).await;
+        Ok(self.layout.entries(lock, found.map_err(|failure| failure.error)?.kvs))
+    }
+
+    /// What is left of a lease, anyone's; `None` for an entry that has none, or if the server does not tell.
+    pub(super) async fn left(&self, lease: i64) -> Result<Option<Duration>> {
+        if lease == 0 {
+            return Ok(None);
+        }
+        match self.link.call(TimeToLive { id: lease }).await {
+            // Less than nothing is left of one that has ended.
+            Ok(told) => Ok(Some(Duration::from_secs(u64::try_from(told.ttl).unwrap_or(0)))),
+            // Newer servers do not tell whoever must not read all keys of the lease.
+            Err(failure) if failure.error.code() == Code::Auth => Ok(None),
+            Err(failure) => Err(failure.error),
+        }
     }
 
     pub(super) async fn end(&self, of: SessionId) {

@@ -1,10 +1,11 @@
 //! The store over a connection of our own.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::try_join_all;
 use url::Url;
 
 use super::address::Address;
@@ -112,10 +113,18 @@ impl QueueStore for EtcdStore {
         self.0.fence(of, at).await
     }
 
+    async fn show(&self, lock: &LockKey) -> Result<Vec<EntryView>> {
+        let all = self.0.all(lock).await?;
+        let leases: BTreeSet<_> = all.iter().map(|stored| stored.lease).collect();
+        let left = leases.iter().map(|&lease| self.0.left(lease));
+        let left: Vec<_> = try_join_all(left).await?;
+        let left: BTreeMap<_, _> = leases.into_iter().zip(left).collect();
+        let shown = |stored: Stored| EntryView { left: left[&stored.lease], ..stored.view() };
+        Ok(all.into_iter().map(shown).collect())
+    }
+
     async fn list(&self, lock: &LockKey) -> Result<Vec<EntryView>> {
-        let Steps { link, layout, .. } = &self.0;
-        let found = link.call(layout.all(lock)).await.map_err(|failure| failure.error)?;
-        Ok(layout.entries(lock, found.kvs).into_iter().map(Stored::view).collect())
+        Ok(self.0.all(lock).await?.into_iter().map(Stored::view).collect())
     }
 
     async fn end(&self, of: SessionId) {

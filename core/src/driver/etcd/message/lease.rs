@@ -50,6 +50,18 @@ impl Call for KeepAlive {
     const PATH: &'static str = "/etcdserverpb.Lease/LeaseKeepAlive";
 }
 
+/// Asks what is left of a lease, anyone's.
+#[derive(Clone, Copy, PartialEq, Eq, Message)]
+pub(in super::super) struct TimeToLive {
+    #[prost(int64, tag = "1")]
+    pub(in super::super) id: i64,
+}
+
+impl Call for TimeToLive {
+    type Answer = Leased;
+    const PATH: &'static str = "/etcdserverpb.Lease/LeaseTimeToLive";
+}
+
 #[derive(Clone, PartialEq, Eq, Message)]
 #[prost(skip_debug)]
 pub(in super::super) struct Authenticate {

@@ -9,7 +9,9 @@ use prost::Message;
 pub(super) use self::kv::{
     Compare, DeleteRange, KeyValue, Operation, Put, Range, Reply, Txn, TxnAnswer, one,
 };
-pub(super) use self::lease::{Authenticate, KeepAlive, LeaseGrant, LeaseRevoke, Status};
+pub(super) use self::lease::{
+    Authenticate, KeepAlive, LeaseGrant, LeaseRevoke, Status, TimeToLive,
+};
 pub(super) use self::watch::{CancelWatch, CreateWatch, Event, WatchAnswer, WatchRequest};
 
 /// What every answer begins with.
