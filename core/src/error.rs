@@ -155,7 +155,7 @@ impl Error {
     }
 
     pub(crate) fn no_cells() -> Self {
-        let message = "this store keeps no values with versions, which jobs and versions need; a quorum has none: use Redis under one master or as a cluster, SQLite or memory";
+        let message = "this store keeps no values with versions, which jobs and versions need; a quorum has none: use Redis under one master or as a cluster, etcd, SQLite or memory";
         Self::new(Code::Unsupported, message)
     }
 

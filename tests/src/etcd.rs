@@ -6,9 +6,10 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use url::Url;
+
+use crate::freeze::{freeze, resume};
 
 /// How long a server may take to start.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -95,12 +96,12 @@ impl EtcdServer {
 
     /// Freezes the server (SIGSTOP).
     pub fn stop(&self) {
-        self.signal(Signal::STOP);
+        freeze(&self.process);
     }
 
     /// Lets a frozen server go on (SIGCONT).
     pub fn cont(&self) {
-        self.signal(Signal::CONT);
+        resume(&self.process);
     }
 
     /// The port on 127.0.0.1.
@@ -145,11 +146,6 @@ impl EtcdServer {
             .find(|line| line.starts_with("grpc_server_started_total") && line.contains(&name));
         let number = line.and_then(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
         number.expect("the server counts its requests") as u64
-    }
-
-    fn signal(&self, signal: Signal) {
-        let pid = Pid::from_child(&self.process);
-        kill_process(pid, signal).expect("the server is running");
     }
 }
 

@@ -9,6 +9,7 @@ pub mod ended;
 pub mod equivalence;
 pub mod etcd;
 pub mod failover;
+pub mod freeze;
 pub mod lines;
 pub mod model;
 pub mod peer;

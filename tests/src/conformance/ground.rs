@@ -92,7 +92,6 @@ impl Backend {
                 Some("entries are served in their order, fair or not")
             }
             (Need::PartSeconds, Self::Etcd) => Some("a session lives for whole seconds"),
-            (Need::Cells, Self::Etcd) => Some("it keeps no versions and jobs yet"),
             (Need::ForeignHolders, Self::Etcd) => {
                 Some("somebody else holds by commands of Redis; tests/tests/etcd.rs has `etcdctl`")
             }

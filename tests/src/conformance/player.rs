@@ -11,10 +11,10 @@ use fencelock_peers::Program;
 use fencelock_sim::SimNode;
 use futures_util::FutureExt;
 use futures_util::future::Shared;
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::actor::{Host, serve};
+use crate::freeze::{freeze, resume};
 use crate::protocol::{Call, End, Event, Message, Request};
 
 /// A password in the URLs of cases. Nothing an actor says may contain it.
@@ -248,13 +248,8 @@ impl Player {
             Body::Node(_, node) if frozen => node.pause(),
             Body::Node(_, node) => node.resume(),
             Body::Program(program) => {
-                let pid = Pid::from_child(&lock(program).child);
-                let signal = if frozen { Signal::STOP } else { Signal::CONT };
-                let _ = kill_process(pid, signal);
-                if frozen {
-                    // The signal is not the stop: only now have all its threads come to a halt.
-                    let _ = waitpid(Some(pid), WaitOptions::UNTRACED);
-                }
+                let child = &lock(program).child;
+                if frozen { freeze(child) } else { resume(child) }
             }
         }
     }

@@ -5,9 +5,10 @@ use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use url::Url;
+
+use crate::freeze::{freeze, resume};
 
 /// How long a server may take to start.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -99,12 +100,12 @@ impl RedisServer {
 
     /// Freezes the server (SIGSTOP).
     pub fn stop(&self) {
-        self.signal(Signal::STOP);
+        freeze(&self.process);
     }
 
     /// Lets a frozen server go on (SIGCONT).
     pub fn cont(&self) {
-        self.signal(Signal::CONT);
+        resume(&self.process);
     }
 
     /// The port on 127.0.0.1.
@@ -136,11 +137,6 @@ impl RedisServer {
     /// A section of what the server tells of itself.
     pub fn info(&self, section: &str) -> String {
         self.ask(&["INFO", section])
-    }
-
-    fn signal(&self, signal: Signal) {
-        let pid = Pid::from_child(&self.process);
-        kill_process(pid, signal).expect("the server is running");
     }
 }
 

@@ -131,13 +131,14 @@ async fn look<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_clause_that_needs_no_virtual_time_holds() {
     type Play = for<'a> fn(&'a World) -> BoxFuture<'a, Ended>;
-    let plays: [(&str, Play); 18] = [
+    let plays: [(&str, Play); 19] = [
         ("in_turn", |world| order::in_turn(world).boxed()),
         ("behind_one_that_leaves", |world| order::behind_one_that_leaves(world).boxed()),
         ("looks_are_few", |world| order::looks_are_few(world).boxed()),
         ("permits", |world| order::permits(world).boxed()),
         ("kinds", |world| order::kinds(world).boxed()),
         ("reader_behind_a_writer", |world| modes::reader_behind_a_writer(world).boxed()),
+        ("one_fence", |world| modes::one_fence(world).boxed()),
         ("writer_alone", |world| modes::writer_alone(world).boxed()),
         ("one_upgradeable", |world| modes::one_upgradeable(world).boxed()),
         ("upgrade", |world| modes::upgrade(world).boxed()),
