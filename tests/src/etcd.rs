@@ -54,6 +54,13 @@ impl EtcdServer {
         panic!("etcd ended five times right after its start; see its log in the test's output");
     }
 
+    /// Starts a member of a cluster on these ports, for clients and for members; `None` if it ended instead.
+    pub(crate) fn start_member(port: u16, peers: u16, arguments: Vec<String>) -> Option<Self> {
+        let folder = folder().expect("a temporary folder can be made");
+        let process = launch(port, peers, &arguments, &folder)?;
+        Some(Self { process, port, peers, arguments, folder, user: None })
+    }
+
     /// Starts a server that asks for a user, and knows one with the rights of `docs/reference/etcd.md`.
     pub fn start_with_rights() -> Self {
         // Each client's password is checked: as quickly as can be.
@@ -165,7 +172,7 @@ fn folder() -> std::io::Result<TempDir> {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir())
 }
 
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port can be had");
     listener.local_addr().expect("a bound socket has an address").port()
 }

@@ -8,6 +8,7 @@ pub mod conformance;
 pub mod ended;
 pub mod equivalence;
 pub mod etcd;
+pub mod etcd_cluster;
 pub mod failover;
 pub mod freeze;
 pub mod lines;

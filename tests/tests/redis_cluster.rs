@@ -25,7 +25,7 @@ async fn failovers_under_load_lower_no_token_and_are_over_at_once() {
     let set = tokio::task::block_in_place(ClusterSet::default);
     let url = set.url();
     let fail_over = |set: &mut ClusterSet, round| set.fail_over(NAMES[round % NAMES.len()]);
-    under_load(set, &url, &NAMES, fail_over, ClusterSet::rejoin).await;
+    under_load(set, &url, &NAMES, BACK, fail_over, ClusterSet::rejoin).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

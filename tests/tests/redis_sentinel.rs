@@ -16,7 +16,7 @@ async fn failovers_under_load_lower_no_token_and_are_over_at_once() {
         let old = set.master();
         (old, set.fail_over().0)
     };
-    under_load(set, &url, &["a", "b", "c", "d"], fail_over, SentinelSet::rejoin).await;
+    under_load(set, &url, &["a", "b", "c", "d"], BACK, fail_over, SentinelSet::rejoin).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -370,6 +370,7 @@ pub(crate) const PARTS: &[Part] = &[
             "etcd",
             "etcd_cells",
             "etcd_clauses",
+            "etcd_cluster",
             "etcd_faults",
             "etcd_model",
             "etcd_tls",

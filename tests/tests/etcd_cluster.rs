@@ -1,0 +1,50 @@
+//! Locks on an etcd of three members whose leaders are killed.
+#![allow(missing_docs)]
+
+use std::time::{Duration, Instant};
+
+use fencelock::Client;
+use fencelock_tests::etcd_cluster::EtcdCluster;
+use fencelock_tests::failover::under_load;
+
+const NAMES: [&str; 3] = ["a", "b/c", "d"];
+/// Two sessions of the load's clients, and a second: a new leader lets each session last once more.
+const WITHIN: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// No token falls, every lock is granted again in time, and nothing is left one session after the end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_leaders_lower_no_token_and_leave_nothing() {
+    let set = tokio::task::block_in_place(EtcdCluster::start);
+    let url = set.url("load");
+    let kept = Client::builder().option("ttl", "20s").connect(&set.url("kept")).await.unwrap();
+    let guard = kept.lock("x").acquire().await.unwrap();
+    let set =
+        under_load(set, &url, &NAMES, WITHIN, |set, _| set.kill_leader(), EtcdCluster::rejoin);
+    let set = set.await;
+    assert!(guard.is_held(), "a session outlives its leader");
+    guard.release().await.check().unwrap();
+    leaves_nothing(&set, "load/").await;
+}
+
+/// The others go on at once; the client whose session was ended opens another one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ended_sessions_lower_no_token_and_leave_nothing() {
+    let set = tokio::task::block_in_place(EtcdCluster::start);
+    let url = set.url("load");
+    let end = |set: &mut EtcdCluster, round| (0, set.end_session("load", round));
+    let set = under_load(set, &url, &NAMES, WITHIN, end, |_, _| {}).await;
+    leaves_nothing(&set, "load/").await;
+}
+
+async fn leaves_nothing(set: &EtcdCluster, prefix: &str) {
+    let began = Instant::now();
+    loop {
+        let left = set.keys(prefix);
+        if left.is_empty() {
+            return;
+        }
+        assert!(began.elapsed() < PATIENCE, "{left:?}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
