@@ -20,7 +20,7 @@ fn shown(error: &Error) -> String {
 async fn behind(server: &EtcdServer) -> (Proxy, String) {
     let proxy = Proxy::before(server.port()).await;
     let port = proxy.url().port().expect("a proxy has a port");
-    (proxy, format!("{}?ttl=5s", url(port, "p")))
+    (proxy, format!("{}?ttl=5s&timeout=900ms", url(port, "p")))
 }
 
 #[tokio::test]

@@ -16,7 +16,8 @@ use crate::options::Options;
 use crate::port::{Failure, RuntimeHandle};
 use crate::runtime::sync::Mutex;
 
-/// No call and no attempt to connect takes longer: a lease that is kept alive says nothing of a member that is cut off.
+/// No heartbeat and no attempt to connect takes longer, nor any call if there is another member to ask: a lease that is kept alive
+/// says nothing of a member that is cut off.
 const PATIENCE: Duration = Duration::from_millis(900);
 
 /// See the module.
@@ -24,6 +25,7 @@ pub(super) struct Link {
     pub(super) address: Address,
     pub(super) runtime: RuntimeHandle,
     timeout: Duration,
+    beat_timeout: Duration,
     connect_timeout: Duration,
     /// A password is slow to be checked, and is meant to be.
     login_timeout: Duration,
@@ -49,32 +51,49 @@ impl Link {
         options: &Options,
         runtime: RuntimeHandle,
     ) -> Result<Arc<Self>> {
-        let timeout = options.timeout.min(PATIENCE);
+        let beat_timeout = options.timeout.min(PATIENCE);
+        let timeout = if address.hosts.len() > 1 { beat_timeout } else { options.timeout };
         let login_timeout = options.connect_timeout;
         let connect_timeout = login_timeout.min(PATIENCE);
         let (state, connecting) = Default::default();
-        let link =
-            Self { address, runtime, timeout, connect_timeout, login_timeout, state, connecting };
-        let link = Arc::new(link);
+        let link = Arc::new(Self {
+            address,
+            runtime,
+            timeout,
+            beat_timeout,
+            connect_timeout,
+            login_timeout,
+            state,
+            connecting,
+        });
         link.call(Status {}).await.map_err(|failure| failure.error)?;
         Ok(link)
     }
 
     /// Sends a request, on a task of its own: once sent it runs to its end, whoever stays for it.
     pub(super) async fn call<C: Call>(self: &Arc<Self>, call: C) -> Result<C::Answer, Failure> {
-        self.call_while(call, || true).await
+        self.send(call, || true, self.timeout).await
     }
 
-    /// The same for what must not be sent any more once it is not wanted.
-    pub(super) async fn call_while<C: Call>(
+    /// The same for a heartbeat, which is not sent any more once it is not wanted.
+    pub(super) async fn beat<C: Call>(
         self: &Arc<Self>,
         call: C,
         wanted: impl Fn() -> bool + Send + 'static,
     ) -> Result<C::Answer, Failure> {
+        self.send(call, wanted, self.beat_timeout).await
+    }
+
+    async fn send<C: Call>(
+        self: &Arc<Self>,
+        call: C,
+        wanted: impl Fn() -> bool + Send + 'static,
+        timeout: Duration,
+    ) -> Result<C::Answer, Failure> {
         let (sender, answer) = futures_channel::oneshot::channel();
         let link = self.clone();
         self.runtime.spawn(Box::pin(async move {
-            let _ = sender.send(link.carry_out(call, wanted).await);
+            let _ = sender.send(link.carry_out(call, wanted, timeout).await);
         }));
         let dropped = |_| Failure::unknown(Error::internal("the runtime dropped a task"));
         answer.await.map_err(dropped)?
@@ -85,6 +104,7 @@ impl Link {
         &self,
         call: C,
         wanted: impl Fn() -> bool,
+        timeout: Duration,
     ) -> Result<C::Answer, Failure> {
         let mut last = None;
         for _ in 0..=self.address.hosts.len() {
@@ -92,7 +112,7 @@ impl Link {
             if !wanted() {
                 return Err(ended());
             }
-            let fault = match self.ask(&live, call.clone()).await {
+            let fault = match self.ask(&live, call.clone(), timeout).await {
                 Ok(answer) => return Ok(answer),
                 Err(fault) => fault,
             };
@@ -106,9 +126,14 @@ impl Link {
         Err(last.unwrap_or_else(ended))
     }
 
-    async fn ask<C: Call>(&self, live: &Live, call: C) -> Result<C::Answer, Fault> {
+    async fn ask<C: Call>(
+        &self,
+        live: &Live,
+        call: C,
+        timeout: Duration,
+    ) -> Result<C::Answer, Fault> {
         let answer = pin!(live.call(call));
-        let over = self.runtime.sleep_until(self.runtime.now() + self.timeout);
+        let over = self.runtime.sleep_until(self.runtime.now() + timeout);
         match select(answer, over).await {
             Either::Left((answer, _)) => answer.map_err(|status| judge(&live.host, &status)),
             Either::Right(_) => {

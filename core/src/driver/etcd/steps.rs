@@ -65,7 +65,7 @@ impl Steps {
         let sessions = self.sessions.clone();
         let wanted = move || sessions.lock().contains_key(&of);
         let beat = KeepAlive { id: lease(of) };
-        let left = self.link.call_while(beat, wanted).await?.ttl;
+        let left = self.link.beat(beat, wanted).await?.ttl;
         match u64::try_from(left) {
             Ok(left) if left > 0 => Ok(Duration::from_secs(left)),
             _ => Err(self.lose(of)),
