@@ -66,7 +66,9 @@ impl Link {
             state,
             connecting,
         });
-        link.call(Status {}).await.map_err(|failure| failure.error)?;
+        // The first answer is part of reaching the store.
+        let reached = link.send(Status {}, || true, login_timeout).await;
+        reached.map_err(|failure| failure.error)?;
         Ok(link)
     }
 
