@@ -16,8 +16,8 @@ use crate::options::Options;
 use crate::port::{Failure, RuntimeHandle};
 use crate::runtime::sync::Mutex;
 
-/// No heartbeat and no attempt to connect takes longer, nor any call if there is another member to ask: a lease that is kept alive
-/// says nothing of a member that is cut off.
+/// No heartbeat takes longer, nor any call or attempt to connect if there is another member to ask: a lease that is kept alive says
+/// nothing of a member that is cut off.
 const PATIENCE: Duration = Duration::from_millis(900);
 
 /// See the module.
@@ -51,10 +51,12 @@ impl Link {
         options: &Options,
         runtime: RuntimeHandle,
     ) -> Result<Arc<Self>> {
+        let alone = address.hosts.len() == 1;
+        let within = |time: Duration| if alone { time } else { time.min(PATIENCE) };
         let beat_timeout = options.timeout.min(PATIENCE);
-        let timeout = if address.hosts.len() > 1 { beat_timeout } else { options.timeout };
+        let timeout = within(options.timeout);
         let login_timeout = options.connect_timeout;
-        let connect_timeout = login_timeout.min(PATIENCE);
+        let connect_timeout = within(login_timeout);
         let (state, connecting) = Default::default();
         let link = Arc::new(Self {
             address,
