@@ -17,7 +17,10 @@ use crate::port::{LeaseHandle, RuntimeHandle};
 pub(crate) struct StoreUrl {
     url: Url,
     /// The hosts behind the first, which are no part of a URL as others know it.
-    #[cfg_attr(not(any(feature = "etcd", feature = "redis")), allow(dead_code))]
+    #[cfg_attr(
+        not(any(feature = "etcd", feature = "redis", feature = "zookeeper")),
+        allow(dead_code)
+    )]
     // Those stand on many hosts.
     others: Vec<String>,
     /// The nodes, if it is a quorum; `url` is then the first of them.
@@ -145,10 +148,14 @@ impl StoreUrl {
             "etcd" | "etcds" => crate::driver::etcd::EtcdStore::check(&self.url, &self.others),
             #[cfg(not(feature = "etcd"))]
             "etcd" | "etcds" => Err(Error::not_built("etcd")),
+            #[cfg(feature = "zookeeper")]
+            "zookeeper" => crate::driver::zookeeper::ZookeeperStore::check(&self.url, &self.others),
+            #[cfg(not(feature = "zookeeper"))]
+            "zookeeper" => Err(Error::not_built("zookeeper")),
             _ => Err(Error::invalid(
                 "url",
                 "no store goes by that scheme; there are `redis://`, `rediss://`, `redis+sentinel://`, `redis+cluster://`, `redis+unix:`, \
-                 `redlock://`, `etcd://`, `etcds://`, `sqlite:` and `memory:`",
+                 `redlock://`, `etcd://`, `etcds://`, `zookeeper://`, `sqlite:` and `memory:`",
             )),
         }
     }
@@ -156,7 +163,7 @@ impl StoreUrl {
     #[cfg_attr(
         not(any(feature = "etcd", feature = "redis", feature = "sqlite")),
         allow(clippy::unused_async, unused_variables)
-    )] // Memory is there at once.
+    )] // Memory is there at once; ZooKeeper connects later.
     pub(crate) async fn open(
         &self,
         options: &Options,
@@ -186,6 +193,13 @@ impl StoreUrl {
                 let store = crate::driver::etcd::EtcdStore::connect(url, others, options, again);
                 let queue = crate::Queue::new(store.await?, runtime, options.ttl);
                 Ok(LeaseHandle::new(queue))
+            }
+            #[cfg(feature = "zookeeper")]
+            "zookeeper" => {
+                let (url, others, again) = (&self.url, &self.others, runtime.clone());
+                let store =
+                    crate::driver::zookeeper::ZookeeperStore::new(url, others, options, again);
+                Ok(LeaseHandle::new(crate::Queue::new(store?, runtime, options.ttl)))
             }
             #[cfg(feature = "redis")]
             _ => {

@@ -5,6 +5,10 @@ pub mod cell;
 pub(crate) mod cell_document;
 #[cfg(feature = "etcd")]
 pub mod etcd;
+#[cfg(any(feature = "etcd", feature = "zookeeper"))]
+mod line;
+#[cfg(any(feature = "etcd", feature = "zookeeper"))]
+mod members;
 pub mod memory;
 pub(crate) mod numbers;
 pub mod queue;
@@ -18,3 +22,5 @@ pub(crate) mod tls;
 #[cfg(all(any(feature = "etcd", feature = "redis"), not(feature = "tls")))]
 #[path = "no_tls.rs"]
 pub(crate) mod tls;
+#[cfg(feature = "zookeeper")]
+pub mod zookeeper;

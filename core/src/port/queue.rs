@@ -233,6 +233,11 @@ pub trait QueueStore: MaybeSend + MaybeSync + 'static {
     /// All entries of a lock, in order.
     fn list(&self, lock: &LockKey) -> impl Future<Output = Result<Vec<EntryView>>> + MaybeSend;
 
+    /// The places and modes of all entries of a lock, in order: what whoever waits needs of the list.
+    fn standings(&self, lock: &LockKey) -> impl Future<Output = Result<Vec<Standing>>> + MaybeSend {
+        async move { Ok(self.list(lock).await?.into_iter().map(|view| view.standing).collect()) }
+    }
+
     /// Ends a session, and removes its entries. From this call on the driver sends nothing that keeps the session alive,
     /// whether the store can be reached or not.
     fn end(&self, of: SessionId) -> impl Future<Output = ()> + MaybeSend;

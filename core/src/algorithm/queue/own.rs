@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use super::order::{Want, looks_for_upgrades, to_watch};
 use crate::fence::Token;
-use crate::port::{
-    EntryView, Instant, Joined, Kind, LockKey, Mode, Moved, OwnerId, Rank, Standing,
-};
+use crate::port::{Instant, Joined, Kind, LockKey, Mode, Moved, OwnerId, Rank, Standing};
 
 /// How many tokens a grant has, one for each local holder: a rank is that many tokens away from the next.
 pub(super) const TOKENS: u32 = 32;
@@ -119,12 +117,13 @@ impl Own {
     }
 
     /// The whole queue was read.
-    pub(super) fn saw(&mut self, all: &[EntryView]) {
+    pub(super) fn saw(&mut self, all: &[Standing]) {
         self.outdated = false;
         self.before.retain_mut(|known| {
-            let rank = |view: &EntryView| view.standing.rank.cmp(&known.rank);
-            let Ok(at) = all.binary_search_by(rank) else { return false };
-            known.mode = all[at].standing.mode;
+            let Ok(at) = all.binary_search_by(|standing| standing.rank.cmp(&known.rank)) else {
+                return false;
+            };
+            known.mode = all[at].mode;
             true
         });
     }

@@ -83,7 +83,7 @@ impl<S: QueueStore> Shared<S> {
             });
             match plan {
                 Some(Plan::Look(lock)) => {
-                    let all = self.store.list(&lock).await.map_err(Failure::refused)?;
+                    let all = self.store.standings(&lock).await.map_err(Failure::refused)?;
                     self.change(|state, _, _| {
                         if let Some(own) = state.get(owner) {
                             own.saw(&all);
@@ -124,9 +124,9 @@ impl<S: QueueStore> Shared<S> {
         let Entering { session, owner, lock, rank, looks, draws } = entering;
         let mut yields = false;
         if looks {
-            let all = self.store.list(&lock).await.map_err(Failure::refused)?;
+            let all = self.store.standings(&lock).await.map_err(Failure::refused)?;
             let upgrades = |standing: &Standing| standing.upgrades && standing.rank > rank;
-            yields = all.iter().any(|view| upgrades(&view.standing));
+            yields = all.iter().any(upgrades);
         }
         let mut fence = None;
         if draws && !yields {

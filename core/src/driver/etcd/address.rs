@@ -2,29 +2,16 @@
 
 use std::fmt;
 
-use percent_encoding::percent_decode_str;
 use url::Url;
 
 use super::message::Authenticate;
+pub(super) use crate::driver::members::Host;
+use crate::driver::members::{Members, shown};
 use crate::driver::tls::Tls;
 use crate::error::{Error, Result};
 use crate::options::Options;
 
 const PORT: u16 = 2379;
-
-/// Where one member listens.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Host {
-    pub(super) name: String,
-    pub(super) port: u16,
-}
-
-impl fmt::Display for Host {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, port } = self;
-        if name.contains(':') { write!(f, "[{name}]:{port}") } else { write!(f, "{name}:{port}") }
-    }
-}
 
 /// The members, our credentials there, and what stands before all keys.
 #[derive(Clone)]
@@ -44,8 +31,7 @@ impl fmt::Debug for Address {
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let hosts: Vec<_> = self.hosts.iter().map(ToString::to_string).collect();
-        f.write_str(&hosts.join(","))
+        f.write_str(&shown(&self.hosts))
     }
 }
 
@@ -64,39 +50,11 @@ impl Address {
         if !matches!(url.scheme(), "etcd" | "etcds") {
             return Err(malformed());
         }
-        let mut hosts = vec![host(url)?];
-        for other in others {
-            let url = Url::parse(&format!("etcd://{other}")).map_err(|_| malformed())?;
-            if !url.username().is_empty() || url.password().is_some() || !url.path().is_empty() {
-                return Err(malformed());
-            }
-            hosts.push(host(&url)?);
-        }
-        let decode = |text| percent_decode_str(text).decode_utf8().map_err(|_| malformed());
-        let user = match (url.username(), url.password()) {
-            ("", None) => None,
-            ("", Some(_)) | (_, None) => return Err(malformed()),
-            (name, Some(password)) => Some(Authenticate {
-                name: decode(name)?.into_owned(),
-                password: decode(password)?.into_owned(),
-            }),
-        };
-        let path = decode(url.path().trim_matches('/'))?;
+        let Members { hosts, user, path } = Members::read(url, others, PORT, malformed)?;
+        let user = user.map(|(name, password)| Authenticate { name, password });
         let prefix = if path.is_empty() { String::new() } else { format!("{path}/") };
         Ok(Self { hosts, prefix, tls: None, user })
     }
-}
-
-fn host(url: &Url) -> Result<Host> {
-    let name = match url.host() {
-        Some(url::Host::Ipv6(address)) => address.to_string(),
-        Some(host) => host.to_string(),
-        None => String::new(),
-    };
-    if name.is_empty() {
-        return Err(malformed());
-    }
-    Ok(Host { name, port: url.port().unwrap_or(PORT) })
 }
 
 fn malformed() -> Error {

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use super::message::{KeyValue, Range};
-use crate::port::{
-    CellKey, Entry, EntryView, Family, LockKey, Mode, OwnerId, Rank, SessionId, Standing,
-};
+pub(super) use crate::driver::line::Line;
+use crate::port::{CellKey, EntryView, Family, LockKey, Mode, OwnerId, Rank, SessionId, Standing};
 
 /// The names of keys behind one prefix.
 #[derive(Clone, Debug)]
@@ -67,7 +66,7 @@ impl Layout {
         let stored = |kv: KeyValue| {
             let key = String::from_utf8(kv.key).ok()?;
             let last = key.strip_prefix(&folder)?;
-            let line = is_entry(last).then(|| Line::read(last, &kv.value))?;
+            let line = is_entry(last).then(|| read(last, &kv.value))?;
             let rank = Rank::new(kv.create_revision.unsigned_abs(), key);
             let KeyValue { version, mod_revision: modified, lease, .. } = kv;
             Some(Stored { rank, line, version, modified, lease })
@@ -117,12 +116,9 @@ impl Stored {
         Standing { rank: self.rank.clone(), mode, upgrades }
     }
 
-    /// The newest fence that was drawn for it. Each draw writes the entry; a change of its mode does too, and notes the fence.
+    /// The newest fence that was drawn for it.
     pub(super) fn fence(&self) -> u64 {
-        match self.line.fence {
-            Some((fence, version)) if version == self.version => fence,
-            _ => self.modified.unsigned_abs(),
-        }
+        self.line.newest_fence(self.version, self.modified)
     }
 
     pub(super) fn view(self) -> EntryView {
@@ -132,92 +128,15 @@ impl Stored {
     }
 }
 
-/// The value of an entry: `<mode> <limit>[ upgrades][ fence=<fence>@<version>]`, and who asks on a line of its own.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Line {
-    pub(super) mode: Mode,
-    pub(super) limit: u32,
-    pub(super) upgrades: bool,
-    /// The newest fence, if the entry had been written so often when its mode was changed.
-    pub(super) fence: Option<(u64, i64)>,
-    pub(super) info: Arc<str>,
-}
-
-const MODES: &[(Mode, &str)] = &[
-    (Mode::Exclusive, "exclusive"),
-    (Mode::Read, "read"),
-    (Mode::Write, "write"),
-    (Mode::Upgradeable, "upgradeable"),
-    (Mode::Permit, "permit"),
-];
-
-impl Line {
-    pub(super) fn of(entry: &Entry) -> Self {
-        let Entry { mode, limit, upgrades, ref info, .. } = *entry;
-        Self { mode, limit, upgrades, fence: None, info: info.clone() }
-    }
-
-    pub(super) fn written(&self) -> Vec<u8> {
-        let Self { mode, limit, upgrades, fence, info } = self;
-        let word = MODES.iter().find(|(known, _)| known == mode).map_or("exclusive", |row| row.1);
-        let upgrades = if *upgrades { " upgrades" } else { "" };
-        let fence = fence.map_or(String::new(), |(fence, at)| format!(" fence={fence}@{at}"));
-        format!("{word} {limit}{upgrades}{fence}\n{info}").into_bytes()
-    }
-
-    /// An entry of another program excludes everybody.
-    fn read(last: &str, value: &[u8]) -> Self {
-        let foreign = || Self {
-            mode: Mode::Exclusive,
-            limit: 1,
-            upgrades: false,
-            fence: None,
-            info: "".into(),
-        };
-        let own = (last.len() == OWNER).then(|| Self::parse(value)).flatten();
-        own.unwrap_or_else(foreign)
-    }
-
-    /// The value of an entry of ours.
-    pub(super) fn parse(value: &[u8]) -> Option<Self> {
-        let (words, info) = std::str::from_utf8(value).ok()?.split_once('\n')?;
-        let mut words = words.split(' ');
-        let word = words.next()?;
-        let mode = MODES.iter().find(|(_, known)| *known == word)?.0;
-        let limit = words.next()?.parse().ok()?;
-        let mut line = Self { mode, limit, upgrades: false, fence: None, info: info.into() };
-        for word in words {
-            match word.split_once('=') {
-                None => line.upgrades |= word == "upgrades",
-                Some(("fence", text)) => {
-                    let (fence, version) = text.split_once('@')?;
-                    line.fence = Some((fence.parse().ok()?, version.parse().ok()?));
-                }
-                Some(_) => {}
-            }
-        }
-        Some(line)
-    }
+/// What the key of this last word holds. An entry of another program excludes everybody.
+fn read(last: &str, value: &[u8]) -> Line {
+    let own = (last.len() == OWNER).then(|| Line::parse(value)).flatten();
+    own.unwrap_or_else(|| Line::foreign(Mode::Exclusive))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn line(mode: Mode, upgrades: bool, fence: Option<(u64, i64)>) -> Line {
-        Line { mode, limit: 7, upgrades, fence, info: r#"{"host":"a\nb"}"#.into() }
-    }
-
-    #[test]
-    fn a_value_is_read_as_it_was_written() {
-        for (mode, word) in MODES {
-            let (plain, full) = (line(*mode, false, None), line(*mode, true, Some((12, 3))));
-            assert!(plain.written().starts_with(word.as_bytes()));
-            assert_eq!(Line::parse(&plain.written()), Some(plain));
-            assert_eq!(Line::parse(&full.written()), Some(full));
-        }
-        assert_eq!(Line::parse(b"who knows 1\n"), None);
-    }
 
     fn key(key: &str, made: i64) -> KeyValue {
         KeyValue { key: key.into(), create_revision: made, lease: 1, ..KeyValue::default() }
@@ -227,7 +146,7 @@ mod tests {
     fn a_lock_has_its_own_entries_in_the_order_they_were_made() {
         let (layout, owner) = (Layout::new("p/"), "0123456789abcdef0123456789abcdef");
         let mut ours = key(&format!("p/a/{owner}"), 9);
-        ours.value = line(Mode::Read, false, None).written();
+        ours.value = Line::foreign(Mode::Read).written();
         let found = vec![ours, key("p/a/32698f1c", 4), key("p/a/b/1", 2), key("p/a/x", 3)];
         let entries = layout.entries(&LockKey::new("a"), found.clone());
         let mode = |stored: &Stored| (stored.rank.place(), stored.line.mode);
@@ -239,18 +158,5 @@ mod tests {
         assert_eq!(layout.lock_of(&key(&session, 1)), None);
         let range = layout.all(&LockKey::new("a"));
         assert_eq!((&*range.key, &*range.end), (&b"p/a/"[..], &b"p/a0"[..]));
-    }
-
-    #[test]
-    fn a_weaker_mode_keeps_the_fence_until_another_is_drawn() {
-        let stored = |version, modified| Stored {
-            rank: Rank::new(5, ""),
-            line: line(Mode::Read, false, Some((5, 2))),
-            version,
-            modified,
-            lease: 1,
-        };
-        assert_eq!(stored(2, 8).fence(), 5);
-        assert_eq!(stored(3, 11).fence(), 11);
     }
 }

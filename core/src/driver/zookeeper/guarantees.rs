@@ -1,0 +1,30 @@
+//! What a lock on ZooKeeper survives, in words.
+
+use crate::port::Guarantee;
+
+pub(super) const GUARANTEES: &[Guarantee] = &[
+    Guarantee::new(
+        "the holder dies",
+        "the lock is free when its session has ended: after one ttl and two ticks of the server at most, and after one more ttl if a member becomes the leader meanwhile; its waiters are served in order",
+    ),
+    Guarantee::new(
+        "waiters die too",
+        "their places in the queue end with their sessions, as a holder's does",
+    ),
+    Guarantee::new(
+        "the holder is paused (GC, SIGSTOP, suspend)",
+        "after its deadline the guard reports the loss at the first check; the fence refuses a write that is made without a check",
+    ),
+    Guarantee::new(
+        "the network drops, delays or cuts",
+        "a request without an answer is never a grant, and is cleaned up; the session moves to another member; if none answers, the lock is reported lost before the session ends",
+    ),
+    Guarantee::new(
+        "a member, or fewer than half of them, is lost or restarts with its data",
+        "locks, queue and tokens continue",
+    ),
+    Guarantee::new(
+        "the ensemble is restored from a backup, or somebody deletes the nodes",
+        "two clients may believe they hold the lock until the first one's next look; tokens after a restore may be lower than before it",
+    ),
+];

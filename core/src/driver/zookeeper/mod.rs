@@ -1,0 +1,28 @@
+//! Locks on a ZooKeeper ensemble: an entry queue of ephemeral nodes, laid out as Apache Curator lays them out.
+//!
+//! An entry is a child of the lock's node, made by the server with a number at its end and removed by it when the session ends.
+//! Its rank is that number. Its fence is the number of the change that made it, which rises over all nodes.
+//!
+//! | node | is |
+//! |---|---|
+//! | `<chroot>/<name>` | a container: the server removes it when it is empty |
+//! | `<name>/_c_<owner id>-lock-<number>` | an entry of a mutex |
+//! | `<name>/_c_<owner id>-__READ__<number>`, `-__WRIT__<number>` | a reader or writer |
+//! | `<name>/_c_<owner id>-upgradeable-__READ__<number>` | a reader who may become the writer |
+//! | `<name>/_c_<owner id>-upgrade-__WRIT__<number>` | what makes it the writer |
+//! | `<name>/leases/_c_<owner id>-lease-<number>` | a permit |
+//!
+//! `session` keeps a connection for each session, `steps` and `watches` have the calls, `places` compares the numbers.
+
+mod address;
+mod fault;
+mod guarantees;
+mod layout;
+mod node;
+mod places;
+mod session;
+mod steps;
+mod store;
+mod watches;
+
+pub use self::store::ZookeeperStore;

@@ -1,0 +1,311 @@
+//! A session on the ensemble: a connection of its own, what it has there, and what tells its end.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::pin::pin;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use futures_channel::oneshot;
+use futures_util::FutureExt;
+use futures_util::future::{Either, Shared, select};
+use zookeeper_client::{Acls, Client, CreateMode, CreateOptions, SessionState, StateWatcher};
+
+use super::address::Address;
+use super::fault::{absent, ended, judge, unanswered};
+use super::node::Node;
+use super::places::{Places, Stored};
+use crate::error::{Code, Error, Result};
+use crate::options::Options;
+use crate::port::{Failure, OwnerId, QueueNotice, QueueSink, Rank, RuntimeHandle, SessionId};
+use crate::runtime::sync::Mutex;
+
+/// The sessions of a client, and what they share.
+pub(super) struct Sessions {
+    pub(super) address: Address,
+    pub(super) runtime: RuntimeHandle,
+    pub(super) places: Places,
+    /// The longest that a call takes.
+    timeout: Duration,
+    connect_timeout: Duration,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    open: BTreeMap<SessionId, Open>,
+    /// A connection for those who look before a session is open.
+    looker: Option<Client>,
+    closed: bool,
+}
+
+/// A session. It is over when `_ends` is dropped.
+struct Open {
+    session: Arc<Session>,
+    _ends: oneshot::Sender<()>,
+}
+
+/// See the module.
+pub(super) struct Session {
+    pub(super) id: SessionId,
+    pub(super) client: Client,
+    pub(super) ttl: Duration,
+    sink: QueueSink,
+    over: Shared<oneshot::Receiver<()>>,
+    /// The entries of this session.
+    pub(super) own: Mutex<BTreeMap<Rank, Own>>,
+    /// Owner ids whose join makes no entry.
+    pub(super) left: Mutex<BTreeSet<OwnerId>>,
+    /// The entries that are watched.
+    pub(super) watched: Mutex<BTreeSet<Rank>>,
+}
+
+/// An entry of this session, and what it says of itself.
+#[derive(Clone)]
+pub(super) struct Own {
+    pub(super) stored: Stored,
+    pub(super) value: Vec<u8>,
+}
+
+impl Sessions {
+    pub(super) fn new(address: Address, options: &Options, runtime: RuntimeHandle) -> Arc<Self> {
+        let (places, state) = Default::default();
+        let Options { timeout, connect_timeout, .. } = *options;
+        Arc::new(Self { address, runtime, places, timeout, connect_timeout, state })
+    }
+
+    /// How nodes of this kind are made.
+    pub(super) fn options(&self, mode: CreateMode) -> CreateOptions<'static> {
+        let mine = self.address.digest.is_some();
+        mode.with_acls(if mine { Acls::creator_all() } else { Acls::anyone_all() })
+    }
+
+    /// Opens a session of this length.
+    pub(super) async fn open(
+        self: &Arc<Self>,
+        ttl: Duration,
+        sink: QueueSink,
+    ) -> Result<SessionId> {
+        self.check_open()?;
+        let client = self.connect(ttl).await?;
+        let given = client.session_timeout();
+        if given != ttl {
+            return Err(other_ttl(given));
+        }
+        let id = SessionId::new(client.session_id().0.cast_unsigned());
+        let (ends, over) = oneshot::channel();
+        let (own, left, watched) = Default::default();
+        let over = over.shared();
+        let states = client.state_watcher();
+        let session = Session { id, client, ttl, sink, over, own, left, watched };
+        let mut state = self.state.lock();
+        if state.closed {
+            return Err(Error::closed());
+        }
+        state.open.insert(id, Open { session: Arc::new(session), _ends: ends });
+        drop(state.looker.take());
+        drop(state);
+        self.runtime.spawn(Box::pin(follow(Arc::downgrade(self), states, id)));
+        Ok(id)
+    }
+
+    async fn connect(self: &Arc<Self>, ttl: Duration) -> Result<Client> {
+        if ttl.is_zero() || !ttl.subsec_nanos().is_multiple_of(1_000_000) {
+            let message = "on ZooKeeper the session's `ttl` must be whole milliseconds";
+            return Err(Error::invalid("ttl", message));
+        }
+        // A member that says nothing for so long is left. Two fifths of a session leave time for another one.
+        let silence = (ttl / 5).max(Duration::from_millis(900)).min(ttl * 2 / 5);
+        let connector = Client::connector().with_session_timeout(ttl).with_fail_eagerly();
+        let connector = connector.with_connection_timeout(silence);
+        let connector = match &self.address.digest {
+            Some(digest) => connector.with_auth("digest", digest.as_bytes()),
+            None => connector,
+        };
+        let sessions = self.clone();
+        let connecting = async move {
+            connector
+                .connect(&sessions.address.hosts)
+                .await
+                .map_err(|fault| absent(&sessions.address, &fault))
+        };
+        let limit = self.connect_timeout;
+        let connected = self.within(limit, connecting).await;
+        connected.unwrap_or_else(|| Err(unanswered(&self.address, "it took too long")))
+    }
+
+    /// A connection for those who only look.
+    pub(super) async fn looker(self: &Arc<Self>, ttl: Duration) -> Result<Client> {
+        self.check_open()?;
+        {
+            let state = self.state.lock();
+            let session = state.open.values().next().map(|open| &open.session.client);
+            let lives = |client: &&Client| !client.state().is_terminated();
+            if let Some(client) = session.or(state.looker.as_ref()).filter(lives) {
+                return Ok(client.clone());
+            }
+        }
+        let client = self.connect(ttl).await?;
+        self.state.lock().looker = Some(client.clone());
+        Ok(client)
+    }
+
+    /// Does something for a session on a task of its own: it runs to its end, whoever stays for it; but no longer than the time
+    /// limit, nor than the session.
+    pub(super) async fn call<T, W>(
+        self: &Arc<Self>,
+        of: SessionId,
+        work: impl FnOnce(Arc<Self>, Arc<Session>) -> W,
+    ) -> Result<T, Failure>
+    where
+        T: Send + 'static,
+        W: Future<Output = Result<T, Failure>> + Send + 'static,
+    {
+        self.check_open().map_err(Failure::refused)?;
+        let session = self.get(of).ok_or_else(ended)?;
+        let over = session.over.clone();
+        let work = work(self.clone(), session);
+        let work = async move {
+            match select(pin!(work), over).await {
+                Either::Left((answer, _)) => answer,
+                Either::Right(_) => Err(ended()),
+            }
+        };
+        let answer = self.within(self.timeout, work).await;
+        let answer = answer.unwrap_or_else(|| {
+            Err(Failure::unknown(unanswered(&self.address, "it took too long")))
+        });
+        if answer.as_ref().is_err_and(|failure| failure.error.code() == Code::Lost) {
+            self.forget(of);
+        }
+        answer
+    }
+
+    /// What comes of this on a task of its own. `None`: it takes too long.
+    pub(super) async fn within<T: Send + 'static>(
+        &self,
+        limit: Duration,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Option<T> {
+        let (sender, answer) = oneshot::channel();
+        let over = self.runtime.sleep_until(self.runtime.now() + limit);
+        self.runtime.spawn(Box::pin(async move {
+            if let Either::Left((answer, _)) = select(pin!(work), over).await {
+                let _ = sender.send(answer);
+            }
+        }));
+        answer.await.ok()
+    }
+
+    /// The same for those who only look.
+    pub(super) async fn look<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, zookeeper_client::Error>> + Send + 'static,
+    ) -> Result<T> {
+        match self.within(self.timeout, work).await {
+            Some(answer) => answer.map_err(|fault| match judge(&self.address, &fault).error {
+                // It was the session of somebody else.
+                error if error.code() == Code::Lost => unanswered(&self.address, "a session ended"),
+                error => error,
+            }),
+            None => Err(unanswered(&self.address, "it took too long")),
+        }
+    }
+
+    /// A session has made an entry.
+    pub(super) fn enter(
+        &self,
+        session: &Session,
+        folder: &str,
+        node: &Node,
+        value: Vec<u8>,
+    ) -> Rank {
+        let state = self.state.lock();
+        let rank = self.places.enter(folder, node);
+        if state.open.contains_key(&session.id) {
+            let Node { mode, upgrades, .. } = *node;
+            let stored = Stored { rank: rank.clone(), mode, upgrades };
+            session.own.lock().insert(rank.clone(), Own { stored, value });
+        } else {
+            self.places.leave(&rank);
+        }
+        rank
+    }
+
+    /// An entry is gone, if it was one of this session's.
+    pub(super) fn left(&self, session: &Session, rank: &Rank) {
+        if session.own.lock().remove(rank).is_some() {
+            self.places.leave(rank);
+        }
+    }
+
+    pub(super) fn get(&self, of: SessionId) -> Option<Arc<Session>> {
+        self.state.lock().open.get(&of).map(|open| open.session.clone())
+    }
+
+    pub(super) fn tell(&self, of: SessionId, notice: QueueNotice) {
+        if let Some(session) = self.get(of) {
+            (session.sink)(notice);
+        }
+    }
+
+    /// From now on nobody here knows this session.
+    fn forget(&self, of: SessionId) -> Option<Arc<Session>> {
+        let session = self.state.lock().open.remove(&of)?.session;
+        for rank in std::mem::take(&mut *session.own.lock()).keys() {
+            self.places.leave(rank);
+        }
+        Some(session)
+    }
+
+    /// The ensemble, or the client library, says that a session has ended.
+    fn lose(&self, of: SessionId) {
+        if let Some(session) = self.forget(of) {
+            (session.sink)(QueueNotice::Ended { session: of });
+        }
+    }
+
+    /// Ends a session: the library asks the ensemble for it when nobody has the client any more.
+    pub(super) async fn end(&self, of: SessionId) {
+        let Some(session) = self.forget(of) else { return };
+        let mut states = session.client.state_watcher();
+        drop(session);
+        self.within(self.timeout, async move { while !states.changed().await.is_terminated() {} })
+            .await;
+    }
+
+    pub(super) fn close(&self) {
+        let mut state = self.state.lock();
+        state.closed = true;
+        let (open, looker) = (std::mem::take(&mut state.open), state.looker.take());
+        drop(state);
+        drop((open, looker));
+    }
+
+    fn check_open(&self) -> Result<()> {
+        if self.state.lock().closed { Err(Error::closed()) } else { Ok(()) }
+    }
+}
+
+/// Hears what becomes of a session, until it is over.
+async fn follow(sessions: Weak<Sessions>, mut states: StateWatcher, id: SessionId) {
+    let mut now = states.peek_state();
+    let mut first = true;
+    loop {
+        let Some(sessions) = sessions.upgrade() else { return };
+        if now.is_terminated() {
+            return sessions.lose(id);
+        }
+        if now == SessionState::SyncConnected && !first {
+            sessions.tell(id, QueueNotice::Gap);
+        }
+        drop(sessions);
+        (now, first) = (states.changed().await, false);
+    }
+}
+
+fn other_ttl(given: Duration) -> Error {
+    let message = format!(
+        "this ensemble gives no session of the `ttl` asked for, but one of {given:?}: ask for that, or change its `minSessionTimeout` or `maxSessionTimeout`"
+    );
+    Error::invalid("ttl", message)
+}

@@ -1,0 +1,281 @@
+//! The calls of the entry queue, each for a session. Requests of one session are carried out in the order they were sent, so what
+//! is looked for behind a request without an answer is there, or never will be.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{OptionFuture, join_all};
+use zookeeper_client::{Client, CreateMode, Error as Fault};
+
+use super::fault::{foreign, judge};
+use super::layout::{LEASES, Layout};
+use super::node::{Child, digits, marker, stem};
+use super::places::{Stored, folder};
+use super::session::{Own, Session, Sessions};
+use crate::driver::line::Line;
+use crate::error::{Code, Error};
+use crate::port::{Entry, EntryView, Failure, Joined, LockKey, Mode, OwnerId, Rank};
+
+/// Fencing tokens are made of numbers below this.
+const MOST: u64 = 1 << 48;
+/// A tick of the server, as it comes.
+const TICK: Duration = Duration::from_secs(2);
+
+/// The calls of one session.
+pub(super) struct Steps {
+    pub(super) sessions: Arc<Sessions>,
+    pub(super) session: Arc<Session>,
+    pub(super) layout: Layout,
+}
+
+impl Steps {
+    pub(super) fn failed(&self, fault: &Fault) -> Failure {
+        judge(&self.sessions.address, fault)
+    }
+
+    /// A request that the leader answers. A member that read alone would answer long after the others have left it. It tells the
+    /// leader of us with its next ping only, and may die before: a session has at most half as many ticks as are in its length.
+    pub(super) async fn beat(&self) -> Result<Duration, Failure> {
+        let Session { client, ttl, .. } = &*self.session;
+        client.sync("/").await.map_err(|fault| self.failed(&fault))?;
+        Ok(ttl.saturating_sub(TICK.min(*ttl / 4)))
+    }
+
+    pub(super) async fn join(
+        &self,
+        lock: &LockKey,
+        entry: &Entry,
+    ) -> Result<Option<Joined>, Failure> {
+        let Session { client, left, .. } = &*self.session;
+        let Entry { owner, mode, upgrades, .. } = *entry;
+        let (main, own) = (self.layout.folder(lock), self.layout.folder_of(lock, mode));
+        let path = format!("{own}/{}{}", stem(owner), marker(mode, upgrades));
+        let value = Line::of(entry).written();
+        let options = self.sessions.options(CreateMode::EphemeralSequential);
+        let (stat, sequence, children, others) = loop {
+            // Sent in one piece: behind a look for this owner id nothing of it is sent any more.
+            let (making, listing, listing_main) = {
+                let left = left.lock();
+                if left.contains(&owner) {
+                    return Ok(None);
+                }
+                let making = client.create(&path, &value, &options);
+                let listing = client.list_children(&own);
+                (making, listing, (own != main).then(|| client.list_children(&main)))
+            };
+            match making.await {
+                Ok((stat, sequence)) => {
+                    let children = listing.await.map_err(|fault| self.failed(&fault))?;
+                    let listing_main = OptionFuture::from(listing_main).await.transpose();
+                    let others = listing_main.map_err(|fault| self.failed(&fault))?;
+                    break (stat, sequence, children, others);
+                }
+                Err(Fault::NoNode) => self.make(&own).await?,
+                Err(fault) => return Err(self.failed(&fault)),
+            }
+        };
+        let name = format!("{path}{}", digits(sequence.into_i64() as i32));
+        let fence = stat.czxid.unsigned_abs();
+        if fence >= MOST {
+            let message = "the store's transaction number is too large to make fencing tokens of it; restore the nodes into a new ensemble";
+            return Err(Failure::unknown(Error::new(Code::Unsupported, message)));
+        }
+        let all = children.iter().chain(others.iter().flatten());
+        if let Some(who) = all.map(|name| Child::read(name)).find_map(Child::foreign) {
+            let error = foreign(who, &own);
+            return Err(match client.delete(&name, None).await {
+                Ok(()) | Err(Fault::NoNode) => Failure::refused(error),
+                Err(_) => Failure::unknown(error),
+            });
+        }
+        let last = name.rsplit('/').next().unwrap_or_default();
+        let Some(node) = Child::read(last).entry() else {
+            let error =
+                Error::internal("the server has named an entry in a way fencelock does not know");
+            return Err(Failure::unknown(error.with("name", last)));
+        };
+        let rank = self.sessions.enter(&self.session, &own, &node, value);
+        let mut before = self.sessions.places.stored(&own, &children);
+        before.retain(|stored| stored.rank < rank);
+        let others = match others {
+            Some(children) => self.sessions.places.stored(&main, &children),
+            None if children.iter().any(|name| name == LEASES) => {
+                self.children(&self.layout.leases(lock)).await?
+            }
+            None => Vec::new(),
+        };
+        before.extend(others);
+        before.sort_by(|one, other| one.rank.cmp(&other.rank));
+        let before = before.iter().map(Stored::standing).collect();
+        Ok(Some(Joined { rank, fence, before }))
+    }
+
+    /// Makes a node and those above it, which the server removes when they have been empty for a while.
+    async fn make(&self, folder: &str) -> Result<(), Failure> {
+        let options = self.sessions.options(CreateMode::Container);
+        match self.session.client.mkdir(folder, &options).await {
+            // One above it was removed meanwhile.
+            Ok(()) | Err(Fault::NoNode) => Ok(()),
+            Err(fault) => Err(self.failed(&fault)),
+        }
+    }
+
+    /// The entries in a folder.
+    async fn children(&self, folder: &str) -> Result<Vec<Stored>, Failure> {
+        let children = children(&self.session.client, folder).await;
+        let children = children.map_err(|fault| self.failed(&fault))?;
+        Ok(self.sessions.places.stored(folder, &children))
+    }
+
+    /// An entry as it is now.
+    pub(super) async fn find(&self, rank: &Rank) -> Result<Option<Stored>, Failure> {
+        let found = self.children(folder(rank)).await?;
+        Ok(found.into_iter().find(|stored| stored.rank == *rank))
+    }
+
+    pub(super) async fn leave(
+        &self,
+        lock: &LockKey,
+        owner: OwnerId,
+        at: Option<&Rank>,
+    ) -> Result<bool, Failure> {
+        if let Some(rank) = at {
+            return self.remove(rank).await;
+        }
+        let Session { client, left, .. } = &*self.session;
+        let folders = [self.layout.folder(lock), self.layout.leases(lock)];
+        let listing = {
+            let mut left = left.lock();
+            left.insert(owner);
+            join_all(folders.iter().map(|folder| children(client, folder)))
+        };
+        let stem = stem(owner);
+        for (folder, listed) in folders.iter().zip(listing.await) {
+            let listed = listed.map_err(|fault| self.failed(&fault))?;
+            let mut all = self.sessions.places.stored(folder, &listed).into_iter();
+            let name = format!("{folder}/{stem}");
+            if let Some(found) = all.find(|stored| stored.rank.name() == name) {
+                left.lock().remove(&owner);
+                return self.remove(&found.rank).await;
+            }
+        }
+        Ok(false)
+    }
+
+    async fn remove(&self, rank: &Rank) -> Result<bool, Failure> {
+        let known = self.session.own.lock().get(rank).map(|own| own.stored.clone());
+        let mut present = known;
+        loop {
+            let Some(stored) = present else {
+                present = self.find(rank).await?;
+                if present.is_some() {
+                    continue;
+                }
+                self.sessions.left(&self.session, rank);
+                return Ok(false);
+            };
+            match self.session.client.delete(&stored.path(), None).await {
+                Ok(()) => {
+                    self.sessions.left(&self.session, rank);
+                    return Ok(true);
+                }
+                // It may have become weaker without an answer.
+                Err(Fault::NoNode) if stored.weakens() => present = None,
+                Err(Fault::NoNode) => {
+                    self.sessions.left(&self.session, rank);
+                    return Ok(false);
+                }
+                Err(fault) => return Err(self.failed(&fault)),
+            }
+        }
+    }
+
+    /// The weaker entry has another name, and with it another node, which takes the place of the first in one step.
+    pub(super) async fn weaken(&self, rank: &Rank, mode: Mode) -> Result<bool, Failure> {
+        let client = &self.session.client;
+        let options = self.sessions.options(CreateMode::Ephemeral);
+        loop {
+            let Some(stored) = self.find(rank).await? else { return Ok(false) };
+            if stored.mode == mode {
+                return Ok(true);
+            }
+            let path = stored.path();
+            let (value, stat) = match client.get_data(&path).await {
+                Ok(found) => found,
+                Err(Fault::NoNode) => continue,
+                Err(fault) => return Err(self.failed(&fault)),
+            };
+            let mut line = Line::parse(&value).unwrap_or_else(|| Line::foreign(stored.mode));
+            let fence = line.newest_fence(i64::from(stat.version), stat.mzxid);
+            (line.mode, line.fence) = (mode, Some((fence, 0)));
+            let (weaker, value) = (Stored { mode, ..stored }, line.written());
+            let mut writer = client.new_multi_writer();
+            let added = writer.add_create(&weaker.path(), &value, &options).and_then(|()| {
+                writer.add_delete(&path, Some(stat.version)).map(|()| writer.commit())
+            });
+            let done = added.map_err(|fault| self.failed(&fault))?;
+            match done.await.map_err(Fault::from) {
+                Ok(_) => {
+                    if let Some(own) = self.session.own.lock().get_mut(rank) {
+                        *own = Own { stored: weaker, value };
+                    }
+                    return Ok(true);
+                }
+                Err(Fault::NoNode | Fault::NodeExists | Fault::BadVersion) => {}
+                Err(fault) => return Err(self.failed(&fault)),
+            }
+        }
+    }
+
+    /// Writes the value once more: the number of that change is the fence.
+    pub(super) async fn fence(&self, rank: &Rank) -> Result<Option<u64>, Failure> {
+        let client = &self.session.client;
+        let own = self.session.own.lock().get(rank).cloned();
+        if let Some(Own { stored, value }) = own {
+            match client.set_data(&stored.path(), &value, None).await {
+                Ok(stat) => return Ok(Some(stat.mzxid.unsigned_abs())),
+                Err(Fault::NoNode) => {}
+                Err(fault) => return Err(self.failed(&fault)),
+            }
+        }
+        loop {
+            let Some(stored) = self.find(rank).await? else { return Ok(None) };
+            let path = stored.path();
+            let written = match client.get_data(&path).await {
+                Ok((value, stat)) => client.set_data(&path, &value, Some(stat.version)).await,
+                Err(fault) => Err(fault),
+            };
+            match written {
+                Ok(stat) => return Ok(Some(stat.mzxid.unsigned_abs())),
+                Err(Fault::NoNode | Fault::BadVersion) => {}
+                Err(fault) => return Err(self.failed(&fault)),
+            }
+        }
+    }
+}
+
+/// The children of a node; none if it is not there.
+pub(super) async fn children(client: &Client, folder: &str) -> Result<Vec<String>, Fault> {
+    none_if_absent(client.list_children(folder).await)
+}
+
+fn none_if_absent(listed: Result<Vec<String>, Fault>) -> Result<Vec<String>, Fault> {
+    match listed {
+        Err(Fault::NoNode) => Ok(Vec::new()),
+        listed => listed,
+    }
+}
+
+/// What an entry says of itself; `None`: it is gone.
+pub(super) async fn view(client: &Client, stored: Stored) -> Result<Option<EntryView>, Fault> {
+    let (value, stat) = match client.get_data(&stored.path()).await {
+        Ok(found) => found,
+        Err(Fault::NoNode) => return Ok(None),
+        Err(fault) => return Err(fault),
+    };
+    let line = Line::parse(&value).unwrap_or_else(|| Line::foreign(stored.mode));
+    let fence = Some(line.newest_fence(i64::from(stat.version), stat.mzxid));
+    let (standing, Line { limit, info, .. }) = (stored.standing(), line);
+    let (age, left) = Default::default();
+    Ok(Some(EntryView { standing, fence, limit, age, left, info }))
+}

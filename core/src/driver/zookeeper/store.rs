@@ -1,0 +1,238 @@
+//! The store: each call for the session it names.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use url::Url;
+use zookeeper_client::{Client, Error as Fault};
+
+use super::address::Address;
+use super::guarantees::GUARANTEES;
+use super::layout::{LEASES, Layout};
+use super::node::Child;
+use super::places::Stored;
+use super::session::Sessions;
+use super::steps::{Steps, children, view};
+use crate::error::Result;
+use crate::options::Options;
+use crate::port::{
+    Capabilities, Entry, EntryView, Failure, Fence, Joined, LockKey, Mode, Moved, OwnerId,
+    QueueSink, QueueStore, Rank, RuntimeHandle, SessionId, Standing,
+};
+
+/// One client's view of a ZooKeeper ensemble. [`Queue`](crate::Queue) makes a store of locks of it.
+pub struct ZookeeperStore {
+    sessions: Arc<Sessions>,
+    layout: Layout,
+    /// The session of those who look before one is open.
+    ttl: Duration,
+}
+
+impl fmt::Debug for ZookeeperStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let address = &self.sessions.address;
+        f.debug_struct("ZookeeperStore").field("address", address).finish_non_exhaustive()
+    }
+}
+
+impl ZookeeperStore {
+    /// The ensemble of `zookeeper://[user:password@]host[:port][/chroot]`. `others` are the hosts behind the first, which a URL cannot
+    /// hold. Each session has a connection of its own, which is made when the session is opened.
+    pub fn new(
+        url: &Url,
+        others: &[String],
+        options: &Options,
+        runtime: RuntimeHandle,
+    ) -> Result<Self> {
+        let address = Address::read(url, others)?;
+        let layout = Layout::new(&address.root);
+        let sessions = Sessions::new(address, options, runtime);
+        Ok(Self { sessions, layout, ttl: options.ttl })
+    }
+
+    /// Refuses a URL that names no server, without a connection.
+    pub(crate) fn check(url: &Url, others: &[String]) -> Result<()> {
+        Address::read(url, others).map(drop)
+    }
+
+    async fn call<T, W>(
+        &self,
+        of: SessionId,
+        work: impl FnOnce(Arc<Steps>) -> W,
+    ) -> Result<T, Failure>
+    where
+        T: Send + 'static,
+        W: Future<Output = Result<T, Failure>> + Send + 'static,
+    {
+        let layout = self.layout.clone();
+        let work = |sessions, session| work(Arc::new(Steps { sessions, session, layout }));
+        self.sessions.call(of, work).await
+    }
+
+    /// What those see who only look.
+    async fn look<T, W>(&self, work: impl FnOnce(Client) -> W) -> Result<T>
+    where
+        T: Send + 'static,
+        W: Future<Output = Result<T, Fault>> + Send + 'static,
+    {
+        let client = self.sessions.looker(self.ttl).await?;
+        self.sessions.look(work(client)).await
+    }
+
+    /// The entries of a lock.
+    async fn stored(&self, lock: &LockKey) -> Result<Vec<Stored>> {
+        let (main, leases) = (self.layout.folder(lock), self.layout.leases(lock));
+        let sessions = self.sessions.clone();
+        self.look(|client| async move {
+            let of = |folder: String| {
+                let (client, sessions) = (client.clone(), sessions.clone());
+                async move {
+                    let children = children(&client, &folder).await?;
+                    let more = children.iter().any(|name| name == LEASES);
+                    Ok::<_, Fault>((sessions.places.stored(&folder, &children), more))
+                }
+            };
+            let (mut all, more) = of(main).await?;
+            if more {
+                all.extend(of(leases).await?.0);
+            }
+            Ok(all)
+        })
+        .await
+    }
+}
+
+impl QueueStore for ZookeeperStore {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::new("zookeeper", Fence::Durable)
+            .with_sessions()
+            .with_dialects(&[])
+            .with_guarantees(GUARANTEES)
+    }
+
+    async fn open(&self, ttl: Duration, sink: QueueSink) -> Result<SessionId> {
+        self.sessions.open(ttl, sink).await
+    }
+
+    async fn beat(&self, of: SessionId) -> Result<Duration, Failure> {
+        self.call(of, |steps| async move { steps.beat().await }).await
+    }
+
+    async fn join(
+        &self,
+        of: SessionId,
+        lock: &LockKey,
+        entry: &Entry,
+    ) -> Result<Option<Joined>, Failure> {
+        let (lock, entry) = (lock.clone(), entry.clone());
+        self.call(of, |steps| async move { steps.join(&lock, &entry).await }).await
+    }
+
+    async fn watch(
+        &self,
+        of: SessionId,
+        lock: &LockKey,
+        known: &[Standing],
+    ) -> Result<Vec<Moved>, Failure> {
+        let (lock, known) = (lock.clone(), known.to_vec());
+        self.call(of, |steps| async move { steps.watch(&lock, &known).await }).await
+    }
+
+    async fn leave(
+        &self,
+        of: SessionId,
+        lock: &LockKey,
+        owner: OwnerId,
+        at: Option<&Rank>,
+    ) -> Result<bool, Failure> {
+        let (lock, at) = (lock.clone(), at.cloned());
+        self.call(of, |steps| async move { steps.leave(&lock, owner, at.as_ref()).await }).await
+    }
+
+    async fn weaken(
+        &self,
+        of: SessionId,
+        _: &LockKey,
+        at: &Rank,
+        mode: Mode,
+    ) -> Result<bool, Failure> {
+        let at = at.clone();
+        self.call(of, |steps| async move { steps.weaken(&at, mode).await }).await
+    }
+
+    async fn fence(&self, of: SessionId, _: &LockKey, at: &Rank) -> Result<Option<u64>, Failure> {
+        let at = at.clone();
+        self.call(of, |steps| async move { steps.fence(&at).await }).await
+    }
+
+    async fn list(&self, lock: &LockKey) -> Result<Vec<EntryView>> {
+        let all = self.stored(lock).await?;
+        let views = self.look(|client| async move {
+            let views = join_all(all.into_iter().map(|stored| view(&client, stored))).await;
+            views.into_iter().collect::<Result<Vec<_>, _>>()
+        });
+        Ok(views.await?.into_iter().flatten().collect())
+    }
+
+    async fn standings(&self, lock: &LockKey) -> Result<Vec<Standing>> {
+        Ok(self.stored(lock).await?.iter().map(Stored::standing).collect())
+    }
+
+    async fn end(&self, of: SessionId) {
+        self.sessions.end(of).await;
+    }
+
+    async fn names(&self, prefix: &str) -> Result<Vec<LockKey>> {
+        let (layout, within) = (self.layout.clone(), prefix.to_owned());
+        // The parts before the last slash are those of a node, under which all of them lie.
+        let top = match prefix.rsplit_once('/') {
+            Some((above, _)) => self.layout.folder(&LockKey::new(above)),
+            None => self.layout.root().to_owned(),
+        };
+        let names = self.look(|client| async move {
+            let (mut names, mut level) = (Vec::new(), vec![top]);
+            while !level.is_empty() {
+                let listed = join_all(level.iter().map(|path| children(&client, path))).await;
+                let mut next = Vec::new();
+                for (path, listed) in level.iter().zip(listed) {
+                    for name in listed? {
+                        let above = path.trim_end_matches('/');
+                        match Child::read(&name) {
+                            Child::Entry(node) => names.push(entry_of(path, node.mode).to_owned()),
+                            Child::Foreign(_) => {}
+                            Child::Other => next.push(format!("{above}/{name}")),
+                        }
+                    }
+                }
+                level = next;
+            }
+            Ok(names)
+        });
+        let names = names.await?;
+        let mut locks: Vec<_> = names.iter().filter_map(|path| layout.lock_at(path)).collect();
+        locks.retain(|lock| lock.as_str().starts_with(&within));
+        locks.sort();
+        locks.dedup();
+        Ok(locks)
+    }
+
+    async fn close(&self) {
+        self.sessions.close();
+    }
+}
+
+/// The lock that has an entry of this mode in this folder.
+fn entry_of(folder: &str, mode: Mode) -> &str {
+    match folder.rsplit_once('/') {
+        Some((lock, LEASES)) if mode == Mode::Permit => lock,
+        _ => folder,
+    }
+}
+
+impl Drop for ZookeeperStore {
+    fn drop(&mut self) {
+        self.sessions.close();
+    }
+}
