@@ -14,6 +14,8 @@ pub(crate) enum Need {
     RedisServer,
     /// With `etcdctl`.
     EtcdServer,
+    /// With a Java that runs it.
+    ZookeeperServer,
     /// Visits a page many times at once.
     ApacheBench,
     /// 3.11 or newer, with virtual environments.
@@ -45,6 +47,11 @@ impl Need {
                 "etcd with etcdctl",
                 &["etcd --version", "command -v etcdctl"],
                 &["etcd-server", "etcd-client"],
+            ),
+            Self::ZookeeperServer => (
+                "ZooKeeper with Java",
+                &["java -version", "test -f /usr/share/java/zookeeper.jar"],
+                &["zookeeper", "default-jre-headless"],
             ),
             Self::ApacheBench => ("ab", &["ab -V"], &["apache2-utils"]),
             Self::Python => (

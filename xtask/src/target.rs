@@ -18,10 +18,12 @@ const SHARED: &str = "tests/src";
 const STARTS: &[(&str, Need)] = &[
     ("\"redis-server\"", Need::RedisServer),
     ("Command::new(\"etcd\")", Need::EtcdServer),
+    ("org.apache.zookeeper.server", Need::ZookeeperServer),
     ("Command::new(\"ab\")", Need::ApacheBench),
 ];
 /// What a test target says when it installs packages of several languages, and leaves out those it cannot.
 const INSTALLS: &[(&str, &[Need])] = &[
+    ("Family::Java.install(", &[Need::Java]),
     ("{DOORS, ", &[Need::Python, Need::Node, Need::Java]),
     ("neighbours(", &[Need::Python, Need::Node, Need::Java, Need::Go]),
 ];
