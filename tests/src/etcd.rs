@@ -10,6 +10,7 @@ use tempfile::TempDir;
 use url::Url;
 
 use crate::freeze::{freeze, resume};
+use crate::session_store::SessionServer;
 
 /// How long a server may take to start.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -153,6 +154,16 @@ impl EtcdServer {
             .find(|line| line.starts_with("grpc_server_started_total") && line.contains(&name));
         let number = line.and_then(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
         number.expect("the server counts its requests") as u64
+    }
+}
+
+impl SessionServer for EtcdServer {
+    fn url(&self, prefix: &str) -> Url {
+        self.url(prefix)
+    }
+
+    async fn entries_of_x(&self, prefix: &str) -> Vec<String> {
+        self.keys(&format!("{prefix}/x/"))
     }
 }
 

@@ -17,11 +17,14 @@ pub mod peer;
 pub mod place;
 pub mod protocol;
 pub mod proxy;
+pub mod queue_model;
 pub mod queues;
 pub mod redisson;
 pub mod servers;
+pub mod session_store;
 pub mod shop;
 pub mod sim;
+pub mod zookeeper;
 
 /// Whether faults and random cases run in full (`FENCELOCK_FULL`), instead of at a tenth.
 pub fn in_full() -> bool {

@@ -1,0 +1,249 @@
+//! A ZooKeeper of a test's own.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+use url::Url;
+use zookeeper_client::{Client, Error};
+
+use crate::session_store::SessionServer;
+
+/// How long a server may take to start.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A running ZooKeeper of one member on a free loopback port; it ends when this is dropped. Its tick is 200 ms.
+pub struct ZookeeperServer {
+    process: Child,
+    port: u16,
+    folder: TempDir,
+}
+
+impl ZookeeperServer {
+    /// Starts a server.
+    pub fn start() -> Self {
+        let folder = folder().expect("a temporary folder can be made");
+        // Between the search for a free port and the server's own bind somebody else may take it: then the next one.
+        for _ in 0..5 {
+            let port = free_port();
+            if let Some(process) = launch(port, &folder) {
+                return Self { process, port, folder };
+            }
+        }
+        panic!(
+            "ZooKeeper ended five times right after its start; see its log in the test's output"
+        );
+    }
+
+    /// The server of those tests of a program that run at this moment and do it no harm. Each has a chroot of its own.
+    pub fn shared() -> Arc<Self> {
+        static SHARED: Mutex<Weak<ZookeeperServer>> = Mutex::new(Weak::new());
+        let mut shared = SHARED.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if let Some(server) = shared.upgrade() {
+            return server;
+        }
+        let server = Arc::new(Self::start());
+        *shared = Arc::downgrade(&server);
+        server
+    }
+
+    /// Ends the server at once, as `kill -9` does.
+    pub fn kill_hard(&mut self) {
+        let _ = self.process.kill();
+        self.process.wait().expect("a killed child can be waited for");
+    }
+
+    /// Starts it again on its port, with its data.
+    pub fn start_again(&mut self) {
+        self.process = launch(self.port, &self.folder).expect("ZooKeeper starts again");
+    }
+
+    /// Freezes the server (SIGSTOP).
+    pub fn stop(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    /// Lets a frozen server go on (SIGCONT).
+    pub fn cont(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    /// The port on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Where locks lie behind a chroot.
+    pub fn url(&self, chroot: &str) -> Url {
+        url(self.port, chroot)
+    }
+
+    /// Somebody who reads and writes beside the locks.
+    pub async fn admin(&self) -> Client {
+        Client::connect(&format!("127.0.0.1:{}", self.port)).await.expect("it connects")
+    }
+
+    /// The paths of all nodes below this one that no other is below.
+    pub async fn leaves(&self, path: &str) -> Vec<String> {
+        let client = self.admin().await;
+        let (mut leaves, mut next) = (Vec::new(), vec![path.to_owned()]);
+        while let Some(path) = next.pop() {
+            let children = match client.list_children(&path).await {
+                Ok(children) => children,
+                Err(Error::NoNode) => continue,
+                Err(error) => panic!("{path}: {error}"),
+            };
+            if children.is_empty() {
+                leaves.push(path);
+                continue;
+            }
+            let above = path.trim_end_matches('/');
+            next.extend(children.iter().map(|name| format!("{above}/{name}")));
+        }
+        leaves.sort();
+        leaves
+    }
+
+    /// The entries of all locks below this path.
+    pub async fn entries(&self, path: &str) -> Vec<String> {
+        let mut leaves = self.leaves(path).await;
+        leaves.retain(|path| path.rsplit('/').next().is_some_and(|name| name.contains("_c_")));
+        leaves
+    }
+
+    /// How many packets the server has received.
+    pub fn packets(&self) -> u64 {
+        let told = ask(self.port, "srvr").expect("the server tells its figures");
+        let line = told.lines().find_map(|line| line.strip_prefix("Received: "));
+        line.and_then(|line| line.parse().ok()).expect("the server counts its packets")
+    }
+
+    /// Ends the session of another client, which hears of it from the server.
+    pub fn expire(&self, session: i64) {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("it connects");
+        let mut connect = Vec::new();
+        connect.extend(0_i32.to_be_bytes());
+        connect.extend(0_i64.to_be_bytes());
+        connect.extend(1000_i32.to_be_bytes());
+        connect.extend(session.to_be_bytes());
+        connect.extend(16_i32.to_be_bytes());
+        connect.extend(password(session));
+        connect.push(0);
+        let mut close = Vec::new();
+        close.extend(1_i32.to_be_bytes());
+        close.extend((-11_i32).to_be_bytes());
+        for packet in [connect, close] {
+            let length = i32::try_from(packet.len()).expect("it is short").to_be_bytes();
+            stream.write_all(&[&length[..], &packet].concat()).expect("the server listens");
+        }
+        let mut told = Vec::new();
+        stream.read_to_end(&mut told).expect("the server closes the connection");
+        // Behind the length, the version and the timeout.
+        let taken = told.get(12..20) == Some(&session.to_be_bytes()[..]);
+        assert!(taken, "the server did not take the session for ours");
+    }
+
+    fn signal(&self, signal: Signal) {
+        let pid = Pid::from_child(&self.process);
+        kill_process(pid, signal).expect("the server is running");
+    }
+}
+
+impl SessionServer for ZookeeperServer {
+    fn url(&self, chroot: &str) -> Url {
+        self.url(chroot)
+    }
+
+    async fn entries_of_x(&self, chroot: &str) -> Vec<String> {
+        self.entries(&format!("/{chroot}/x")).await
+    }
+}
+
+impl Drop for ZookeeperServer {
+    fn drop(&mut self) {
+        self.kill_hard();
+    }
+}
+
+/// Where locks lie behind a chroot on the server of this port.
+pub fn url(port: u16, chroot: &str) -> Url {
+    format!("zookeeper://127.0.0.1:{port}/{chroot}").parse().expect("this is a URL")
+}
+
+/// The password that a server makes of a session's number: the first bytes of `java.util.Random`, seeded with it and a constant.
+fn password(session: i64) -> [u8; 16] {
+    const MASK: i64 = (1 << 48) - 1;
+    let mut seed = (session ^ 0xB341_5C00 ^ 0x5_DEEC_E66D) & MASK;
+    let mut bytes = [0; 16];
+    for four in bytes.chunks_mut(4) {
+        seed = seed.wrapping_mul(0x5_DEEC_E66D).wrapping_add(0xB) & MASK;
+        four.copy_from_slice(&((seed >> 16) as i32).to_le_bytes());
+    }
+    bytes
+}
+
+/// Where there is a disk in memory, the log lies there.
+fn folder() -> std::io::Result<TempDir> {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir())
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port can be had");
+    listener.local_addr().expect("a bound socket has an address").port()
+}
+
+/// Starts the server and waits until it answers; `None` if it ended instead.
+fn launch(port: u16, folder: &TempDir) -> Option<Child> {
+    let settings = format!(
+        "tickTime=200\nminSessionTimeout=400\nmaxSessionTimeout=120000\ndataDir={}\nclientPort={port}\nclientPortAddress=127.0.0.1\n\
+         admin.enableServer=false\n4lw.commands.whitelist=*\nmaxClientCnxns=0\n",
+        folder.path().join("data").display()
+    );
+    let path = folder.path().join("zoo.cfg");
+    std::fs::write(&path, settings).expect("the folder can be written to");
+    let log = folder.path().join("zookeeper.log");
+    let mut command = Command::new("java");
+    command
+        .args(["-Xmx160m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"])
+        // Containers that are empty are removed soon.
+        .args(["-Dzookeeper.forceSync=no", "-Dznode.container.checkIntervalMs=500"])
+        .args(["-cp", "/usr/share/java/zookeeper.jar"])
+        .arg("org.apache.zookeeper.server.ZooKeeperServerMain")
+        .arg(&path)
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(File::create(&log).expect("the folder can be written to"));
+    let mut process = command.spawn().unwrap_or_else(|error| {
+        panic!("`java` cannot be run ({error}): install zookeeper and a Java runtime")
+    });
+    let give_up = Instant::now() + PATIENCE;
+    while Instant::now() < give_up {
+        if process.try_wait().expect("a child can be asked for").is_some() {
+            eprintln!("{}", std::fs::read_to_string(&log).unwrap_or_default());
+            return None;
+        }
+        if ask(port, "srvr").is_some_and(|told| told.contains("Mode: ")) {
+            return Some(process);
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let _ = process.kill();
+    let _ = process.wait();
+    panic!("ZooKeeper did not answer on port {port} within {PATIENCE:?}");
+}
+
+/// What a server answers to one of its four-letter words. One that just begins to listen may forget to.
+fn ask(port: u16, word: &str) -> Option<String> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    stream.set_read_timeout(Some(Duration::from_secs(1))).ok()?;
+    stream.write_all(word.as_bytes()).ok()?;
+    let mut told = String::new();
+    stream.read_to_string(&mut told).ok()?;
+    Some(told)
+}
