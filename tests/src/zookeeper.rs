@@ -7,11 +7,11 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use url::Url;
 use zookeeper_client::{Client, Error};
 
+use crate::freeze::{freeze, resume};
 use crate::session_store::SessionServer;
 
 /// How long a server may take to start.
@@ -65,12 +65,12 @@ impl ZookeeperServer {
 
     /// Freezes the server (SIGSTOP).
     pub fn stop(&self) {
-        self.signal(Signal::STOP);
+        freeze(&self.process);
     }
 
     /// Lets a frozen server go on (SIGCONT).
     pub fn cont(&self) {
-        self.signal(Signal::CONT);
+        resume(&self.process);
     }
 
     /// The port on 127.0.0.1.
@@ -153,11 +153,6 @@ impl ZookeeperServer {
             }
             assert!(began.elapsed() < PATIENCE, "the session does not end");
         }
-    }
-
-    fn signal(&self, signal: Signal) {
-        let pid = Pid::from_child(&self.process);
-        kill_process(pid, signal).expect("the server is running");
     }
 }
 
