@@ -383,13 +383,7 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &["faults"],
         shows: "ZooKeeper: random calls beside the model, the clauses of the entry queue, faults on a real server, Curator on the same path",
         budget: Budget { seconds: 60, load: 200 },
-        steps: &[Step::Tests(Targets::Named(&[
-            "zookeeper",
-            "zookeeper_clauses",
-            "zookeeper_curator",
-            "zookeeper_faults",
-            "zookeeper_model",
-        ]))],
+        steps: &[Step::Tests(Targets::Named(crate::target::ZOOKEEPER))],
         full: &[],
     },
     Part {

@@ -28,6 +28,10 @@ const INSTALLS: &[(&str, &[Need])] = &[
     ("neighbours(", &[Need::Python, Need::Node, Need::Java, Need::Go]),
 ];
 
+/// The tests of the part `zookeeper`.
+pub(crate) const ZOOKEEPER: &[&str] =
+    &["zookeeper", "zookeeper_clauses", "zookeeper_curator", "zookeeper_faults", "zookeeper_model"];
+
 /// The integration tests in a folder, as cargo names them.
 pub(crate) fn names(folder: &Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
