@@ -8,6 +8,7 @@ mod legible;
 mod list;
 mod run;
 mod secret;
+mod sql;
 mod store;
 mod view;
 
@@ -37,6 +38,8 @@ enum Command {
     Ls(list::List),
     /// Show what a lock is for: a shop oversells without it, and does not with it.
     Demo(demo::Demo),
+    /// Write the tables that a database needs to standard output.
+    Sql(sql::Sql),
     /// Write the completions of a shell to standard output.
     Completions(completions::Completions),
 }
@@ -57,6 +60,7 @@ fn main() -> ExitCode {
         Command::Inspect(inspect) => inspect.execute(),
         Command::Ls(list) => list.execute(),
         Command::Demo(demo) => demo.execute(),
+        Command::Sql(sql) => sql.execute(),
         Command::Completions(completions) => completions.execute(),
     }
 }

@@ -196,6 +196,14 @@ fn a_reader_that_leaves_early_is_no_error() {
     assert_eq!(String::from_utf8_lossy(&shell.stderr), "");
 }
 
+#[test]
+fn the_tables_of_a_database_are_printed() {
+    let scene = Scene::new();
+    let shown = scene.run(&["sql", "schema", "--dialect", "postgres"]);
+    assert_eq!((shown.code, shown.out.as_str()), (Some(0), fencelock::driver::postgres::schema()));
+    assert_eq!(scene.run(&["sql", "schema", "--dialect", "oracle"]).code, Some(64));
+}
+
 /// A name may have them; the terminal of whoever looks gets none.
 #[test]
 fn what_steers_a_terminal_is_written_out() {

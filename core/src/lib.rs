@@ -25,8 +25,8 @@
 //!   Around a fork beside a SQLite store, see `driver::sqlite::still`.
 //! * [`blocking`] has the same nouns for threads, [`facade`] for other languages.
 //!
-//! Stores are cargo features: `redis`, `sqlite`, `etcd`, `zookeeper`; memory is always there. [`port`] is the door through which a
-//! store comes in, [`driver::record`] the model of what it has to do.
+//! Stores are cargo features: `redis`, `sqlite`, `etcd`, `zookeeper`, `postgres`; memory is always there. [`port`] is the door
+//! through which a store comes in, [`driver::record`] the model of what it has to do.
 
 #[macro_use]
 #[cfg_attr(feature = "mutants", doc(hidden))]

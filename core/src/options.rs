@@ -1,6 +1,7 @@
 //! The one table of options: name, type, default and meaning. Structs, URLs, maps, bindings and docs all come from it.
 
 mod read;
+mod stores;
 mod times;
 mod write;
 
@@ -15,6 +16,8 @@ use self::read::{
     boolean, boolean_or_auto, bounded, check_count, check_pause, check_prefix, check_text, integer,
     map, optional, pause, positive, text, zero,
 };
+pub use self::stores::{Durability, SslMode};
+use self::stores::{durability, sslmode};
 pub use self::times::Times;
 use self::write::Written;
 use crate::error::{Error, Result};
@@ -160,6 +163,14 @@ options! {
     /// On Redis: how many replicas must confirm a grant or a renewal before it counts. A failover to one of them then
     /// loses no lock.
     acks: u32 = "0", Integer, Client, integer;
+    /// On PostgreSQL: whether to make fencelock's tables if they are not there.
+    create: bool = "false", Boolean, Client, boolean;
+    /// On PostgreSQL: whether a commit waits for the server's disk (`durable`). `relaxed` is many times quicker; a crash of the server may
+    /// then undo the changes of the last second, tokens still rise.
+    durability: Durability = "durable", Text, Client, durability;
+    /// On PostgreSQL: `verify-full` is TLS with a server that proves to be the one, `disable` is no TLS. `auto`: `verify-full`, but nothing
+    /// is encrypted on the way to this machine itself (`localhost`, a socket file).
+    sslmode: SslMode = "auto", Text, Client, sslmode;
     /// With TLS (`rediss://`): a file of PEM certificates. Only these authorities are trusted for the server's
     /// certificate. Empty: those the system trusts.
     cacert: String = "", Text, Client, text;

@@ -18,7 +18,12 @@ pub(crate) struct StoreUrl {
     url: Url,
     /// The hosts behind the first, which are no part of a URL as others know it.
     #[cfg_attr(
-        not(any(feature = "etcd", feature = "redis", feature = "zookeeper")),
+        not(any(
+            feature = "etcd",
+            feature = "postgres",
+            feature = "redis",
+            feature = "zookeeper"
+        )),
         allow(dead_code)
     )]
     // Those stand on many hosts.
@@ -84,7 +89,9 @@ impl StoreUrl {
         let files = [("cacert", &options.cacert), ("cert", &options.cert), ("key", &options.key)];
         let named = files.into_iter().find(|(_, file)| !file.is_empty());
         match named
-            .filter(|_| scheme != "etcds" && scheme != "rediss" && !scheme.starts_with("rediss+"))
+            // PostgreSQL's scheme says nothing of it; its own check does.
+            .filter(|_| !matches!(scheme, "etcds" | "rediss" | "postgres" | "postgresql"))
+            .filter(|_| !scheme.starts_with("rediss+"))
         {
             Some((option, _)) => Err(Error::invalid(
                 option,
@@ -152,16 +159,22 @@ impl StoreUrl {
             "zookeeper" => crate::driver::zookeeper::ZookeeperStore::check(&self.url, &self.others),
             #[cfg(not(feature = "zookeeper"))]
             "zookeeper" => Err(Error::not_built("zookeeper")),
+            #[cfg(feature = "postgres")]
+            "postgres" | "postgresql" => {
+                crate::driver::postgres::PostgresStore::check(&self.url, &self.others)
+            }
+            #[cfg(not(feature = "postgres"))]
+            "postgres" | "postgresql" => Err(Error::not_built("postgres")),
             _ => Err(Error::invalid(
                 "url",
                 "no store goes by that scheme; there are `redis://`, `rediss://`, `redis+sentinel://`, `redis+cluster://`, `redis+unix:`, \
-                 `redlock://`, `etcd://`, `etcds://`, `zookeeper://`, `sqlite:` and `memory:`",
+                 `redlock://`, `etcd://`, `etcds://`, `zookeeper://`, `postgres://`, `sqlite:` and `memory:`",
             )),
         }
     }
 
     #[cfg_attr(
-        not(any(feature = "etcd", feature = "redis", feature = "sqlite")),
+        not(any(feature = "etcd", feature = "postgres", feature = "redis", feature = "sqlite")),
         allow(clippy::unused_async, unused_variables)
     )] // Memory is there at once; ZooKeeper connects later.
     pub(crate) async fn open(
@@ -200,6 +213,13 @@ impl StoreUrl {
                 let store =
                     crate::driver::zookeeper::ZookeeperStore::new(url, others, options, again);
                 Ok(LeaseHandle::new(crate::Queue::new(store?, runtime, options.ttl)))
+            }
+            #[cfg(feature = "postgres")]
+            "postgres" | "postgresql" => {
+                let (url, others) = (&self.url, &self.others);
+                let store =
+                    crate::driver::postgres::PostgresStore::connect(url, others, options, runtime);
+                Ok(LeaseHandle::new(store.await?))
             }
             #[cfg(feature = "redis")]
             _ => {

@@ -20,7 +20,9 @@ use fencelock::port::{Answer, Kind, LeaseStore, LockKey, LockState, Notice, Outc
 pub use self::draw::draw;
 pub use self::moves::{CLIENTS, LOCKS, Move, Scale, found, moves};
 pub use self::search::{search, search_among};
-pub use self::subject::{MemorySubject, RedisSubject, RunningRedis, SqliteSubject, Subject};
+pub use self::subject::{
+    BEGIN, MemorySubject, RedisSubject, RunningRedis, SqliteSubject, Subject, await_arrival,
+};
 pub use self::way::{Direct, Hosted, Way};
 use self::world::World;
 
@@ -61,15 +63,15 @@ pub async fn run<S: Subject>(subject: &S, scale: &Scale, moves: &[Move]) -> Verd
         listening.await.expect("a fresh store listens");
         clients.push(Some(Client { store, heard }));
     }
-    let mut run =
-        Run { subject, scale, clients, world: World::new(subject.now()), tokens: Vec::new() };
+    let world = World::new(subject.now(), subject.tells_who_listens());
+    let mut run = Run { subject, scale, clients, world, tokens: Vec::new() };
     let mut started = Instant::now();
     for (number, one) in moves.iter().enumerate() {
         let difference = run.make(one, started).await;
         if subject.runs() && matches!(one, Move::Pass(_)) {
             started = Instant::now();
         }
-        if started.elapsed() > scale.patience {
+        if subject.minds_stalls() && started.elapsed() > scale.patience {
             return Verdict::TooSlow;
         }
         if let Err(difference) = difference {
@@ -146,7 +148,9 @@ impl<S: Subject> Run<'_, S> {
             let time = self.scale.patience;
             Tolerance { time, token: time.as_micros() as u64 }
         } else {
-            Tolerance { time: started.elapsed() + Duration::from_millis(2), token: 0 }
+            let stalled =
+                if self.subject.minds_stalls() { started.elapsed() } else { Duration::ZERO };
+            Tolerance { time: stalled + Duration::from_millis(2), token: 0 }
         }
     }
 

@@ -15,6 +15,7 @@ pub mod lines;
 pub mod model;
 pub mod peer;
 pub mod place;
+pub mod postgres;
 pub mod protocol;
 pub mod proxy;
 pub mod queue_model;

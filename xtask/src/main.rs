@@ -10,6 +10,7 @@ mod run;
 mod schedule;
 #[macro_use]
 mod steps;
+mod stores;
 mod table;
 mod tail;
 mod target;
@@ -43,7 +44,7 @@ usage: cargo test-all [--strict] [--full] [--no-install] [--only NAME]... [--lis
 /// What a run does to the machine, said before it does.
 const INSTALLS: &str = "\
 `cargo test-all` installs what its parts need. Into the target folder and the caches of their tools: npm, PyPI, Maven and Go packages, servers. As root where
-there is apt-get, into the system: redis-server, etcd-server, etcd-client, zookeeper, apache2-utils, chromium and language toolchains, if they are missing. A target
+there is apt-get, into the system: redis-server, etcd-server, etcd-client, zookeeper, postgresql, apache2-utils, chromium and language toolchains, if they are missing. A target
 for wasm joins the Rust toolchain, or a compiler for it the system. `--no-install` leaves the system and the toolchain alone.
 ";
 

@@ -16,6 +16,8 @@ pub(crate) enum Need {
     EtcdServer,
     /// With a Java that runs it.
     ZookeeperServer,
+    /// With `initdb` and `psql`.
+    Postgres,
     /// Visits a page many times at once.
     ApacheBench,
     /// 3.11 or newer, with virtual environments.
@@ -52,6 +54,11 @@ impl Need {
                 "ZooKeeper with Java",
                 &["java -version", "test -f /usr/share/java/zookeeper.jar"],
                 &["zookeeper", "default-jre-headless"],
+            ),
+            Self::Postgres => (
+                "postgres with initdb and psql",
+                &["ls /usr/lib/postgresql/*/bin/initdb || initdb --version", "psql --version"],
+                &["postgresql", "postgresql-client"],
             ),
             Self::ApacheBench => ("ab", &["ab -V"], &["apache2-utils"]),
             Self::Python => (

@@ -5,7 +5,7 @@
 use crate::check::{crates, deny, installs, mutants, promises, readme, rooms, scenarios, statics};
 use crate::need::Need;
 use crate::part::{Budget, Part, Step, Targets};
-use crate::versions;
+use crate::{stores, versions};
 
 const QUICK: &str = "--profile=quick";
 
@@ -220,18 +220,11 @@ pub(crate) const PARTS: &[Part] = &[
         budget: Budget { seconds: 60, load: 80 },
         steps: &[Step::Test(
             "conformance",
-            &["", "!memory", "!sim", "!sim queue", "!sqlite", "!etcd"],
+            &["", "!memory", "!sim", "!sim queue", "!sqlite", "!etcd", "!postgres"],
         )],
         full: &[],
     },
-    Part {
-        name: "etcd-cases",
-        tags: &["conformance", "rust", "etcd"],
-        shows: "the cases on etcd, as a grid without a gap",
-        budget: Budget { seconds: 40, load: 80 },
-        steps: &[Step::Test("conformance", &["", "etcd"])],
-        full: &[],
-    },
+    stores::ETCD_CASES,
     Part {
         name: "doc",
         tags: &["rust", "docs", COMPUTES],
@@ -262,6 +255,8 @@ pub(crate) const PARTS: &[Part] = &[
             clippy_feature!("etcd"),
             clippy_feature!("etcd", "tls"),
             clippy_feature!("zookeeper"),
+            clippy_feature!("postgres"),
+            clippy_feature!("postgres", "tls"),
             clippy_feature!("sqlite"),
             clippy_feature!("test-hooks", "mutants"),
         ],
@@ -361,31 +356,9 @@ pub(crate) const PARTS: &[Part] = &[
         steps: &[Step::Tests(Targets::Named(&["sqlite_faults", "sqlite_identity"]))],
         full: &[],
     },
-    Part {
-        name: "etcd",
-        tags: &["faults"],
-        // Its worlds in real time count milliseconds, so nothing runs beside it.
-        shows: "etcd: random calls beside the model, the clauses of the entry queue, faults on a real server, TLS, `etcdctl lock`",
-        budget: Budget { seconds: 60, load: 200 },
-        steps: &[Step::Tests(Targets::Named(&[
-            "etcd",
-            "etcd_cells",
-            "etcd_clauses",
-            "etcd_cluster",
-            "etcd_faults",
-            "etcd_model",
-            "etcd_tls",
-        ]))],
-        full: &[],
-    },
-    Part {
-        name: "zookeeper",
-        tags: &["faults"],
-        shows: "ZooKeeper: random calls beside the model, the clauses of the entry queue, faults on a real server, Curator on the same path",
-        budget: Budget { seconds: 60, load: 200 },
-        steps: &[Step::Tests(Targets::Named(crate::target::ZOOKEEPER))],
-        full: &[],
-    },
+    stores::ETCD,
+    stores::ZOOKEEPER,
+    stores::POSTGRES,
     Part {
         name: "demo",
         tags: &[],

@@ -19,6 +19,7 @@ const STARTS: &[(&str, Need)] = &[
     ("\"redis-server\"", Need::RedisServer),
     ("Command::new(\"etcd\")", Need::EtcdServer),
     ("org.apache.zookeeper.server", Need::ZookeeperServer),
+    ("program(\"postgres\"", Need::Postgres),
     ("Command::new(\"ab\")", Need::ApacheBench),
 ];
 /// What a test target says when it installs packages of several languages, and leaves out those it cannot.
@@ -27,10 +28,6 @@ const INSTALLS: &[(&str, &[Need])] = &[
     ("{DOORS, ", &[Need::Python, Need::Node, Need::Java]),
     ("neighbours(", &[Need::Python, Need::Node, Need::Java, Need::Go]),
 ];
-
-/// The tests of the part `zookeeper`.
-pub(crate) const ZOOKEEPER: &[&str] =
-    &["zookeeper", "zookeeper_clauses", "zookeeper_curator", "zookeeper_faults", "zookeeper_model"];
 
 /// The integration tests in a folder, as cargo names them.
 pub(crate) fn names(folder: &Path) -> Vec<String> {

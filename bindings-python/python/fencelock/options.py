@@ -88,6 +88,15 @@ class ClientOptions(LockOptions, total=False):
     acks: int
     """On Redis: how many replicas must confirm a grant or a renewal before it counts. A failover to one of them then
     loses no lock. Default: `0`."""
+    create: bool
+    """On PostgreSQL: whether to make fencelock's tables if they are not there. Default: `false`."""
+    durability: str
+    """On PostgreSQL: whether a commit waits for the server's disk (`durable`). `relaxed` is many times quicker; a crash
+    of the server may then undo the changes of the last second, tokens still rise. Default: `durable`."""
+    sslmode: str
+    """On PostgreSQL: `verify-full` is TLS with a server that proves to be the one, `disable` is no TLS. `auto`:
+    `verify-full`, but nothing is encrypted on the way to this machine itself (`localhost`, a socket file). Default:
+    `auto`."""
     cacert: str
     """With TLS (`rediss://`): a file of PEM certificates. Only these authorities are trusted for the server's
     certificate. Empty: those the system trusts. Default: ``."""

@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 fn out_of_reach(url: &str) -> Option<&'static str> {
     let (scheme, _) = url.split_once(':')?;
     match scheme {
-        "rediss" => Some("the server's certificate is not one for a wire of the demo's"),
+        "rediss" | "etcds" => Some("the server's certificate is not one for a wire of the demo's"),
         "redis+unix" => {
             Some("the server is reached by a socket in a file, where no wire can be laid")
         }
@@ -30,7 +30,6 @@ fn out_of_reach(url: &str) -> Option<&'static str> {
         "redlock" | "rediss+redlock" => {
             Some("it is several servers, and one that is silent would not stall them")
         }
-        "etcds" => Some("the server's certificate is not one for a wire of the demo's"),
         "etcd" if names_several(url) => {
             Some("it is several servers, and one that is silent would not stall them")
         }

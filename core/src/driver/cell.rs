@@ -1,6 +1,6 @@
 //! The model of a cell: what reading and compare-and-set mean, as pure functions over one cell's record.
 //!
-//! Memory, SQLite and the simulator run these very functions; the scripts on Redis say the same again, and are tied to
+//! Memory, SQLite, PostgreSQL and the simulator run these very functions; the scripts on Redis say the same again, and are tied to
 //! them by random changes, answer by answer.
 
 use std::collections::BTreeMap;

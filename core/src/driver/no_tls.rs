@@ -19,6 +19,13 @@ impl Tls {
         match *self {}
     }
 
+    #[cfg(feature = "postgres")]
+    #[allow(clippy::unused_async)] // As its counterpart, which does speak.
+    pub(crate) async fn secure(&self, _: TcpStream, _: &str, _: u16) -> Result<TcpStream> {
+        match *self {}
+    }
+
+    #[cfg(any(feature = "etcd", feature = "redis"))]
     #[allow(clippy::unused_async)] // As its counterpart, which does connect.
     pub(crate) async fn connect(&self, _: &str, _: u16) -> Result<TcpStream> {
         match *self {}

@@ -55,29 +55,39 @@ impl Tls {
 
     /// An encrypted connection to a server that has proved to be the one.
     pub(crate) async fn connect(&self, name: &str, port: u16) -> Result<TlsStream<TcpStream>> {
-        let place =
-            if name.contains(':') { format!("[{name}]:{port}") } else { format!("{name}:{port}") };
-        let unavailable = |message, error: &std::io::Error| {
-            Error::new(Code::Unavailable, message)
-                .with("server", place.clone())
-                .with("reason", error.to_string())
-        };
         let absent = "the server cannot be reached; is it running, and is the address right?";
-        let server = ServerName::try_from(name.to_owned())
-            .map_err(|_| Error::invalid("url", "the host is neither a name nor an address"))?;
         let stream = TcpStream::connect((name, port))
             .await
             .and_then(|stream| stream.set_nodelay(true).map(|()| stream))
-            .map_err(|error| unavailable(absent, &error))?;
+            .map_err(|error| unavailable(absent, name, port, &error))?;
+        self.secure(stream, name, port).await
+    }
+
+    /// The same over a connection that is there.
+    pub(crate) async fn secure(
+        &self,
+        stream: TcpStream,
+        name: &str,
+        port: u16,
+    ) -> Result<TlsStream<TcpStream>> {
+        let server = ServerName::try_from(name.to_owned())
+            .map_err(|_| Error::invalid("url", "the host is neither a name nor an address"))?;
         let connector = TlsConnector::from(Arc::clone(&self.0));
         connector.connect(server, stream).await.map_err(|error| {
             if !certificate_fault(&error) {
-                return unavailable("the server does not speak TLS with us", &error);
+                let message = "the server does not speak TLS with us";
+                return unavailable(message, name, port, &error);
             }
             let message = "the server's certificate does not prove that it is this host; name its authority by `cacert`, or connect to the name it was made for";
-            unavailable(message, &error).with_retryable(false)
+            unavailable(message, name, port, &error).with_retryable(false)
         })
     }
+}
+
+fn unavailable(message: &'static str, name: &str, port: u16, error: &std::io::Error) -> Error {
+    let place =
+        if name.contains(':') { format!("[{name}]:{port}") } else { format!("{name}:{port}") };
+    Error::new(Code::Unavailable, message).with("server", place).with("reason", error.to_string())
 }
 
 fn certificate_fault(error: &std::io::Error) -> bool {

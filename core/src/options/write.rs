@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::Dialect;
+use super::{Dialect, Durability, SslMode};
 
 /// A value that an option may have.
 pub(super) trait Written {
@@ -62,5 +62,17 @@ impl Written for Dialect {
             Self::Plain { prefix } => json!(format!("plain:{prefix}")),
             Self::Redisson => json!("redisson"),
         }
+    }
+}
+
+impl Written for Durability {
+    fn written(&self) -> Value {
+        json!(self.word())
+    }
+}
+
+impl Written for SslMode {
+    fn written(&self) -> Value {
+        json!(self.word())
     }
 }

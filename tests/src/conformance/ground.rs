@@ -8,6 +8,7 @@ use tempfile::TempDir;
 use super::case::Need;
 use super::step::Server;
 use crate::etcd::{EtcdServer, PREFIX};
+use crate::postgres::PostgresServer;
 use crate::servers::{Authority, ClusterSet, QuorumSet, RedisServer};
 
 /// A store, and whose time it lives in.
@@ -23,6 +24,8 @@ pub enum Backend {
     Sqlite,
     /// An etcd of one member.
     Etcd,
+    /// A PostgreSQL database.
+    Postgres,
     /// A Redis server.
     Redis,
     /// The same over TLS.
@@ -39,7 +42,8 @@ pub enum Backend {
 
 impl Backend {
     /// Those every case is for.
-    pub const ALL: [Self; 5] = [Self::Memory, Self::Sim, Self::Sqlite, Self::Redis, Self::Etcd];
+    pub const ALL: [Self; 6] =
+        [Self::Memory, Self::Sim, Self::Sqlite, Self::Postgres, Self::Redis, Self::Etcd];
     /// Other ways to Redis.
     pub const WAYS: [Self; 5] = [
         Self::RedisTls,
@@ -57,6 +61,7 @@ impl Backend {
             Self::Queue => "sim queue",
             Self::Sqlite => "sqlite",
             Self::Etcd => "etcd",
+            Self::Postgres => "postgres",
             Self::Redis => "redis",
             Self::RedisTls => "redis over TLS",
             Self::RedisResp2 => "redis by RESP2",
@@ -102,7 +107,7 @@ impl Backend {
             | (Need::ServerControl, Self::Redis | Self::Etcd)
             | (
                 Need::NoDialects,
-                Self::Memory | Self::Sim | Self::Queue | Self::Sqlite | Self::Etcd,
+                Self::Memory | Self::Sim | Self::Queue | Self::Sqlite | Self::Postgres | Self::Etcd,
             )
             | (Need::Files, Self::Sqlite)
             | (Need::VirtualTime, Self::Sim | Self::Queue)
@@ -133,6 +138,9 @@ impl Backend {
             (Need::ForeignHolders, _) => Some("the store keeps no locks but fencelock's own"),
             (Need::DialectPlain, _) => Some("the store speaks no dialect"),
             (Need::NoDialects, _) => Some("the store speaks dialects"),
+            (Need::ServerControl, Self::Postgres) => {
+                Some("tests/postgres_faults.rs stops and kills its server")
+            }
             (Need::ServerControl, _) => Some("the store has no server"),
             (Need::Files, _) => Some("the store lies in no file"),
             (Need::VirtualTime, _) => {
@@ -146,6 +154,7 @@ impl Backend {
 #[derive(Default)]
 pub(super) struct Grounds {
     folder: OnceLock<TempDir>,
+    postgres: OnceLock<Arc<PostgresServer>>,
     redis: OnceLock<Arc<Mutex<RedisServer>>>,
     etcd: OnceLock<Arc<Mutex<EtcdServer>>>,
     tls: OnceLock<Encrypted>,
@@ -175,6 +184,7 @@ impl Encrypted {
 /// The store of one case.
 pub(super) struct Ground {
     pub url: String,
+    postgres: Option<Arc<PostgresServer>>,
     redis: Option<Arc<Mutex<RedisServer>>>,
     etcd: Option<Arc<Mutex<EtcdServer>>>,
     cluster: Option<Arc<ClusterSet>>,
@@ -191,6 +201,22 @@ impl Grounds {
                 let make = || tempfile::tempdir().expect("a temporary folder can be made");
                 let file = self.folder.get_or_init(make).path().join("locks.db");
                 Ground::without_server(format!("sqlite:{}", file.display()))
+            }
+            Backend::Postgres => {
+                let start = || {
+                    // Many cases are played at once, and each client has some connections.
+                    let server = PostgresServer::start_with(&["max_connections=1000"]);
+                    // The actors have the rights the reference asks for, and no others.
+                    server.sql(&format!(
+                        "{}; CREATE ROLE locks LOGIN; GRANT SELECT, INSERT, UPDATE ON fencelock TO locks;
+                         GRANT SELECT, INSERT, UPDATE, DELETE ON fencelock_cell TO locks",
+                        fencelock::driver::postgres::schema()
+                    ));
+                    Arc::new(server)
+                };
+                let server = self.postgres.get_or_init(start).clone();
+                let url = server.url("locks");
+                Ground { postgres: Some(server), ..Ground::without_server(url) }
             }
             Backend::Redis => {
                 // The actors have the rights the README asks for, and no others.
@@ -242,7 +268,7 @@ fn lock<S>(server: &Mutex<S>) -> std::sync::MutexGuard<'_, S> {
 
 impl Ground {
     fn without_server(url: String) -> Self {
-        Self { url, redis: None, etcd: None, cluster: None, quorum: None }
+        Self { url, postgres: None, redis: None, etcd: None, cluster: None, quorum: None }
     }
 
     /// Whether it is a quorum.
@@ -303,6 +329,12 @@ impl Ground {
             let entries = self.etcd.iter();
             let entries = entries.flat_map(|etcd| lock(etcd).keys(&format!("{PREFIX}/{prefix}")));
             let mut left: Vec<_> = entries.map(|key| format!("the key {key}")).collect();
+            if let Some(server) = &self.postgres {
+                let held = server.sql(&format!(
+                    "SELECT name FROM fencelock WHERE name LIKE '%{prefix}%' AND expires_at > clock_timestamp()"
+                ));
+                left.extend(held.lines().map(|name| format!("a hold of {name}")));
+            }
             for server in guard.as_deref().into_iter().chain(nodes) {
                 let keys = run(server, &words(&["KEYS", &format!("*{prefix}*")]))?;
                 for key in keys.lines().filter(|key| !key.is_empty()) {

@@ -37,6 +37,16 @@ pub trait Subject {
     /// Lets time pass.
     async fn pass<'a>(&'a self, clients: impl Iterator<Item = &'a Self::Store>, time: Duration);
 
+    /// Whether what it keeps ends in real time too, although its clock stands.
+    fn minds_stalls(&self) -> bool {
+        true
+    }
+
+    /// Whether it knows of a client that has hung up.
+    fn tells_who_listens(&self) -> bool {
+        true
+    }
+
     /// Deletes the lock from outside; `false` if nobody can.
     fn vanish(&self, _lock: &LockKey) -> bool {
         false
@@ -54,7 +64,7 @@ pub trait Subject {
 /// Since when a server keeps its data.
 const MARK: &str = "fencelock:born";
 /// Where a clock that the test moves begins.
-const BEGIN: u64 = 1_700_000_000_000_000;
+pub const BEGIN: u64 = 1_700_000_000_000_000;
 
 /// The platform, but for the wall clock.
 struct Stopped {
@@ -164,11 +174,15 @@ impl Subject for SqliteSubject {
     }
 
     async fn await_notices(&self, _: &SqliteStore, arrived: impl Fn() -> bool) {
-        // What should not come shows at the next look.
-        let give_up = std::time::Instant::now() + Duration::from_secs(10);
-        while !arrived() && std::time::Instant::now() < give_up {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        await_arrival(arrived).await;
+    }
+}
+
+/// What should not come shows at the next look.
+pub async fn await_arrival(arrived: impl Fn() -> bool) {
+    let give_up = std::time::Instant::now() + Duration::from_secs(10);
+    while !arrived() && std::time::Instant::now() < give_up {
+        tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
 

@@ -13,6 +13,8 @@ pub(super) struct World {
     pub(super) now: u64,
     /// Who still listens.
     pub(super) connected: [bool; CLIENTS],
+    /// Whether the store can tell that; otherwise all count as listening.
+    told_apart: bool,
     /// What each client should have been told and has not been asked about.
     pub(super) told: [Vec<Notice>; CLIENTS],
     records: BTreeMap<LockKey, Record>,
@@ -21,9 +23,9 @@ pub(super) struct World {
 }
 
 impl World {
-    pub(super) fn new(now: u64) -> Self {
+    pub(super) fn new(now: u64, told_apart: bool) -> Self {
         let (told, records) = Default::default();
-        Self { now, connected: [true; CLIENTS], told, records, born: now }
+        Self { now, connected: [true; CLIENTS], told_apart, told, records, born: now }
     }
 
     /// The highest token drawn so far.
@@ -52,8 +54,8 @@ impl World {
     ) -> Vec<(Step, Outcome)> {
         let channel: Arc<str> = client.to_string().into();
         let number = |channel: &str| channel.parse::<usize>().expect("channels are numbers here");
-        let connected = self.connected;
-        let reachable = |channel: &str| connected[number(channel)];
+        let (connected, told_apart) = (self.connected, self.told_apart);
+        let reachable = |channel: &str| connected[number(channel)] || !told_apart;
         let mut scene = Scene { born: self.born, ..Scene::new(self.now, &channel, &reachable) };
         let mut done = Vec::new();
         if all {

@@ -1,6 +1,6 @@
 //! The model: what every step means, as a pure function over one lock's record.
 //!
-//! Memory and SQLite run this very code; the scripts of other stores are tested against it, outcome by outcome, and the
+//! Memory, SQLite and PostgreSQL run this very code; the scripts of other stores are tested against it, outcome by outcome, and the
 //! simulator and the exhaustive protocol models are built on it. Times are microseconds of the *store's* clock.
 
 mod change;

@@ -16,7 +16,6 @@ mod address;
 mod busy;
 mod cell;
 mod database;
-mod datagram;
 mod description;
 mod fault;
 mod fence;

@@ -12,7 +12,7 @@ use futures_channel::oneshot;
 use futures_util::future::{Either, select};
 
 use super::address::Addresses;
-use super::datagram;
+use crate::driver::datagram;
 use crate::port::{Notice, NoticeSink, RuntimeHandle};
 use crate::runtime::sync::Mutex;
 

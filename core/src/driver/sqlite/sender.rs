@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::address::{Addresses, is_dead, is_refusal};
-use super::datagram;
 use super::receiver::Receiver;
+use crate::driver::datagram;
 use crate::port::{Notice, RuntimeHandle};
 
 /// A receiver's queue holds few datagrams (ten, by Linux's default): a full one is tried again after these times, then

@@ -46,6 +46,31 @@ public interface StoreOptions<T> {
     }
 
     /**
+     * On PostgreSQL: whether to make fencelock's tables if they are not there. By default {@code false}.
+     */
+    default T create(boolean create) {
+        return option("create", create);
+    }
+
+    /**
+     * On PostgreSQL: whether a commit waits for the server's disk ({@code durable}). {@code relaxed} is many times
+     * quicker; a crash of the server may then undo the changes of the last second, tokens still rise. By default
+     * {@code durable}.
+     */
+    default T durability(String durability) {
+        return option("durability", durability);
+    }
+
+    /**
+     * On PostgreSQL: {@code verify-full} is TLS with a server that proves to be the one, {@code disable} is no TLS.
+     * {@code auto}: {@code verify-full}, but nothing is encrypted on the way to this machine itself ({@code
+     * localhost}, a socket file). By default {@code auto}.
+     */
+    default T sslmode(String sslmode) {
+        return option("sslmode", sslmode);
+    }
+
+    /**
      * With TLS ({@code rediss://}): a file of PEM certificates. Only these authorities are trusted for the server's
      * certificate. Empty: those the system trusts. By default empty.
      */

@@ -38,6 +38,24 @@ public interface StoreOptions<T> {
     public fun acks(acks: Int): T = option("acks", acks)
 
     /**
+     * On PostgreSQL: whether to make fencelock's tables if they are not there. By default `false`.
+     */
+    public fun create(create: Boolean): T = option("create", create)
+
+    /**
+     * On PostgreSQL: whether a commit waits for the server's disk (`durable`). `relaxed` is many times quicker; a
+     * crash of the server may then undo the changes of the last second, tokens still rise. By default `durable`.
+     */
+    public fun durability(durability: String): T = option("durability", durability)
+
+    /**
+     * On PostgreSQL: `verify-full` is TLS with a server that proves to be the one, `disable` is no TLS. `auto`:
+     * `verify-full`, but nothing is encrypted on the way to this machine itself (`localhost`, a socket file). By
+     * default `auto`.
+     */
+    public fun sslmode(sslmode: String): T = option("sslmode", sslmode)
+
+    /**
      * With TLS (`rediss://`): a file of PEM certificates. Only these authorities are trusted for the server's
      * certificate. Empty: those the system trusts. By default empty.
      */

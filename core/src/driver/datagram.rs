@@ -10,10 +10,11 @@ use crate::fence::Token;
 use crate::port::{Notice, OwnerId};
 
 /// The most one datagram carries: some forty notices.
-pub(super) const LIMIT: usize = 4096;
+#[cfg(feature = "sqlite")]
+pub(crate) const LIMIT: usize = 4096;
 
 /// Adds a notice to a datagram's text.
-pub(super) fn write(text: &mut String, notice: &Notice) {
+pub(crate) fn write(text: &mut String, notice: &Notice) {
     let written = match notice {
         Notice::Granted { owner, token, ttl, drawn } => {
             writeln!(text, "granted {owner} {token} {} {drawn}", ttl.as_micros())
@@ -26,7 +27,7 @@ pub(super) fn write(text: &mut String, notice: &Notice) {
 }
 
 /// The notices of a datagram.
-pub(super) fn read(bytes: &[u8]) -> impl Iterator<Item = Notice> {
+pub(crate) fn read(bytes: &[u8]) -> impl Iterator<Item = Notice> {
     std::str::from_utf8(bytes).unwrap_or_default().lines().filter_map(line)
 }
 

@@ -1,0 +1,207 @@
+//! Where the database is, and who we say we are. The password never leaves this file but to the server.
+
+use std::fmt;
+
+use percent_encoding::percent_decode_str;
+use tokio_postgres::Config;
+use url::Url;
+
+use crate::driver::tls::Tls;
+use crate::error::{Error, Result};
+use crate::options::{Options, SslMode};
+
+const PORT: u16 = 5432;
+
+/// Where one server listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Host {
+    Tcp {
+        name: String,
+        port: u16,
+    },
+    /// The path of a socket.
+    Unix(String),
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp { name, port } if name.contains(':') => write!(f, "[{name}]:{port}"),
+            Self::Tcp { name, port } => write!(f, "{name}:{port}"),
+            Self::Unix(path) => f.write_str(path),
+        }
+    }
+}
+
+impl Host {
+    /// Whether what is sent there stays on this machine.
+    fn is_here(&self) -> bool {
+        match self {
+            Self::Unix(_) => true,
+            Self::Tcp { name, .. } => {
+                name.parse().map_or(name == "localhost", |ip: std::net::IpAddr| ip.is_loopback())
+            }
+        }
+    }
+}
+
+/// The servers, of which the first that takes writes is used, our credentials and the database.
+#[derive(Clone)]
+pub(super) struct Address {
+    pub(super) hosts: Vec<Host>,
+    pub(super) config: Config,
+    pub(super) tls: Option<Tls>,
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hosts: Vec<_> = self.hosts.iter().map(ToString::to_string).collect();
+        f.write_str(&hosts.join(","))
+    }
+}
+
+impl Address {
+    /// Reads `postgres://user[:password]@host[:port][,host[:port]...]/database`. `others` are the hosts behind the first, which a URL
+    /// cannot hold.
+    pub(super) fn parse(url: &Url, others: &[String], options: &Options) -> Result<Self> {
+        let address = Self::read(url, others)?;
+        let here = address.hosts.iter().all(Host::is_here);
+        let tls = match options.sslmode {
+            SslMode::Disable => false,
+            SslMode::Auto => !here,
+            SslMode::VerifyFull
+                if address.hosts.iter().any(|host| matches!(host, Host::Unix(_))) =>
+            {
+                let message = "a socket file has no TLS; leave `sslmode` out";
+                return Err(Error::invalid("sslmode", message));
+            }
+            SslMode::VerifyFull => true,
+        };
+        if !tls {
+            let files =
+                [("cacert", &options.cacert), ("cert", &options.cert), ("key", &options.key)];
+            if let Some((option, _)) = files.into_iter().find(|(_, file)| !file.is_empty()) {
+                let message = format!(
+                    "nothing is encrypted here, so `{option}` would change nothing; leave it out, or add `sslmode=verify-full`"
+                );
+                return Err(Error::invalid(option, message));
+            }
+        }
+        let tls = tls.then(|| Tls::new(options)).transpose()?;
+        Ok(Self { tls, ..address })
+    }
+
+    /// The same without what TLS takes, which lies in files.
+    pub(super) fn read(url: &Url, others: &[String]) -> Result<Self> {
+        if !matches!(url.scheme(), "postgres" | "postgresql") {
+            return Err(malformed());
+        }
+        let mut hosts = vec![host(url)?];
+        for other in others {
+            let url = Url::parse(&format!("postgres://{other}")).map_err(|_| malformed())?;
+            if !url.username().is_empty() || url.password().is_some() || !url.path().is_empty() {
+                return Err(malformed());
+            }
+            hosts.push(host(&url)?);
+        }
+        let decode = |text| percent_decode_str(text).decode_utf8().map_err(|_| malformed());
+        let (user, database) =
+            (decode(url.username())?, decode(url.path().trim_start_matches('/'))?);
+        // The protocol ends each of these with a zero.
+        if user.is_empty() || database.is_empty() || format!("{user}{database}").contains('\0') {
+            return Err(malformed());
+        }
+        let mut config = Config::new();
+        config.user(user).dbname(database).application_name("fencelock");
+        config.ssl_mode(tokio_postgres::config::SslMode::Disable);
+        if let Some(password) = url.password() {
+            config.password(percent_decode_str(password).collect::<Vec<u8>>());
+        }
+        Ok(Self { hosts, config, tls: None })
+    }
+}
+
+fn host(url: &Url) -> Result<Host> {
+    let port = url.port().unwrap_or(PORT);
+    let name = match url.host() {
+        Some(url::Host::Ipv6(address)) => address.to_string(),
+        Some(host) => host.to_string(),
+        None => String::new(),
+    };
+    let name = percent_decode_str(&name).decode_utf8().map_err(|_| malformed())?.into_owned();
+    match name {
+        name if name.is_empty() => Err(malformed()),
+        folder if folder.starts_with('/') => Ok(Host::Unix(format!("{folder}/.s.PGSQL.{port}"))),
+        name => Ok(Host::Tcp { name, port }),
+    }
+}
+
+fn malformed() -> Error {
+    Error::invalid(
+        "url",
+        "the URL must look like `postgres://user[:password]@host[:port][,host[:port]...]/database[?options]`; the host may be the folder of a socket, as `%2Frun%2Fpostgresql`",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Code;
+
+    fn read(url: &str, others: &[&str]) -> Result<Address> {
+        let others: Vec<_> = others.iter().map(|&host| host.to_owned()).collect();
+        Address::read(&Url::parse(url).unwrap(), &others)
+    }
+
+    #[test]
+    fn servers_are_many_and_a_password_shows_nowhere() {
+        let address =
+            read("postgres://me:hunter%2B2@a/locks%20x?ttl=5s", &["b:7", "[::1]"]).unwrap();
+        assert_eq!(format!("{address} {address:?}"), "a:5432,b:7,[::1]:5432 a:5432,b:7,[::1]:5432");
+        let config = &address.config;
+        assert_eq!((config.get_user(), config.get_dbname()), (Some("me"), Some("locks x")));
+        assert_eq!(config.get_password(), Some(&b"hunter+2"[..]));
+        assert!(!format!("{config:?}").contains("hunter"));
+        let socket = read("postgresql://me@%2Frun%2Fpg:5433/db", &[]).unwrap();
+        assert_eq!(socket.hosts, [Host::Unix("/run/pg/.s.PGSQL.5433".to_owned())]);
+    }
+
+    #[test]
+    fn what_leaves_the_machine_is_encrypted_unless_said_otherwise() {
+        for (host, here) in [
+            ("localhost", true),
+            ("127.8.0.1", true),
+            ("[::1]", true),
+            ("%2Frun", true),
+            ("db", false),
+            ("10.0.0.1", false),
+        ] {
+            let address = read(&format!("postgres://me@{host}/db"), &[]).unwrap();
+            assert_eq!(address.hosts[0].is_here(), here, "{host}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_connected_to_is_refused_without_being_repeated() {
+        for (url, others) in [
+            ("http://a", &[][..]),
+            ("postgres:///x", &[]),
+            ("postgres://me:hunter2@a", &[]),
+            ("postgres://:hunter2@a/x", &[]),
+            ("postgres://me:hunter2@a/%00", &[]),
+            ("postgres://me:hunter2@a/x", &["b:port"]),
+            ("postgres://me:hunter2@a/x", &["you:hunter2@b"]),
+            ("postgres://me:hunter2@a/x", &[""]),
+        ] {
+            let error = read(url, others).unwrap_err();
+            assert_eq!(error.code(), Code::Invalid, "{url}");
+            assert!(!format!("{error} {error:?}").contains("hunter2"), "{url}");
+        }
+    }
+}

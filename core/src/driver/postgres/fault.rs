@@ -1,0 +1,191 @@
+//! What goes wrong on the way to a server and there, in fencelock's words: what is said, what it leaves, what is done next.
+
+use tokio_postgres::error::Severity;
+
+use super::address::Address;
+use crate::error::{Code, Error};
+use crate::port::{Applied, Failure};
+
+/// What is done after a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Nothing was done and the same may be tried at once: another transaction was in the way.
+    Again,
+    /// A row stayed locked. Nothing was done; who waits here holds up others.
+    Elsewhere,
+    /// The connection cannot be used any more.
+    Reconnect,
+    /// It stands as it is.
+    Keep,
+}
+
+/// A statement or transaction that failed.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub(super) failure: Failure,
+    pub(super) next: Next,
+}
+
+impl Fault {
+    /// It certainly changed nothing, and the connection is sound.
+    pub(super) fn refused(error: Error) -> Self {
+        Self { failure: Failure::refused(error), next: Next::Keep }
+    }
+
+    /// A row went while it was waited for: somebody has deleted it.
+    pub(super) fn vanished() -> Self {
+        let message = "the row of this lock is deleted again and again; stop whatever deletes it";
+        let failure = Failure::refused(Error::new(Code::Conflict, message));
+        Self { failure, next: Next::Again }
+    }
+}
+
+/// What the server says, by SQLSTATE (or its first two digits), what it means and what to do.
+const STATES: &[(&str, Code, Next, &str)] = &[
+    ("40001", Code::Unavailable, Next::Again, "other transactions were in the way for too long"),
+    ("40P01", Code::Unavailable, Next::Again, "other transactions were in the way for too long"),
+    (
+        "55P03",
+        Code::Unavailable,
+        Next::Elsewhere,
+        "another transaction keeps the lock's row locked; look for it in pg_stat_activity, and end it",
+    ),
+    (
+        "57014",
+        Code::Unavailable,
+        Next::Keep,
+        "the server gave the statement up; if it has a `statement_timeout`, make that longer",
+    ),
+    (
+        "42P01",
+        Code::Unsupported,
+        Next::Keep,
+        "the database has no table `fencelock`; connect once with `create=true`, or have its owner run what `fencelock sql schema --dialect postgres` prints",
+    ),
+    ("42703", Code::Conflict, Next::Keep, OTHER_SHAPE),
+    ("42804", Code::Conflict, Next::Keep, OTHER_SHAPE),
+    ("42883", Code::Conflict, Next::Keep, OTHER_SHAPE),
+    ("42P10", Code::Conflict, Next::Keep, OTHER_SHAPE),
+    ("42809", Code::Conflict, Next::Keep, OTHER_SHAPE),
+    ("23", Code::Conflict, Next::Keep, OTHER_SHAPE),
+    (
+        "42501",
+        Code::Auth,
+        Next::Keep,
+        "the user may not do this; grant it SELECT, INSERT and UPDATE on `fencelock`, and the same with DELETE on `fencelock_cell`; to create them (`create=true`) it needs CREATE on the schema",
+    ),
+    (
+        "28",
+        Code::Auth,
+        Next::Keep,
+        "the server refused the user or the password; correct them in the URL, or its pg_hba.conf",
+    ),
+    (
+        "3D000",
+        Code::Invalid,
+        Next::Keep,
+        "there is no such database on the server; correct the URL",
+    ),
+    ("25006", Code::Unavailable, Next::Reconnect, READ_ONLY),
+    (
+        "53300",
+        Code::Unavailable,
+        Next::Reconnect,
+        "the server takes no more connections; raise its `max_connections`",
+    ),
+    ("53", Code::Unavailable, Next::Keep, "the server lacks memory or disk space; see `reply`"),
+    (
+        "22",
+        Code::Invalid,
+        Next::Keep,
+        "the database cannot hold this text: it takes no zero character, and what its encoding lacks only if that is UTF8",
+    ),
+    (
+        "26000",
+        Code::Unsupported,
+        Next::Reconnect,
+        "a pooler hands each statement to another session; connect to the server, or have the pooler keep sessions",
+    ),
+    ("57P03", Code::Unavailable, Next::Reconnect, "the server is starting or stopping; try again"),
+];
+
+const OTHER_SHAPE: &str = "the database's fencelock tables are not as fencelock made them; use another schema (the user's `search_path`), or drop them while nobody holds a lock";
+const READ_ONLY: &str =
+    "the server is a read-only replica, or takes no writes from this user; connect to the primary";
+
+/// Says that the tables are laid out in another way.
+pub(super) fn other_shape() -> Error {
+    Error::new(Code::Conflict, OTHER_SHAPE)
+}
+
+/// Says that the server takes no writes.
+pub(super) fn read_only() -> Error {
+    Error::new(Code::Unavailable, READ_ONLY)
+}
+
+/// Says that the row of a lock cannot be read.
+pub(super) fn bad_column(column: &'static str) -> Error {
+    let message = "the row of this lock is not one fencelock wrote; look at it, then delete it while nobody holds it";
+    Error::new(Code::Conflict, message).with("column", column)
+}
+
+/// What a failed statement means. `decides`: it may have been carried out though its answer was lost.
+pub(super) fn judge(address: &Address, error: &tokio_postgres::Error, decides: bool) -> Fault {
+    let Some(said) = error.as_db_error() else {
+        let (text, source) = (error.to_string(), std::error::Error::source(error));
+        if ["invalid configuration", "authentication error"].iter().any(|said| text.contains(said))
+        {
+            let message = "the server wants a password, or another one, or in a way this client does not know; correct it in the URL, or the server's pg_hba.conf";
+            let error = Error::new(Code::Auth, message).with("server", address.to_string());
+            return Fault::refused(error);
+        }
+        let reason = source.map_or(text, ToString::to_string);
+        // What could not be written as a parameter was never sent.
+        let sent = decides
+            && (error.is_closed()
+                || source.is_none_or(<dyn std::error::Error>::is::<std::io::Error>));
+        return lost(address, &reason, sent);
+    };
+    let (state, reply) = (said.code().code(), said.message());
+    // An ERROR undoes what it ends. A session that is ended may have been so behind its commit.
+    let ended = !matches!(said.parsed_severity(), Some(Severity::Error));
+    if ended && decides {
+        return lost(address, reply, true);
+    }
+    let known = STATES.iter().find(|row| state.starts_with(row.0));
+    if let Some((_, code, next, message)) = known {
+        let error = told(Error::new(*code, *message), address, state, reply);
+        let next = if ended { Next::Reconnect } else { *next };
+        return Fault { failure: Failure::refused(error), next };
+    }
+    if ended {
+        return lost(address, reply, false);
+    }
+    let message = "the server refused a statement; see `reply`";
+    Fault::refused(told(Error::new(Code::Unavailable, message), address, state, reply))
+}
+
+fn told(error: Error, address: &Address, state: &str, reply: &str) -> Error {
+    error.with("server", address.to_string()).with("sqlstate", state).with("reply", reply)
+}
+
+/// The connection broke, or nobody answered.
+pub(super) fn lost(address: &Address, reason: &str, decides: bool) -> Fault {
+    let error =
+        if decides { unanswered(address, reason) } else { absent(&address.to_string(), reason) };
+    let applied = if decides { Applied::Unknown } else { Applied::No };
+    Fault { failure: Failure { error, applied }, next: Next::Reconnect }
+}
+
+fn unanswered(address: &Address, reason: &str) -> Error {
+    let message = "the server did not answer, so whether it acted is unknown; what it did for a lock is taken back: look at the server and the way to it";
+    Error::new(Code::Unavailable, message)
+        .with("server", address.to_string())
+        .with("reason", reason)
+}
+
+/// Says that nobody is there.
+pub(super) fn absent(server: &str, reason: &str) -> Error {
+    let message = "the server cannot be reached; is it running, and is the address right?";
+    Error::new(Code::Unavailable, message).with("server", server).with("reason", reason)
+}

@@ -1,0 +1,338 @@
+//! The connections of one client: one for what is one statement, where notices are heard too, and a few for transactions.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use futures_util::future::{Either, select};
+
+use super::address::Address;
+use super::fault::{Fault, Next, absent, judge, lost};
+use super::live::{Hear, Heard, Live, open};
+use super::schema;
+use super::statement::{Several, Single};
+use crate::driver::datagram;
+use crate::error::{Code, Error, Result};
+use crate::options::{Durability, Options};
+use crate::port::backoff::Backoff;
+use crate::port::{BoxFuture, LockKey, Notice, NoticeSink, OwnerId, RuntimeHandle};
+use crate::runtime::sync::Mutex;
+
+/// The most transactions a client has at once: one that waits for a stopped client must not hold up all others.
+const AT_ONCE: usize = 4;
+/// How long a plain case may wait for a row. It has its connection to itself no longer than this.
+const PLAIN_WAIT: Duration = Duration::from_millis(50);
+/// How long the server keeps a row locked for a client that stands still within a transaction.
+const STALLED: Duration = Duration::from_secs(1);
+/// Of so many names it is remembered whether they have a row, and waiters; of more, all is forgotten.
+const KNOWN: usize = 4096;
+
+/// See the module.
+pub(super) struct Link {
+    pub(super) address: Address,
+    pub(super) runtime: RuntimeHandle,
+    /// Where this client hears.
+    pub(super) channel: Arc<str>,
+    pub(super) timeout: Duration,
+    connect_timeout: Duration,
+    create: bool,
+    /// What each connection is told first.
+    setup: String,
+    state: Mutex<State>,
+    /// Held by the one who connects.
+    connecting: tokio::sync::Mutex<()>,
+    pub(super) turns: tokio::sync::Semaphore,
+    /// For whoever outlives it.
+    weak: Weak<Self>,
+}
+
+#[derive(Default)]
+struct State {
+    single: Option<Arc<Live<Single>>>,
+    /// Connections no transaction is on.
+    idle: Vec<Live<Several>>,
+    sink: Option<NoticeSink>,
+    /// The names that have a row, and whether they were waited for when they were last changed from here.
+    known: BTreeMap<LockKey, bool>,
+    /// How many attempts to connect have failed, and why the last one did.
+    failed: (u64, Option<Error>),
+    closed: bool,
+}
+
+impl Link {
+    /// Connects, or says why not.
+    pub(super) async fn connect(
+        address: Address,
+        options: &Options,
+        runtime: RuntimeHandle,
+    ) -> Result<Arc<Self>> {
+        let millis = |time: Duration| time.as_millis();
+        let kept = "CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END";
+        let commit = match options.durability {
+            Durability::Durable => kept,
+            Durability::Relaxed => "'off'",
+        };
+        // Few rows that change all the time mislead a planner; and each statement here has one good plan.
+        let setup = format!(
+            "SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan;
+             SET idle_in_transaction_session_timeout = {}; SELECT set_config('synchronous_commit', {commit}, false);
+             SELECT CASE WHEN pg_is_in_recovery() THEN 'on' ELSE current_setting('default_transaction_read_only') END,
+                 current_setting('server_version_num')",
+            millis(STALLED),
+        );
+        let channel = format!("fencelock_{}", OwnerId::draw(&*runtime)).into();
+        let link = Arc::new_cyclic(|weak| Self {
+            address,
+            runtime,
+            channel,
+            timeout: options.timeout,
+            connect_timeout: options.connect_timeout,
+            create: options.create,
+            setup,
+            state: Mutex::default(),
+            connecting: tokio::sync::Mutex::default(),
+            turns: tokio::sync::Semaphore::new(AT_ONCE),
+            weak: weak.clone(),
+        });
+        link.single().await?;
+        Ok(link)
+    }
+
+    /// The connection for single statements; one is made if there is none.
+    pub(super) async fn single(&self) -> Result<Arc<Live<Single>>> {
+        let before = match self.present()? {
+            Ok(live) => return Ok(live),
+            Err(failed) => failed,
+        };
+        let _connecting = self.connecting.lock().await;
+        match self.present()? {
+            Ok(live) => return Ok(live),
+            // Somebody else has tried while this one waited.
+            Err(failed) if failed != before => {
+                return Err(self.state.lock().failed.1.clone().unwrap_or_else(Error::closed));
+            }
+            Err(_) => {}
+        }
+        match self.open_single().await {
+            Ok(live) => {
+                let live = Arc::new(live);
+                let mut state = self.state.lock();
+                if state.closed {
+                    return Err(Error::closed());
+                }
+                state.single = Some(live.clone());
+                let sink = state.sink.clone();
+                drop(state);
+                if let Some(sink) = sink {
+                    sink(Notice::Gap);
+                }
+                Ok(live)
+            }
+            Err(error) => {
+                self.state.lock().failed = (before + 1, Some(error.clone()));
+                Err(error)
+            }
+        }
+    }
+
+    /// The connection, or how many attempts have failed.
+    fn present(&self) -> Result<Result<Arc<Live<Single>>, u64>> {
+        let state = self.state.lock();
+        if state.closed {
+            return Err(Error::closed());
+        }
+        let live = state.single.clone().filter(|live| !live.client.is_closed());
+        Ok(live.ok_or(state.failed.0))
+    }
+
+    async fn open_single(&self) -> Result<Live<Single>> {
+        let link = self.weak.clone();
+        let hear: Hear = Arc::new(move |heard| {
+            let Some(link) = link.upgrade() else { return };
+            match heard {
+                Heard::Message(text) => link.hear(&text),
+                Heard::End => link.runtime.clone().spawn(link.hear_again()),
+            }
+        });
+        let listens = self.state.lock().sink.is_some();
+        let setup = format!("SET lock_timeout = {}; {}", PLAIN_WAIT.as_millis(), self.setup);
+        let setup = if listens { format!("{}; {setup}", self.listen_statement()) } else { setup };
+        let live = self.within_connect(self.open(&setup, Some(hear))).await?;
+        let prepared = match Single::prepare(&live.client).await {
+            Err(error)
+                if self.create && error.code().is_some_and(|code| code.code() == "42P01") =>
+            {
+                schema::create(&live.client).await.map_err(|error| self.refusal(&error))?;
+                Single::prepare(&live.client).await
+            }
+            prepared => prepared,
+        };
+        let statements = prepared.map_err(|error| self.refusal(&error))?;
+        Ok(live.with(statements))
+    }
+
+    /// A connection for a transaction.
+    pub(super) async fn several(&self) -> Result<Live<Several>> {
+        {
+            let mut state = self.state.lock();
+            if state.closed {
+                return Err(Error::closed());
+            }
+            state.idle.retain(|live| !live.client.is_closed());
+            if let Some(live) = state.idle.pop() {
+                return Ok(live);
+            }
+        }
+        let setup = format!("SET lock_timeout = {}; {}", self.timeout.as_millis(), self.setup);
+        let live = self.within_connect(self.open(&setup, None)).await?;
+        let statements =
+            Several::prepare(&live.client).await.map_err(|error| self.refusal(&error))?;
+        schema::check(&statements.store, &statements.cell_store)?;
+        Ok(live.with(statements))
+    }
+
+    /// Keeps a connection for the next transaction.
+    pub(super) fn keep(&self, live: Live<Several>) {
+        let mut state = self.state.lock();
+        if !state.closed {
+            state.idle.push(live);
+        }
+    }
+
+    /// Tries the servers in turn; the first that takes writes is the one.
+    async fn open(&self, setup: &str, hear: Option<Hear>) -> Result<Live<()>> {
+        let mut refusal: Option<Error> = None;
+        for host in &self.address.hosts {
+            match open(&self.address, host, setup, hear.clone(), &self.runtime).await {
+                Ok(live) => return Ok(live),
+                Err(error) if refusal.as_ref().is_none_or(Error::retryable) => {
+                    refusal = Some(error);
+                }
+                Err(_) => {}
+            }
+        }
+        Err(refusal.unwrap_or_else(Error::closed))
+    }
+
+    async fn within_connect<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        let over = self.runtime.sleep_until(self.runtime.now() + self.connect_timeout);
+        match select(pin!(work), over).await {
+            Either::Left((done, _)) => done,
+            Either::Right(_) => Err(absent(&self.address.to_string(), "it took too long")),
+        }
+    }
+
+    fn refusal(&self, error: &tokio_postgres::Error) -> Error {
+        judge(&self.address, error, false).failure.error
+    }
+
+    /// Sends a statement that counts by itself, and waits for its answer.
+    pub(super) async fn ask<T>(
+        &self,
+        live: &Arc<Live<Single>>,
+        statement: impl Future<Output = Result<T, tokio_postgres::Error>>,
+        decides: bool,
+    ) -> Result<T, Fault> {
+        let over = self.runtime.sleep_until(self.runtime.now() + self.timeout);
+        let fault = match select(pin!(statement), over).await {
+            Either::Left((Ok(answer), _)) => return Ok(answer),
+            Either::Left((Err(error), _)) => judge(&self.address, &error, decides),
+            Either::Right(_) => lost(&self.address, "it took too long", decides),
+        };
+        if fault.next == Next::Reconnect {
+            self.leave(live);
+        }
+        Err(fault)
+    }
+
+    /// Uses this connection no more. Whoever listens needs another one.
+    fn leave(&self, live: &Arc<Live<Single>>) {
+        let mut state = self.state.lock();
+        let present = state.single.take_if(|present| Arc::ptr_eq(present, live));
+        drop(state);
+        if let (Some(_), Some(link)) = (present, self.weak.upgrade()) {
+            self.runtime.spawn(link.hear_again());
+        }
+    }
+
+    /// Has notices delivered to `sink` from now on.
+    pub(super) async fn listen(&self, sink: NoticeSink) -> Result<()> {
+        self.state.lock().sink = Some(sink);
+        let live = self.single().await?;
+        let statement = self.listen_statement();
+        let listening = live.client.batch_execute(&statement);
+        self.ask(&live, listening, false).await.map_err(|fault| fault.failure.error)
+    }
+
+    fn listen_statement(&self) -> String {
+        format!("LISTEN {}", self.channel)
+    }
+
+    fn hear(&self, text: &str) {
+        let sink = self.state.lock().sink.clone();
+        if let Some(sink) = sink {
+            datagram::read(text.as_bytes()).for_each(|notice| sink(notice));
+        }
+    }
+
+    /// What this client tells itself needs no way over the server.
+    pub(super) fn tell_self(&self, notices: impl Iterator<Item = Notice>) {
+        let sink = self.state.lock().sink.clone();
+        if let Some(sink) = sink {
+            notices.for_each(|notice| sink(notice));
+        }
+    }
+
+    /// Connects anew for as long as somebody listens.
+    fn hear_again(self: Arc<Self>) -> BoxFuture<'static, ()> {
+        let (runtime, link) = (self.runtime.clone(), self.weak.clone());
+        Box::pin(async move {
+            let mut backoff = Backoff::new();
+            while let Some(link) = link.upgrade().filter(|link| link.state.lock().sink.is_some()) {
+                match link.single().await {
+                    Err(error) if error.code() != Code::Closed => {}
+                    _ => return,
+                }
+                drop(link);
+                let pause = Backoff::spread(backoff.next(), &runtime);
+                runtime.sleep_until(runtime.now() + pause).await;
+            }
+        })
+    }
+
+    /// Whether there is a row of this name, unless somebody has deleted it.
+    pub(super) fn is_known(&self, lock: &LockKey) -> bool {
+        self.state.lock().known.contains_key(lock)
+    }
+
+    /// Whether a plain case is not worth a try: the lock was waited for when it was last changed from here.
+    pub(super) fn is_crowded(&self, lock: &LockKey) -> bool {
+        self.state.lock().known.get(lock).is_some_and(|waited_for| *waited_for)
+    }
+
+    /// Remembers that locks have rows, and whether they are waited for.
+    pub(super) fn note<'a>(&self, seen: impl Iterator<Item = (&'a LockKey, bool)>) {
+        let known = &mut self.state.lock().known;
+        for (lock, waited_for) in seen {
+            if let Some(known) = known.get_mut(lock) {
+                *known = waited_for;
+                continue;
+            }
+            if known.len() == KNOWN {
+                known.clear();
+            }
+            known.insert(lock.clone(), waited_for);
+        }
+    }
+
+    /// Lets go of all connections. What is asked after it is answered `closed`.
+    pub(super) fn close(&self) {
+        let mut state = self.state.lock();
+        let left = std::mem::take(&mut *state);
+        state.closed = true;
+        drop(state);
+        drop(left);
+    }
+}

@@ -1,0 +1,122 @@
+//! One connection to a server that takes writes, set up and with its statements prepared.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+
+use futures_channel::oneshot;
+use futures_util::future::{Either, select};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixStream};
+use tokio_postgres::{AsyncMessage, Client, Connection, NoTls, SimpleQueryMessage};
+
+use super::address::{Address, Host};
+use super::fault::{absent, judge, read_only};
+use crate::error::{Code, Error, Result};
+use crate::port::RuntimeHandle;
+
+/// What is done with what a connection hears, and with its end.
+pub(super) type Hear = Arc<dyn Fn(Heard) + Send + Sync>;
+
+/// What a connection hears.
+pub(super) enum Heard {
+    /// A message on one of its channels.
+    Message(String),
+    /// Nothing more.
+    End,
+}
+
+/// See the module. It ends when this is dropped.
+pub(super) struct Live<S> {
+    pub(super) client: Client,
+    pub(super) statements: S,
+    #[allow(dead_code)] // Its end is what counts.
+    open: oneshot::Sender<()>,
+}
+
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+/// Connects to a server, and has it read `setup`, of which the last statement answers whether it takes no writes and its version.
+pub(super) async fn open(
+    address: &Address,
+    host: &Host,
+    setup: &str,
+    hear: Option<Hear>,
+    runtime: &RuntimeHandle,
+) -> Result<Live<()>> {
+    let stream = connect(address, host).await?;
+    let fault = |error: tokio_postgres::Error| judge(address, &error, false).failure.error;
+    let (client, connection) = address.config.connect_raw(stream, NoTls).await.map_err(fault)?;
+    let (open, left) = oneshot::channel();
+    runtime.spawn(Box::pin(carry(connection, left, hear)));
+    let answers = client.simple_query(setup).await.map_err(fault)?;
+    let last = answers.iter().rev().find_map(|answer| match answer {
+        SimpleQueryMessage::Row(row) => Some(row),
+        _ => None,
+    });
+    let word = |at| last.and_then(|row| row.get(at)).unwrap_or_default();
+    if word(0) != "off" {
+        return Err(read_only().with("server", host.to_string()));
+    }
+    // As a number: 12.3 is 120003.
+    if word(1).parse::<u32>().is_ok_and(|version| version < 120_000) {
+        let message = "the server is too old: PostgreSQL 12 or newer is needed";
+        return Err(Error::new(Code::Unsupported, message).with("server", host.to_string()));
+    }
+    Ok(Live { client, statements: (), open })
+}
+
+impl Live<()> {
+    /// The same with its statements.
+    pub(super) fn with<S>(self, statements: S) -> Live<S> {
+        Live { client: self.client, statements, open: self.open }
+    }
+}
+
+async fn connect(address: &Address, host: &Host) -> Result<Box<dyn Stream>> {
+    let absent = |error: std::io::Error| absent(&host.to_string(), &error.to_string());
+    match host {
+        Host::Unix(path) => {
+            let stream = UnixStream::connect(path).await.map_err(absent)?;
+            Ok(Box::new(stream))
+        }
+        Host::Tcp { name, port } => {
+            let mut stream = TcpStream::connect((&**name, *port)).await.map_err(absent)?;
+            stream.set_nodelay(true).map_err(absent)?;
+            let Some(tls) = &address.tls else { return Ok(Box::new(stream)) };
+            // The protocol's request for TLS: its length and its number; the answer is one letter.
+            stream.write_all(&[0, 0, 0, 8, 4, 210, 22, 47]).await.map_err(absent)?;
+            let mut answer = [0];
+            stream.read_exact(&mut answer).await.map_err(absent)?;
+            if answer != *b"S" {
+                let message = "the server has no TLS, so what is sent there could be read and changed; set it up there, or add `sslmode=disable` if the network between is trusted";
+                let error = Error::new(Code::Unavailable, message).with("server", host.to_string());
+                return Err(error.with_retryable(false));
+            }
+            Ok(Box::new(tls.secure(stream, name, *port).await?))
+        }
+    }
+}
+
+/// Runs the connection until it ends or is not wanted any more.
+async fn carry(
+    mut connection: Connection<Box<dyn Stream>, tokio_postgres::tls::NoTlsStream>,
+    left: oneshot::Receiver<()>,
+    hear: Option<Hear>,
+) {
+    let heard = async {
+        while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
+            if let (AsyncMessage::Notification(notice), Some(hear)) = (message, &hear) {
+                hear(Heard::Message(notice.payload().to_owned()));
+            }
+        }
+    };
+    // Asked first: a connection whose client goes says goodbye if it can do so at once.
+    let ended = matches!(select(pin!(heard), left).await, Either::Left(_));
+    // Before anybody is told: it must not be taken for a sound one.
+    drop(connection);
+    if let Some(hear) = hear.filter(|_| ended) {
+        hear(Heard::End);
+    }
+}

@@ -1,0 +1,7 @@
+//! PostgreSQL servers of a test's own, and databases whose clock it moves.
+
+mod moved;
+mod server;
+
+pub use self::moved::{MovedClock, PostgresSubject};
+pub use self::server::PostgresServer;

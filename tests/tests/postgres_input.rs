@@ -1,0 +1,179 @@
+//! What a PostgreSQL database may be or lack, each told with a code and what to do; rights, passwords and TLS.
+
+use std::path::Path;
+
+use fencelock::{Client, Code, Error};
+use fencelock_tests::postgres::PostgresServer;
+use fencelock_tests::servers::Authority;
+
+async fn connect(url: impl AsRef<str>) -> Result<Client, Error> {
+    fencelock::connect(url.as_ref()).await
+}
+
+/// How it fails: the code, and an error in which no password stands.
+async fn refused(url: &str) -> (Code, Error) {
+    let error = connect(url).await.expect_err("it is refused");
+    let shown = format!("{error} {error:?} {error:#?}");
+    assert!(!shown.contains("hunter"), "{shown}");
+    (error.code(), error)
+}
+
+async fn holds(client: &Client, name: &str) -> bool {
+    let guard = client.lock(name).try_acquire().await.expect("it answers");
+    let held = guard.is_some();
+    if let Some(guard) = guard {
+        guard.release().await.check().expect("it is released");
+    }
+    held
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_wrong_with_a_database_is_told() {
+    let server = PostgresServer::start();
+    let port = server.port();
+    for (query, argument) in
+        [("durability=often", "durability"), ("sslmode=require", "sslmode"), ("cacert=x", "cacert")]
+    {
+        let (code, error) = refused(&format!("{}?{query}", server.url("postgres"))).await;
+        assert_eq!((code, &*error.fields()["argument"]), (Code::Invalid, argument), "{error}");
+    }
+    let (code, error) = refused("postgres://me:hunter2@127.0.0.1:1,127.0.0.1:2/x").await;
+    assert_eq!(code, Code::Unavailable, "{error}");
+    let (code, error) = refused("postgres://me:hunter2@127.0.0.1").await;
+    assert_eq!(code, Code::Invalid, "{error}");
+    let (code, error) = refused(&format!("postgres://postgres@127.0.0.1:{port}/none")).await;
+    assert_eq!(code, Code::Invalid, "{error}");
+    let (code, error) = refused(&format!("postgres://nobody@127.0.0.1:{port}/postgres")).await;
+    assert_eq!(code, Code::Auth, "{error}");
+
+    server.sql("CREATE ROLE poor LOGIN");
+    let (code, error) = refused(&server.url("poor")).await;
+    assert_eq!(code, Code::Unsupported, "{error}");
+    assert!(error.message().contains("fencelock sql schema"), "{error}");
+    let (code, error) = refused(&format!("{}?create=true", server.url("poor"))).await;
+    assert_eq!(code, Code::Auth, "it may not make the tables: {error}");
+
+    // What is printed makes the tables, any number of times.
+    server.sql(fencelock::driver::postgres::schema());
+    server.sql(fencelock::driver::postgres::schema());
+    let client = connect(server.url("poor")).await.expect("it may look at what there is");
+    let error = client.lock("x").try_acquire().await.expect_err("it may not write");
+    assert_eq!(error.code(), Code::Auth, "{error}");
+    assert!(error.message().contains("grant"), "{error}");
+    server.sql(
+        "GRANT SELECT, INSERT, UPDATE ON fencelock TO poor;
+         GRANT SELECT, INSERT, UPDATE, DELETE ON fencelock_cell TO poor",
+    );
+    assert!(holds(&client, "x").await, "the same client goes on");
+    let version = client.version("v");
+    version
+        .update(|value: Option<u32>| Some(value.unwrap_or_default() + 1))
+        .await
+        .expect("cells work too");
+
+    server.sql("ALTER ROLE poor SET default_transaction_read_only = on");
+    let (code, error) = refused(&server.url("poor")).await;
+    assert_eq!(code, Code::Unavailable, "{error}");
+    assert!(error.message().contains("read-only"), "{error}");
+}
+
+/// Tables of another shape, and rows somebody else has written.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_fencelock_did_not_write_is_left_alone() {
+    let server = PostgresServer::start();
+    let url = server.place("shapes");
+    for (number, change) in [
+        "ALTER TABLE fencelock ALTER waiting TYPE bigint",
+        "ALTER TABLE fencelock DROP COLUMN rest",
+        "DROP TABLE fencelock; CREATE VIEW fencelock AS SELECT 1 AS name",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let name = format!("shape{number}");
+        drop(connect(server.place(&name)).await.expect("the tables are made"));
+        server.sql(&format!("SET search_path = {name}; {change}"));
+        let (code, error) = refused(&server.url(&name)).await;
+        assert_eq!(code, Code::Conflict, "{change}: {error}");
+    }
+    // A key that is missing shows where it is needed.
+    let client = connect(server.place("keyless")).await.unwrap();
+    server.sql("ALTER TABLE keyless.fencelock DROP CONSTRAINT fencelock_pkey");
+    let error = client.lock("x").try_acquire().await.unwrap_err();
+    assert_eq!(error.code(), Code::Conflict, "{error}");
+    let client = connect(&url).await.unwrap();
+    assert!(holds(&client, "good").await && holds(&client, "bad").await);
+    server.sql("UPDATE shapes.fencelock SET rest = '{\"what\":1}' WHERE name = 'bad'");
+    let error = client.lock("bad").try_acquire().await.expect_err("the row is none of ours");
+    assert_eq!((error.code(), &*error.fields()["column"]), (Code::Conflict, "rest"), "{error}");
+    assert!(holds(&client, "good").await, "others are not concerned");
+}
+
+/// B84: a name as long as names may be, and one with all that is hard to quote, are locks of their own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b84_long_and_odd_names_are_locks() {
+    let server = PostgresServer::start();
+    let url = server.place("names");
+    let (one, two) = (connect(&url).await.unwrap(), connect(&url).await.unwrap());
+    let long = "é".repeat(256);
+    let almost = format!("{}e", "é".repeat(255));
+    for name in [&*long, &almost, "a'b\"c\\d%_$1;--", "\u{1F512}"] {
+        let guard = one.lock(name).acquire().await.expect("it is a name");
+        assert!(!holds(&two, name).await, "{name}");
+        guard.release().await.check().unwrap();
+    }
+    let names = one.names("a'b").await.unwrap();
+    assert_eq!(names, ["a'b\"c\\d%_$1;--"]);
+    let error = one.lock(&format!("{long}x")).try_acquire().await.unwrap_err();
+    assert_eq!(error.code(), Code::Invalid, "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn passwords_and_socket_files_work() {
+    let server = PostgresServer::start();
+    let made = server.place("secret");
+    let port = server.port();
+    let (code, error) = refused(&made).await;
+    assert_eq!(code, Code::Auth, "{error}");
+    let (code, error) =
+        refused(&format!("postgres://secret:hunter3@127.0.0.1:{port}/postgres")).await;
+    assert_eq!(code, Code::Auth, "{error}");
+    let url = format!("postgres://secret:hunter2@127.0.0.1:{port}/postgres?create=true");
+    let client = connect(&url).await.unwrap();
+    let guard = client.lock("x").acquire().await.unwrap();
+    assert!(!format!("{client:?} {guard:?}").contains("hunter"));
+    let folder = server.socket_folder().display().to_string().replace('/', "%2F");
+    let other = connect(format!("postgresql://secret@{folder}:{port}/postgres")).await.unwrap();
+    assert!(!holds(&other, "x").await, "it is the same database");
+}
+
+/// The server has to prove that it is the host of the URL.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tls_is_verified() {
+    let authority = Authority::default();
+    let plain = PostgresServer::start();
+    let (code, error) = refused(&format!("{}&sslmode=verify-full", plain.place("clear"))).await;
+    assert_eq!(code, Code::Unavailable, "{error}");
+    assert!(error.message().contains("sslmode=disable") && !error.retryable(), "{error}");
+
+    let file = |name: &str| authority.path(name);
+    let server = PostgresServer::start_with_tls(
+        Path::new(&file("server.pem")),
+        Path::new(&file("server.key")),
+    );
+    let port = server.port();
+    drop(connect(server.place("tls")).await.unwrap());
+    let url = |host: &str, query: &str| format!("postgres://tls@{host}:{port}/postgres?{query}");
+    let (code, error) = refused(&url("localhost", "sslmode=verify-full")).await;
+    assert_eq!(code, Code::Unavailable, "the system does not know the authority: {error}");
+    assert!(!error.retryable(), "{error}");
+    let query = format!("sslmode=verify-full&cacert={}", file("ca.pem"));
+    let client = connect(url("localhost", &query)).await.unwrap();
+    assert!(holds(&client, "x").await);
+    assert_eq!(server.sql("SELECT count(*) > 0 FROM pg_stat_ssl WHERE ssl"), "t");
+    let stranger = Authority::default();
+    let query = format!("sslmode=verify-full&cacert={}", stranger.path("ca.pem"));
+    let (code, error) = refused(&url("localhost", &query)).await;
+    assert_eq!(code, Code::Unavailable, "{error}");
+    assert!(error.message().contains("cacert"), "{error}");
+}
