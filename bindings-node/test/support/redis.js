@@ -62,7 +62,7 @@ export class Redis {
     const keys = await this.command('KEYS', '*');
     const left = [];
     for (const key of keys) {
-      if (!key.startsWith('fencelock:') || Number(await this.command('PTTL', key)) === -1) left.push(key);
+      if (!key.startsWith('fencelock:{') || Number(await this.command('PTTL', key)) === -1) left.push(key);
     }
     return left.filter((key) => !/}:version:|fencelock:born/.test(key));
   }
