@@ -229,7 +229,7 @@ pub(crate) const PARTS: &[Part] = &[
         name: "doc",
         tags: &["rust", "docs", COMPUTES],
         shows: "the documentation builds without a warning; its examples and the README's run; every link of the book leads somewhere",
-        budget: Budget { seconds: 90, load: 120 },
+        budget: Budget { seconds: 120, load: 120 },
         steps: &[
             Step::Cargo {
                 args: &["doc", QUICK, "--workspace", "--lib", "--no-deps"],
