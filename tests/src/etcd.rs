@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -10,6 +10,7 @@ use tempfile::TempDir;
 use url::Url;
 
 use crate::freeze::{freeze, resume};
+use crate::own_server::{folder, free_port};
 use crate::session_store::SessionServer;
 
 /// How long a server may take to start.
@@ -162,6 +163,14 @@ impl SessionServer for EtcdServer {
         self.url(prefix)
     }
 
+    fn stop(&self) {
+        self.stop();
+    }
+
+    fn cont(&self) {
+        self.cont();
+    }
+
     async fn entries_of_x(&self, prefix: &str) -> Vec<String> {
         self.keys(&format!("{prefix}/x/"))
     }
@@ -176,16 +185,6 @@ impl Drop for EtcdServer {
 /// Where locks lie behind a prefix on the server of this port.
 pub fn url(port: u16, prefix: &str) -> Url {
     format!("etcd://127.0.0.1:{port}/{prefix}").parse().expect("this is a URL")
-}
-
-/// A log of etcd's takes 128 MB and more before anything is in it: where there is a disk in memory, it lies there.
-fn folder() -> std::io::Result<TempDir> {
-    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir())
-}
-
-pub(crate) fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port can be had");
-    listener.local_addr().expect("a bound socket has an address").port()
 }
 
 /// Starts the server and waits until it answers; `None` if it ended instead.

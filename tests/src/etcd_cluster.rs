@@ -3,7 +3,8 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::etcd::{EtcdServer, free_port};
+use crate::etcd::EtcdServer;
+use crate::own_server::free_port;
 
 const NAMES: [&str; 3] = ["one", "two", "three"];
 /// How long the others may take to agree on a leader.

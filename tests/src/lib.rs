@@ -13,6 +13,7 @@ pub mod failover;
 pub mod freeze;
 pub mod lines;
 pub mod model;
+mod own_server;
 pub mod peer;
 pub mod place;
 pub mod postgres;

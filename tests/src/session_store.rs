@@ -19,6 +19,12 @@ pub trait SessionServer {
     /// Where locks lie behind a prefix.
     fn url(&self, prefix: &str) -> Url;
 
+    /// Freezes the server.
+    fn stop(&self);
+
+    /// Lets a frozen server go on.
+    fn cont(&self);
+
     /// What lies there of the lock `x` behind a prefix.
     fn entries_of_x(&self, prefix: &str) -> impl Future<Output = Vec<String>>;
 }
@@ -184,4 +190,18 @@ pub async fn what_is_given_up_leaves_nothing(server: &impl SessionServer, prefix
         nothing_is_left(server, prefix).await;
         assert_eq!(all[1].load(), (0, 0));
     }
+}
+
+/// A server that stands still: its clients lose their locks in time, and go on when it does.
+pub async fn a_server_that_hangs_keeps_no_guard_alive(server: &impl SessionServer) {
+    let client = client(server, "hangs").await;
+    let guard = client.lock("x").acquire().await.unwrap();
+    server.stop();
+    let began = Instant::now();
+    let lost = tokio::time::timeout(PATIENCE, guard.lost()).await;
+    server.cont();
+    lost.expect("it is told");
+    let took = began.elapsed();
+    assert!(took <= Duration::from_millis(2300), "{took:?}");
+    drop(client.lock("x").acquire_within(PATIENCE).await.unwrap());
 }

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -12,6 +12,7 @@ use url::Url;
 use zookeeper_client::{Client, Error};
 
 use crate::freeze::{freeze, resume};
+use crate::own_server::{folder, free_port};
 use crate::session_store::SessionServer;
 
 /// How long a server may take to start.
@@ -161,6 +162,14 @@ impl SessionServer for ZookeeperServer {
         self.url(chroot)
     }
 
+    fn stop(&self) {
+        self.stop();
+    }
+
+    fn cont(&self) {
+        self.cont();
+    }
+
     async fn entries_of_x(&self, chroot: &str) -> Vec<String> {
         self.entries(&format!("/{chroot}/x")).await
     }
@@ -187,16 +196,6 @@ fn password(session: i64) -> [u8; 16] {
         four.copy_from_slice(&((seed >> 16) as i32).to_le_bytes());
     }
     bytes
-}
-
-/// Where there is a disk in memory, the log lies there.
-fn folder() -> std::io::Result<TempDir> {
-    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir())
-}
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port can be had");
-    listener.local_addr().expect("a bound socket has an address").port()
 }
 
 /// Starts the server and waits until it answers; `None` if it ended instead.

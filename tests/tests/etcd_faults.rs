@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use fencelock::{Client, Code, Error, Released};
 use fencelock_tests::etcd::{EtcdServer, url};
 use fencelock_tests::proxy::Proxy;
+use fencelock_tests::session_store::a_server_that_hangs_keeps_no_guard_alive;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -146,17 +147,7 @@ async fn another_member_is_asked_within_a_second() {
 /// A server that stands still: its clients lose their locks in time, and go on when it does.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn b75_a_server_that_hangs_keeps_no_guard_alive() {
-    let server = EtcdServer::start();
-    let client = connect(format!("{}?ttl=2s", server.url("p"))).await.unwrap();
-    let guard = client.lock("x").acquire().await.unwrap();
-    server.stop();
-    let began = Instant::now();
-    let lost = tokio::time::timeout(PATIENCE, guard.lost()).await;
-    server.cont();
-    lost.expect("it is told");
-    let took = began.elapsed();
-    assert!(took <= Duration::from_millis(2300), "{took:?}");
-    drop(client.lock("x").acquire_within(PATIENCE).await.unwrap());
+    a_server_that_hangs_keeps_no_guard_alive(&EtcdServer::start()).await;
 }
 
 /// A lease that somebody revoked ends what hangs on it; the client goes on with another one.

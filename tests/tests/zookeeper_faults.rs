@@ -4,7 +4,9 @@ use std::time::{Duration, Instant};
 
 use fencelock::{Client, Code, Error, Released};
 use fencelock_tests::proxy::Proxy;
-use fencelock_tests::session_store::{PATIENCE, nothing_is_left, waiting};
+use fencelock_tests::session_store::{
+    PATIENCE, a_server_that_hangs_keeps_no_guard_alive, nothing_is_left, waiting,
+};
 use fencelock_tests::zookeeper::{ZookeeperServer, url};
 use futures_util::future::join_all;
 
@@ -153,17 +155,7 @@ async fn a_session_goes_over_to_another_member() {
 /// A server that stands still: its clients lose their locks in time, and go on when it does.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn b75_a_server_that_hangs_keeps_no_guard_alive() {
-    let server = ZookeeperServer::start();
-    let client = connect(format!("{}?ttl=2s", server.url("p"))).await.unwrap();
-    let guard = client.lock("x").acquire().await.unwrap();
-    server.stop();
-    let began = Instant::now();
-    let lost = tokio::time::timeout(PATIENCE, guard.lost()).await;
-    server.cont();
-    lost.expect("it is told");
-    let took = began.elapsed();
-    assert!(took <= Duration::from_millis(2300), "{took:?}");
-    drop(client.lock("x").acquire_within(PATIENCE).await.unwrap());
+    a_server_that_hangs_keeps_no_guard_alive(&ZookeeperServer::start()).await;
 }
 
 /// A session that ends takes its entries along. Its holder is told, its waiter waits on with another session.

@@ -30,6 +30,12 @@ pub fn refusal(record: Option<&CellRecord>, now: u64, floor: u64) -> Option<Fail
     (!numbers::is_left(last, floor)).then(numbers::none_left)
 }
 
+/// The name of its row in a table.
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub(super) fn row_name(key: &CellKey) -> String {
+    format!("{}:{}", key.family.word(), key.name)
+}
+
 /// Carries a change out, if what is there at `now` has the version it expects.
 pub fn swap(record: &mut Option<CellRecord>, change: &Change, now: u64) -> Swap {
     swap_above(record, change, now, now)

@@ -1,30 +1,10 @@
 //! The members of a cluster, as a URL names them.
 
-use std::fmt;
-
 use percent_encoding::percent_decode_str;
 use url::Url;
 
+use super::hosts::{Host, each};
 use crate::error::{Error, Result};
-
-/// Where one member listens.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Host {
-    pub(super) name: String,
-    pub(super) port: u16,
-}
-
-impl fmt::Display for Host {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, port } = self;
-        if name.contains(':') { write!(f, "[{name}]:{port}") } else { write!(f, "{name}:{port}") }
-    }
-}
-
-/// The members, as they are shown.
-pub(super) fn shown(hosts: &[Host]) -> String {
-    hosts.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
-}
 
 /// What a URL says of a cluster.
 pub(super) struct Members {
@@ -44,15 +24,8 @@ impl Members {
         port: u16,
         malformed: fn() -> Error,
     ) -> Result<Self> {
-        let mut hosts = vec![host(url, port).ok_or_else(malformed)?];
-        for other in others {
-            let url =
-                Url::parse(&format!("{}://{other}", url.scheme())).map_err(|_| malformed())?;
-            if !url.username().is_empty() || url.password().is_some() || !url.path().is_empty() {
-                return Err(malformed());
-            }
-            hosts.push(host(&url, port).ok_or_else(malformed)?);
-        }
+        let host = |url: &Url| host(url, port).ok_or_else(malformed);
+        let hosts = each(url, others, malformed, host)?;
         let decode = |text| percent_decode_str(text).decode_utf8().map_err(|_| malformed());
         let user = match (url.username(), url.password()) {
             ("", None) => None,

@@ -7,6 +7,8 @@ pub(crate) mod cell_document;
 pub(crate) mod datagram;
 #[cfg(feature = "etcd")]
 pub mod etcd;
+#[cfg(any(feature = "etcd", feature = "postgres", feature = "zookeeper"))]
+mod hosts;
 #[cfg(any(feature = "etcd", feature = "zookeeper"))]
 mod line;
 #[cfg(any(feature = "etcd", feature = "zookeeper"))]

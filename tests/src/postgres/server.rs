@@ -1,7 +1,7 @@
 //! A PostgreSQL server of a test's own.
 
 use std::fs::File;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
+
+use crate::own_server::{self, free_port};
 
 /// How long a server may take to start.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -155,11 +157,6 @@ impl Drop for PostgresServer {
     }
 }
 
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port can be had");
-    listener.local_addr().expect("a bound socket has an address").port()
-}
-
 fn check(what: &str, output: &Output) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert!(output.status.success(), "{what}: {}{}", text(&output.stdout), text(&output.stderr));
@@ -167,7 +164,7 @@ fn check(what: &str, output: &Output) {
 
 /// Where there is a disk in memory, the data lies there. It belongs to whoever runs the server.
 fn folder() -> TempDir {
-    let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+    let folder = own_server::folder();
     let folder = folder.expect("a temporary folder can be made");
     give(folder.path());
     folder

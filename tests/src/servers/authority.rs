@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use tempfile::TempDir;
 
-use super::redis::{RedisServer, free_port};
+use super::redis::RedisServer;
+use crate::own_server::free_port;
 
 /// An authority, and the files of one server and one client it vouches for.
 pub struct Authority {

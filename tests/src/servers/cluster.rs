@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use redis::Value;
 
 use super::authority::Authority;
-use super::redis::{RedisServer, free_port, free_port_of_a_node};
+use super::redis::{RedisServer, free_port_of_a_node};
+use crate::own_server::free_port;
 
 const SLOTS: usize = 16384;
 const MASTERS: usize = 3;

@@ -9,6 +9,7 @@ use tempfile::TempDir;
 use url::Url;
 
 use crate::freeze::{freeze, resume};
+use crate::own_server::free_port;
 
 /// How long a server may take to start.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -144,12 +145,6 @@ impl Drop for RedisServer {
     fn drop(&mut self) {
         self.kill_hard();
     }
-}
-
-/// A port nobody listens on now.
-pub(super) fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port can be had");
-    listener.local_addr().expect("a bound socket has an address").port()
 }
 
 /// A port beside which the one that a node of a cluster adds, ten thousand further on, is free too. Of Redis 7 and newer

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use super::authority::Authority;
-use super::redis::{RedisServer, admin, free_port, program, start};
+use super::redis::{RedisServer, admin, program, start};
+use crate::own_server::free_port;
 
 /// What the sentinels call the master.
 const MASTER: &str = "mymaster";

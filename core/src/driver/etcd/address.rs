@@ -5,8 +5,9 @@ use std::fmt;
 use url::Url;
 
 use super::message::Authenticate;
-pub(super) use crate::driver::members::Host;
-use crate::driver::members::{Members, shown};
+pub(super) use crate::driver::hosts::Host;
+use crate::driver::hosts::shown;
+use crate::driver::members::Members;
 use crate::driver::tls::Tls;
 use crate::error::{Error, Result};
 use crate::options::Options;

@@ -6,6 +6,7 @@ use percent_encoding::percent_decode_str;
 use tokio_postgres::Config;
 use url::Url;
 
+use crate::driver::hosts;
 use crate::driver::tls::Tls;
 use crate::error::{Error, Result};
 use crate::options::{Options, SslMode};
@@ -15,10 +16,7 @@ const PORT: u16 = 5432;
 /// Where one server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Host {
-    Tcp {
-        name: String,
-        port: u16,
-    },
+    Tcp(hosts::Host),
     /// The path of a socket.
     Unix(String),
 }
@@ -26,8 +24,7 @@ pub(super) enum Host {
 impl fmt::Display for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Tcp { name, port } if name.contains(':') => write!(f, "[{name}]:{port}"),
-            Self::Tcp { name, port } => write!(f, "{name}:{port}"),
+            Self::Tcp(host) => host.fmt(f),
             Self::Unix(path) => f.write_str(path),
         }
     }
@@ -38,7 +35,7 @@ impl Host {
     fn is_here(&self) -> bool {
         match self {
             Self::Unix(_) => true,
-            Self::Tcp { name, .. } => {
+            Self::Tcp(hosts::Host { name, .. }) => {
                 name.parse().map_or(name == "localhost", |ip: std::net::IpAddr| ip.is_loopback())
             }
         }
@@ -61,8 +58,7 @@ impl fmt::Debug for Address {
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let hosts: Vec<_> = self.hosts.iter().map(ToString::to_string).collect();
-        f.write_str(&hosts.join(","))
+        f.write_str(&hosts::shown(&self.hosts))
     }
 }
 
@@ -102,14 +98,7 @@ impl Address {
         if !matches!(url.scheme(), "postgres" | "postgresql") {
             return Err(malformed());
         }
-        let mut hosts = vec![host(url)?];
-        for other in others {
-            let url = Url::parse(&format!("postgres://{other}")).map_err(|_| malformed())?;
-            if !url.username().is_empty() || url.password().is_some() || !url.path().is_empty() {
-                return Err(malformed());
-            }
-            hosts.push(host(&url)?);
-        }
+        let hosts = hosts::each(url, others, malformed, host)?;
         let decode = |text| percent_decode_str(text).decode_utf8().map_err(|_| malformed());
         let (user, database) =
             (decode(url.username())?, decode(url.path().trim_start_matches('/'))?);
@@ -138,7 +127,7 @@ fn host(url: &Url) -> Result<Host> {
     match name {
         name if name.is_empty() => Err(malformed()),
         folder if folder.starts_with('/') => Ok(Host::Unix(format!("{folder}/.s.PGSQL.{port}"))),
-        name => Ok(Host::Tcp { name, port }),
+        name => Ok(Host::Tcp(hosts::Host { name, port })),
     }
 }
 

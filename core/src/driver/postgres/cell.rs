@@ -11,13 +11,9 @@ use super::row::{column, number};
 use super::statement::Several;
 use super::transaction::{BEGIN, Progress, Work};
 use super::value::signed;
-use crate::driver::cell::{self, CellRecord};
+use crate::driver::cell::{self, CellRecord, row_name};
 use crate::error::Result;
 use crate::port::{Cell, CellKey, Change, Look, Mark, Swap};
-
-pub(super) fn row_name(key: &CellKey) -> String {
-    format!("{}:{}", key.family.word(), key.name)
-}
 
 /// What a row shows of a cell; the clock stands last in it.
 pub(super) fn look(row: &Row, key: &CellKey) -> Result<Look> {

@@ -12,6 +12,7 @@ use tokio_postgres::{AsyncMessage, Client, Connection, NoTls, SimpleQueryMessage
 
 use super::address::{Address, Host};
 use super::fault::{absent, judge, read_only};
+use crate::driver::hosts;
 use crate::error::{Code, Error, Result};
 use crate::port::RuntimeHandle;
 
@@ -81,7 +82,7 @@ async fn connect(address: &Address, host: &Host) -> Result<Box<dyn Stream>> {
             let stream = UnixStream::connect(path).await.map_err(absent)?;
             Ok(Box::new(stream))
         }
-        Host::Tcp { name, port } => {
+        Host::Tcp(hosts::Host { name, port }) => {
             let mut stream = TcpStream::connect((&**name, *port)).await.map_err(absent)?;
             stream.set_nodelay(true).map_err(absent)?;
             let Some(tls) = &address.tls else { return Ok(Box::new(stream)) };

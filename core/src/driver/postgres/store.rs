@@ -13,6 +13,7 @@ use super::link::Link;
 use super::plain::plain;
 use super::row;
 use super::transaction::{Replace, carry_out};
+use crate::driver::cell::row_name;
 use crate::driver::recorded::{Loaded, RecordStore, Recorded, Told};
 use crate::error::Result;
 use crate::options::{Durability, Options};
@@ -114,7 +115,7 @@ impl RecordStore for PostgresStore {
 impl CellStore for PostgresStore {
     async fn read(&self, key: &CellKey) -> Result<Look> {
         let live = self.link.single().await?;
-        let name = cell::row_name(key);
+        let name = row_name(key);
         let asked = async { live.client.query_one(&live.statements.cell_look, &[&name]).await };
         let row = self.link.ask(&live, asked, false).await.map_err(|fault| fault.failure.error)?;
         cell::look(&row, key)

@@ -4,7 +4,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::fault::Fault;
-use crate::driver::cell::{self, CellRecord};
+use crate::driver::cell::{self, CellRecord, row_name};
 use crate::port::{Cell, CellKey, Change, Look, Mark, Swap};
 
 /// The table. `name` is the family and the name, `trail` the newest changes as JSON, times are microseconds since 1970;
@@ -56,10 +56,6 @@ pub(super) fn swap(connection: &Connection, change: &Change, now: u64) -> Result
     }
     connection.prepare_cached(SWEEP)?.execute([signed(now)])?;
     Ok(swap)
-}
-
-fn row_name(key: &CellKey) -> String {
-    format!("{}:{}", key.family.word(), key.name)
 }
 
 fn load(connection: &Connection, key: &CellKey) -> Result<Option<CellRecord>, Fault> {

@@ -5,7 +5,8 @@ use std::fmt;
 use url::Url;
 
 use super::layout::is_path;
-use crate::driver::members::{Members, shown};
+use crate::driver::hosts::shown;
+use crate::driver::members::Members;
 use crate::error::{Error, Result};
 
 const PORT: u16 = 2181;

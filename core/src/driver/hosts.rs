@@ -1,0 +1,44 @@
+//! The hosts of a URL, which may be several.
+
+use std::fmt;
+
+use url::Url;
+
+use crate::error::{Error, Result};
+
+/// Where one server listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Host {
+    pub(super) name: String,
+    pub(super) port: u16,
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, port } = self;
+        if name.contains(':') { write!(f, "[{name}]:{port}") } else { write!(f, "{name}:{port}") }
+    }
+}
+
+/// Several of them, as they are shown.
+pub(super) fn shown(hosts: &[impl fmt::Display]) -> String {
+    hosts.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// What `host` makes of the host of the URL, and of those behind it, each as a URL of its own.
+pub(super) fn each<H>(
+    url: &Url,
+    others: &[String],
+    malformed: fn() -> Error,
+    host: impl Fn(&Url) -> Result<H>,
+) -> Result<Vec<H>> {
+    let mut hosts = vec![host(url)?];
+    for other in others {
+        let url = Url::parse(&format!("{}://{other}", url.scheme())).map_err(|_| malformed())?;
+        if !url.username().is_empty() || url.password().is_some() || !url.path().is_empty() {
+            return Err(malformed());
+        }
+        hosts.push(host(&url)?);
+    }
+    Ok(hosts)
+}
