@@ -11,10 +11,10 @@ use crate::workload::Workload;
 /// The measured libraries of every family.
 const PEERS: &[(Family, &[&str])] = &[
     (Family::Rust, &["rslock"]),
-    (Family::Go, &["redislock", "redsync", "rueidislock"]),
+    (Family::Go, &["redislock", "redsync", "rueidislock", "etcd-bare", "clientv3", "go-zookeeper"]),
     (Family::Node, &["redis-semaphore", "node-redlock"]),
-    (Family::Python, &["redis-py", "redis-py-asyncio", "python-redis-lock"]),
-    (Family::Java, &["redisson"]),
+    (Family::Python, &["redis-py", "redis-py-asyncio", "python-redis-lock", "kazoo"]),
+    (Family::Java, &["redisson", "curator", "jetcd"]),
 ];
 
 /// The peers to measure, all of them or those that are named, and the doors where they are measured; why some are missing.

@@ -5,6 +5,7 @@ mod awake;
 mod contender;
 mod install;
 mod machine;
+mod queue_server;
 mod report;
 mod server;
 mod subject;

@@ -56,7 +56,7 @@ public final class FencelockBench {
 
     /** Runs the course of the second word in the language of the first. */
     public static void main(String[] words) throws Exception {
-        String url = Course.url(words);
+        String url = Course.word(words, "url");
         if (words[1].equals("crossing")) {
             crossing(Fencelock.connect(url));
             return;

@@ -28,7 +28,7 @@ export interface Guarantees {
 export interface Load {
   /** Operations under way. */
   readonly running: number;
-  /** Ends that were not told yet. */
+  /** Completions that JavaScript has not received yet. */
   readonly done: number;
   /** Guards that were not released. */
   readonly guards: number;

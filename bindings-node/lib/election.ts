@@ -12,7 +12,7 @@ export interface Leader {
   readonly info: Info;
 }
 
-/** The office of a leader: the guard of an election. */
+/** The guard of a leader. */
 export class Leadership extends Guard {
   /** Gives the leadership up; the next candidate leads. The same as {@link Guard.release}. */
   resign(): Promise<Released> {

@@ -31,7 +31,8 @@ export interface LockOptions {
   fair?: boolean;
   /**
    * How the lock is stored. `auto` is the store's own layout. On Redis, `plain:<prefix>` is the string key that
-   * redis-py, node-redlock and redsync use, and `redisson` is the layout of Redisson's locks. Default: auto.
+   * redis-py, node-redlock and redsync use, and `redisson` is the layout of Redisson's locks. On ZooKeeper,
+   * `kazoo` is that of kazoo's. Default: auto.
    */
   dialect?: string;
   /** A short text for people who inspect the lock. */
@@ -93,7 +94,7 @@ export interface ClientOptions extends LockOptions {
    * loses no lock. Default: 0.
    */
   acks?: number;
-  /** On PostgreSQL: whether to make fencelock's tables if they are not there. Default: false. */
+  /** On a database: whether to make fencelock's tables if they are not there. Default: false. */
   create?: boolean;
   /**
    * On PostgreSQL: whether a commit waits for the server's disk (`durable`). `relaxed` is many times quicker; a
@@ -101,7 +102,7 @@ export interface ClientOptions extends LockOptions {
    */
   durability?: string;
   /**
-   * On PostgreSQL: `verify-full` is TLS with a server that proves to be the one, `disable` is no TLS. `auto`:
+   * On a database: `verify-full` is TLS with a server that proves to be the one, `disable` is no TLS. `auto`:
    * `verify-full`, but nothing is encrypted on the way to this machine itself (`localhost`, a socket file).
    * Default: auto.
    */

@@ -15,6 +15,18 @@ pub(crate) struct Sql {
 
 #[derive(Subcommand)]
 enum What {
+    /// What makes a table refuse writes with an older fencing token: a trigger.
+    Gate {
+        /// The table, or schema.table, as the database shows it.
+        #[arg(long)]
+        table: String,
+        /// The column that each write sets to its token.
+        #[arg(long)]
+        column: String,
+        /// The database.
+        #[arg(long, default_value = "postgres")]
+        dialect: GateDialect,
+    },
     /// The tables that fencelock needs, made where they are not there yet.
     Schema {
         /// The database.
@@ -25,13 +37,35 @@ enum What {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Dialect {
+    /// MySQL 8.0, MariaDB 10.4, or newer.
+    Mysql,
     /// PostgreSQL 12 or newer.
     Postgres,
 }
 
+#[derive(Clone, Copy, ValueEnum)]
+enum GateDialect {
+    /// PostgreSQL 12 or newer.
+    Postgres,
+    /// SQLite 3.
+    Sqlite,
+}
+
 impl Sql {
     pub(crate) fn execute(self) -> ExitCode {
-        let What::Schema { dialect: Dialect::Postgres } = self.what;
-        finish(async { print(fencelock::driver::postgres::schema()).map(|()| 0) })
+        use fencelock::driver::{mysql, postgres, sqlite};
+        finish(async move {
+            let text = match &self.what {
+                What::Schema { dialect: Dialect::Mysql } => mysql::schema().to_owned(),
+                What::Schema { dialect: Dialect::Postgres } => postgres::schema().to_owned(),
+                What::Gate { table, column, dialect: GateDialect::Postgres } => {
+                    postgres::gate_trigger(table, column)?
+                }
+                What::Gate { table, column, dialect: GateDialect::Sqlite } => {
+                    sqlite::gate_trigger(table, column)?
+                }
+            };
+            print(&text).map(|()| 0)
+        })
     }
 }

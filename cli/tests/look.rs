@@ -199,8 +199,13 @@ fn a_reader_that_leaves_early_is_no_error() {
 #[test]
 fn the_tables_of_a_database_are_printed() {
     let scene = Scene::new();
-    let shown = scene.run(&["sql", "schema", "--dialect", "postgres"]);
-    assert_eq!((shown.code, shown.out.as_str()), (Some(0), fencelock::driver::postgres::schema()));
+    for (dialect, schema) in [
+        ("mysql", fencelock::driver::mysql::schema()),
+        ("postgres", fencelock::driver::postgres::schema()),
+    ] {
+        let shown = scene.run(&["sql", "schema", "--dialect", dialect]);
+        assert_eq!((shown.code, shown.out.as_str()), (Some(0), schema));
+    }
     assert_eq!(scene.run(&["sql", "schema", "--dialect", "oracle"]).code, Some(64));
 }
 

@@ -156,6 +156,7 @@ impl Client {
             Dialect::Auto => ("", Layout::Own),
             Dialect::Plain { prefix } => (prefix.as_str(), Layout::Own),
             Dialect::Redisson => ("", Layout::Redisson),
+            Dialect::Kazoo => ("", Layout::Kazoo),
         };
         let keys = self.core.store.names(&format!("{before}{prefix}")).await?;
         let keys = keys.iter().filter(|key| key.layout() == layout);
@@ -321,7 +322,7 @@ impl ClientBuilder {
         self.store(store).await
     }
 
-    /// Connects to the Redis server behind a client of the host's.
+    /// Connects to a Redis server through the host program's own Redis client.
     #[cfg(feature = "host")]
     pub async fn host(mut self, transport: impl crate::driver::redis::Transport) -> Result<Client> {
         if let Some(mistake) = self.mistake {

@@ -116,7 +116,7 @@ impl Election {
     }
 }
 
-/// The office of a leader. Dropping it gives it up in the background; [`Leadership::resign`] waits for the answer.
+/// The guard of a leader. Dropping it gives it up in the background; [`Leadership::resign`] waits for the answer.
 ///
 /// Token, deadline and loss are those of any guard: [`Claim::is_held`] says whether it still leads at this very moment.
 #[derive(Debug)]

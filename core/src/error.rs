@@ -31,7 +31,7 @@ pub enum Code {
     Auth,
     /// What lies on the store under this name is no such lock, or somebody else changed the value meanwhile.
     Conflict,
-    /// The caller gave the operation up, or asked for something since that overtook it.
+    /// The caller gave the operation up, or a later request replaced it.
     Cancelled,
     /// The client was closed.
     Closed,
@@ -155,7 +155,7 @@ impl Error {
     }
 
     pub(crate) fn no_cells() -> Self {
-        let message = "this store keeps no values with versions, which jobs and versions need; a quorum has none: use Redis under one master or as a cluster, etcd, SQLite or memory";
+        let message = "this store keeps no values with versions, which jobs and versions need; a quorum has none: use Redis under one master or as a cluster, etcd, ZooKeeper, PostgreSQL, SQLite or memory";
         Self::new(Code::Unsupported, message)
     }
 

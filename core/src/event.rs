@@ -48,9 +48,9 @@ pub enum EventKind {
     /// The store refuses or does not answer an acquire that waits; it goes on asking. Told when that begins, and when the
     /// reason has changed. With an empty name, at connect: the store is set up so that a promise is not kept.
     Trouble,
-    /// A guard was given out.
+    /// A lock was granted.
     Granted,
-    /// The lease was pushed on.
+    /// The lease was renewed.
     Renewed,
     /// A guard was given back.
     Released,

@@ -58,7 +58,7 @@ impl fmt::Display for Token {
 ///
 /// A resource with a store of its own keeps the token beside the data and puts the condition inside the write itself
 /// (`UPDATE ... WHERE fence <= :token`), which is what makes the check and the write one step: there is
-/// `driver::sqlite::gate_trigger` for a table, and `driver::redis::RedisGate` for keys on a Redis server.
+/// `gate_trigger` in `driver::postgres` and `driver::sqlite` for a table, and `driver::redis::RedisGate` for keys on a Redis server.
 ///
 /// ```
 /// use fencelock::{Gate, Token};

@@ -14,7 +14,7 @@ use crate::error::{Code, Error, Result};
 use crate::event::Event;
 use crate::fence::Token;
 use crate::options::check_ttl;
-use crate::port::{BoxFuture, Mode, RuntimeHandle};
+use crate::port::{BoxFuture, Mode, RuntimeHandle, StoreEntry};
 use crate::released::Released;
 
 /// An acquire in flight. Dropping it at any moment takes back whatever it won or queued.
@@ -69,7 +69,8 @@ pub struct Guard {
     released: bool,
 }
 
-/// A look at a guard that may outlive it and be cloned: token, deadline and loss, but neither extend nor release.
+/// A read-only handle of a guard. It can be cloned, and outlive the guard. It shows token, deadline and loss, and cannot
+/// extend or release.
 #[derive(Clone)]
 pub struct Claim {
     core: Arc<Core>,
@@ -87,6 +88,25 @@ impl Claim {
     /// The fencing token: hand it to the resource with every write.
     pub fn token(&self) -> Token {
         self.local.token
+    }
+
+    /// The entry by which the store proves this hold, so that a transaction of your own on the same store can be refused when
+    /// the hold has ended. In etcd compare the create revision of the key with `revision`; in ZooKeeper check the path, at any
+    /// version, in your multi. `None`: the hold has ended, or the store has no such transactions. A change of the mode
+    /// changes the entry.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// let client = fencelock::connect("memory:entry").await?;
+    /// let guard = client.lock("orders:42").acquire().await?;
+    /// assert!(guard.entry().is_none(), "locks in memory have no entries");
+    /// # Ok::<(), fencelock::Error>(()) }).unwrap();
+    /// ```
+    pub fn entry(&self) -> Option<StoreEntry> {
+        if !self.is_held() {
+            return None;
+        }
+        self.core.store.entry(self.local.hold.owner)
     }
 
     /// How it is held: alone, as reader or writer, as one of so many permits.
@@ -160,7 +180,7 @@ impl Claim {
         if self.serves() { Ok(()) } else { Err(Error::not_held().with("name", self.name())) }
     }
 
-    /// What `body` comes to while this stands; the loss, if that ends it. It does not begin where this stands no more.
+    /// Runs `body` while the guard is held. Answers its result, or the loss. Does not start the body if the guard is lost.
     pub(crate) async fn during<F: Future>(
         &self,
         body: impl FnOnce(Self) -> F,
@@ -226,7 +246,7 @@ impl Guard {
         Self { claim: Claim { core, local, share: Some(Arc::new(share)) }, released: false }
     }
 
-    /// A look at this guard for somebody else: a task that writes, a signal that fires when the lock is lost.
+    /// A read-only handle of this guard for somebody else: a task that writes, a signal that fires when the lock is lost.
     pub fn claim(&self) -> Claim {
         self.claim.clone()
     }

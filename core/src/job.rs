@@ -206,7 +206,7 @@ pub struct Run {
     begun: Begun,
 }
 
-/// A look at a run that may outlive it and be cloned.
+/// A read-only handle of a run. It can be cloned, and outlive the run.
 #[derive(Clone, Debug)]
 pub struct RunClaim {
     claim: Claim,

@@ -25,8 +25,8 @@
 //!   Around a fork beside a SQLite store, see `driver::sqlite::still`.
 //! * [`blocking`] has the same nouns for threads, [`facade`] for other languages.
 //!
-//! Stores are cargo features: `redis`, `sqlite`, `etcd`, `zookeeper`, `postgres`; memory is always there. [`port`] is the door
-//! through which a store comes in, [`driver::record`] the model of what it has to do.
+//! Stores are cargo features: `redis`, `sqlite`, `etcd`, `zookeeper`, `postgres`, `mysql`; memory is always there. [`port`] has
+//! the interfaces that a store implements, [`driver::record`] is the model of what it has to do.
 
 #[macro_use]
 #[cfg_attr(feature = "mutants", doc(hidden))]
@@ -59,7 +59,7 @@ mod version;
 mod why;
 mod with_error;
 
-pub use algorithm::{Queue, Quorum};
+pub use algorithm::{Queue, Quorum, Sessions};
 pub use all::{All, AllGuard};
 #[cfg(feature = "tokio")]
 pub use client::connect;
@@ -73,7 +73,7 @@ pub use fence::{Gate, Token};
 pub use guard::{Claim, Guard, Pending};
 pub use job::{Job, JobState, Run, RunClaim, Skipped, Status};
 pub use lock::Lock;
-pub use port::Version;
+pub use port::{StoreEntry, Version};
 pub use released::Released;
 pub use scope::Scope;
 pub use version::{Snapshot, Swapped, Versioned};

@@ -16,7 +16,7 @@ use crate::with_error::WithError;
 
 /// A lock by name, made by [`Client::lock`]. Set its options, then acquire it, as often as you like.
 ///
-/// A wrong name or option is told by the acquire, with code `invalid`.
+/// A wrong name or option makes the acquire fail, with code `invalid`.
 #[derive(Clone)]
 pub struct Lock {
     client: Client,
@@ -234,7 +234,7 @@ impl Lock {
         guard.map_err(|error| error.with("name", &*self.name))
     }
 
-    /// A store without order says so where somebody asks for it; a default is no wish.
+    /// Refuses `fair=true` on a store without order. The default is not refused.
     fn check_order(&self) -> Result<()> {
         if self.options.fair == Some(true)
             && let Some(why) = self.core().store.capabilities().unordered
@@ -275,6 +275,7 @@ impl Lock {
                         check_key(key.as_str())?;
                         key
                     }
+                    Dialect::Kazoo => LockKey::laid_out(Layout::Kazoo, self.name.clone()),
                     _ => LockKey::laid_out(Layout::Redisson, self.name.clone()),
                 })
             }

@@ -129,7 +129,8 @@ options! {
     /// waiter is passed over at most twice, and for at most a second.
     fair: Option<bool> = "auto", Boolean, Lock, boolean_or_auto;
     /// How the lock is stored. `auto` is the store's own layout. On Redis, `plain:<prefix>` is the string key that
-    /// redis-py, node-redlock and redsync use, and `redisson` is the layout of Redisson's locks.
+    /// redis-py, node-redlock and redsync use, and `redisson` is the layout of Redisson's locks. On ZooKeeper, `kazoo` is that
+    /// of kazoo's.
     dialect: Dialect = "auto", Text, Lock, dialect;
     /// A short text for people who inspect the lock.
     label: String = "", Text, Lock, text;
@@ -163,12 +164,12 @@ options! {
     /// On Redis: how many replicas must confirm a grant or a renewal before it counts. A failover to one of them then
     /// loses no lock.
     acks: u32 = "0", Integer, Client, integer;
-    /// On PostgreSQL: whether to make fencelock's tables if they are not there.
+    /// On a database: whether to make fencelock's tables if they are not there.
     create: bool = "false", Boolean, Client, boolean;
     /// On PostgreSQL: whether a commit waits for the server's disk (`durable`). `relaxed` is many times quicker; a crash of the server may
     /// then undo the changes of the last second, tokens still rise.
     durability: Durability = "durable", Text, Client, durability;
-    /// On PostgreSQL: `verify-full` is TLS with a server that proves to be the one, `disable` is no TLS. `auto`: `verify-full`, but nothing
+    /// On a database: `verify-full` is TLS with a server that proves to be the one, `disable` is no TLS. `auto`: `verify-full`, but nothing
     /// is encrypted on the way to this machine itself (`localhost`, a socket file).
     sslmode: SslMode = "auto", Text, Client, sslmode;
     /// With TLS (`rediss://`): a file of PEM certificates. Only these authorities are trusted for the server's
@@ -194,6 +195,8 @@ pub enum Dialect {
     },
     /// Redis: as Redisson keeps its locks.
     Redisson,
+    /// ZooKeeper: as kazoo keeps its locks.
+    Kazoo,
 }
 
 impl Dialect {
@@ -203,6 +206,7 @@ impl Dialect {
             Self::Auto => "auto",
             Self::Plain { .. } => "plain",
             Self::Redisson => "redisson",
+            Self::Kazoo => "kazoo",
         }
     }
 }
@@ -317,13 +321,14 @@ fn dialect(name: &'static str, value: &Value, times: Times) -> Result<Dialect> {
     match text.split_once(':') {
         None if text == "auto" => Ok(Dialect::Auto),
         None if text == "redisson" => Ok(Dialect::Redisson),
+        None if text == "kazoo" => Ok(Dialect::Kazoo),
         Some(("plain", prefix)) => {
             check_prefix(name, prefix)?;
             Ok(Dialect::Plain { prefix: prefix.to_owned() })
         }
         _ => Err(Error::invalid(
             name,
-            "`dialect` must be `auto`, `redisson` or `plain:<prefix>`; the prefix may be empty",
+            "`dialect` must be `auto`, `redisson`, `kazoo` or `plain:<prefix>`; the prefix may be empty",
         )),
     }
 }

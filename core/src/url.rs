@@ -83,21 +83,22 @@ impl StoreUrl {
         }
     }
 
-    /// Who names certificates means to be encrypted; a scheme that speaks in the clear must not keep quiet about it.
+    /// Certificates with a scheme that is not encrypted are refused: the user expects encryption.
     fn check_tls(&self, options: &Options) -> Result<()> {
         let scheme = nodes::scheme(&self.nodes).unwrap_or(self.url.scheme());
         let files = [("cacert", &options.cacert), ("cert", &options.cert), ("key", &options.key)];
         let named = files.into_iter().find(|(_, file)| !file.is_empty());
         match named
-            // PostgreSQL's scheme says nothing of it; its own check does.
-            .filter(|_| !matches!(scheme, "etcds" | "rediss" | "postgres" | "postgresql"))
+            // The schemes of databases say nothing of it; their own check does.
+            .filter(|_| !matches!(scheme, "etcds" | "rediss" | "zookeepers" | "postgres+advisory"))
+            .filter(|_| !matches!(scheme, "mariadb" | "mysql" | "postgres" | "postgresql"))
             .filter(|_| !scheme.starts_with("rediss+"))
         {
             Some((option, _)) => Err(Error::invalid(
                 option,
                 format!(
                     "`{scheme}` has no TLS, so `{option}` would change nothing; leave it out, or write `rediss://`, \
-                     `rediss+sentinel://`, `rediss+cluster://`, `rediss+redlock://` or `etcds://`"
+                     `rediss+sentinel://`, `rediss+cluster://`, `rediss+redlock://`, `etcds://` or `zookeepers://`"
                 ),
             )),
             None => Ok(()),
@@ -156,25 +157,37 @@ impl StoreUrl {
             #[cfg(not(feature = "etcd"))]
             "etcd" | "etcds" => Err(Error::not_built("etcd")),
             #[cfg(feature = "zookeeper")]
-            "zookeeper" => crate::driver::zookeeper::ZookeeperStore::check(&self.url, &self.others),
+            "zookeeper" | "zookeepers" => {
+                crate::driver::zookeeper::ZookeeperStore::check(&self.url, &self.others)
+            }
             #[cfg(not(feature = "zookeeper"))]
-            "zookeeper" => Err(Error::not_built("zookeeper")),
+            "zookeeper" | "zookeepers" => Err(Error::not_built("zookeeper")),
+            #[cfg(feature = "mysql")]
+            "mariadb" | "mysql" => crate::driver::mysql::MysqlStore::check(&self.url, &self.others),
+            #[cfg(not(feature = "mysql"))]
+            "mariadb" | "mysql" => Err(Error::not_built("mysql")),
             #[cfg(feature = "postgres")]
-            "postgres" | "postgresql" => {
+            "postgres" | "postgresql" | "postgres+advisory" => {
                 crate::driver::postgres::PostgresStore::check(&self.url, &self.others)
             }
             #[cfg(not(feature = "postgres"))]
-            "postgres" | "postgresql" => Err(Error::not_built("postgres")),
+            "postgres" | "postgresql" | "postgres+advisory" => Err(Error::not_built("postgres")),
             _ => Err(Error::invalid(
                 "url",
                 "no store goes by that scheme; there are `redis://`, `rediss://`, `redis+sentinel://`, `redis+cluster://`, `redis+unix:`, \
-                 `redlock://`, `etcd://`, `etcds://`, `zookeeper://`, `postgres://`, `sqlite:` and `memory:`",
+                 `redlock://`, `etcd://`, `etcds://`, `zookeeper://`, `zookeepers://`, `postgres://`, `postgres+advisory://`, `mysql://`, `sqlite:` and `memory:`",
             )),
         }
     }
 
     #[cfg_attr(
-        not(any(feature = "etcd", feature = "postgres", feature = "redis", feature = "sqlite")),
+        not(any(
+            feature = "etcd",
+            feature = "mysql",
+            feature = "postgres",
+            feature = "redis",
+            feature = "sqlite"
+        )),
         allow(clippy::unused_async, unused_variables)
     )] // Memory is there at once; ZooKeeper connects later.
     pub(crate) async fn open(
@@ -208,7 +221,7 @@ impl StoreUrl {
                 Ok(LeaseHandle::new(queue))
             }
             #[cfg(feature = "zookeeper")]
-            "zookeeper" => {
+            "zookeeper" | "zookeepers" => {
                 let (url, others, again) = (&self.url, &self.others, runtime.clone());
                 let store =
                     crate::driver::zookeeper::ZookeeperStore::new(url, others, options, again);
@@ -219,6 +232,21 @@ impl StoreUrl {
                 let (url, others) = (&self.url, &self.others);
                 let store =
                     crate::driver::postgres::PostgresStore::connect(url, others, options, runtime);
+                Ok(LeaseHandle::new(store.await?))
+            }
+            #[cfg(feature = "postgres")]
+            "postgres+advisory" => {
+                let (url, others, again) = (&self.url, &self.others, runtime.clone());
+                let store =
+                    crate::driver::postgres::AdvisoryStore::new(url, others, options, again)?;
+                let sessions = crate::Sessions::open(store, runtime, options.ttl, options.timeout);
+                Ok(LeaseHandle::new(sessions.await?))
+            }
+            #[cfg(feature = "mysql")]
+            "mariadb" | "mysql" => {
+                let (url, others) = (&self.url, &self.others);
+                let store =
+                    crate::driver::mysql::MysqlStore::connect(url, others, options, runtime);
                 Ok(LeaseHandle::new(store.await?))
             }
             #[cfg(feature = "redis")]

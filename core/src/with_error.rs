@@ -1,11 +1,11 @@
-//! How a body that ran under a lock, or as the run of a job, came to no good end.
+//! How a body that ran under a lock, or as the run of a job, failed.
 
 use std::convert::Infallible;
 use std::fmt;
 
 use crate::error::Error;
 
-/// Why [`Lock::with`](crate::Lock::with) or [`Job::with`](crate::Job::with) came to no good end. The body's own error wins;
+/// Why [`Lock::with`](crate::Lock::with) or [`Job::with`](crate::Job::with) failed. The body's own error wins;
 /// a loss of the lock by then is attached to it.
 ///
 /// ```

@@ -274,9 +274,9 @@ async fn what_a_turn_asks_for_is_one_task_and_wakes_the_host_once() {
     let runtime: RuntimeHandle = Arc::new(TokioRuntime::current().unwrap());
     let (begun, rung) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(Vec::new())));
     let pump = Arc::new(OnceLock::<Pump>::new());
-    let (bell, ends) = (Arc::downgrade(&pump), rung.clone());
+    let (woken, ends) = (Arc::downgrade(&pump), rung.clone());
     let wake = move || {
-        let ended = bell.upgrade().and_then(|pump| Some(pump.get()?.load().1));
+        let ended = woken.upgrade().and_then(|pump| Some(pump.get()?.load().1));
         ends.lock().unwrap().push(ended);
     };
     let pump = pump.get_or_init(|| Pump::gathering(Arc::new(wake)));
@@ -300,7 +300,7 @@ async fn what_a_turn_asks_for_is_one_task_and_wakes_the_host_once() {
     let (begun, rung) = (begun.lock().unwrap(), rung.lock().unwrap());
     assert!(begun.iter().map(|(number, _)| *number).eq(0..10), "{begun:?}");
     assert!(begun.iter().all(|(_, task)| *task == begun[0].1), "{begun:?}");
-    assert_eq!(*rung, [Some(10)], "how many had ended whenever the bell rang");
+    assert_eq!(*rung, [Some(10)], "how many had ended at each wake-up");
 }
 
 #[tokio::test]

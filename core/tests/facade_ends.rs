@@ -29,8 +29,8 @@ impl Host {
         let store = Memory::new().store(runtime.clone());
         let client = Client::builder().runtime(runtime).store(store).await.unwrap();
         let woken = Arc::new(Notify::new());
-        let bell = woken.clone();
-        let pump = Pump::new(Arc::new(move || bell.notify_one()));
+        let waker = woken.clone();
+        let pump = Pump::new(Arc::new(move || waker.notify_one()));
         Self { facade: Facade::new(client), pump, woken }
     }
 

@@ -35,6 +35,7 @@ fn world_of(clause: Mutant, world: &World) -> BoxFuture<'_, Ended> {
         Mutant::QueueUpgradeBesideReaders => modes::upgrade(world).boxed(),
         Mutant::QueueReaderEntersBesideUpgrade => modes::reader_behind_an_upgrade(world).boxed(),
         Mutant::QueueFenceNotDrawn => modes::writer_after_an_upgrade(world).boxed(),
+        Mutant::QueueOutrankedHolds => order::mutex_behind_a_writer(world).boxed(),
         Mutant::QueueEntersTwice => modes::one_fence(world).boxed(),
         Mutant::QueueEntryNotWeakened => modes::downgrade(world).boxed(),
         Mutant::QueueOnePermitTooMany => order::permits(world).boxed(),
@@ -103,6 +104,12 @@ fn holds(work: impl for<'a> Fn(&'a World) -> BoxFuture<'a, Ended>) {
 #[test]
 fn clients_are_served_in_their_order() {
     holds(|world| order::in_turn(world).boxed());
+}
+
+/// Who tries a name as another kind costs nobody the place in the queue.
+#[test]
+fn a_mutex_keeps_its_place_behind_one_of_another_kind_that_never_held() {
+    holds(|world| order::mutex_keeps_its_place(world).boxed());
 }
 
 /// B72, B74: a holder and a waiter whose session has ended know it.

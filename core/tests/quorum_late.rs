@@ -61,7 +61,7 @@ fn a_vote_that_comes_after_the_hold_was_healed_and_released_is_given_back() {
     });
 }
 
-/// Nothing is owed to a node that was certainly never asked: when it comes back it has nothing to make up for.
+/// No cleanup is pending for a node that was certainly never asked.
 #[test]
 fn a_node_that_was_never_reached_is_owed_nothing() {
     live(async |machine: Machine| {

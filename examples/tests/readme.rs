@@ -64,7 +64,9 @@ fn guarantees_are_those_of_the_drivers() {
         include_str!("../../core/src/driver/sqlite/guarantees.rs"),
         include_str!("../../core/src/driver/etcd/guarantees.rs"),
         include_str!("../../core/src/driver/zookeeper/guarantees.rs"),
+        include_str!("../../core/src/driver/sql/guarantees.rs"),
         include_str!("../../core/src/driver/postgres/guarantees.rs"),
+        include_str!("../../core/src/driver/mysql/guarantees.rs"),
         include_str!("../../core/src/driver/memory.rs"),
     ];
     let told = |row: &'static str| row.split('"').skip(1).step_by(2).take(2);

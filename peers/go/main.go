@@ -60,6 +60,12 @@ func main() {
 		locker = newRedsync(strings.Split(servers, ","))
 	case "rueidislock":
 		locker = newRueidislock(words["server"])
+	case "clientv3":
+		locker = newEtcdLocker(words["server"])
+	case "etcd-bare":
+		locker = newEtcdBare(words["server"])
+	case "go-zookeeper":
+		locker = newZk(words["server"])
 	default:
 		must(fmt.Errorf("there is no contestant %q", os.Args[1]))
 	}

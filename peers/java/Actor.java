@@ -9,7 +9,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** Redisson, Spring Integration or Curator as an actor; tests/README.md has the protocol. */
+/** Redisson, Spring Integration, Curator or jetcd as an actor; tests/README.md has the protocol. */
 public final class Actor {
     private static final Gson GSON = new GsonBuilder().serializeNulls().create();
     private static final AtomicLong NUMBERS = new AtomicLong();
@@ -25,6 +25,7 @@ public final class Actor {
             case "redisson" -> new RedissonLibrary(url, defaults);
             case "spring" -> new SpringLibrary(url);
             case "curator" -> new CuratorLibrary(url, defaults);
+            case "jetcd" -> new JetcdLibrary(url, defaults);
             default -> throw new IllegalArgumentException("there is no library " + name);
         };
         // The first use loads half the classes, for seconds on a busy machine: that is over before a case begins.

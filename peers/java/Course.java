@@ -40,14 +40,14 @@ final class Course {
         }
     }
 
-    /** The server among the words {@code name=value}. */
-    static String url(String[] words) {
+    /** The value of {@code name=value} among the words; empty if it is not given. */
+    static String word(String[] words, String name) {
         for (String word : words) {
-            if (word.startsWith("url=")) {
-                return word.substring("url=".length());
+            if (word.startsWith(name + "=")) {
+                return word.substring(name.length() + 1);
             }
         }
-        throw new IllegalArgumentException("no url is given");
+        return "";
     }
 
     /** Runs the course that is the word at {@code at}, and prints its figures. */

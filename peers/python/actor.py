@@ -1,6 +1,6 @@
-"""redis-py, its asyncio twin and python-redis-lock as actors; tests/README.md has the protocol.
+"""redis-py, its asyncio twin, python-redis-lock and kazoo as actors; tests/README.md has the protocol.
 
-They try again every 10 ms where they poll: quicker than their defaults, so that a case takes no longer than it must.
+Those on Redis try again every 10 ms where they poll: quicker than their defaults, so that a case takes no longer than it must.
 """
 
 import asyncio
@@ -9,10 +9,13 @@ import json
 import os
 import sys
 import threading
+import urllib.parse
 
 import redis
 import redis.asyncio
 import redis_lock
+from kazoo.client import KazooClient
+from kazoo.exceptions import LockTimeout
 
 POLL = 0.01
 
@@ -91,10 +94,34 @@ class PythonRedisLock:
         lock.extend(max(1, round(ttl / 1000)))
 
 
+class Kazoo:
+    """All its locks live as long as the session, for the seconds that the URL asks for by `ttl`."""
+
+    def __init__(self, url):
+        parts = urllib.parse.urlsplit(url)
+        ttl = urllib.parse.parse_qs(parts.query)["ttl"][0].removesuffix("s")
+        self.client = KazooClient(hosts=parts.netloc + parts.path, timeout=float(ttl))
+        self.client.start()
+
+    def take(self, name, ttl, wait, renew, kind="exclusive"):
+        kinds = {"exclusive": "Lock", "read": "ReadLock", "write": "WriteLock"}
+        lock = getattr(self.client, kinds[kind])("/" + name)
+        try:
+            won = lock.acquire(blocking=wait != 0, timeout=wait / 1000 if wait else None)
+        except LockTimeout:
+            return None
+        return lock if won else None
+
+    def release(self, lock):
+        lock.release()
+        return "released"
+
+
 LIBRARIES = {
     "redis-py": RedisPy,
     "redis-py-asyncio": RedisPyAsyncio,
     "python-redis-lock": PythonRedisLock,
+    "kazoo": Kazoo,
 }
 
 
@@ -125,7 +152,10 @@ class Actor:
         if op in ("acquire", "try"):
             options = {**self.options, **options}
             wait = 0 if op == "try" else options.get("wait")
-            held = self.client.take(lock, options["ttl"], wait, options.get("renew", False))
+            # Only a library with several kinds is asked for one.
+            kind = {"kind": options["kind"]} if "kind" in options else {}
+            renew = options.get("renew", False)
+            held = self.client.take(lock, options["ttl"], wait, renew, **kind)
             if held is None and op == "acquire":
                 raise TimeoutError("the wait ended before the lock was granted")
             if held is None:

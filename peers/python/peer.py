@@ -1,4 +1,4 @@
-"""redis-py's Lock, its asyncio twin and python-redis-lock on the bench's courses; see src/subject/mod.rs for the protocol."""
+"""redis-py's Lock, its asyncio twin, python-redis-lock and kazoo's Lock on the bench's courses; see src/subject/mod.rs for the protocol."""
 
 import asyncio
 import json
@@ -10,15 +10,22 @@ import time
 import redis
 import redis.asyncio
 import redis_lock
+from kazoo.client import KazooClient
 
 contestant, workload, *words = sys.argv[1:]
 course = dict(word.split("=", 1) for word in words)
-client = redis.Redis.from_url(course["url"])
+if contestant == "kazoo":
+    client = KazooClient(course["server"], timeout=30)
+    client.start()
+else:
+    client = redis.Redis.from_url(course["url"])
 
 
 def acquire(key):
     """Waits as long as it takes, at the library's default delays."""
-    if contestant == "redis-py":
+    if contestant == "kazoo":
+        lock = client.Lock(f"/{key}")
+    elif contestant == "redis-py":
         lock = client.lock(key, timeout=30)
     else:
         lock = redis_lock.Lock(client, key, expire=30)

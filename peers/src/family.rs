@@ -181,6 +181,10 @@ fn java(sources: &Path, home: &Path, role: Role) -> Result<Program, Lack> {
     let (libraries, classes) = (home.join("lib"), home.join("classes"));
     let manifest = sources.join("pom.xml");
     once(&manifest, home, || {
+        // What another manifest has brought would be found first.
+        if libraries.exists() {
+            fs::remove_dir_all(&libraries)?;
+        }
         let mut maven = Command::new("mvn");
         maven.args(["--quiet", "--batch-mode", COPY, "--file"]).arg(&manifest);
         run(maven.arg(format!("-DoutputDirectory={}", libraries.display())))

@@ -6,6 +6,7 @@ pub mod cells;
 mod draw;
 mod moves;
 mod search;
+mod sessions;
 mod subject;
 mod way;
 mod world;
@@ -20,6 +21,7 @@ use fencelock::port::{Answer, Kind, LeaseStore, LockKey, LockState, Notice, Outc
 pub use self::draw::draw;
 pub use self::moves::{CLIENTS, LOCKS, Move, Scale, found, moves};
 pub use self::search::{search, search_among};
+pub use self::sessions::ZookeeperSubject;
 pub use self::subject::{
     BEGIN, MemorySubject, RedisSubject, RunningRedis, SqliteSubject, Subject, await_arrival,
 };

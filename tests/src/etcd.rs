@@ -171,6 +171,14 @@ impl SessionServer for EtcdServer {
         self.cont();
     }
 
+    fn kill_hard(&mut self) {
+        self.kill_hard();
+    }
+
+    fn start_again(&mut self) {
+        self.start_again();
+    }
+
     async fn entries_of_x(&self, prefix: &str) -> Vec<String> {
         self.keys(&format!("{prefix}/x/"))
     }

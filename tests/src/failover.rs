@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use fencelock::{Client, Code};
+use fencelock::{Client, Code, Gate};
 use tokio::task::JoinHandle;
 
 /// How soon after a failover every lock is granted again.
@@ -20,6 +20,8 @@ const WAIT: Duration = Duration::from_secs(20);
 /// What the workers share.
 struct Board {
     open: AtomicBool,
+    /// Refuses the writes of those who are late.
+    gate: Gate,
     locks: Vec<Shelf>,
     /// Acquires that ended with `unavailable` or `timeout`.
     refused: AtomicU64,
@@ -30,6 +32,10 @@ struct Shelf {
     name: String,
     newest: AtomicU64,
     grants: AtomicU64,
+    /// What is written under the lock: one more than what was read under it.
+    amount: AtomicU64,
+    /// How often it was.
+    written: AtomicU64,
     /// The last grants, as long as somebody may ask for them.
     times: Mutex<Vec<Instant>>,
 }
@@ -49,10 +55,13 @@ impl Load {
             name: (*name).to_owned(),
             newest: AtomicU64::new(0),
             grants: AtomicU64::new(0),
+            amount: AtomicU64::new(0),
+            written: AtomicU64::new(0),
             times: Mutex::default(),
         };
         let board = Arc::new(Board {
             open: AtomicBool::new(true),
+            gate: Gate::new(),
             locks: names.iter().map(shelf).collect(),
             refused: AtomicU64::new(0),
         });
@@ -103,23 +112,43 @@ impl Load {
         for worker in self.workers {
             worker.await.expect("a worker saw what may not be");
         }
+        for Shelf { name, amount, written, .. } in &self.board.locks {
+            let (amount, written) =
+                (amount.load(Ordering::Acquire), written.load(Ordering::Acquire));
+            assert_eq!(amount, written, "a write behind the fence of {name} was lost");
+        }
         let grants =
             self.board.locks.iter().map(|shelf| shelf.grants.load(Ordering::Acquire)).sum();
         (grants, self.board.refused.load(Ordering::Acquire))
     }
 }
 
-/// Has the servers of a set fail over again and again under load, 3 times or with `FENCELOCK_FULL=1` 30 times: no token
-/// falls, and every lock is granted again within `within` after a failover. `fail_over` tells which server went, and when another had taken over.
+/// What is asked of a set of servers.
+pub struct Course<'a> {
+    /// Where the locks are.
+    pub url: &'a str,
+    /// The locks.
+    pub names: &'a [&'a str],
+    /// How soon after a failover every lock is granted again.
+    pub within: Duration,
+    /// How often the servers fail over.
+    pub rounds: usize,
+}
+
+/// The usual number of failovers: 3, or 30 with `FENCELOCK_FULL=1`.
+pub fn usual_rounds() -> usize {
+    if crate::in_full() { 30 } else { 3 }
+}
+
+/// Has the servers of a set fail over again and again under load: no token falls, no write behind the fence is lost, and every lock is
+/// granted again in time. `fail_over` tells which server went, and when another had taken over.
 pub async fn under_load<S>(
     mut set: S,
-    url: &str,
-    names: &[&str],
-    within: Duration,
+    course: &Course<'_>,
     mut fail_over: impl FnMut(&mut S, usize) -> (usize, Instant),
     mut rejoin: impl FnMut(&mut S, usize),
 ) -> S {
-    let rounds = if crate::in_full() { 30 } else { 3 };
+    let &Course { url, names, within, rounds } = course;
     let load = Load::start(url, names).await;
     let (mut longest, mut slowest) = (Duration::ZERO, Duration::ZERO);
     for round in 0..rounds {
@@ -160,7 +189,14 @@ async fn work(board: Arc<Board>, client: Client, at: usize) {
                     }
                     times.push(Instant::now());
                 }
+                let gate =
+                    |write: &dyn Fn() -> u64| board.gate.write(&shelf.name, guard.token(), write);
+                let read = gate(&|| shelf.amount.load(Ordering::Acquire));
                 tokio::time::sleep(WORK).await;
+                let write = |read| gate(&|| shelf.amount.swap(read + 1, Ordering::AcqRel));
+                if read.and_then(write).is_ok() {
+                    shelf.written.fetch_add(1, Ordering::AcqRel);
+                }
                 // What it answers is not the matter here: the server may be gone.
                 let _ = guard.release().await;
             }

@@ -5,6 +5,8 @@ pub mod bare;
 pub mod clerk;
 pub mod command_line;
 pub mod conformance;
+pub mod database;
+pub mod database_faults;
 pub mod ended;
 pub mod equivalence;
 pub mod etcd;
@@ -13,6 +15,8 @@ pub mod failover;
 pub mod freeze;
 pub mod lines;
 pub mod model;
+pub mod mysql;
+pub mod other_library;
 mod own_server;
 pub mod peer;
 pub mod place;
@@ -23,10 +27,13 @@ pub mod queue_model;
 pub mod queues;
 pub mod redisson;
 pub mod servers;
+pub mod session_cells;
 pub mod session_store;
 pub mod shop;
 pub mod sim;
+pub mod turns;
 pub mod zookeeper;
+pub mod zookeeper_ensemble;
 
 /// Whether faults and random cases run in full (`FENCELOCK_FULL`), instead of at a tenth.
 pub fn in_full() -> bool {

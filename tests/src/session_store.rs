@@ -25,6 +25,12 @@ pub trait SessionServer {
     /// Lets a frozen server go on.
     fn cont(&self);
 
+    /// Ends the server at once, as `kill -9` does.
+    fn kill_hard(&mut self);
+
+    /// Starts it again, with its data.
+    fn start_again(&mut self);
+
     /// What lies there of the lock `x` behind a prefix.
     fn entries_of_x(&self, prefix: &str) -> impl Future<Output = Vec<String>>;
 }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use crate::clerk::{Clerk, Post};
-use crate::conformance::player::{Player, Stage};
+use crate::conformance::player::{ActorKind, Player};
 use crate::protocol::{Call, End, Grant, Options};
 
 /// The lock.
@@ -63,7 +63,7 @@ pub async fn ask(actor: &Player, call: Call) -> Option<Value> {
 /// An actor that is connected.
 pub async fn start(program: &Program, url: &str) -> Arc<Player> {
     let clock = Arc::new(TokioRuntime::current().unwrap());
-    let actor = Player::launch(&Stage::Program(program), clock);
+    let actor = Player::launch(&ActorKind::Program(program), clock);
     let connect = Call::Connect { url: url.to_owned(), options: Options::new() };
     ask(&actor, connect).await.expect("it connects");
     Arc::new(actor)
@@ -178,7 +178,8 @@ pub async fn kill_clerks(url: &str, posts: &[Post], kills: usize) {
                 break if anybody(round) { (first + round / 5) % posts.len() } else { visit.seat };
             }
             at_work(&mut staff, None).await;
-            tokio::task::yield_now().await;
+            // They stay in for 3 ms.
+            tokio::time::sleep(Duration::from_millis(1)).await;
         };
         deaths[seat] += 1;
         let (victim, work) = &mut staff[seat];
@@ -251,4 +252,40 @@ pub async fn nothing_left(url: &str) {
         .await
         .check()
         .unwrap();
+}
+
+/// Freezes so many holders, one after the other, until the next one has the lock: the first thing asked of it then is answered honestly.
+/// `leases` are those of the one that is frozen and of the next one.
+pub async fn freeze_holders(
+    program: &Program,
+    url: &str,
+    rounds: usize,
+    leases: [Duration; 2],
+    within: Duration,
+) {
+    let [short, long] = leases;
+    for _ in 0..rounds {
+        let (frozen, next) = (start(program, url).await, start(program, url).await);
+        let old = acquire(&frozen, short).await.unwrap();
+        let waiting = tokio::spawn({
+            let next = next.clone();
+            async move { acquire(&next, long).await.unwrap() }
+        });
+        tokio::task::block_in_place(|| frozen.freeze(true));
+        let stopped = Instant::now();
+        let new = waiting.await.unwrap();
+        assert!(stopped.elapsed() < within + MACHINE);
+        assert!(new.token > old.token);
+        frozen.freeze(false);
+        let held = ask(&frozen, Call::IsHeld { guard: old.guard }).await.unwrap();
+        assert_eq!(held, json!(false), "at the first look after the freeze");
+        let release = ask(&frozen, Call::Release { guard: old.guard }).await.unwrap();
+        assert_eq!(release, json!("already_lost"));
+        assert_eq!(ask(&next, Call::IsHeld { guard: new.guard }).await.unwrap(), json!(true));
+        assert_eq!(
+            ask(&next, Call::Release { guard: new.guard }).await.unwrap(),
+            json!("released")
+        );
+    }
+    nothing_left(url).await;
 }

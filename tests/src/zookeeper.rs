@@ -1,18 +1,20 @@
 //! A ZooKeeper of a test's own.
 
-use std::fs::File;
-use std::io::{Read, Write};
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
+use tokio::runtime::Handle;
 use url::Url;
-use zookeeper_client::{Client, Error};
+use zookeeper_client::{Acl, Acls, AuthId, Client, CreateMode, Error, Permission};
 
 use crate::freeze::{freeze, resume};
 use crate::own_server::{folder, free_port};
+use crate::servers::Authority;
 use crate::session_store::SessionServer;
 
 /// How long a server may take to start.
@@ -22,23 +24,76 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub struct ZookeeperServer {
     process: Child,
     port: u16,
+    /// Lines of its settings beside those of every server.
+    settings: String,
     folder: TempDir,
+    /// Whom [`ZookeeperServer::admin`] logs in as, where locks belong to a user.
+    user: Option<&'static str>,
 }
+
+/// Who has the rights of `docs/reference/zookeeper.md`, behind the chroot [`CHROOT`].
+const CLERK: &str = "clerk:hunter2";
+/// Where the clerk's locks lie.
+pub const CHROOT: &str = "p";
 
 impl ZookeeperServer {
     /// Starts a server.
     pub fn start() -> Self {
+        Self::start_with("")
+    }
+
+    /// Starts a server with these settings beside those of every server.
+    fn start_with(settings: &str) -> Self {
         let folder = folder().expect("a temporary folder can be made");
         // Between the search for a free port and the server's own bind somebody else may take it: then the next one.
         for _ in 0..5 {
             let port = free_port();
-            if let Some(process) = launch(port, &folder) {
-                return Self { process, port, folder };
+            if let Some(process) = launch(port, settings, &folder) {
+                let settings = settings.to_owned();
+                return Self { process, port, settings, folder, user: None };
             }
         }
         panic!(
             "ZooKeeper ended five times right after its start; see its log in the test's output"
         );
+    }
+
+    /// Starts a server with a second port that speaks TLS, with these settings beside; and that port.
+    pub fn start_secure(authority: &Authority, settings: &str) -> (Self, u16) {
+        let port = free_port();
+        (Self::start_with(&(authority.settings(port) + settings)), port)
+    }
+
+    /// Starts a member of an ensemble with these settings beside those of every server; `None` if it ended instead.
+    pub(crate) fn start_member(port: u16, id: usize, settings: String) -> Option<Self> {
+        let folder = folder().expect("a temporary folder can be made");
+        let data = folder.path().join("data");
+        let written =
+            fs::create_dir(&data).and_then(|()| fs::write(data.join("myid"), id.to_string()));
+        written.expect("the folder can be written to");
+        let process = launch(port, &settings, &folder)?;
+        Some(Self { process, port, settings, folder, user: None })
+    }
+
+    /// Starts a server on which a user has the rights that locks need behind a chroot, and nobody else has any.
+    pub fn start_with_rights() -> Self {
+        let mut server = Self::start();
+        server.user = Some(CLERK);
+        let rights = Permission::CREATE | Permission::DELETE | Permission::READ | Permission::WRITE;
+        let acl = [Acl::new(rights, AuthId::authed())];
+        let options = CreateMode::Persistent.with_acls(Acls::new(&acl));
+        let making = async {
+            let admin = server.admin().await;
+            admin.create(&format!("/{CHROOT}"), b"", &options).await.expect("it is made");
+        };
+        tokio::task::block_in_place(|| Handle::current().block_on(making));
+        server
+    }
+
+    /// Where the locks of that user lie.
+    pub fn url_with_rights(&self) -> Url {
+        let port = self.port;
+        format!("zookeeper://{CLERK}@127.0.0.1:{port}/{CHROOT}").parse().expect("this is a URL")
     }
 
     /// The server of those tests of a program that run at this moment and do it no harm. Each has a chroot of its own.
@@ -61,7 +116,8 @@ impl ZookeeperServer {
 
     /// Starts it again on its port, with its data.
     pub fn start_again(&mut self) {
-        self.process = launch(self.port, &self.folder).expect("ZooKeeper starts again");
+        let started = launch(self.port, &self.settings, &self.folder);
+        self.process = started.expect("ZooKeeper starts again");
     }
 
     /// Freezes the server (SIGSTOP).
@@ -86,7 +142,11 @@ impl ZookeeperServer {
 
     /// Somebody who reads and writes beside the locks.
     pub async fn admin(&self) -> Client {
-        Client::connect(&format!("127.0.0.1:{}", self.port)).await.expect("it connects")
+        let mut connector = Client::connector();
+        if let Some(user) = self.user {
+            connector = connector.with_auth("digest", user.as_bytes());
+        }
+        connector.connect(&format!("127.0.0.1:{}", self.port)).await.expect("it connects")
     }
 
     /// The paths of all nodes below this one that no other is below.
@@ -122,6 +182,11 @@ impl ZookeeperServer {
         let told = ask(self.port, "srvr").expect("the server tells its figures");
         let line = told.lines().find_map(|line| line.strip_prefix("Received: "));
         line.and_then(|line| line.parse().ok()).expect("the server counts its packets")
+    }
+
+    /// Whether it leads an ensemble.
+    pub fn leads(&self) -> bool {
+        ask(self.port, "srvr").is_some_and(|told| told.contains("Mode: leader"))
     }
 
     /// Ends the session of another client, which hears of it from the server.
@@ -170,6 +235,14 @@ impl SessionServer for ZookeeperServer {
         self.cont();
     }
 
+    fn kill_hard(&mut self) {
+        self.kill_hard();
+    }
+
+    fn start_again(&mut self) {
+        self.start_again();
+    }
+
     async fn entries_of_x(&self, chroot: &str) -> Vec<String> {
         self.entries(&format!("/{chroot}/x")).await
     }
@@ -199,22 +272,24 @@ fn password(session: i64) -> [u8; 16] {
 }
 
 /// Starts the server and waits until it answers; `None` if it ended instead.
-fn launch(port: u16, folder: &TempDir) -> Option<Child> {
+fn launch(port: u16, more: &str, folder: &TempDir) -> Option<Child> {
     let settings = format!(
         "tickTime=200\nminSessionTimeout=400\nmaxSessionTimeout=120000\ndataDir={}\nclientPort={port}\nclientPortAddress=127.0.0.1\n\
-         admin.enableServer=false\n4lw.commands.whitelist=*\nmaxClientCnxns=0\n",
+         admin.enableServer=false\n4lw.commands.whitelist=*\nmaxClientCnxns=0\n{more}",
         folder.path().join("data").display()
     );
     let path = folder.path().join("zoo.cfg");
-    std::fs::write(&path, settings).expect("the folder can be written to");
+    fs::write(&path, settings).expect("the folder can be written to");
     let log = folder.path().join("zookeeper.log");
     let mut command = Command::new("java");
     command
         .args(["-Xmx160m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"])
         // Containers that are empty are removed soon.
         .args(["-Dzookeeper.forceSync=no", "-Dznode.container.checkIntervalMs=500"])
-        .args(["-cp", "/usr/share/java/zookeeper.jar"])
-        .arg("org.apache.zookeeper.server.ZooKeeperServerMain")
+        // Debian's package does not name all that its TLS takes.
+        .args(["-cp", "/usr/share/java/zookeeper.jar:/usr/share/java/netty-codec.jar:/usr/share/java/netty-resolver.jar"])
+        // Without members in its settings it stands alone.
+        .arg("org.apache.zookeeper.server.quorum.QuorumPeerMain")
         .arg(&path)
         .current_dir(folder)
         .stdin(Stdio::null())
@@ -223,13 +298,16 @@ fn launch(port: u16, folder: &TempDir) -> Option<Child> {
     let mut process = command.spawn().unwrap_or_else(|error| {
         panic!("`java` cannot be run ({error}): install zookeeper and a Java runtime")
     });
+    let secure = more.lines().find_map(|line| line.strip_prefix("secureClientPort="));
+    let secure: Option<u16> = secure.map(|port| port.parse().expect("it is a port"));
     let give_up = Instant::now() + PATIENCE;
     while Instant::now() < give_up {
         if process.try_wait().expect("a child can be asked for").is_some() {
-            eprintln!("{}", std::fs::read_to_string(&log).unwrap_or_default());
+            eprintln!("{}", fs::read_to_string(&log).unwrap_or_default());
             return None;
         }
-        if ask(port, "srvr").is_some_and(|told| told.contains("Mode: ")) {
+        let answers = ask(port, "srvr").is_some_and(|told| told.contains("Mode: "));
+        if answers && secure.is_none_or(listens) {
             return Some(process);
         }
         std::thread::sleep(Duration::from_millis(10));
@@ -237,6 +315,14 @@ fn launch(port: u16, folder: &TempDir) -> Option<Child> {
     let _ = process.kill();
     let _ = process.wait();
     panic!("ZooKeeper did not answer on port {port} within {PATIENCE:?}");
+}
+
+/// Whether a server waits for what is said on a port. One that just begins to listen hangs up.
+fn listens(port: u16) -> bool {
+    let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) else { return false };
+    let limited = stream.set_read_timeout(Some(Duration::from_millis(100)));
+    limited.is_ok()
+        && stream.read(&mut [0]).is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
 }
 
 /// What a server answers to one of its four-letter words. One that just begins to listen may forget to.

@@ -1,6 +1,6 @@
 //! Plays `tests/cases` and prints the grid. An argument plays only the cases whose name contains it. Any further ones are columns
 //! (`redis / rust`) or stores (`sqlite`), which alone are played, or all but those that follow a `!`. `--share=0/3` plays the first
-//! of three shares of the cases.
+//! of three shares of the cases, `--at-once=8` eight cells at once.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -29,6 +29,8 @@ async fn main() -> ExitCode {
         let (at, of) = (number(at), number(of));
         cases.retain(|case| case.turn(of) == at);
     }
+    let at_once = options.iter().find_map(|option| option.strip_prefix("--at-once="));
+    let at_once = at_once.map_or(AT_ONCE, |number| number.parse().expect("a number of cells"));
     let mut columns = columns(Path::new(env!("CARGO_BIN_EXE_actor")));
     columns.retain(|column| {
         let named = |word: &str| column.name() == word || column.backend.name() == word;
@@ -40,7 +42,7 @@ async fn main() -> ExitCode {
     assert!(!columns.is_empty(), "there is no column {chosen:?}");
     // What these columns cannot play is played in the others; `spared` sees to it that all is played somewhere.
     cases.retain(|case| columns.iter().any(|column| column.plays(case)));
-    let (report, well) = Grid::play(cases, columns, AT_ONCE).await.report();
+    let (report, well) = Grid::play(cases, columns, at_once).await.report();
     println!("{report}");
     if well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

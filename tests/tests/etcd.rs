@@ -1,9 +1,10 @@
 //! Locks on a real etcd, as programs use them; beside `etcdctl lock` too.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Stdio};
 use std::time::Instant;
 
+use fencelock::{Guard, StoreEntry};
 use fencelock_tests::etcd::EtcdServer;
 use fencelock_tests::session_store::{self, PATIENCE, client, clients, waiting};
 use futures_util::future::join_all;
@@ -138,4 +139,44 @@ async fn etcdctl_and_fencelock_exclude_each_other() {
     guard.release().await.check().unwrap();
     holds.recv_timeout(PATIENCE).expect("etcdctl is served");
     assert!(ours.lock("orders/42").try_acquire().await.unwrap().is_none());
+}
+
+/// Writes in a transaction that compares the entry. Whether it was carried out.
+fn writes_under(server: &EtcdServer, entry: &StoreEntry) -> bool {
+    let revision = entry.revision.expect("etcd has revisions");
+    let text = format!("create(\"{}\") = \"{revision}\"\n\nput stock 7\n\n\n", entry.path);
+    let mut command = server.ctl_command(&["txn"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("etcdctl can be run");
+    child.stdin.take().expect("it is piped").write_all(text.as_bytes()).unwrap();
+    let told = child.wait_with_output().expect("it ends").stdout;
+    String::from_utf8_lossy(&told).contains("SUCCESS")
+}
+
+/// A transaction of the user's own that compares the entry is carried out while the hold stands, and refused afterwards.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_transaction_of_the_users_own_compares_the_entry() {
+    let server = EtcdServer::start();
+    let all = clients(&server, "p", 2).await;
+    let entry = |guard: &Guard| guard.entry().expect("a hold has an entry");
+    let first = all[0].lock("x").acquire().await.unwrap();
+    let old = entry(&first);
+    assert!(writes_under(&server, &old));
+    assert!(!format!("{old:?}").contains(&*old.path), "a path is a secret");
+    first.release().await.check().unwrap();
+    assert!(!writes_under(&server, &old), "the hold has ended");
+    let second = all[1].lock("x").acquire().await.unwrap();
+    assert!(!writes_under(&server, &old), "somebody else holds");
+    assert!(writes_under(&server, &entry(&second)));
+    second.release().await.check().unwrap();
+
+    // The writer an upgrade makes has an entry of its own.
+    let mut reader = all[0].upgradeable("y").acquire().await.unwrap();
+    let before = entry(&reader);
+    reader.upgrade().await.unwrap();
+    let writer = entry(&reader);
+    assert_ne!(before.path, writer.path);
+    assert!(writes_under(&server, &writer));
+    reader.release().await.check().unwrap();
+    assert!(!writes_under(&server, &writer));
 }

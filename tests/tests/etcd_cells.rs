@@ -3,12 +3,11 @@
 
 use std::time::{Duration, Instant};
 
-use fencelock::{Client, Code, JobState, Released, Status, Swapped, Why};
+use fencelock::{Client, Code};
 use fencelock_tests::etcd::EtcdServer;
-use futures_util::future::join_all;
+use fencelock_tests::session_cells;
 
 const HOUR: Duration = Duration::from_hours(1);
-const PATIENCE: Duration = Duration::from_secs(20);
 
 async fn client(server: &EtcdServer) -> Client {
     let url = format!("{}?ttl=2s", server.url("app"));
@@ -21,27 +20,7 @@ fn leases(server: &EtcdServer) -> usize {
 
 #[tokio::test]
 async fn updates_of_everybody_are_all_counted() {
-    let server = EtcdServer::start();
-    let all = join_all((0..4).map(|_| client(&server))).await;
-    let count = async |client: &Client| {
-        for _ in 0..25 {
-            let number = client.version("stock").retries(1000);
-            number.update(|old: Option<u64>| Some(old.unwrap_or(0) + 1)).await.unwrap();
-        }
-    };
-    join_all(all.iter().map(count)).await;
-    let seen = all[0].version("stock").read::<u64>().await.unwrap().expect("it was written");
-    assert_eq!(seen.value, 100);
-    // What was deleted comes back with a higher version.
-    let Swapped::Done(deleted) = all[1].version("stock").delete::<u64>(seen.version).await.unwrap()
-    else {
-        panic!("nobody changes it")
-    };
-    assert!(deleted > seen.version);
-    assert!(all[0].version("stock").read::<u64>().await.unwrap().is_none());
-    all[0].version("stock").update(|old: Option<u64>| old.xor(Some(1))).await.unwrap();
-    let again = all[2].version("stock").read::<u64>().await.unwrap().expect("it was written");
-    assert!(again.version > deleted);
+    session_cells::updates_of_everybody_are_all_counted(&EtcdServer::start(), "app").await;
 }
 
 #[tokio::test]
@@ -83,40 +62,18 @@ async fn what_another_program_wrote_is_a_conflict() {
     assert!(server.ctl(&["get", "app/!version!theirs"]).contains("hello"), "it is left as it is");
 }
 
-async fn state(client: &Client) -> JobState {
-    client.job("nightly", HOUR).inspect().await.unwrap().expect("it was run")
-}
-
 #[tokio::test]
 async fn a_job_runs_once_and_a_run_whose_session_ended_is_dead() {
     let server = EtcdServer::start();
-    let (one, two) = (client(&server).await, client(&server).await);
-    let run = one.job("nightly", HOUR).start().await.unwrap().expect("nobody ran it");
-    let skipped = two.job("nightly", HOUR).start_or_why().await.unwrap().err();
-    assert_eq!(skipped.map(|skipped| skipped.why), Some(Why::Running));
-    assert!(!state(&two).await.dead);
-    assert!(two.names("").await.unwrap().is_empty(), "the lock of a job is nobody's business");
-    // It outlasts its session's length.
-    tokio::time::sleep(Duration::from_secs(3)).await;
-    assert!(run.is_held());
-    assert_eq!(run.succeed().await, Released::Released);
-    let skipped = two.job("nightly", HOUR).start_or_why().await.unwrap().err();
-    assert_eq!(skipped.map(|skipped| skipped.why), Some(Why::Done));
-    assert_eq!(state(&two).await.status, Status::Succeeded);
-
-    let other = one.job("hourly", HOUR).start().await.unwrap().expect("nobody ran it");
-    let found = server.ctl(&["get", "app/fencelock:job:hourly/", "--prefix", "-w", "json"]);
-    let found: serde_json::Value = serde_json::from_str(&found).unwrap();
-    let lease = found["kvs"][0]["lease"].as_i64().expect("it belongs to a session");
-    server.ctl(&["lease", "revoke", &format!("{lease:x}")]);
-    tokio::time::timeout(PATIENCE, other.lost()).await.expect("it is told");
-    let hourly = two.job("hourly", HOUR);
-    assert!(hourly.inspect().await.unwrap().expect("it was run").dead);
-    assert!(hourly.start().await.unwrap().is_none(), "it may have done its work");
-    let again = hourly.retry_dead(true).start().await.unwrap().expect("asked for");
-    assert!(again.token() > other.token());
-    assert_eq!(other.succeed().await, Released::AlreadyLost);
-    assert_eq!(again.succeed().await, Released::Released);
+    let revoke = async |job: &str| {
+        let found =
+            server.ctl(&["get", &format!("app/fencelock:job:{job}/"), "--prefix", "-w", "json"]);
+        let found: serde_json::Value = serde_json::from_str(&found).unwrap();
+        let lease = found["kvs"][0]["lease"].as_i64().expect("it belongs to a session");
+        server.ctl(&["lease", "revoke", &format!("{lease:x}")]);
+    };
+    let dead = session_cells::a_job_runs_once_and_a_run_whose_session_ended_is_dead;
+    dead(&server, "app", revoke).await;
 }
 
 #[tokio::test]

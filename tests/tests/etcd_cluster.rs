@@ -5,12 +5,16 @@ use std::time::{Duration, Instant};
 
 use fencelock::Client;
 use fencelock_tests::etcd_cluster::EtcdCluster;
-use fencelock_tests::failover::under_load;
+use fencelock_tests::failover::{Course, under_load, usual_rounds};
 
 const NAMES: [&str; 3] = ["a", "b/c", "d"];
 /// Two sessions of the load's clients, and a second: a new leader lets each session last once more.
 const WITHIN: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(20);
+
+fn course(url: &str) -> Course<'_> {
+    Course { url, names: &NAMES, within: WITHIN, rounds: usual_rounds() }
+}
 
 /// No token falls, every lock is granted again in time, and nothing is left one session after the end.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -19,9 +23,8 @@ async fn killed_leaders_lower_no_token_and_leave_nothing() {
     let url = set.url("load");
     let kept = Client::builder().option("ttl", "20s").connect(&set.url("kept")).await.unwrap();
     let guard = kept.lock("x").acquire().await.unwrap();
-    let set =
-        under_load(set, &url, &NAMES, WITHIN, |set, _| set.kill_leader(), EtcdCluster::rejoin);
-    let set = set.await;
+    let kill = |set: &mut EtcdCluster, _| set.kill_leader();
+    let set = under_load(set, &course(&url), kill, EtcdCluster::rejoin).await;
     assert!(guard.is_held(), "a session outlives its leader");
     guard.release().await.check().unwrap();
     leaves_nothing(&set, "load/").await;
@@ -33,7 +36,7 @@ async fn ended_sessions_lower_no_token_and_leave_nothing() {
     let set = tokio::task::block_in_place(EtcdCluster::start);
     let url = set.url("load");
     let end = |set: &mut EtcdCluster, round| (0, set.end_session("load", round));
-    let set = under_load(set, &url, &NAMES, WITHIN, end, |_, _| {}).await;
+    let set = under_load(set, &course(&url), end, |_, _| {}).await;
     leaves_nothing(&set, "load/").await;
 }
 

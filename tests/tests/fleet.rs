@@ -7,6 +7,7 @@ use std::path::Path;
 
 use fencelock_peers::{DOORS, Door, Lack, Program, Role};
 use fencelock_tests::clerk::{Post, command_line};
+use fencelock_tests::postgres::PostgresServer;
 use fencelock_tests::servers::RedisServer;
 use fencelock_tests::shop::kill_clerks;
 
@@ -44,6 +45,13 @@ async fn all_languages_on_redis() {
 async fn all_languages_in_sqlite() {
     let folder = tempfile::tempdir().unwrap();
     let url = format!("sqlite:{}", folder.path().join("locks.db").display());
+    kill_clerks(&url, &fleet(|door| !door.is_hosted()), kills()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_languages_on_postgres() {
+    let server = PostgresServer::start();
+    let url = server.place("shop");
     kill_clerks(&url, &fleet(|door| !door.is_hosted()), kills()).await;
 }
 

@@ -6,7 +6,10 @@ use std::time::{Duration, Instant};
 use fencelock::blocking::connect;
 use fencelock::driver::sqlite::still;
 use fencelock::{Code, Released};
+use fencelock_tests::etcd::EtcdServer;
+use fencelock_tests::postgres::PostgresServer;
 use fencelock_tests::servers::RedisServer;
+use fencelock_tests::zookeeper::ZookeeperServer;
 use futures_util::FutureExt;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
@@ -51,8 +54,24 @@ fn code<T>(result: fencelock::Result<T>) -> Option<Code> {
     result.err().map(|error| error.code())
 }
 
+/// It connects anew.
+fn connects(url: &str) {
+    let client = connect(url).unwrap();
+    client.lock("child").acquire_within(BOUND / 2).unwrap().release().check().unwrap();
+    client.close().unwrap();
+}
+
+/// It is told at once that it cannot.
+fn is_refused(url: &str) {
+    let began = Instant::now();
+    let error = connect(url).unwrap_err();
+    assert_eq!(error.code(), Code::Unsupported, "{error}");
+    assert!(error.message().contains("forked"), "{error}");
+    assert!(began.elapsed() < TTL / 2, "nobody was waited for");
+}
+
 /// All that threads may have of a client.
-fn threads(url: &str) {
+fn threads(url: &str, anew: fn(&str)) {
     let (client, other) = (connect(url).unwrap(), connect(url).unwrap());
     let guard = client.lock("inherited").ttl(TTL).acquire().unwrap();
     let dropped = client.lock("dropped").ttl(TTL).acquire().unwrap();
@@ -76,10 +95,7 @@ fn threads(url: &str) {
             assert_eq!(led.resign(), Released::AlreadyLost);
             drop(dropped);
             drop((claim, client));
-            // It connects anew.
-            let client = connect(url).unwrap();
-            client.lock("child").acquire_within(BOUND / 2).unwrap().release().check().unwrap();
-            client.close().unwrap();
+            anew(url);
         })
     };
     ends_well(pid);
@@ -124,7 +140,11 @@ async fn tasks(url: &str) {
 }
 
 fn both(url: &str) {
-    threads(url);
+    threads(url, connects);
+    inert(url);
+}
+
+fn inert(url: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(tasks(url));
 }
@@ -136,4 +156,20 @@ fn what_a_child_inherits_is_inert_and_its_parent_keeps_it() {
     both(&format!("sqlite:{}", folder.path().join("locks.db").display()));
     let server = RedisServer::start();
     both(server.url().as_str());
+}
+
+#[test]
+fn so_it_is_on_etcd_and_postgres() {
+    let etcd = EtcdServer::start();
+    both(&format!("{}?ttl=2s", etcd.url("forks")));
+    let postgres = PostgresServer::start();
+    both(&postgres.place("forks"));
+}
+
+#[test]
+fn a_child_cannot_reach_zookeeper_and_its_parent_keeps_what_it_has() {
+    let server = ZookeeperServer::start();
+    let url = format!("{}?ttl=2s", server.url("forks"));
+    threads(&url, is_refused);
+    inert(&url);
 }

@@ -3,14 +3,12 @@
 //!
 //! 20 kills a store; 200 with `FENCELOCK_FULL=1`.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fencelock_peers::Program;
 use fencelock_tests::clerk::Post;
-use fencelock_tests::protocol::Call;
 use fencelock_tests::servers::RedisServer;
-use fencelock_tests::shop::{self, MACHINE, NEXT_GRANT, TTL, acquire, ask, nothing_left};
-use serde_json::json;
+use fencelock_tests::shop::{self, NEXT_GRANT, TTL};
 
 /// For a lease that has not to end.
 const LONG: Duration = Duration::from_secs(20);
@@ -27,32 +25,8 @@ async fn kill_holders(url: &str) {
     shop::kill_clerks(url, &vec![Post::Actor(actor()); 4], kills()).await;
 }
 
-/// Freezes holder after holder until the next one has the lock: the first thing asked of it then is answered honestly.
 async fn freeze_holders(url: &str) {
-    for _ in 0..kills() / 4 {
-        let (frozen, next) = (shop::start(&actor(), url).await, shop::start(&actor(), url).await);
-        let old = acquire(&frozen, TTL).await.unwrap();
-        let waiting = tokio::spawn({
-            let next = next.clone();
-            async move { acquire(&next, LONG).await.unwrap() }
-        });
-        tokio::task::block_in_place(|| frozen.freeze(true));
-        let stopped = Instant::now();
-        let new = waiting.await.unwrap();
-        assert!(stopped.elapsed() < NEXT_GRANT + MACHINE);
-        assert!(new.token > old.token);
-        frozen.freeze(false);
-        let held = ask(&frozen, Call::IsHeld { guard: old.guard }).await.unwrap();
-        assert_eq!(held, json!(false), "at the first look after the freeze");
-        let release = ask(&frozen, Call::Release { guard: old.guard }).await.unwrap();
-        assert_eq!(release, json!("already_lost"));
-        assert_eq!(ask(&next, Call::IsHeld { guard: new.guard }).await.unwrap(), json!(true));
-        assert_eq!(
-            ask(&next, Call::Release { guard: new.guard }).await.unwrap(),
-            json!("released")
-        );
-    }
-    nothing_left(url).await;
+    shop::freeze_holders(&actor(), url, kills() / 4, [TTL, LONG], NEXT_GRANT).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

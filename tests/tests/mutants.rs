@@ -142,7 +142,7 @@ fn healthy_worlds_keep_every_promise() {
 /// task before the last was won; a renewal that a cancelled upgrade overtook failed; readers of a quorum showed the same
 /// token and their losses looked like one; a writer that died waiting kept readers out of a free lock; a cancelled upgrade
 /// found the hold gone and gave the rest of it up, and the guard did not know; a renewal was answered by a clock that had
-/// jumped, and the checker did not know of that lease; a node granted a hold once more behind the bill for its end, whose answer
+/// jumped, and the checker did not know of that lease; a node granted a hold once more behind the cleanup of its end, whose answer
 /// was taken to pay for that too; what a crashed client had asked for arrived so late that the checker did not wait
 /// for the end of that lease.
 const FOUND: [(Family, u64); 8] = [

@@ -1,163 +1,53 @@
 //! Faults on a real PostgreSQL server: killed servers and backends, answers that are lost or late, rows somebody keeps locked,
 //! transactions that the server undoes, cancelled calls.
 
-use std::time::{Duration, Instant};
-
-use fencelock::{Client, Code, Released};
+use fencelock_tests::database::connect;
+use fencelock_tests::database_faults::{self, take_turns};
 use fencelock_tests::postgres::PostgresServer;
-use fencelock_tests::proxy::Proxy;
-use tokio_postgres::NoTls;
 
-const PATIENCE: Duration = Duration::from_secs(30);
-
-async fn connect(url: impl AsRef<str>) -> Client {
-    fencelock::connect(url.as_ref()).await.expect("the server takes connections")
-}
-
-async fn waited_for(client: &Client, name: &str, count: usize) {
-    let began = Instant::now();
-    while client.lock(name).inspect().await.expect("it answers").waiters.len() != count {
-        assert!(began.elapsed() < PATIENCE, "{count} should wait");
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
-}
-
-/// A client behind a proxy, another one beside it.
-async fn behind(server: &PostgresServer, user: &str) -> (Proxy, Client, Client) {
-    let direct = server.place(user);
-    let beside = connect(&direct).await;
-    let proxy = Proxy::before(server.port()).await;
-    let port = proxy.url().port().expect("a proxy has a port");
-    let through = format!("postgres://{user}@127.0.0.1:{port}/postgres?timeout=1s");
-    (proxy, connect(through).await, beside)
-}
-
-fn end_backends(server: &PostgresServer, user: &str) {
-    server.sql(&format!(
-        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = '{user}'"
-    ));
-}
-
-/// A server that was killed and started again with its data keeps what was held and who waits.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_restart_keeps_the_locks() {
-    let mut server = PostgresServer::start();
-    let url = server.place("a");
-    let (one, two) = (connect(&url).await, connect(&url).await);
-    let guard = one.lock("x").acquire().await.unwrap();
-    let waits = tokio::spawn(two.lock("x").acquire_within(PATIENCE));
-    waited_for(&one, "x", 1).await;
-    server.kill_hard();
-    let tried = one.lock("y").try_acquire().await;
-    assert_eq!(tried.unwrap_err().code(), Code::Unavailable);
-    server.start_again();
-    guard.extend(Duration::from_secs(30)).await.unwrap();
-    let token = guard.token();
-    guard.release().await.check().unwrap();
-    let next = waits.await.unwrap().expect("it goes on waiting");
-    assert!(next.token() > token);
-    next.release().await.check().unwrap();
-    // What was tried while nobody answered has left nothing.
-    drop(one.lock("y").acquire_within(Duration::from_secs(5)).await.unwrap());
+    database_faults::a_restart_keeps_the_locks::<PostgresServer>().await;
 }
 
-/// B90, B93: backends that are ended cost neither a hold nor a place in the queue, and what comes after them works.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn b90_b93_ended_backends_cost_no_lock() {
-    let server = PostgresServer::start();
-    let url = server.place("a");
-    let (one, two) = (connect(&url).await, connect(&url).await);
-    let rounds = if fencelock_tests::in_full() { 50 } else { 5 };
-    for _ in 0..rounds {
-        let guard = one.lock("x").acquire_within(PATIENCE).await.unwrap();
-        let waits = tokio::spawn(two.lock("x").acquire_within(PATIENCE));
-        waited_for(&one, "x", 1).await;
-        end_backends(&server, "a");
-        assert!(guard.is_held(), "the lock lies in the table");
-        // The first call may go to the connection that was ended, the next one does not.
-        if guard.extend(Duration::from_secs(30)).await.is_err() {
-            guard.extend(Duration::from_secs(30)).await.expect("it has connected again");
-        }
-        let token = guard.token();
-        // A Free whose connection breaks is repeated.
-        end_backends(&server, "a");
-        let released = guard.release().await;
-        assert!(matches!(released, Released::Released | Released::Unconfirmed), "{released:?}");
-        let next = waits.await.unwrap().expect("it goes on waiting");
-        assert!(next.token() > token);
-        next.release().await.check().unwrap();
-    }
+    database_faults::ended_connections_cost_no_lock::<PostgresServer>().await;
 }
 
-/// An acquire whose answer is lost fails, and what it has taken is taken back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_not_answered_is_taken_back() {
-    let server = PostgresServer::start();
-    let (proxy, one, two) = behind(&server, "a").await;
-    let kept = one.lock("kept").acquire().await.unwrap();
-    for name in ["x", "x", "y"] {
-        // The connection is there, so that it is held.
-        one.lock(name).inspect().await.unwrap();
-        let held = proxy.hold_replies();
-        let tried = one.lock(name).try_acquire().await;
-        assert_eq!(tried.unwrap_err().code(), Code::Unavailable);
-        drop(held);
-        let guard = two.lock(name).acquire_within(Duration::from_secs(10)).await.unwrap();
-        guard.release().await.check().unwrap();
-    }
-    assert!(kept.is_held());
-    kept.release().await.check().unwrap();
+    database_faults::what_was_not_answered_is_taken_back::<PostgresServer>().await;
 }
 
-/// A request that stays on the way and arrives after it was given up grants nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_take_that_arrives_late_grants_nothing() {
-    let server = PostgresServer::start();
-    let (proxy, one, two) = behind(&server, "a").await;
-    one.lock("x").acquire().await.unwrap().release().await.check().unwrap();
-    let held = proxy.hold_requests();
-    let tried = one.lock("x").try_acquire().await;
-    assert_eq!(tried.unwrap_err().code(), Code::Unavailable);
-    // It is taken back over another connection first.
-    let began = Instant::now();
-    while !server.sql("SELECT rest FROM a.fencelock WHERE name = 'x'").contains("tombstones") {
-        assert!(began.elapsed() < PATIENCE, "it is taken back");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    drop(held);
-    let guard = two.lock("x").acquire_within(Duration::from_secs(5)).await.unwrap();
-    assert!(guard.is_held());
-    guard.release().await.check().unwrap();
+    database_faults::a_take_that_arrives_late_grants_nothing::<PostgresServer>().await;
 }
 
-/// A row that somebody keeps locked holds up neither other locks nor their renewals.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_locked_row_holds_up_no_other_lock() {
-    let server = PostgresServer::start();
-    let url = server.place("a");
-    let client = connect(format!("{url}&timeout=2s&ttl=1500ms")).await;
-    client.lock("x").acquire().await.unwrap().release().await.check().unwrap();
-    let kept = client.lock("kept").acquire().await.unwrap();
-    let (stranger, connection) = tokio_postgres::connect(&server.url("a"), NoTls).await.unwrap();
-    tokio::spawn(connection);
-    stranger
-        .batch_execute("BEGIN; SELECT 1 FROM fencelock WHERE name = 'x' FOR UPDATE")
-        .await
-        .unwrap();
-    let stuck = tokio::spawn(client.lock("x").try_acquire());
-    let began = Instant::now();
-    for _ in 0..20 {
-        let guard = client.lock("y").acquire().await.unwrap();
-        guard.release().await.check().unwrap();
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    assert!(began.elapsed() < Duration::from_secs(8), "others go on: {:?}", began.elapsed());
-    assert!(kept.is_held(), "it was renewed beside");
-    let error = stuck.await.unwrap().unwrap_err();
-    assert_eq!(error.code(), Code::Unavailable, "{error}");
-    stranger.batch_execute("COMMIT").await.unwrap();
-    let guard = client.lock("x").acquire_within(PATIENCE).await.unwrap();
-    guard.release().await.check().unwrap();
+    database_faults::a_locked_row_holds_up_no_other_lock::<PostgresServer>().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b87_isolation_levels_exclude_each_other() {
+    database_faults::isolation_levels_exclude_each_other::<PostgresServer>().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cancelled_calls_leave_nothing() {
+    database_faults::cancelled_calls_leave_nothing::<PostgresServer>().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b83_a_row_that_is_gone_is_made_again() {
+    database_faults::a_row_that_is_gone_is_made_again::<PostgresServer>().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_release_wakes_the_next_by_a_notice() {
+    database_faults::a_release_wakes_the_next::<PostgresServer>().await;
 }
 
 /// B86: the server undoes every third statement that writes, as a deadlock or a serialization failure; no lock is lost by it or given
@@ -175,120 +65,6 @@ async fn b86_undone_statements_are_repeated() {
                  RETURN NEW; END $$;
              CREATE TRIGGER undo BEFORE INSERT OR UPDATE ON fencelock FOR EACH ROW EXECUTE FUNCTION undo()"
         ));
-        let held = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
-        let rounds = if fencelock_tests::in_full() { 200 } else { 20 };
-        let tasks = clients.map(|client| {
-            let held = held.clone();
-            tokio::spawn(async move {
-                let mut last = None;
-                for _ in 0..rounds {
-                    let guard = client.lock("x").acquire_within(PATIENCE).await.unwrap();
-                    let before = held.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
-                    assert_eq!(before, 0, "one holds at a time");
-                    assert!(Some(guard.token()) > last);
-                    last = Some(guard.token());
-                    held.fetch_sub(1, std::sync::atomic::Ordering::SeqCst);
-                    guard.release().await.check().unwrap();
-                }
-            })
-        });
-        for task in tasks {
-            task.await.unwrap();
-        }
+        take_turns(&clients).await;
     }
-}
-
-/// B87: clients whose sessions have different isolation levels share one lock, in order.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn b87_isolation_levels_exclude_each_other() {
-    let server = PostgresServer::start();
-    let url = server.place("a");
-    let mut tasks = Vec::new();
-    let held = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
-    for level in ["read committed", "repeatable read", "serializable"] {
-        server.sql(&format!("ALTER ROLE a SET default_transaction_isolation = '{level}'"));
-        let client = connect(&url).await;
-        let held = held.clone();
-        tasks.push(tokio::spawn(async move {
-            for _ in 0..50 {
-                let guard = client.lock("x").acquire_within(PATIENCE).await.unwrap();
-                assert_eq!(held.fetch_add(1, std::sync::atomic::Ordering::SeqCst), 0);
-                tokio::task::yield_now().await;
-                held.fetch_sub(1, std::sync::atomic::Ordering::SeqCst);
-                guard.release().await.check().unwrap();
-            }
-        }));
-    }
-    for task in tasks {
-        task.await.unwrap();
-    }
-}
-
-/// Calls that are cancelled after any time leave neither a hold nor a place, and no transaction open.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cancelled_calls_leave_nothing() {
-    let server = PostgresServer::start();
-    let url = server.place("a");
-    let (one, two) = (connect(&url).await, connect(&url).await);
-    for micros in (0..3000).step_by(if fencelock_tests::in_full() { 10 } else { 100 }) {
-        let guard = (micros % 200 == 0).then(|| two.lock("x").acquire());
-        let guard = match guard {
-            Some(pending) => Some(pending.await.unwrap()),
-            None => None,
-        };
-        let patience = Duration::from_micros(micros);
-        let _ = tokio::time::timeout(patience, one.lock("x").acquire()).await;
-        if let Some(guard) = guard {
-            guard.release().await.check().unwrap();
-        }
-    }
-    let guard = two.lock("x").acquire_within(PATIENCE).await.expect("nobody has it any more");
-    waited_for(&two, "x", 0).await;
-    guard.release().await.check().unwrap();
-    let open =
-        "SELECT count(*) FROM pg_stat_activity WHERE usename = 'a' AND state LIKE 'idle in%'";
-    let began = Instant::now();
-    while server.sql(open) != "0" {
-        assert!(began.elapsed() < PATIENCE, "no transaction stays open");
-    }
-    drop((one, two));
-    let left = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'a'";
-    while server.sql(left) != "0" {
-        assert!(began.elapsed() < PATIENCE, "no connection stays open");
-    }
-}
-
-/// B83: a client that knows of a row which somebody has deleted since gets the lock all the same.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn b83_a_row_that_is_gone_is_made_again() {
-    let server = PostgresServer::start();
-    let client = connect(server.place("a")).await;
-    let mut last = None;
-    for _ in 0..3 {
-        let guard = client.lock("x").try_acquire().await.unwrap().expect("nobody has it");
-        assert!(Some(guard.token()) > last, "tokens rise by the clock");
-        last = Some(guard.token());
-        guard.release().await.check().unwrap();
-        server.sql("DELETE FROM a.fencelock");
-    }
-}
-
-/// A notice that is lost costs a second at most; a listener whose connection was ended hears again.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_release_wakes_the_next_by_a_notice() {
-    let server = PostgresServer::start();
-    let url = server.place("a");
-    let (one, two) = (connect(&url).await, connect(&url).await);
-    let mut quick = 0;
-    for _ in 0..10 {
-        let guard = one.lock("x").acquire_within(PATIENCE).await.unwrap();
-        let waits = tokio::spawn(two.lock("x").acquire_within(PATIENCE));
-        waited_for(&one, "x", 1).await;
-        let began = Instant::now();
-        guard.release().await.check().unwrap();
-        let next = waits.await.unwrap().unwrap();
-        quick += usize::from(began.elapsed() < Duration::from_millis(300));
-        next.release().await.check().unwrap();
-    }
-    assert!(quick >= 5, "{quick} of 10 were told");
 }

@@ -3,28 +3,12 @@
 use std::path::Path;
 
 use fencelock::{Client, Code, Error};
+use fencelock_tests::database::{holds, refused};
 use fencelock_tests::postgres::PostgresServer;
 use fencelock_tests::servers::Authority;
 
 async fn connect(url: impl AsRef<str>) -> Result<Client, Error> {
     fencelock::connect(url.as_ref()).await
-}
-
-/// How it fails: the code, and an error in which no password stands.
-async fn refused(url: &str) -> (Code, Error) {
-    let error = connect(url).await.expect_err("it is refused");
-    let shown = format!("{error} {error:?} {error:#?}");
-    assert!(!shown.contains("hunter"), "{shown}");
-    (error.code(), error)
-}
-
-async fn holds(client: &Client, name: &str) -> bool {
-    let guard = client.lock(name).try_acquire().await.expect("it answers");
-    let held = guard.is_some();
-    if let Some(guard) = guard {
-        guard.release().await.check().expect("it is released");
-    }
-    held
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

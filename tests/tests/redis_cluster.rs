@@ -13,7 +13,7 @@ use fencelock::port::{
 };
 use fencelock::runtime::TokioRuntime;
 use fencelock::{Client, Code, Token};
-use fencelock_tests::failover::{BACK, under_load};
+use fencelock_tests::failover::{BACK, Course, under_load, usual_rounds};
 use fencelock_tests::servers::{ClusterSet, RedisServer, commands};
 use url::Url;
 
@@ -25,7 +25,8 @@ async fn failovers_under_load_lower_no_token_and_are_over_at_once() {
     let set = tokio::task::block_in_place(ClusterSet::default);
     let url = set.url();
     let fail_over = |set: &mut ClusterSet, round| set.fail_over(NAMES[round % NAMES.len()]);
-    under_load(set, &url, &NAMES, BACK, fail_over, ClusterSet::rejoin).await;
+    let course = Course { url: &url, names: &NAMES, within: BACK, rounds: usual_rounds() };
+    under_load(set, &course, fail_over, ClusterSet::rejoin).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

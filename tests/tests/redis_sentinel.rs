@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use fencelock::{Client, Code};
-use fencelock_tests::failover::{BACK, under_load};
+use fencelock_tests::failover::{BACK, Course, under_load, usual_rounds};
 use fencelock_tests::servers::SentinelSet;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -16,7 +16,9 @@ async fn failovers_under_load_lower_no_token_and_are_over_at_once() {
         let old = set.master();
         (old, set.fail_over().0)
     };
-    under_load(set, &url, &["a", "b", "c", "d"], BACK, fail_over, SentinelSet::rejoin).await;
+    let names = &["a", "b", "c", "d"];
+    let course = Course { url: &url, names, within: BACK, rounds: usual_rounds() };
+    under_load(set, &course, fail_over, SentinelSet::rejoin).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -145,12 +145,10 @@ async fn a_master_that_stands_still_is_not_waited_for() {
     let client = client(&servers).await;
     let all = median(&client, 300).await;
     servers[2].stop();
-    let start = Instant::now();
     let fewer = median(&client, 300).await;
-    let took = start.elapsed();
     servers[2].cont();
-    // Had each pair waited for it, even with the shortest patience, they had taken longer; figures are the bench's.
-    assert!(took < 2_000 * MS, "{fewer:?} instead of {all:?}, {took:?} in all");
+    // Whoever waits for it waits 250 ms, the shortest patience, or longer. Only the first may do so.
+    assert!(fewer < all + 100 * MS, "{fewer:?} instead of {all:?}");
     // What it missed is repeated to it.
     let other = fencelock::connect(servers[2].url().as_str()).await.expect("it goes on");
     let deadline = Instant::now() + 5_000 * MS;
@@ -163,8 +161,8 @@ async fn a_master_that_stands_still_is_not_waited_for() {
     }
 }
 
-/// Under load a master stands still for several times as long as anybody waits for it: it is asked little meanwhile, owed
-/// little, and votes again soon after it goes on.
+/// Under load a master stands still for several times as long as anybody waits for it: it is asked little meanwhile, has
+/// little cleanup pending, and votes again soon after it goes on.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_master_that_stands_still_for_long_is_spared_and_comes_back() {
     let servers = servers(5);
@@ -209,8 +207,8 @@ async fn a_master_that_stands_still_for_long_is_spared_and_comes_back() {
     println!(
         "{all} pairs in 1 s, then {fewer} in 6 s; {scripts} scripts on the one that stood still"
     );
-    // Each pair would have sent it two.
-    assert!(scripts < fewer / 2, "{scripts} scripts for {fewer} pairs of others");
+    // Each pair would have sent it two, and a cleanup. Those before it is known to stand still do so: for a second and a quarter at most.
+    assert!(scripts < fewer, "{scripts} scripts for {fewer} pairs of others");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -103,6 +103,24 @@ fn worlds_that_keep_their_promises_end_with_one_line_and_no_failure() {
     }
 }
 
+/// Worlds that broke a promise once, or in which the checker was mistaken.
+#[test]
+fn worlds_that_were_found_wanting_keep_their_promises() {
+    for world in [
+        // A waiter went on with an attempt whose lease was a third of its own.
+        "--from 130040528",
+        // Sessions ended before their heartbeats could be answered.
+        "--about sessions --from 130037294",
+        // A mutex held with a token of before it, behind readers and writers of its name.
+        "--about sessions --from 130051950",
+        // Mutexes behind one whose token was drawn anew had lesser ones.
+        "--about sessions --from 1182",
+    ] {
+        let (lines, code) = told(&format!("--seeds 1 {world}"));
+        assert_eq!(code, Some(0), "{lines:?}");
+    }
+}
+
 #[test]
 fn a_violation_is_told_with_the_shortest_history_and_fails() {
     let found = found("--seeds 2000 --mutant CancelForgets --threads 1");

@@ -99,6 +99,23 @@ async fn b61_what_was_not_answered_is_taken_back() {
     drop(two.lock("kept").acquire_within(PATIENCE).await.unwrap());
 }
 
+/// A try that fails while nothing is answered leaves no entry, before which others would wait once the session has recovered.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b67_a_try_while_the_session_is_in_doubt_leaves_no_entry() {
+    let server = ZookeeperServer::shared();
+    let (proxy, url) = behind(&server, "b67").await;
+    let (one, two) = (connect(&url).await.unwrap(), connect(server.url("b67")).await.unwrap());
+    let kept = one.lock("kept").acquire().await.unwrap();
+    let guard = two.lock("x").acquire().await.unwrap();
+    let held = proxy.hold_replies();
+    let tried = one.lock("x").try_acquire().await;
+    assert_eq!(tried.unwrap_err().code(), Code::Unavailable);
+    drop(held);
+    guard.release().await.check().unwrap();
+    nothing_is_left(&*server, "b67").await;
+    assert!(kept.is_held(), "the session is the same");
+}
+
 /// The connection is cut at each of the first bytes of an answer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn b62_a_cut_at_any_byte_leaves_nothing() {

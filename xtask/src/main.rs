@@ -3,6 +3,7 @@
 mod build;
 mod check;
 mod conclusion;
+mod features;
 mod need;
 mod part;
 mod quiet;
@@ -44,7 +45,7 @@ usage: cargo test-all [--strict] [--full] [--no-install] [--only NAME]... [--lis
 /// What a run does to the machine, said before it does.
 const INSTALLS: &str = "\
 `cargo test-all` installs what its parts need. Into the target folder and the caches of their tools: npm, PyPI, Maven and Go packages, servers. As root where
-there is apt-get, into the system: redis-server, etcd-server, etcd-client, zookeeper, postgresql, apache2-utils, chromium and language toolchains, if they are missing. A target
+there is apt-get, into the system: redis-server, etcd-server, etcd-client, zookeeper, postgresql, mariadb-server, apache2-utils, chromium and language toolchains, if they are missing. A target
 for wasm joins the Rust toolchain, or a compiler for it the system. `--no-install` leaves the system and the toolchain alone.
 ";
 

@@ -16,7 +16,9 @@ pub(crate) enum Need {
     EtcdServer,
     /// With a Java that runs it.
     ZookeeperServer,
-    /// With `initdb` and `psql`.
+    /// With `mariadb-install-db` and `mariadb`.
+    Mariadb,
+    /// With `initdb`, `psql` and `PgBouncer`.
     Postgres,
     /// Visits a page many times at once.
     ApacheBench,
@@ -55,10 +57,19 @@ impl Need {
                 &["java -version", "test -f /usr/share/java/zookeeper.jar"],
                 &["zookeeper", "default-jre-headless"],
             ),
+            Self::Mariadb => (
+                "mariadbd with mariadb",
+                &["ls /usr/sbin/mariadbd || mariadbd --version", "mariadb --version"],
+                &["mariadb-server"],
+            ),
             Self::Postgres => (
-                "postgres with initdb and psql",
-                &["ls /usr/lib/postgresql/*/bin/initdb || initdb --version", "psql --version"],
-                &["postgresql", "postgresql-client"],
+                "postgres with initdb, psql and pgbouncer",
+                &[
+                    "ls /usr/lib/postgresql/*/bin/initdb || initdb --version",
+                    "psql --version",
+                    "test -x /usr/sbin/pgbouncer || pgbouncer --version",
+                ],
+                &["postgresql", "postgresql-client", "pgbouncer"],
             ),
             Self::ApacheBench => ("ab", &["ab -V"], &["apache2-utils"]),
             Self::Python => (

@@ -8,6 +8,9 @@ use crate::need::Need;
 use crate::target;
 use crate::versions::Server;
 
+/// The tag of a part that computes and waits for nothing: it comes after those that have leases to keep.
+pub(crate) const COMPUTES: &str = "computes";
+
 /// One row of the final table.
 pub(crate) struct Part {
     /// What `--only` selects it by.

@@ -12,8 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::build::{self, Built, Program};
 use crate::need::{self, Machine};
-use crate::part::{Part, Report, Site, Step, Targets, Verdict};
-use crate::table::COMPUTES;
+use crate::part::{COMPUTES, Part, Report, Site, Step, Targets, Verdict};
 use crate::tail;
 
 /// A part that takes longer hangs.

@@ -1,16 +1,6 @@
 //! Short forms of the steps that the table has most.
 
-/// Clippy over one crate feature, alone.
-macro_rules! clippy_feature {
-    ($($feature:literal),*) => {
-        Step::Cargo {
-            args: &["clippy", QUICK, "-p=fencelock", "--lib", "--no-default-features", $(concat!("--features=", $feature),)* "--", "-D", "warnings"],
-            env: &[],
-            expect: &[],
-        }
-    };
-}
-
+/// A cargo command, and what its last line must contain.
 macro_rules! cargo {
     ($($arg:expr),+ ; $($expect:literal),*) => {
         Step::Cargo { args: &[$($arg),+], env: &[], expect: &[$($expect),*] }

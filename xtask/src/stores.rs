@@ -6,7 +6,7 @@ use crate::part::{Budget, Part, Step, Targets};
 pub(crate) const ETCD: Part = Part {
     name: "etcd",
     tags: &["faults"],
-    shows: "etcd: random calls beside the model, the clauses of the entry queue, versions and jobs, faults on a real server, killed leaders, TLS, `etcdctl lock`",
+    shows: "etcd: random calls beside the model, the clauses of the entry queue, versions and jobs, faults on a real server, killed leaders, TLS, `etcdctl lock`, jetcd, Go's concurrency",
     // Its worlds in real time count milliseconds, so nothing runs beside it.
     budget: Budget { seconds: 60, load: 200 },
     steps: &[Step::Tests(Targets::Named(&[
@@ -15,6 +15,7 @@ pub(crate) const ETCD: Part = Part {
         "etcd_clauses",
         "etcd_cluster",
         "etcd_faults",
+        "etcd_libraries",
         "etcd_model",
         "etcd_tls",
     ]))],
@@ -35,15 +36,30 @@ pub(crate) const ETCD_CASES: Part = Part {
 pub(crate) const ZOOKEEPER: Part = Part {
     name: "zookeeper",
     tags: &["faults"],
-    shows: "ZooKeeper: random calls beside the model, the clauses of the entry queue, faults on a real server, Curator on the same path",
-    budget: Budget { seconds: 60, load: 200 },
+    shows: "ZooKeeper: random calls beside the model, the clauses of the entry queue, versions and jobs, faults on a real server, killed leaders, TLS, Curator and kazoo on the same path",
+    budget: Budget { seconds: 90, load: 200 },
     steps: &[Step::Tests(Targets::Named(&[
         "zookeeper",
+        "zookeeper_cells",
         "zookeeper_clauses",
         "zookeeper_curator",
+        "zookeeper_ensemble",
         "zookeeper_faults",
+        "zookeeper_kazoo",
         "zookeeper_model",
+        "zookeeper_sees",
+        "zookeeper_tls",
     ]))],
+    full: &[],
+};
+
+/// The cases on `ZooKeeper`. Nothing runs beside it, for the same reason.
+pub(crate) const ZOOKEEPER_CASES: Part = Part {
+    name: "zookeeper-cases",
+    tags: &["conformance", "rust", "zookeeper"],
+    shows: "the cases on ZooKeeper, as a grid without a gap",
+    budget: Budget { seconds: 60, load: 200 },
+    steps: &[Step::Test("conformance", &["", "zookeeper"])],
     full: &[],
 };
 
@@ -51,16 +67,50 @@ pub(crate) const ZOOKEEPER: Part = Part {
 pub(crate) const POSTGRES: Part = Part {
     name: "postgres",
     tags: &["faults"],
-    shows: "PostgreSQL: the table beside the model at every isolation level, the cases, faults on a real server, TLS, rights",
+    shows: "PostgreSQL: the table beside the model at every isolation level, sessions, the gate, faults on a real server, a standby, poolers, TLS, rights",
     budget: Budget { seconds: 60, load: 100 },
+    steps: &[Step::Tests(Targets::Named(&[
+        "postgres_faults",
+        "postgres_figures",
+        "postgres_gate",
+        "postgres_input",
+        "postgres_inside",
+        "postgres_model",
+        "postgres_rows",
+        "postgres_session_clauses",
+        "postgres_session_faults",
+        "postgres_sessions",
+        "postgres_standby",
+    ]))],
+    full: &[],
+};
+
+/// `MySQL` and `MariaDB`.
+pub(crate) const MYSQL: Part = Part {
+    name: "mysql",
+    tags: &["faults"],
+    shows: "MySQL and MariaDB: the table beside the model at every isolation level, faults on a real server, TLS, rights",
+    budget: Budget { seconds: 60, load: 100 },
+    steps: &[Step::Tests(Targets::Named(&[
+        "mysql_faults",
+        "mysql_figures",
+        "mysql_input",
+        "mysql_model",
+    ]))],
+    full: &[],
+};
+
+/// The cases on `PostgreSQL`, in both ways, and then on `MariaDB`. Each client has some connections, so nothing runs beside them.
+pub(crate) const SQL_CASES: Part = Part {
+    name: "sql-cases",
+    tags: &["conformance", "rust", "postgres", "mysql"],
+    shows: "the cases on PostgreSQL, in its table and by session, and on MariaDB, as grids without a gap",
+    budget: Budget { seconds: 180, load: 200 },
     steps: &[
-        Step::Tests(Targets::Named(&[
-            "postgres_faults",
-            "postgres_figures",
-            "postgres_input",
-            "postgres_model",
-        ])),
-        Step::Test("conformance", &["", "postgres"]),
+        // Each client opens some connections, and all clients do so first of all.
+        Step::Test("conformance", &["", "postgres", "--at-once=12"]),
+        Step::Test("conformance", &["", "postgres sessions", "--at-once=12"]),
+        Step::Test("conformance", &["", "mysql", "--at-once=12"]),
     ],
     full: &[],
 };

@@ -18,13 +18,18 @@ const SHARED: &str = "tests/src";
 const STARTS: &[(&str, Need)] = &[
     ("\"redis-server\"", Need::RedisServer),
     ("Command::new(\"etcd\")", Need::EtcdServer),
+    ("Path::new(\"etcd\")", Need::EtcdServer),
     ("org.apache.zookeeper.server", Need::ZookeeperServer),
+    ("\"/usr/sbin/mariadbd\"", Need::Mariadb),
     ("program(\"postgres\"", Need::Postgres),
     ("Command::new(\"ab\")", Need::ApacheBench),
 ];
 /// What a test target says when it installs packages of several languages, and leaves out those it cannot.
 const INSTALLS: &[(&str, &[Need])] = &[
-    ("Family::Java.install(", &[Need::Java]),
+    ("Family::Java, \"curator\"", &[Need::Java]),
+    ("Family::Java, \"jetcd\"", &[Need::Java]),
+    ("Family::Go, \"clientv3\"", &[Need::Go]),
+    ("Family::Python, \"kazoo\"", &[Need::Python]),
     ("{DOORS, ", &[Need::Python, Need::Node, Need::Java]),
     ("neighbours(", &[Need::Python, Need::Node, Need::Java, Need::Go]),
 ];
@@ -144,7 +149,10 @@ mod tests {
         assert!(needs(root(), "redis_faults").contains(&Need::RedisServer));
         assert!(needs(root(), "conformance").contains(&Need::RedisServer), "through a module");
         assert!(needs(root(), "seeds").contains(&Need::ApacheBench));
-        assert!(needs_of_program(root(), "fencelock-bench").contains(&Need::RedisServer));
+        let bench = needs_of_program(root(), "fencelock-bench");
+        for need in [Need::RedisServer, Need::EtcdServer, Need::ZookeeperServer] {
+            assert!(bench.contains(&need));
+        }
         assert!(needs_of_program(root(), "sim").is_empty());
         assert!(wants(root(), "interop").contains(&Need::Go) && wants(root(), "hold").is_empty());
         assert!(wants(root(), "fleet").contains(&Need::Java));

@@ -8,6 +8,7 @@ mod fencelock;
 mod metered;
 mod raw;
 mod redis_rs;
+mod zookeeper_client;
 
 use course::Course;
 
@@ -30,6 +31,10 @@ pub(crate) fn run(mut words: impl Iterator<Item = String>) {
         match (contestant.as_str(), workload.as_str()) {
             ("redis-rs", _) => {
                 course::run(redis_rs::RedisRs::connect(&course).await, &workload, &course).await;
+            }
+            ("zookeeper-client", _) => {
+                let contestant = zookeeper_client::ZookeeperClient::connect(&course).await;
+                course::run(contestant, &workload, &course).await;
             }
             ("fencelock", "metered") => metered::run(&course).await,
             ("fencelock", "leases") => fencelock::leases(&course).await,

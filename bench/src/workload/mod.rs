@@ -7,6 +7,7 @@ mod kinds;
 mod leases;
 mod pair;
 mod parallel;
+mod queues;
 mod redlock;
 mod sqlite;
 
@@ -45,10 +46,11 @@ pub(crate) enum Workload {
     Leases,
     Sqlite,
     Doors,
+    Queues,
 }
 
 impl Workload {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Pair,
         Self::Parallel,
         Self::Handover,
@@ -58,6 +60,7 @@ impl Workload {
         Self::Leases,
         Self::Sqlite,
         Self::Doors,
+        Self::Queues,
     ];
 
     /// Its word on the command line.
@@ -72,6 +75,7 @@ impl Workload {
             Self::Leases => "leases",
             Self::Sqlite => "sqlite",
             Self::Doors => "doors",
+            Self::Queues => "queues",
         }
     }
 
@@ -87,6 +91,7 @@ impl Workload {
             Self::Leases => leases::run(bench).await,
             Self::Sqlite => sqlite::run(bench).await,
             Self::Doors => doors::run(bench).await,
+            Self::Queues => queues::run(bench).await,
         }
     }
 }

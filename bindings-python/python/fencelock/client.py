@@ -24,7 +24,7 @@ def connect(
 ) -> "Client":
     """A client of the store a URL names: ``memory:`` (this process), ``sqlite:locks.db`` (this machine),
     ``redis://host:6379`` (also ``rediss://``, ``redis+sentinel://``, ``redis+cluster://``, ``redlock://a,b,c``),
-    ``etcd://a,b,c`` (also ``etcds://``).
+    ``etcd://a,b,c`` (also ``etcds://``), ``zookeeper://a,b,c/locks``, ``postgres://user@host/database``.
 
     A wrong URL or option is refused at once; the connection is made at the first use, or by ``open``, ``with`` or
     ``async with``. It is made anew in the child of a fork. Options are defaults of the client's locks.

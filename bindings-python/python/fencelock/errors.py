@@ -87,7 +87,7 @@ class Conflict(LockError):
 
 
 class Cancelled(LockError):
-    """The caller gave the operation up, or asked for something since that overtook it."""
+    """The caller gave the operation up, or a later request replaced it."""
 
     code = "cancelled"
 

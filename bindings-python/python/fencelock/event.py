@@ -23,9 +23,9 @@ class EventKind(enum.StrEnum):
     """The store refuses an acquire that waits, or does not answer it; it goes on asking. Told when that begins, and when
     the reason has changed."""
     GRANTED = "granted"
-    """A guard was given out."""
+    """A lock was granted."""
     RENEWED = "renewed"
-    """The lease was pushed on."""
+    """The lease was renewed."""
     RELEASED = "released"
     """A guard was given back."""
     LOST = "lost"

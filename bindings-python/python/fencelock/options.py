@@ -48,7 +48,8 @@ class LockOptions(TypedDict, total=False):
     gives more throughput; a waiter is passed over at most twice, and for at most a second. Default: `auto`."""
     dialect: str
     """How the lock is stored. `auto` is the store's own layout. On Redis, `plain:<prefix>` is the string key that
-    redis-py, node-redlock and redsync use, and `redisson` is the layout of Redisson's locks. Default: `auto`."""
+    redis-py, node-redlock and redsync use, and `redisson` is the layout of Redisson's locks. On ZooKeeper, `kazoo` is
+    that of kazoo's. Default: `auto`."""
     label: str
     """A short text for people who inspect the lock. Default: ``."""
     metadata: dict[str, str]
@@ -89,12 +90,12 @@ class ClientOptions(LockOptions, total=False):
     """On Redis: how many replicas must confirm a grant or a renewal before it counts. A failover to one of them then
     loses no lock. Default: `0`."""
     create: bool
-    """On PostgreSQL: whether to make fencelock's tables if they are not there. Default: `false`."""
+    """On a database: whether to make fencelock's tables if they are not there. Default: `false`."""
     durability: str
     """On PostgreSQL: whether a commit waits for the server's disk (`durable`). `relaxed` is many times quicker; a crash
     of the server may then undo the changes of the last second, tokens still rise. Default: `durable`."""
     sslmode: str
-    """On PostgreSQL: `verify-full` is TLS with a server that proves to be the one, `disable` is no TLS. `auto`:
+    """On a database: `verify-full` is TLS with a server that proves to be the one, `disable` is no TLS. `auto`:
     `verify-full`, but nothing is encrypted on the way to this machine itself (`localhost`, a socket file). Default:
     `auto`."""
     cacert: str

@@ -11,8 +11,8 @@ use super::chance::Chance;
 use super::crew::{Crew, Said};
 use super::event::Event;
 use super::order::Report;
+use super::output::Output;
 use super::shop::Shop;
-use super::stage::Stage;
 use super::stall::Stall;
 use super::terminal::quit_keys;
 use super::verdict::Verdict;
@@ -29,7 +29,7 @@ pub(super) struct Conductor {
     pub stall: Stall,
     pub chance: Chance,
     pub verdict: Verdict,
-    stage: Stage,
+    output: Output,
     frames: Interval,
     keys: Option<mpsc::Receiver<()>>,
     signals: [Signal; 3],
@@ -93,7 +93,7 @@ impl Conductor {
         crew: Crew,
         shop: Shop,
         stall: Stall,
-        stage: Stage,
+        output: Output,
         verdict: Verdict,
     ) -> std::io::Result<Self> {
         let mut frames = interval(FRAME);
@@ -106,8 +106,8 @@ impl Conductor {
             stall,
             chance: Chance::new(verdict.seed),
             verdict,
-            keys: stage.is_screen().then(quit_keys),
-            stage,
+            keys: output.is_screen().then(quit_keys),
+            output,
             frames,
             signals: [interrupt?, terminate?, hangup?],
             began: Instant::now(),
@@ -116,7 +116,7 @@ impl Conductor {
 
     /// Shows what happened.
     pub(super) fn show(&mut self, event: &Event) -> Result<(), End> {
-        Ok(self.stage.show(event)?)
+        Ok(self.output.show(event)?)
     }
 
     /// Waits for what comes next.
@@ -129,7 +129,7 @@ impl Conductor {
             _ = terminate.recv() => Err(End::Quit),
             _ = hangup.recv() => Err(End::Quit),
             _ = self.frames.tick() => {
-                self.stage.draw()?;
+                self.output.draw()?;
                 if self.began.elapsed() > LONGEST_SHOW {
                     let most = LONGEST_SHOW.as_secs();
                     return Err(End::failed(format!("the show did not come to its end in {most} s")));
@@ -166,11 +166,11 @@ impl Conductor {
             Ok(()) => {
                 let verdict = self.verdict.judge();
                 let held = verdict.held;
-                self.stage.end(verdict).map(|()| held).map_err(End::from)
+                self.output.end(verdict).map(|()| held).map_err(End::from)
             }
             Err(end) => {
                 // The terminal first: a user who quits should not have to wait.
-                drop(self.stage);
+                drop(self.output);
                 Err(end)
             }
         };

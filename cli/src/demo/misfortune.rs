@@ -127,10 +127,10 @@ impl Misfortunes {
         Ok(())
     }
 
-    /// Ends the stall in time: after three fifths of a lease, so that the holder can still renew it.
+    /// Ends the stall in time, so that the holder can still renew its lease.
     pub(super) async fn tick(&mut self, show: &mut Conductor) {
         if let Phase::Stalled { worker, since } = self.phase
-            && since.elapsed() >= stall_length(show)
+            && since.elapsed() >= Duration::from_millis(show.verdict.lease.stall_ms)
         {
             show.stall.end();
             show.crew.order(worker, Order::Proceed).await;
@@ -160,7 +160,7 @@ async fn strike(show: &mut Conductor, number: usize, token: u64, kind: Kind) -> 
                 return Ok(Phase::Calm);
             }
             let how = show.stall.begin()?;
-            let for_ms = stall_length(show).as_millis() as u64;
+            let for_ms = show.verdict.lease.stall_ms;
             show.show(&Event::Stalled { worker, for_ms, how })?;
             Ok(Phase::Stalled { worker: number, since })
         }
@@ -178,8 +178,4 @@ fn take_over(
     let after_ms = since.elapsed().as_millis() as u64;
     show.show(&Event::TookOver { worker: reporter + 1, from: from + 1, token, after_ms })?;
     Ok(after_ms)
-}
-
-fn stall_length(show: &Conductor) -> Duration {
-    Duration::from_millis(show.verdict.ttl_ms * 3 / 5)
 }

@@ -11,23 +11,24 @@ mod crew;
 mod draw;
 mod event;
 mod folder;
+mod lease;
 mod misfortune;
 mod order;
+mod output;
+mod proxy;
 mod race;
 mod sale;
 mod scene;
 mod shop;
-mod stage;
 mod stall;
 mod terminal;
 mod verdict;
 mod waits;
-mod wire;
 mod words;
 mod worker;
 
 use std::process::ExitCode;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
 use fencelock::Code;
 
@@ -35,9 +36,10 @@ use self::conductor::{Conductor, End};
 use self::crew::Crew;
 use self::event::Event;
 use self::folder::Folder;
+use self::lease::Lease;
 use self::order::Setup;
+use self::output::Output;
 use self::shop::Shop;
-use self::stage::Stage;
 use self::stall::Stall;
 use self::verdict::Verdict;
 use crate::store::sqlite_url;
@@ -46,14 +48,14 @@ use crate::{exit, secret};
 const PIECES: u32 = 1_000;
 const BUYERS: u32 = 1_400;
 const WORKERS: usize = 12;
-const TTL: Duration = Duration::from_secs(2);
 
 /// Show what a lock is for: a shop oversells without it, and does not with it.
 #[derive(clap::Args)]
 #[allow(clippy::struct_excessive_bools)] // Each is a flag of the command line.
 pub(crate) struct Demo {
     /// The store of the locks, such as `redis://127.0.0.1`. Default: a SQLite file that the demo deletes at its end. The demo
-    /// stalls the store only if that disturbs no other program: a file, or the connection to one `redis://` or `etcd://` server.
+    /// stalls the store only if that disturbs no other program: a file, or the connection to one `redis://`, `etcd://`,
+    /// `zookeeper://` or `postgres://` server.
     #[arg(long)]
     url: Option<String>,
     /// Print one JSON object per event, the verdict last.
@@ -99,25 +101,24 @@ impl Demo {
             Some(url) => url,
             None => sqlite_url(&folder.path().join("locks.db").to_string_lossy()),
         };
-        let store = store_name(&url).await?;
+        let (store, lease) = reach(&url).await?;
         let seed = self.seed.unwrap_or_else(any_seed);
         let path = folder.path().join("shop.db");
         let shop = Shop::build(&path)?;
         let (stall, url) = Stall::of(&url)?;
-        let ttl_ms = TTL.as_millis() as u64;
         // A name that no other demo on the same store has.
         let lock = format!("fencelock-demo:{}:{}", std::process::id(), any_seed());
-        let setup = Setup { url, shop: path, lock, ttl_ms };
+        let setup = Setup { url, shop: path, lock, ttl_ms: lease.ttl_ms };
         let crew = Crew::start(setup, WORKERS, self.sabotage).await?;
-        let stage = if self.json {
-            Stage::Json { began: Instant::now() }
+        let output = if self.json {
+            Output::Json { began: Instant::now() }
         } else if self.plain {
-            Stage::Plain
+            Output::Plain
         } else {
-            Stage::best()
+            Output::best()
         };
-        let verdict = Verdict { seed, ttl_ms, pieces: PIECES, ..Verdict::default() };
-        let mut conductor = Conductor::new(crew, shop, stall, stage, verdict)?;
+        let verdict = Verdict { seed, lease, pieces: PIECES, ..Verdict::default() };
+        let mut conductor = Conductor::new(crew, shop, stall, output, verdict)?;
         let end = acts(&mut conductor, store).await;
         conductor.finish(end).await
     }
@@ -130,7 +131,7 @@ async fn acts(show: &mut Conductor, store: String) -> Result<(), End> {
         buyers: BUYERS,
         workers: WORKERS,
         seed: show.verdict.seed,
-        ttl_ms: show.verdict.ttl_ms,
+        ttl_ms: show.verdict.lease.ttl_ms,
         store: store.clone(),
     })?;
     race::race(show, BUYERS).await?;
@@ -138,23 +139,28 @@ async fn acts(show: &mut Conductor, store: String) -> Result<(), End> {
     count::count(show).await
 }
 
-/// Reaches the store once from here, where its error is told best.
-async fn store_name(url: &str) -> Result<String, End> {
+/// Reaches the store once from here, where its error is told best. Answers its name and how long holds last there.
+async fn reach(url: &str) -> Result<(String, Lease), End> {
     if url.starts_with("memory:") {
         return Err(End::of(
             Code::Invalid,
-            "`memory:` lives in one process, the demo's workers are twelve; use sqlite:, redis:// or etcd://",
+            "the demo has twelve worker processes, and `memory:` works inside one process only; use sqlite:, redis://, etcd://, zookeeper:// or postgres://",
         ));
     }
     let client = fencelock::connect(url).await?;
     let store = client.guarantees().store;
+    // Some stores are not asked before somebody wants something of them.
+    let looked = client.lock("fencelock-demo").inspect().await;
     client.close().await;
-    Ok(match store {
+    looked?;
+    let name = match store {
         "sqlite" => "SQLite",
         "redis" => "Redis",
+        "zookeeper" => "ZooKeeper",
+        "postgres" => "PostgreSQL",
         other => other,
-    }
-    .to_owned())
+    };
+    Ok((name.to_owned(), Lease::on(store)))
 }
 
 fn any_seed() -> u64 {

@@ -23,7 +23,7 @@ pub(super) struct Sale {
 /// Sells to every buyer, or tells him that there is nothing left.
 pub(super) async fn sell(show: &mut Conductor, buyers: u32, store: String) -> Result<(), End> {
     show.shop.restock(show.verdict.pieces)?;
-    show.show(&Event::WithLock { store, ttl_ms: show.verdict.ttl_ms })?;
+    show.show(&Event::WithLock { store, ttl_ms: show.verdict.lease.ttl_ms })?;
     let mut sale = Sale {
         buyers: show.chance.shuffled(buyers).into(),
         serving: vec![None; show.crew.size()],

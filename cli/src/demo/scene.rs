@@ -1,4 +1,4 @@
-//! What is on the stage at this moment: the lanes of the workers, the shelf, and what was said last.
+//! What is shown at this moment: the lanes of the workers, the shelf, and what was said last.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};

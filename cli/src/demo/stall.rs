@@ -1,5 +1,6 @@
 //! Making the store of the locks answer nobody for a moment, without harm to anybody else's.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -7,33 +8,49 @@ use percent_encoding::percent_decode_str;
 use rusqlite::Connection;
 use url::Url;
 
-use super::wire::Wire;
+use super::proxy::Proxy;
 
 /// How long the file may be busy before it can be kept busy.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Why no wire can be laid between the workers and a store of this kind. Pausing the servers themselves is no way: everybody
-/// who uses them would feel it.
+const CERTIFICATE: &str = "the demo's proxy has no certificate for this server";
+const SEVERAL: &str = "it is several servers, and one that is silent would not stall them";
+const SOCKET: &str = "the server is reached by a socket file, and the demo's proxy speaks TCP";
+
+/// Why no proxy can stand between the workers and a store of this kind. The demo does not pause the servers themselves: that
+/// would stop all their clients.
 fn out_of_reach(url: &str) -> Option<&'static str> {
     let (scheme, _) = url.split_once(':')?;
     match scheme {
-        "rediss" | "etcds" => Some("the server's certificate is not one for a wire of the demo's"),
-        "redis+unix" => {
-            Some("the server is reached by a socket in a file, where no wire can be laid")
-        }
+        "rediss" | "etcds" | "zookeepers" => Some(CERTIFICATE),
+        "redis+unix" => Some(SOCKET),
         "redis+sentinel" | "rediss+sentinel" => {
-            Some("the sentinels name the server, past any wire of the demo's")
+            Some("the sentinels name the server, so workers would not go through the demo's proxy")
         }
-        "redis+cluster" | "rediss+cluster" => {
-            Some("the cluster's nodes name each other, past any wire of the demo's")
-        }
-        "redlock" | "rediss+redlock" => {
-            Some("it is several servers, and one that is silent would not stall them")
-        }
-        "etcd" if names_several(url) => {
-            Some("it is several servers, and one that is silent would not stall them")
-        }
+        "redis+cluster" | "rediss+cluster" => Some(
+            "the cluster's nodes name each other, so workers would not go through the demo's proxy",
+        ),
+        "redlock" | "rediss+redlock" => Some(SEVERAL),
+        "etcd" | "zookeeper" | "postgres" | "postgresql" if names_several(url) => Some(SEVERAL),
+        "postgres" | "postgresql" => out_of_reach_on_postgres(&Url::parse(url).ok()?),
         _ => None,
+    }
+}
+
+/// The proxy is on this machine, and on the way to that PostgreSQL's clients encrypt nothing by themselves: what has to be encrypted
+/// must not take it.
+fn out_of_reach_on_postgres(url: &Url) -> Option<&'static str> {
+    let host = percent_decode_str(url.host_str()?).decode_utf8_lossy();
+    let sslmode = url.query_pairs().find(|(name, _)| name == "sslmode");
+    let here = || {
+        let address = host.trim_matches(['[', ']']).parse();
+        address.map_or(host == "localhost", |address: IpAddr| address.is_loopback())
+    };
+    match sslmode.as_ref().map_or("auto", |(_, mode)| mode) {
+        _ if host.starts_with('/') => Some(SOCKET),
+        "disable" => None,
+        "auto" if here() => None,
+        _ => Some(CERTIFICATE),
     }
 }
 
@@ -48,8 +65,8 @@ fn names_several(url: &str) -> bool {
 pub(super) enum Stall {
     /// A write transaction on the file keeps everybody else out.
     File { path: PathBuf, held: Option<Connection> },
-    /// The workers reach the server through a wire of the demo's own, which stops carrying.
-    Wire(Wire),
+    /// The workers reach the server through a proxy of the demo, which stops forwarding.
+    Proxy(Proxy),
     /// There is none, for this reason.
     None(String),
 }
@@ -68,16 +85,21 @@ impl Stall {
                 let path = percent_decode_str(url.path()).decode_utf8_lossy().into_owned();
                 Ok((Self::File { path: path.into(), held: None }, text.to_owned()))
             }
-            (scheme @ ("redis" | "etcd"), Some(host)) => {
-                let usual = if scheme == "redis" { 6379 } else { 2379 };
-                let wire = Wire::to(host.to_owned(), url.port().unwrap_or(usual))?;
-                let near = wire.near();
+            (scheme @ ("redis" | "etcd" | "zookeeper" | "postgres" | "postgresql"), Some(host)) => {
+                let usual = match scheme {
+                    "redis" => 6379,
+                    "etcd" => 2379,
+                    "zookeeper" => 2181,
+                    _ => 5432,
+                };
+                let proxy = Proxy::to(host.to_owned(), url.port().unwrap_or(usual))?;
+                let near = proxy.near();
                 let moved = url.set_host(Some(&near.ip().to_string())).is_ok()
                     && url.set_port(Some(near.port())).is_ok();
                 if !moved {
                     return none("its address cannot be replaced");
                 }
-                Ok((Self::Wire(wire), url.into()))
+                Ok((Self::Proxy(proxy), url.into()))
             }
             _ => none("the demo knows no way to stall it"),
         }
@@ -98,9 +120,9 @@ impl Stall {
                 *held = Some(connection);
                 Ok("a foreign transaction keeps its file busy")
             }
-            Self::Wire(wire) => {
-                wire.carry(false);
-                Ok("the network to it carries nothing")
+            Self::Proxy(proxy) => {
+                proxy.forward(false);
+                Ok("the proxy to it forwards nothing")
             }
             Self::None(_) => Ok("not at all"),
         }
@@ -111,7 +133,7 @@ impl Stall {
         match self {
             // Closing the connection rolls its empty transaction back.
             Self::File { held, .. } => *held = None,
-            Self::Wire(wire) => wire.carry(true),
+            Self::Proxy(proxy) => proxy.forward(true),
             Self::None(_) => {}
         }
     }
@@ -133,6 +155,12 @@ mod tests {
             ("redlock://a:1,b:2,c:3", "several"),
             ("etcd://me:a,b@a,b/p", "several"),
             ("etcds://a", "certificate"),
+            ("zookeepers://a", "certificate"),
+            ("zookeeper://a,b/p", "several"),
+            ("postgres://me:a,b@a,b/d", "several"),
+            ("postgresql://me@%2Frun%2Fpg/d?sslmode=disable", "file"),
+            ("postgres://me@h/d", "certificate"),
+            ("postgres://me@localhost/d?sslmode=verify-full", "certificate"),
         ];
         for (url, reason) in reasons {
             let (stall, near) = Stall::of(url).unwrap();
@@ -144,7 +172,15 @@ mod tests {
 
     #[test]
     fn a_file_and_one_plain_server_can_be_stalled() {
-        for url in ["sqlite:/tmp/locks.db", "redis://h:1234/2", "etcd://me:a,b@h/p?label=a,b"] {
+        for url in [
+            "sqlite:/tmp/locks.db",
+            "redis://h:1234/2",
+            "etcd://me:a,b@h/p?label=a,b",
+            "zookeeper://me:a,b@h/p?label=a,b",
+            "postgres://me:a,b@h/d?sslmode=disable",
+            "postgresql://me@localhost/d",
+            "postgresql://me@[::1]/d",
+        ] {
             assert_eq!(Stall::of(url).unwrap().0.impossible(), None, "{url}");
         }
         let (_stall, near) = Stall::of("redis://me:secret@h:1234/2?ttl=1s").unwrap();

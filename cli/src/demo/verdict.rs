@@ -1,9 +1,8 @@
 //! What the show proved, and whether it all held.
 
-use std::time::Duration;
-
 use serde::Serialize;
 
+use super::lease::Lease;
 use super::shop::Books;
 
 /// How the store's stall went.
@@ -53,14 +52,12 @@ pub(super) struct Verdict {
     pub after_kill_ms: Option<u64>,
     pub after_freeze_ms: Option<u64>,
     pub store_stall: StoreStall,
-    pub ttl_ms: u64,
+    #[serde(flatten)]
+    pub lease: Lease,
     pub counter: i64,
     pub counter_target: i64,
     pub seconds: f64,
 }
-
-/// How much longer than the lease the next grant may take after a holder died.
-const GRACE: Duration = Duration::from_secs(1);
 
 impl Verdict {
     /// Takes the orders of the act without the lock.
@@ -78,7 +75,7 @@ impl Verdict {
 
     /// Compares the figures with what was promised.
     pub(super) fn judge(mut self) -> Self {
-        let limit = self.ttl_ms + GRACE.as_millis() as u64;
+        let limit = self.lease.ttl_ms + self.lease.grace_ms;
         let mut complaints = Vec::new();
         let mut expect = |held: bool, complaint: &dyn Fn() -> String| {
             if !held {
@@ -140,7 +137,6 @@ mod tests {
             after_kill_ms: Some(2980),
             after_freeze_ms: Some(1990),
             store_stall: StoreStall::Survived,
-            ttl_ms: 2000,
             counter: 1000,
             counter_target: 1000,
             ..Verdict::default()

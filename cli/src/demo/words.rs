@@ -117,9 +117,7 @@ fn misfortune(event: &Event) -> Option<(Tone, String)> {
         Event::StallEnded { worker, held: false } => {
             (Tone::Bad, format!("The store answers again, but worker {worker} has lost the lock."))
         }
-        Event::Skipped { what, why } => {
-            (Tone::Plain, format!("Not shown here: {what}, for {why}."))
-        }
+        Event::Skipped { what, why } => (Tone::Plain, format!("Skipped: {what}, because {why}.")),
         Event::Frozen { worker, .. } => (
             Tone::Bad,
             format!(
@@ -227,7 +225,7 @@ fn next_holder(verdict: &Verdict) -> String {
         "{} after the kill, {} after the freeze (a hold lasts {})",
         after(verdict.after_kill_ms),
         after(verdict.after_freeze_ms),
-        seconds(verdict.ttl_ms)
+        seconds(verdict.lease.ttl_ms)
     )
 }
 

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use futures_channel::oneshot;
 use futures_util::future::{Either, select};
+use scopeguard::{ScopeGuard, guard};
 
+use super::attempt::Attempt;
 use super::cohort::{Admission, LineMessage, Local};
 use super::core::Core;
 use super::hold::{Hold, Request};
-use super::lease::Attempt;
 use super::lock_id::LockId;
 use super::reason::Reason;
 use super::who_holds::shown;
@@ -87,8 +88,10 @@ impl Core {
             if !std::mem::replace(&mut in_line, true) {
                 self.events.emit(|| Event::waiting(lock.as_str()));
             }
-            let mut place = LinePosition { core: self, lock, number, turn: Some(turn) };
-            match place.turn().await? {
+            let mut in_place = guard(turn, |turn| self.leave_line(lock, number, turn));
+            let told = (&mut *in_place).await;
+            drop(ScopeGuard::into_inner(in_place));
+            match told.map_err(|_| Error::closed())? {
                 LineMessage::Lead(attempt) => break attempt,
                 LineMessage::Passed(local) if local.hold.is_held() || mutant!(LatePassAccepted) => {
                     self.events.emit(|| Event::granted(lock.as_str(), local.token));
@@ -106,12 +109,16 @@ impl Core {
             None => Box::new(Attempt::new(self.clone(), lock.clone(), request, waits)),
         };
         attempt.announced |= in_line;
-        let mut lead =
-            Lead { core: self, lock, attempt: Some(attempt), reason, leads, installed: false };
-        let hold = lead.attempt.as_mut().expect("the leader has an attempt").run().await;
-        match hold {
+        // Whoever leads no more has the next in line lead. Readers and permits each ask for themselves.
+        let mut leading = guard(attempt, |attempt| {
+            *reason.lock() = Some(attempt.reason.clone());
+            if leads {
+                self.pass_leadership(lock, Some(attempt));
+            }
+        });
+        match leading.run().await {
             Ok(Some(hold)) => {
-                lead.installed = true;
+                ScopeGuard::into_inner(leading);
                 Ok(Some(self.install(hold)))
             }
             Ok(None) => Ok(None),
@@ -147,57 +154,19 @@ impl Core {
             }
         }
     }
-}
-
-/// A place in line; leaving it passes on whatever came with the turn.
-struct LinePosition<'a> {
-    core: &'a Arc<Core>,
-    lock: &'a LockId,
-    number: u64,
-    turn: Option<oneshot::Receiver<LineMessage>>,
-}
-
-impl LinePosition<'_> {
-    async fn turn(&mut self) -> Result<LineMessage> {
-        let turn = self.turn.as_mut().expect("a place has one turn").await;
-        self.turn = None;
-        turn.map_err(|_| Error::closed())
-    }
-}
-
-impl Drop for LinePosition<'_> {
-    fn drop(&mut self) {
-        let Some(mut turn) = self.turn.take() else { return };
-        self.core.cohorts.lock().leave(self.lock, self.number);
+    /// A waiter leaves the line before its turn, and passes on whatever it was told meanwhile.
+    fn leave_line(
+        self: &Arc<Self>,
+        lock: &LockId,
+        number: u64,
+        mut turn: oneshot::Receiver<LineMessage<Box<Attempt>>>,
+    ) {
+        self.cohorts.lock().leave(lock, number);
         turn.close();
         match turn.try_recv() {
-            Ok(Some(LineMessage::Lead(attempt))) => self.core.pass_leadership(self.lock, attempt),
-            Ok(Some(LineMessage::Passed(local))) => self.core.abandon(&local),
+            Ok(Some(LineMessage::Lead(attempt))) => self.pass_leadership(lock, attempt),
+            Ok(Some(LineMessage::Passed(local))) => self.abandon(&local),
             Ok(None) | Err(_) => {}
-        }
-    }
-}
-
-/// The lead; dropping it passes the lead on.
-struct Lead<'a> {
-    core: &'a Arc<Core>,
-    lock: &'a LockId,
-    attempt: Option<Box<Attempt>>,
-    reason: &'a Mutex<Option<Reason>>,
-    /// Whether others may stand behind it. Readers and permits each ask for themselves.
-    leads: bool,
-    installed: bool,
-}
-
-impl Drop for Lead<'_> {
-    fn drop(&mut self) {
-        if self.installed {
-            return;
-        }
-        let attempt = self.attempt.take();
-        *self.reason.lock() = attempt.as_ref().map(|attempt| attempt.reason.clone());
-        if self.leads {
-            self.core.pass_leadership(self.lock, attempt);
         }
     }
 }

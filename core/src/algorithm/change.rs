@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::select;
+use scopeguard::{ScopeGuard, guard};
 
 use super::cleanup::Cleanup;
 use super::core::Core;
@@ -14,9 +15,9 @@ use crate::fence::Token;
 use crate::port::{Action, Mode, Outcome};
 
 impl Core {
-    /// Makes the upgradeable reader the writer. Waits until no other reader is left; may be dropped at any await, then the
-    /// hold is a reader's as before, unless another call wants the same, and so it is if nobody keeps the end. `token` is
-    /// what the guard knows: no new one is drawn for a writer.
+    /// Makes the upgradeable reader the writer. Waits until no other reader is left. May be dropped at any await, as may its
+    /// result: then the hold is a reader again, unless another call still wants the upgrade. `token` is what the guard knows:
+    /// no new one is drawn for a writer.
     pub(crate) async fn upgrade(
         self: &Arc<Self>,
         hold: &Arc<Hold>,
@@ -95,10 +96,15 @@ impl Core {
         let sent = self.runtime.now();
         let action = Action::Change { mode, ttl: lease(hold), turn };
         let step = hold.lock.step(hold.owner, action.clone());
-        let mut untold = Untold { core: self, hold, action: Some(action) };
+        // Repeated until the store confirms it, also if nobody stays for the answer.
+        let unconfirmed = guard(action, |action| {
+            if !mutant!(DowngradeForgotten) {
+                self.change_later(hold, action);
+            }
+        });
         let answer = self.store.step(vec![step]).await.pop();
         if matches!(answer, Some(Ok(_))) {
-            untold.action = None;
+            ScopeGuard::into_inner(unconfirmed);
         }
         match answer {
             Some(Ok(Outcome::Granted { left, .. })) => {
@@ -135,7 +141,7 @@ impl Core {
         }
     }
 
-    /// Has the housekeeping repeat a change until the store confirms it.
+    /// Has the cleanup task repeat a change until the store confirms it.
     fn change_later(&self, hold: &Hold, action: Action) {
         let (lock, owner, until) = (hold.lock.clone(), hold.owner, hold.deadline());
         self.cleanup.send(Cleanup { lock, owner, action, until, settled: None });
@@ -155,23 +161,6 @@ fn lost(hold: &Hold) -> Error {
 fn overtaken(hold: &Hold) -> Error {
     let message = "the guard was turned into a lesser one while its upgrade was under way";
     Error::new(Code::Cancelled, message).with("name", hold.lock.as_str())
-}
-
-/// A change that the store has not confirmed; repeated until it does, also if nobody stays for the answer.
-struct Untold<'a> {
-    core: &'a Arc<Core>,
-    hold: &'a Hold,
-    action: Option<Action>,
-}
-
-impl Drop for Untold<'_> {
-    fn drop(&mut self) {
-        if let Some(action) = self.action.take()
-            && !mutant!(DowngradeForgotten)
-        {
-            self.core.change_later(self.hold, action);
-        }
-    }
 }
 
 /// A call for an upgrade: under way, or at its end and on its way to whoever asked. Dropped, it is given up.

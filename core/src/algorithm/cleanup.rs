@@ -1,4 +1,4 @@
-//! Housekeeping: frees and leaves until the store confirms, so that nothing is left behind by whoever gave up.
+//! The cleanup task: frees and leaves until the store confirms, so that nothing is left behind by whoever gave up.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ enum Message {
     Flush(oneshot::Sender<()>),
 }
 
-/// The way to the housekeeping task. Never blocks, and may be used anywhere, also while a thread unwinds.
+/// The way to the cleanup task. Never blocks, and may be used anywhere, also while a thread unwinds.
 #[derive(Clone)]
 pub(crate) struct CleanupSender(mpsc::UnboundedSender<Message>);
 
@@ -76,8 +76,8 @@ impl CleanupSender {
     }
 }
 
-/// Carries undos out until the client is gone and all is settled.
-pub(crate) async fn housekeeping(
+/// Repeats what is to be cleaned up until the client is gone and all is settled.
+pub(crate) async fn run(
     mut inbox: CleanupReceiver,
     store: LeaseHandle,
     runtime: RuntimeHandle,

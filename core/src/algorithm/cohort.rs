@@ -7,7 +7,6 @@ use std::time::Duration;
 use futures_channel::oneshot;
 
 use super::hold::{Hold, Request};
-use super::lease::Attempt;
 use super::lock_id::LockId;
 use super::reason::Reason;
 use crate::fence::Token;
@@ -25,54 +24,53 @@ pub(crate) struct Local {
     pub token: Token,
 }
 
-/// What a waiter in line is told.
-pub(crate) enum LineMessage {
+/// What a waiter in line is told. `A` is an attempt at the lock.
+pub(crate) enum LineMessage<A> {
     /// Ask the store, for yourself and all behind you; an attempt under way comes with it.
-    Lead(Option<Box<Attempt>>),
+    Lead(Option<A>),
     /// The lock is yours.
     Passed(Local),
 }
 
 /// How an acquire begins.
-pub(crate) enum Admission {
+pub(crate) enum Admission<A> {
     /// Nobody is here: ask the store.
     Lead,
     /// Stand in line.
-    Line { number: u64, turn: oneshot::Receiver<LineMessage> },
+    Line { number: u64, turn: oneshot::Receiver<LineMessage<A>> },
     /// Somebody is here, and the caller does not want to wait.
     Refused,
 }
 
 /// What the end of a local hold leads to.
-pub(crate) enum Next {
+pub(crate) enum Next<A> {
     /// It went to the next in line.
     Passed,
     /// The hold ends; this waiter leads now.
-    HandOver(Arc<Hold>, LineWaiter),
+    HandOver(Arc<Hold>, LineWaiter<A>),
     /// The hold ends; nobody waits here.
     Free(Arc<Hold>),
     /// This local hold was not the present one.
     NotMine,
 }
 
-pub(crate) struct LineWaiter {
+pub(crate) struct LineWaiter<A> {
     number: u64,
     pub request: Request,
     since: Instant,
-    turn: oneshot::Sender<LineMessage>,
+    turn: oneshot::Sender<LineMessage<A>>,
 }
 
-impl LineWaiter {
+impl<A> LineWaiter<A> {
     /// Tells the waiter; gives the message back if it has left.
-    pub(crate) fn tell(self, turn: LineMessage) -> Result<(), LineMessage> {
+    pub(crate) fn tell(self, turn: LineMessage<A>) -> Result<(), LineMessage<A>> {
         self.turn.send(turn)
     }
 }
 
 /// There may be a hundred thousand of them, at most of which nobody waits.
-#[derive(Default)]
-struct Cohort {
-    line: Line,
+struct Cohort<A> {
+    line: Line<A>,
     front: Front,
 }
 
@@ -82,6 +80,12 @@ enum Front {
     Held(Tenure),
 }
 
+impl<A> Default for Cohort<A> {
+    fn default() -> Self {
+        Self { line: Line(None), front: Front::default() }
+    }
+}
+
 impl Default for Front {
     fn default() -> Self {
         Self::Leading(Reason::default())
@@ -89,24 +93,23 @@ impl Default for Front {
 }
 
 /// Those who wait behind.
-#[derive(Default)]
 #[expect(clippy::box_collection, reason = "a line nobody stands in is one word")]
-struct Line(Option<Box<VecDeque<LineWaiter>>>);
+struct Line<A>(Option<Box<VecDeque<LineWaiter<A>>>>);
 
-impl Line {
-    fn join(&mut self, waiting: LineWaiter) {
+impl<A> Line<A> {
+    fn join(&mut self, waiting: LineWaiter<A>) {
         self.0.get_or_insert_default().push_back(waiting);
     }
 
-    fn next(&mut self) -> Option<LineWaiter> {
+    fn next(&mut self) -> Option<LineWaiter<A>> {
         self.0.as_mut()?.pop_front()
     }
 
-    fn last(&mut self) -> Option<LineWaiter> {
+    fn last(&mut self) -> Option<LineWaiter<A>> {
         self.0.as_mut()?.pop_back()
     }
 
-    fn all(&self) -> impl Iterator<Item = &LineWaiter> {
+    fn all(&self) -> impl Iterator<Item = &LineWaiter<A>> {
         self.0.iter().flat_map(|line| line.iter())
     }
 
@@ -120,7 +123,7 @@ impl Line {
 /// The time one hold spends in this client.
 struct Tenure {
     hold: Arc<Hold>,
-    /// The local hold of the day.
+    /// The present local hold.
     number: u64,
     passes: u32,
     since: Instant,
@@ -143,13 +146,18 @@ impl Tenure {
 }
 
 /// All cohorts of a client.
-#[derive(Default)]
-pub(crate) struct Cohorts {
-    by_lock: BTreeMap<LockId, Cohort>,
+pub(crate) struct Cohorts<A> {
+    by_lock: BTreeMap<LockId, Cohort<A>>,
     numbers: u64,
 }
 
-impl Cohorts {
+impl<A> Default for Cohorts<A> {
+    fn default() -> Self {
+        Self { by_lock: BTreeMap::new(), numbers: 0 }
+    }
+}
+
+impl<A> Cohorts<A> {
     fn number(&mut self) -> u64 {
         self.numbers += 1;
         self.numbers
@@ -162,7 +170,7 @@ impl Cohorts {
         request: &Request,
         waits: bool,
         now: impl FnOnce() -> Instant,
-    ) -> Admission {
+    ) -> Admission<A> {
         if !request.mode.lines_up() {
             return Admission::Lead;
         }
@@ -213,7 +221,7 @@ impl Cohorts {
 
     /// Who stands in line for this lock, for people who look.
     pub(crate) fn in_line(&self, lock: &LockId, now: Instant) -> Vec<WaiterView> {
-        let view = |waiting: &LineWaiter| WaiterView {
+        let view = |waiting: &LineWaiter<A>| WaiterView {
             mode: waiting.request.mode,
             info: waiting.request.info.clone(),
             waiting_for: now.since(waiting.since),
@@ -232,7 +240,7 @@ impl Cohorts {
     }
 
     /// The leader gives up, or the lock is free: the next in line leads, if there is one.
-    pub(crate) fn next_leader(&mut self, lock: &LockId) -> Option<LineWaiter> {
+    pub(crate) fn next_leader(&mut self, lock: &LockId) -> Option<LineWaiter<A>> {
         let cohort = self.by_lock.get_mut(lock)?;
         if mutant!(LeaderForgetsFollowers) {
             cohort.front = Front::default();
@@ -258,7 +266,7 @@ impl Cohorts {
     }
 
     /// A local hold ends.
-    pub(crate) fn give_up(&mut self, local: &Local, now: Instant) -> Next {
+    pub(crate) fn give_up(&mut self, local: &Local, now: Instant) -> Next<A> {
         if local.hold.stands_alone() {
             if !local.hold.serves(local.number) || local.hold.is_lost() {
                 return Next::NotMine;
@@ -273,7 +281,7 @@ impl Cohorts {
         if tenure.number != local.number && !mutant!(LateLocalDropFreesNext) {
             return Next::NotMine;
         }
-        let next = |line: &mut Line| {
+        let next = |line: &mut Line<A>| {
             if mutant!(LineServedFromTheBack) { line.last() } else { line.next() }
         };
         while let Some(waiting) = next(&mut cohort.line) {
@@ -304,5 +312,52 @@ impl Cohorts {
     /// Locks this client holds, asks for or waits for.
     pub(crate) fn len(&self) -> usize {
         self.by_lock.len()
+    }
+}
+
+#[cfg(all(test, feature = "tokio"))]
+mod tests {
+    use super::*;
+    use crate::algorithm::hold::Tokens;
+    use crate::port::{Kind, LockKey, RuntimeHandle};
+    use crate::runtime::TokioRuntime;
+
+    /// The line needs no store: an attempt can be a number.
+    #[tokio::test]
+    async fn a_hold_passes_along_the_line_and_then_the_next_waiter_leads() {
+        let runtime: RuntimeHandle = Arc::new(TokioRuntime::current().expect("tokio runs"));
+        let now = runtime.now();
+        let lock = LockId { key: LockKey::new("orders"), kind: Kind::Mutex };
+        let request = Request::of_a_mutex(1);
+        let mut cohorts = Cohorts::<u32>::default();
+        assert!(matches!(cohorts.enter(&lock, &request, true, || now), Admission::Lead));
+        let mut turns: Vec<_> = (0..3)
+            .map(|_| match cohorts.enter(&lock, &request, true, || now) {
+                Admission::Line { number, turn } => (number, turn),
+                Admission::Lead | Admission::Refused => panic!("somebody leads already"),
+            })
+            .collect();
+        // The first one leaves before its turn.
+        let (left, _) = turns.remove(0);
+        cohorts.leave(&lock, left);
+
+        let tokens = Tokens { first: Token::new(7), count: request.block() };
+        let deadline = now + request.ttl;
+        let owner = OwnerId::draw(&*runtime);
+        let hold = Hold::new(lock.clone(), owner, tokens, &request, deadline, &runtime);
+        let first = cohorts.install(Arc::new(hold), now);
+        assert!(matches!(cohorts.give_up(&first, now), Next::Passed));
+        let (_, mut turn) = turns.remove(0);
+        let Ok(Some(LineMessage::Passed(second))) = turn.try_recv() else {
+            panic!("the second in line has the hold");
+        };
+        assert_eq!(second.token.get(), 8);
+        // The hold has passed as often as it may: whoever is next asks the store.
+        let Next::HandOver(_, waiter) = cohorts.give_up(&second, now) else {
+            panic!("the hold ends");
+        };
+        assert!(waiter.tell(LineMessage::Lead(Some(5))).is_ok());
+        let (_, mut turn) = turns.remove(0);
+        assert!(matches!(turn.try_recv(), Ok(Some(LineMessage::Lead(Some(5))))));
     }
 }

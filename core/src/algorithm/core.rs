@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::{join, select};
 
+use super::attempt::Attempt;
 use super::cleanup::{self, CleanupSender};
 use super::cohort::{Cohorts, Local};
 use super::floors::Floors;
@@ -29,7 +30,7 @@ pub(crate) struct Core {
     pub runtime: RuntimeHandle,
     pub events: Events,
     pub(super) renewer: Arc<Renewer>,
-    pub(super) cohorts: Mutex<Cohorts>,
+    pub(super) cohorts: Mutex<Cohorts<Box<Attempt>>>,
     pub(super) cleanup: CleanupSender,
     pub(super) recent_releases: Arc<RecentReleases>,
     pub(super) retry_delays: RetryDelays,
@@ -41,7 +42,7 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// Starts the client's tasks: the renewer and the housekeeping. They end when the last user of the core is gone.
+    /// Starts the client's tasks: the renewer and the cleanup task. They end when the last user of the core is gone.
     pub(crate) async fn start(
         store: LeaseHandle,
         runtime: RuntimeHandle,
@@ -70,7 +71,7 @@ impl Core {
             }
         };
         store.listen(Arc::new(sink)).await?;
-        runtime.spawn(Box::pin(cleanup::housekeeping(
+        runtime.spawn(Box::pin(cleanup::run(
             inbox,
             store,
             runtime.clone(),

@@ -11,15 +11,15 @@ use std::time::Duration;
 use super::entries::{Entries, Slot, Stage};
 use crate::port::Instant;
 
-/// A lease at least this long may wait its turn to be renewed.
-const PATIENT: Duration = Duration::from_secs(10);
+/// A lease at least this long is a long one: it may wait its turn to be renewed.
+const LONG: Duration = Duration::from_secs(10);
 
 /// See the module.
 #[derive(Default)]
 pub(super) struct DueQueue {
     dues: Dues,
     /// The long leases, of which not too many go out at once.
-    patient: Dues,
+    long: Dues,
     /// No more of them go out until then, unless those under way are answered before.
     pub(super) paced_until: Instant,
     /// Until when the renewer's task rests; it is woken if something is due earlier.
@@ -32,7 +32,7 @@ pub(super) struct DueQueue {
 pub(super) struct Date {
     due: Instant,
     among: Among,
-    /// Its neighbours of the same moment.
+    /// The previous and the next one of the same moment.
     before: Option<Slot>,
     after: Option<Slot>,
 }
@@ -41,7 +41,7 @@ pub(super) struct Date {
 enum Among {
     Nobody,
     Dues,
-    Patient,
+    Long,
 }
 
 impl Date {
@@ -59,13 +59,13 @@ impl Dues {
         self.0.first_key_value().map_or(Instant::FAR, |(due, _)| *due)
     }
 
-    fn add(&mut self, entries: &mut Entries, place: Slot, due: Instant) {
-        let (_, last) = self.0.entry(due).or_insert((place, place));
-        let before = Some(std::mem::replace(last, place)).filter(|last| *last != place);
+    fn add(&mut self, entries: &mut Entries, slot: Slot, due: Instant) {
+        let (_, last) = self.0.entry(due).or_insert((slot, slot));
+        let before = Some(std::mem::replace(last, slot)).filter(|last| *last != slot);
         if let Some(before) = before {
-            entries[before].date.after = Some(place);
+            entries[before].date.after = Some(slot);
         }
-        (entries[place].date.before, entries[place].date.after) = (before, None);
+        (entries[slot].date.before, entries[slot].date.after) = (before, None);
     }
 
     fn remove(&mut self, entries: &mut Entries, Date { due, before, after, .. }: Date) {
@@ -88,41 +88,41 @@ impl Dues {
 impl DueQueue {
     /// When somebody is looked at next.
     pub(super) fn first(&self) -> Instant {
-        self.dues.first().min(self.patient.first().max(self.paced_until))
+        self.dues.first().min(self.long.first().max(self.paced_until))
     }
 
-    /// Whether patient ones are due.
-    pub(super) fn patience_is_due(&self, now: Instant) -> bool {
-        self.patient.first() <= now
+    /// Whether long leases are due.
+    pub(super) fn long_are_due(&self, now: Instant) -> bool {
+        self.long.first() <= now
     }
 
-    /// Takes off one that is due, the patient last; it is to be set again.
+    /// Takes off one that is due, the long leases last; it is to be set again.
     pub(super) fn take(&mut self, entries: &mut Entries, now: Instant) -> Option<Slot> {
         let dues = if self.dues.first() <= now {
             &self.dues
-        } else if now >= self.paced_until && self.patience_is_due(now) {
-            &self.patient
+        } else if now >= self.paced_until && self.long_are_due(now) {
+            &self.long
         } else {
             return None;
         };
-        let (_, (place, _)) = dues.0.first_key_value()?;
-        let place = *place;
-        self.forget(entries, place);
-        Some(place)
+        let (_, (slot, _)) = dues.0.first_key_value()?;
+        let slot = *slot;
+        self.forget(entries, slot);
+        Some(slot)
     }
 
     /// An entry is due then, and not when it was before.
-    pub(super) fn set(&mut self, entries: &mut Entries, place: Slot, due: Instant) {
-        self.forget(entries, place);
-        let entry = &mut entries[place];
-        let patient = match &entry.stage {
-            Stage::Held(hold) => hold.renew && hold.ttl() >= PATIENT,
+    pub(super) fn set(&mut self, entries: &mut Entries, slot: Slot, due: Instant) {
+        self.forget(entries, slot);
+        let entry = &mut entries[slot];
+        let is_long = match &entry.stage {
+            Stage::Held(hold) => hold.renew && hold.ttl() >= LONG,
             Stage::Pending(_) | Stage::Free(_) => false,
         };
-        let among = if patient { Among::Patient } else { Among::Dues };
+        let among = if is_long { Among::Long } else { Among::Dues };
         entry.date = Date { due, among, ..Date::NONE };
         if let Some(dues) = self.among(among) {
-            dues.add(entries, place, due);
+            dues.add(entries, slot, due);
         }
         if due < self.rests_until {
             self.rests_until = due;
@@ -131,8 +131,8 @@ impl DueQueue {
     }
 
     /// Takes an entry off.
-    pub(super) fn forget(&mut self, entries: &mut Entries, place: Slot) {
-        let date = std::mem::replace(&mut entries[place].date, Date::NONE);
+    pub(super) fn forget(&mut self, entries: &mut Entries, slot: Slot) {
+        let date = std::mem::replace(&mut entries[slot].date, Date::NONE);
         if let Some(dues) = self.among(date.among) {
             dues.remove(entries, date);
         }
@@ -142,7 +142,7 @@ impl DueQueue {
         match among {
             Among::Nobody => None,
             Among::Dues => Some(&mut self.dues),
-            Among::Patient => Some(&mut self.patient),
+            Among::Long => Some(&mut self.long),
         }
     }
 
@@ -185,12 +185,12 @@ mod tests {
             (dice >> 33) % sides
         };
         for _ in 0..5000 {
-            let place = places[draw(20) as usize];
+            let slot = places[draw(20) as usize];
             let moment = Instant::from_nanos(draw(6));
             match draw(4) {
                 0 => {
-                    expected.retain(|(_, other)| *other != place);
-                    due_queue.forget(&mut entries, place);
+                    expected.retain(|(_, other)| *other != slot);
+                    due_queue.forget(&mut entries, slot);
                 }
                 1 => {
                     expected.sort_by_key(|(due, _)| *due);
@@ -199,9 +199,9 @@ mod tests {
                     assert!(due_queue.take(&mut entries, moment) == first);
                 }
                 _ => {
-                    expected.retain(|(_, other)| *other != place);
-                    expected.push((moment, place));
-                    due_queue.set(&mut entries, place, moment);
+                    expected.retain(|(_, other)| *other != slot);
+                    expected.push((moment, slot));
+                    due_queue.set(&mut entries, slot, moment);
                 }
             }
             let first = expected.iter().map(|(due, _)| *due).min();
@@ -215,14 +215,14 @@ mod tests {
         let [(one, first), (two, second), (three, third)] = [1, 2, 3].map(pending);
         entries.insert(one, first);
         entries.insert(two, second);
-        let place = entries.find(one).expect("it was just put there");
-        assert!(entries.at(place, one).is_some());
+        let slot = entries.find(one).expect("it was just put there");
+        assert!(entries.at(slot, one).is_some());
         entries.remove(one);
-        assert!(entries.at(place, one).is_none());
+        assert!(entries.at(slot, one).is_none());
         entries.insert(three, third);
-        assert!(entries.find(three) == Some(place), "the place stays empty");
-        assert!(entries.at(place, one).is_none());
-        assert!(entries.at(place, three).is_some());
+        assert!(entries.find(three) == Some(slot), "the slot stays empty");
+        assert!(entries.at(slot, one).is_none());
+        assert!(entries.at(slot, three).is_some());
         assert_eq!(entries.len(), 2);
     }
 }

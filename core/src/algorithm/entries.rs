@@ -1,4 +1,4 @@
-//! Every attempt, ticket and hold of a client, side by side: who knows an entry's place finds it without a search.
+//! Every attempt, ticket and hold of a client, side by side: who knows an entry's slot finds it without a search.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -29,7 +29,7 @@ impl Slot {
 }
 
 /// A hundred thousand of these are looked through three times in a lease: what a hold does not need stands in the pending attempt.
-pub(super) struct Entry {
+pub(super) struct Tracked {
     pub(super) date: Date,
     pub(super) stage: Stage,
 }
@@ -37,7 +37,7 @@ pub(super) struct Entry {
 pub(super) enum Stage {
     Pending(Box<PendingAttempt>),
     Held(Arc<Hold>),
-    /// Nobody lies here; nor there.
+    /// A free slot, and the next free one.
     Free(Option<Slot>),
 }
 
@@ -54,7 +54,7 @@ impl Stage {
 /// See the module.
 #[derive(Default)]
 pub(super) struct Entries {
-    all: Vec<Entry>,
+    all: Vec<Tracked>,
     /// One of those where nobody lies.
     free: Option<Slot>,
     slots: BTreeMap<OwnerId, Slot>,
@@ -63,9 +63,9 @@ pub(super) struct Entries {
 impl Entries {
     /// An owner there is no entry of yet.
     pub(super) fn insert(&mut self, owner: OwnerId, stage: Stage) {
-        let entry = Entry { date: Date::NONE, stage };
-        let place = self.free.unwrap_or_else(|| Slot::at(self.all.len()));
-        match self.all.get_mut(place.index()) {
+        let entry = Tracked { date: Date::NONE, stage };
+        let slot = self.free.unwrap_or_else(|| Slot::at(self.all.len()));
+        match self.all.get_mut(slot.index()) {
             None => self.all.push(entry),
             Some(before) => {
                 if let Stage::Free(next) = std::mem::replace(before, entry).stage {
@@ -73,14 +73,14 @@ impl Entries {
                 }
             }
         }
-        self.slots.insert(owner, place);
+        self.slots.insert(owner, slot);
     }
 
     /// Nobody lies there any more.
     pub(super) fn remove(&mut self, owner: OwnerId) -> Option<Stage> {
-        let place = self.slots.remove(&owner)?;
-        let free = Stage::Free(self.free.replace(place));
-        let stage = std::mem::replace(&mut self[place].stage, free);
+        let slot = self.slots.remove(&owner)?;
+        let free = Stage::Free(self.free.replace(slot));
+        let stage = std::mem::replace(&mut self[slot].stage, free);
         if self.slots.is_empty() && self.all.len() > KEPT {
             *self = Self::default();
         }
@@ -91,17 +91,17 @@ impl Entries {
         self.slots.get(&owner).copied()
     }
 
-    pub(super) fn get_mut(&mut self, owner: OwnerId) -> Option<&mut Entry> {
-        self.find(owner).map(|place| &mut self[place])
+    pub(super) fn get_mut(&mut self, owner: OwnerId) -> Option<&mut Tracked> {
+        self.find(owner).map(|slot| &mut self[slot])
     }
 
     /// What lies there, if it is still this owner's.
-    pub(super) fn at(&mut self, place: Slot, owner: OwnerId) -> Option<&mut Entry> {
-        self.all.get_mut(place.index()).filter(|entry| entry.stage.owner() == Some(owner))
+    pub(super) fn at(&mut self, slot: Slot, owner: OwnerId) -> Option<&mut Tracked> {
+        self.all.get_mut(slot.index()).filter(|entry| entry.stage.owner() == Some(owner))
     }
 
     pub(super) fn owners(&self) -> impl Iterator<Item = (OwnerId, &Stage)> {
-        self.slots.iter().map(|(owner, place)| (*owner, &self[*place].stage))
+        self.slots.iter().map(|(owner, slot)| (*owner, &self[*slot].stage))
     }
 
     pub(super) fn stages_mut(&mut self) -> impl Iterator<Item = &mut Stage> {
@@ -114,15 +114,15 @@ impl Entries {
 }
 
 impl Index<Slot> for Entries {
-    type Output = Entry;
+    type Output = Tracked;
 
-    fn index(&self, place: Slot) -> &Entry {
-        &self.all[place.index()]
+    fn index(&self, slot: Slot) -> &Tracked {
+        &self.all[slot.index()]
     }
 }
 
 impl IndexMut<Slot> for Entries {
-    fn index_mut(&mut self, place: Slot) -> &mut Entry {
-        &mut self.all[place.index()]
+    fn index_mut(&mut self, slot: Slot) -> &mut Tracked {
+        &mut self.all[slot.index()]
     }
 }

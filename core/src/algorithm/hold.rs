@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use event_listener::{Event, EventListener};
 
-use super::life::{Ended, Life};
+use super::life::{Life, LifeFlag};
 use super::lock_id::LockId;
 use crate::fence::Token;
 use crate::port::{Instant, Mode, OwnerId, RuntimeHandle, Take};
@@ -70,9 +70,9 @@ pub(crate) struct Tokens {
     pub count: u32,
 }
 
-/// A hold as this client knows it. Shared by the cohort, the renewer and the guard of the day.
+/// A hold as this client knows it. Shared by the cohort, the renewer and the present guard.
 ///
-/// In this order: of a hundred thousand a renewal finds none in the processor's cache, and what it looks at lies together.
+/// The order of the fields matters: those that a renewal reads are in one cache line.
 #[repr(C)]
 pub(crate) struct Hold {
     /// The moment the claim ends, in nanoseconds of the local clock.
@@ -91,17 +91,17 @@ pub(crate) struct Hold {
     pub lock: LockId,
     /// The first token drawn with it.
     pub token: Token,
-    /// The local hold of the day; 0 when the last one was given up.
+    /// The present local hold; 0 when the last one was given up.
     present: AtomicU64,
     signal: Event,
-    state: Mutex<Standing>,
+    state: Mutex<HoldMode>,
     pub open: bool,
     runtime: RuntimeHandle,
 }
 
 /// How a hold stands beside others now.
 #[derive(Clone, Copy)]
-struct Standing {
+struct HoldMode {
     mode: Mode,
     /// Whether it belongs to one guard for good and never passes on inside: a share, or what was one.
     alone: bool,
@@ -122,8 +122,8 @@ pub(crate) fn deadline(sent: Instant, length: Duration) -> Instant {
     sent + length.saturating_sub(length / 100 + Duration::from_millis(2))
 }
 
-/// Of a lease that the store answers to a request sent at `sent`, what is believed: never more than was asked for. A store whose clock
-/// has stepped back takes what it gave before for longer. `asked` is the furthest end asked for, `ttl` the lease wanted now.
+/// How much the client believes of the lease that the store answers to a request sent at `sent`: never more than was asked for. A
+/// store whose clock has stepped back takes what it gave before for longer. `asked` is the furthest end asked for, `ttl` the lease wanted now.
 pub(crate) fn believed(lease: Duration, sent: Instant, asked: Instant, ttl: Duration) -> Duration {
     let most = if mutant!(LeftBelievedUnbounded) { lease } else { asked.since(sent).max(ttl) };
     lease.min(most)
@@ -143,7 +143,7 @@ pub(crate) enum Lessened {
     Never,
 }
 
-impl Standing {
+impl HoldMode {
     fn new(mode: Mode, drawn: Token) -> Self {
         Self { mode, alone: !mode.lines_up(), turn: 0, writers: 0, drawn }
     }
@@ -173,7 +173,7 @@ impl Hold {
             life: Life::default(),
             present: AtomicU64::new(0),
             signal: Event::new(),
-            state: Mutex::new(Standing::new(request.mode, tokens.first)),
+            state: Mutex::new(HoldMode::new(request.mode, tokens.first)),
         };
         hold.set_request(request, runtime.now());
         hold.deadline.store(deadline.as_nanos(), Ordering::Release);
@@ -247,30 +247,30 @@ impl Hold {
     /// Ends the claim; true for the first who does.
     pub(crate) fn lose(&self, gone: bool) -> bool {
         if gone {
-            self.life.end(Ended::Gone);
+            self.life.end(LifeFlag::Gone);
         }
-        let first = self.life.end(Ended::Lost);
+        let first = self.life.end(LifeFlag::Lost);
         self.tell();
         first
     }
 
     /// Whether its loss is still to be told; true for the first who asks.
     pub(crate) fn report_lost(&self) -> bool {
-        self.life.end(Ended::LossReported)
+        self.life.end(LifeFlag::LossReported)
     }
 
     /// It is not renewed from now on.
     pub(crate) fn retire(&self) {
-        self.life.end(Ended::GivenUp);
+        self.life.end(LifeFlag::GivenUp);
     }
 
     /// Whether nobody claims it any more, nor will.
     pub(crate) fn is_over(&self) -> bool {
-        self.life.has(Ended::GivenUp) || self.is_lost()
+        self.life.has(LifeFlag::GivenUp) || self.is_lost()
     }
 
     pub(crate) fn is_lost(&self) -> bool {
-        self.life.has(Ended::Lost)
+        self.life.has(LifeFlag::Lost)
     }
 
     /// The hold serves another local hold from now on; 0: none any more.
@@ -290,7 +290,7 @@ impl Hold {
 
     /// Whether the store itself said that nothing is left.
     pub(crate) fn is_gone(&self) -> bool {
-        self.life.has(Ended::Gone)
+        self.life.has(LifeFlag::Gone)
     }
 
     /// How it holds.

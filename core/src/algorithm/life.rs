@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 /// What may have happened to a hold. Each happens once, and none is taken back.
 #[derive(Clone, Copy)]
 #[repr(u8)]
-pub(super) enum Ended {
+pub(super) enum LifeFlag {
     /// Its claim ended without a release.
     Lost = 1,
     /// The last local holder gave it up, and it is to be freed.
@@ -21,11 +21,11 @@ pub(super) struct Life(AtomicU8);
 
 impl Life {
     /// True for the first who says so.
-    pub(super) fn end(&self, ended: Ended) -> bool {
-        self.0.fetch_or(ended as u8, Ordering::AcqRel) & ended as u8 == 0
+    pub(super) fn end(&self, flag: LifeFlag) -> bool {
+        self.0.fetch_or(flag as u8, Ordering::AcqRel) & flag as u8 == 0
     }
 
-    pub(super) fn has(&self, ended: Ended) -> bool {
-        self.0.load(Ordering::Acquire) & ended as u8 != 0
+    pub(super) fn has(&self, flag: LifeFlag) -> bool {
+        self.0.load(Ordering::Acquire) & flag as u8 != 0
     }
 }

@@ -1,10 +1,11 @@
-//! The algorithms: straight-line async functions over the doors. No driver, no clock, no executor in sight.
+//! The algorithms: async functions over the interfaces in `port`. They know no driver, clock or executor.
 //!
-//! An acquire goes through [`acquire`] (the line of this client: [`cohort`]) to one remote attempt ([`lease`]). The renewer
+//! An acquire goes through [`acquire`] (the line of this client: [`cohort`]) to one remote attempt ([`attempt`]). The renewer
 //! ([`renewer`]) keeps tickets and holds alive; a guard ends through [`release`], and [`cleanup`] repeats what is not confirmed.
 //! Values with versions are changed through [`cell`]; [`job`] stands on that.
 
 mod acquire;
+mod attempt;
 mod cell;
 mod change;
 mod cleanup;
@@ -16,7 +17,6 @@ mod floors;
 mod hold;
 mod inspect;
 mod job;
-mod lease;
 mod life;
 mod lock_id;
 mod next_look;
@@ -31,6 +31,8 @@ mod release;
 mod renewal_batch;
 mod renewer;
 mod retry_delays;
+mod session;
+mod session_lease;
 mod several;
 #[cfg(all(test, feature = "shuttle"))]
 mod shuttle;
@@ -49,4 +51,5 @@ pub use queue::Queue;
 pub use quorum::Quorum;
 pub(crate) use reentrant::{Counts, Share};
 pub(crate) use release::GivenUp;
+pub use session::Sessions;
 pub(crate) use several::Member;

@@ -36,12 +36,12 @@ pub(super) enum Progress {
         opened: bool,
     },
     /// In the queue.
-    Waiting(Queue),
+    Waiting(WaitState),
     /// The store does not know the ticket any more.
     Gone,
 }
 
-pub(super) struct Queue {
+pub(super) struct WaitState {
     /// The sending of the newest request that was answered "still waiting": what a push's lease is counted from.
     pub(super) base: Instant,
     /// The lock's counter in that answer: an older push is no grant of this wait.
@@ -130,7 +130,7 @@ impl PendingAttempt {
         }
         let late = early.is_some() && mutant!(EarlyPushCountedFromAnswer);
         let base = if late { now } else { sent };
-        self.progress = Progress::Waiting(Queue { base, last, poll });
+        self.progress = Progress::Waiting(WaitState { base, last, poll });
         Some(Queued { early, look: if look_now { now } else { look } })
     }
 

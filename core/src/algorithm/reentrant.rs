@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use event_listener::Event;
 use futures_util::future::{Either, select};
+use scopeguard::{ScopeGuard, guard};
 
 use super::acquire::Wait;
 use super::cohort::Local;
@@ -84,18 +85,23 @@ impl Core {
                     return Ok(Some((local, share())));
                 }
                 Reentry::Again(local) => {
-                    let mut again = Again { core: self, local: &local, share: Some(share()) };
+                    // Unless it arrives, it gives its share back, and with it the hold if nobody else is left.
+                    let entering = guard(share(), |share| {
+                        if share.leave() && !mutant!(ScopeForgets) {
+                            self.abandon(&local);
+                        }
+                    });
                     if request.ttl > local.hold.ttl() && !mutant!(LongerInnerNotRenewed) {
                         self.extend_within(&local, request.ttl, wait).await?;
                     }
-                    let share = again.share.take();
-                    return Ok(share.map(|share| (local.clone(), share)));
+                    let share = ScopeGuard::into_inner(entering);
+                    return Ok(Some((local, share)));
                 }
                 Reentry::First => {
-                    let asking = Asking { counts, lock };
+                    let _asking = guard((), |()| counts.asked(lock));
                     let local = self.acquire(lock, request, wait).await?;
                     return Ok(local.map(|local| {
-                        asking.won(&local);
+                        counts.won(lock, &local);
                         (local, share())
                     }));
                 }
@@ -136,21 +142,6 @@ fn too_late(why: &str) -> Error {
     Error::new(Code::Timeout, format!("the lock was not granted within the wait; {why}"))
 }
 
-/// One more on its way in. Unless it arrives, it gives its share back, and with it the hold if nobody else is left.
-struct Again<'a> {
-    core: &'a Arc<Core>,
-    local: &'a Local,
-    share: Option<Share>,
-}
-
-impl Drop for Again<'_> {
-    fn drop(&mut self) {
-        if self.share.as_ref().is_some_and(Share::leave) && !mutant!(ScopeForgets) {
-            self.core.abandon(self.local);
-        }
-    }
-}
-
 /// What a scope says to one more who wants in.
 enum Reentry {
     /// It holds the lock.
@@ -181,28 +172,19 @@ impl Counts {
             }
         }
     }
-}
-
-/// The first of a scope on its way to the lock.
-struct Asking<'a> {
-    counts: &'a Counts,
-    lock: &'a LockId,
-}
-
-impl Asking<'_> {
-    fn won(&self, local: &Local) {
+    /// The first of a scope has the lock.
+    fn won(&self, lock: &LockId, local: &Local) {
         let held = ScopeEntry::Held { local: local.clone(), count: 1 };
-        self.counts.entries.lock().insert(self.lock.clone(), held);
+        self.entries.lock().insert(lock.clone(), held);
     }
-}
 
-impl Drop for Asking<'_> {
-    fn drop(&mut self) {
-        let mut entries = self.counts.entries.lock();
-        if let Some(ScopeEntry::Asked) = entries.get(self.lock) {
-            entries.remove(self.lock);
+    /// The first of a scope has asked, whatever came of it.
+    fn asked(&self, lock: &LockId) {
+        let mut entries = self.entries.lock();
+        if let Some(ScopeEntry::Asked) = entries.get(lock) {
+            entries.remove(lock);
         }
         drop(entries);
-        self.counts.changed.notify(usize::MAX);
+        self.changed.notify(usize::MAX);
     }
 }

@@ -35,8 +35,8 @@ impl Registry {
 
     /// Forgets an entry.
     pub(super) fn remove(&mut self, owner: OwnerId) {
-        if let Some(place) = self.entries.find(owner) {
-            self.due_queue.forget(&mut self.entries, place);
+        if let Some(slot) = self.entries.find(owner) {
+            self.due_queue.forget(&mut self.entries, slot);
             self.entries.remove(owner);
         }
     }
@@ -57,7 +57,7 @@ impl Registry {
 
     /// Until when the store may keep what was asked for in this owner's name.
     pub(super) fn furthest(&self, owner: OwnerId) -> Instant {
-        match self.entries.find(owner).map(|place| &self.entries[place].stage) {
+        match self.entries.find(owner).map(|slot| &self.entries[slot].stage) {
             Some(Stage::Held(hold)) => hold.furthest(),
             Some(Stage::Pending(pending)) => pending.asked,
             Some(Stage::Free(_)) | None => Instant::default(),
@@ -90,8 +90,8 @@ impl Registry {
     }
 
     pub(super) fn set_due(&mut self, owner: OwnerId, due: Instant) {
-        if let Some(place) = self.entries.find(owner) {
-            self.due_queue.set(&mut self.entries, place, due);
+        if let Some(slot) = self.entries.find(owner) {
+            self.due_queue.set(&mut self.entries, slot, due);
         }
     }
 
@@ -109,8 +109,8 @@ impl Registry {
         now: Instant,
         runtime: &RuntimeHandle,
     ) -> Option<Arc<Hold>> {
-        let place = self.entries.find(owner)?;
-        let stage = &mut self.entries[place].stage;
+        let slot = self.entries.find(owner)?;
+        let stage = &mut self.entries[slot].stage;
         let pending = match stage {
             Stage::Pending(pending) => pending,
             Stage::Held(hold) => return Some(hold.clone()),
@@ -127,7 +127,7 @@ impl Registry {
         hold.asks(pending.asked);
         pending.wake();
         *stage = Stage::Held(hold.clone());
-        self.due_queue.set(&mut self.entries, place, next_look(&hold, lease, now));
+        self.due_queue.set(&mut self.entries, slot, next_look(&hold, lease, now));
         Some(hold)
     }
 

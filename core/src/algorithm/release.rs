@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use scopeguard::{ScopeGuard, guard};
+
+use super::attempt::Attempt;
 use super::cleanup::{Batch, Cleanup, released};
 use super::cohort::{LineMessage, Local, Next};
 use super::core::Core;
 use super::hold::Hold;
-use super::lease::Attempt;
 use super::lock_id::LockId;
 use super::next_look::LONGEST_REST;
 use crate::error::{Code, Error, Result};
@@ -80,7 +82,7 @@ impl Core {
         }
     }
 
-    /// The renewer renews it no more. It keeps it until the store has freed it, or the housekeeping is told to.
+    /// The renewer renews it no more. It keeps it until the store has freed it, or the cleanup task is told to.
     pub(super) fn retire(&self, hold: &Hold) {
         if mutant!(ReleaseForgotten) {
             self.renewer.remove(hold.owner);
@@ -89,7 +91,7 @@ impl Core {
         }
     }
 
-    /// Frees a hold by the housekeeping.
+    /// Frees a hold by the cleanup task.
     pub(crate) fn free_later(&self, hold: &Hold) {
         self.pass_on(hold.owner, || self.cleanup.send(self.cleanup_of(hold)));
     }
@@ -99,8 +101,7 @@ impl Core {
         self.pass_on(hold.owner, || self.cleanup.finish(self.cleanup_of(hold), begun));
     }
 
-    /// Has the housekeeping see to what the renewer has seen to: in this order, so that whoever closes the client in between
-    /// finds it with one of them.
+    /// Moves an entry from the renewer to the cleanup task. It adds before it removes, so a close always finds it.
     fn pass_on(&self, owner: OwnerId, tell: impl FnOnce()) {
         if mutant!(ForgottenBeforeCleanup) {
             self.renewer.remove(owner);
@@ -125,7 +126,7 @@ impl Core {
         until
     }
 
-    /// Takes an attempt back by the housekeeping, whatever became of it: a ticket, a grant, or a Take still under way.
+    /// Takes an attempt back by the cleanup task, whatever became of it: a ticket, a grant, or a Take still under way.
     pub(super) fn leave_later(&self, lock: &LockId, owner: OwnerId, tombstone: Option<Duration>) {
         let now = self.runtime.now();
         // A ticket nobody refreshes, and the grant it may yet get, end by themselves.
@@ -140,23 +141,60 @@ impl Core {
         });
     }
 
-    /// Frees a hold now; if the caller does not stay for the answer, the housekeeping sees to it.
+    /// Frees a hold now; if the caller does not stay for the answer, the cleanup task sees to it.
     pub(crate) async fn free(self: &Arc<Self>, hold: Arc<Hold>) -> Released {
-        let mut freeing = Freeing { core: self, hold: &hold, batch: None, confirmed: false };
+        let unconfirmed = guard((), |()| self.free_unconfirmed(&hold, None));
         let action = Action::Free { open: hold.open };
         let step = hold.lock.step(hold.owner, action);
         let answer = self.store.step(vec![step]).await.pop();
-        freeing.answered(answer)
+        if matches!(answer, Some(Ok(_))) {
+            ScopeGuard::into_inner(unconfirmed);
+        }
+        self.freed(&hold, answer)
     }
 
     /// The same for a hold whose end goes with the next one's Take. It is carried on here as well, because nobody knows
     /// when the next one is polled.
     pub(crate) async fn hand_over(self: &Arc<Self>, hold: Arc<Hold>, batch: Batch) -> Released {
-        let begun = Some(batch.clone());
-        let mut freeing = Freeing { core: self, hold: &hold, batch: begun, confirmed: false };
+        let mut unconfirmed =
+            guard(Some(batch.clone()), |begun| self.free_unconfirmed(&hold, begun));
         let answer = batch.await.into_iter().next();
-        freeing.batch = None;
-        freeing.answered(answer)
+        *unconfirmed = None;
+        if matches!(answer, Some(Ok(_))) {
+            ScopeGuard::into_inner(unconfirmed);
+        }
+        self.freed(&hold, answer)
+    }
+
+    /// What the answer to a Free means.
+    fn freed(&self, hold: &Hold, answer: Option<Answer>) -> Released {
+        match answer {
+            Some(Ok(outcome)) => {
+                self.note_end(hold);
+                if !mutant!(RenewAfterRelease) {
+                    self.renewer.remove(hold.owner);
+                }
+                match released(&outcome) {
+                    // The client's close frees it as well, and may have come first.
+                    Released::AlreadyLost if self.is_closed() && !mutant!(CloseToldAsLoss) => {
+                        Released::Unconfirmed
+                    }
+                    released => released,
+                }
+            }
+            Some(Err(_)) | None if mutant!(UnknownToldAsReleased) => Released::Released,
+            Some(Err(_)) | None => Released::Unconfirmed,
+        }
+    }
+
+    /// The Free of a hold was not confirmed, or nobody stayed for the answer. `begun` is the batch it goes with, unless that
+    /// has its answers.
+    fn free_unconfirmed(&self, hold: &Hold, begun: Option<Batch>) {
+        match begun {
+            _ if mutant!(CancelForgets) => self.renewer.remove(hold.owner),
+            Some(batch) => self.finish_later(hold, batch),
+            None => self.free_later(hold),
+        }
     }
 
     /// Pushes the end of a hold to at least now + `ttl`, which is its lease from now on.
@@ -199,51 +237,6 @@ impl Core {
             GivenUp::Free(hold) => self.free_later(&hold),
             GivenUp::HandedOver(hold, batch) => self.finish_later(&hold, batch),
             GivenUp::Passed | GivenUp::NotMine => {}
-        }
-    }
-}
-
-/// A Free under way.
-struct Freeing<'a> {
-    core: &'a Arc<Core>,
-    hold: &'a Hold,
-    /// The batch it goes with, until that has its answers.
-    batch: Option<Batch>,
-    confirmed: bool,
-}
-
-impl Freeing<'_> {
-    fn answered(&mut self, answer: Option<Answer>) -> Released {
-        match answer {
-            Some(Ok(outcome)) => {
-                self.confirmed = true;
-                self.core.note_end(self.hold);
-                if !mutant!(RenewAfterRelease) {
-                    self.core.renewer.remove(self.hold.owner);
-                }
-                match released(&outcome) {
-                    // The client's close frees it as well, and may have come first.
-                    Released::AlreadyLost if self.core.is_closed() && !mutant!(CloseToldAsLoss) => {
-                        Released::Unconfirmed
-                    }
-                    released => released,
-                }
-            }
-            Some(Err(_)) | None if mutant!(UnknownToldAsReleased) => Released::Released,
-            Some(Err(_)) | None => Released::Unconfirmed,
-        }
-    }
-}
-
-impl Drop for Freeing<'_> {
-    fn drop(&mut self) {
-        if self.confirmed {
-            return;
-        }
-        match self.batch.take() {
-            _ if mutant!(CancelForgets) => self.core.renewer.remove(self.hold.owner),
-            Some(batch) => self.core.finish_later(self.hold, batch),
-            None => self.core.free_later(self.hold),
         }
     }
 }

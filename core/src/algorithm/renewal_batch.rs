@@ -36,7 +36,7 @@ pub(crate) struct Work {
 #[derive(Clone, Copy)]
 pub(crate) struct BatchEntry {
     pub(super) owner: OwnerId,
-    pub(super) place: Slot,
+    pub(super) slot: Slot,
 }
 
 impl Renewer {
@@ -48,12 +48,12 @@ impl Renewer {
         let mut work = Work::default();
         loop {
             let full = work.steps.len() >= BATCH && !work.more && !mutant!(AllAtOnce);
-            if full && due_queue.patience_is_due(now) {
+            if full && due_queue.long_are_due(now) {
                 due_queue.paced_until = now + PACE;
                 work.more = true;
             }
-            let Some(place) = due_queue.take(entries, now) else { break };
-            let (next, step) = match &mut entries[place].stage {
+            let Some(slot) = due_queue.take(entries, now) else { break };
+            let (next, step) = match &mut entries[slot].stage {
                 Stage::Held(hold) if hold.is_over() => continue,
                 Stage::Held(hold) if now >= hold.deadline() => {
                     if !mutant!(ExpiryUntold) {
@@ -88,10 +88,10 @@ impl Renewer {
                 Stage::Free(_) => continue,
             };
             if let Some(step) = step {
-                work.asked.push(BatchEntry { owner: step.owner, place });
+                work.asked.push(BatchEntry { owner: step.owner, slot });
                 work.steps.push(step);
             }
-            due_queue.set(entries, place, next);
+            due_queue.set(entries, slot, next);
         }
         work
     }

@@ -215,8 +215,8 @@ impl Renewer {
         let now = self.runtime.now();
         let mut state = self.state.lock();
         let Registry { entries, due_queue, .. } = &mut *state;
-        let BatchEntry { owner, place } = asked;
-        let pending = match &mut entries.at(place, owner)?.stage {
+        let BatchEntry { owner, slot } = asked;
+        let pending = match &mut entries.at(slot, owner)?.stage {
             Stage::Free(_) => return None,
             Stage::Held(hold) if hold.is_over() => return None,
             Stage::Held(hold) => {
@@ -224,7 +224,7 @@ impl Renewer {
                 return match answer {
                     Ok(Outcome::Granted { left, .. }) => {
                         let left = hold.prolong(sent, *left, now)?;
-                        due_queue.set(entries, place, next_look(&hold, left, now));
+                        due_queue.set(entries, slot, next_look(&hold, left, now));
                         Some(News::Renewed(hold))
                     }
                     Ok(Outcome::Gone) if !mutant!(GoneIsNotLost) => {

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
+use scopeguard::{ScopeGuard, guard};
 
 use super::acquire::Wait;
+use super::attempt::conflict;
 use super::cohort::{Admission, Local};
 use super::core::Core;
 use super::floors::is_behind;
 use super::hold::{Request, Tokens};
-use super::lease::conflict;
 use super::lock_id::LockId;
 use super::reason::{Reason, behind, too_late};
 use crate::error::{Code, Error, Result};
@@ -67,16 +68,19 @@ impl Core {
                 AsOne::Failed(error) => *known.lock() = Reason::Trouble(error.into()),
                 AsOne::Unable | AsOne::Occupied => {}
             }
-            let mut won = Won { core: self, locals: Vec::new() };
+            // Given back unless all are won.
+            let mut won = guard(Vec::new(), |won: Vec<Local>| {
+                won.iter().rev().for_each(|local| self.abandon(local));
+            });
             for Member { lock, request } in members {
                 let acquired = self.acquire(lock, request.clone(), wait).await;
                 match acquired.map_err(|error| error.with("name", lock.as_str()))? {
-                    Some(local) => won.locals.push(local),
+                    Some(local) => won.push(local),
                     None => return Ok(None),
                 }
             }
             // Fixed leases begin when the last of them was won.
-            for (Member { request, .. }, local) in members.iter().zip(&won.locals) {
+            for (Member { request, .. }, local) in members.iter().zip(&*won) {
                 if !request.renew && members.len() > 1 && local.hold.is_held() {
                     // Lost or not is looked at below.
                     let _ = self.extend(local, request.ttl).await;
@@ -88,8 +92,8 @@ impl Core {
                 let hold = &local.hold;
                 hold.is_held() && self.floors.of(&hold.lock.key) <= hold.newest_token()
             };
-            if won.locals.iter().all(stands) || mutant!(AllWithoutALook) {
-                return Ok(Some(std::mem::take(&mut won.locals)));
+            if won.iter().all(stands) || mutant!(AllWithoutALook) {
+                return Ok(Some(ScopeGuard::into_inner(won)));
             }
             drop(won);
             self.retry_delays.rest(Backoff::spread(rest.next(), &self.runtime)).await;
@@ -98,7 +102,8 @@ impl Core {
 
     /// One request for all, if nobody of this client is there yet.
     async fn take_as_one(self: &Arc<Self>, members: &[Member]) -> AsOne {
-        let mut asked = PendingAttempts { core: self, attempts: Vec::new(), doubtful: false };
+        let asked = PendingAttempts { attempts: Vec::new(), doubtful: false };
+        let mut asked = guard(asked, |asked| self.take_back(asked));
         let now = || self.runtime.now();
         for Member { lock, request } in members {
             if !matches!(self.cohorts.lock().enter(lock, request, false, now), Admission::Lead) {
@@ -140,6 +145,18 @@ impl Core {
         }
         asked.attempts.clear();
         AsOne::Won(holds.into_iter().map(|hold| self.install(hold)).collect())
+    }
+
+    /// Gives back what a request for all may have left, and lets those behind it ask.
+    fn take_back(self: &Arc<Self>, asked: PendingAttempts<'_>) {
+        for (lock, owner, ttl) in asked.attempts {
+            if asked.doubtful && !mutant!(CancelForgets) {
+                self.leave_later(lock, owner, Some(ttl.max(TOMBSTONE_LIFE)));
+            } else {
+                self.renewer.remove(owner);
+            }
+            self.pass_leadership(lock, None);
+        }
     }
 }
 
@@ -183,36 +200,8 @@ fn refusal(members: &[Member], answers: Vec<Answer>) -> AsOne {
 
 /// Attempts under way; taken back unless they were won.
 struct PendingAttempts<'a> {
-    core: &'a Arc<Core>,
     /// Each with the lease it asks for.
     attempts: Vec<(&'a LockId, OwnerId, Duration)>,
     /// Whether a request is out whose outcome is not known to be nothing.
     doubtful: bool,
-}
-
-impl Drop for PendingAttempts<'_> {
-    fn drop(&mut self) {
-        for (lock, owner, ttl) in &self.attempts {
-            if self.doubtful && !mutant!(CancelForgets) {
-                self.core.leave_later(lock, *owner, Some((*ttl).max(TOMBSTONE_LIFE)));
-            } else {
-                self.core.renewer.remove(*owner);
-            }
-            self.core.pass_leadership(lock, None);
-        }
-    }
-}
-
-/// Locks won one after another; given back unless all are.
-struct Won<'a> {
-    core: &'a Arc<Core>,
-    locals: Vec<Local>,
-}
-
-impl Drop for Won<'_> {
-    fn drop(&mut self) {
-        for local in self.locals.iter().rev() {
-            self.core.abandon(local);
-        }
-    }
 }

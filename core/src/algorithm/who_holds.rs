@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{Either, WeakShared, select};
+use scopeguard::guard;
 use serde::Deserialize;
 
 use super::core::Core;
@@ -23,14 +24,12 @@ const BEFORE_END: Duration = Duration::from_millis(250);
 #[derive(Default)]
 pub(super) struct Questions(Mutex<BTreeMap<LockId, WeakShared<BoxFuture<'static, Vec<Answer>>>>>);
 
-/// Somebody asks; the last one to leave has the question forgotten.
-struct Asking<'a>(&'a Core, &'a LockId);
-
-impl Drop for Asking<'_> {
-    fn drop(&mut self) {
-        let mut questions = self.0.questions.0.lock();
-        if questions.get(self.1).is_some_and(|question| question.upgrade().is_none()) {
-            questions.remove(self.1);
+impl Questions {
+    /// Somebody asks no more. The last one to leave has the question forgotten.
+    fn left(&self, lock: &LockId) {
+        let mut questions = self.0.lock();
+        if questions.get(lock).is_some_and(|question| question.upgrade().is_none()) {
+            questions.remove(lock);
         }
     }
 }
@@ -57,7 +56,7 @@ impl Core {
 
     async fn who_holds(&self, lock: &LockId) -> Vec<HolderView> {
         // Goes after the question.
-        let _asking = Asking(self, lock);
+        let _asking = guard((), |()| self.questions.left(lock));
         let question = {
             let mut questions = self.questions.0.lock();
             let under_way = questions.get(lock).and_then(WeakShared::upgrade);
@@ -100,19 +99,32 @@ fn whole(held: Duration) -> Duration {
 
 fn named(info: &str) -> String {
     #[derive(Deserialize)]
-    struct Named {
-        app: String,
-        pid: u32,
-        host: String,
+    #[serde(untagged)]
+    enum Named {
+        Client {
+            app: String,
+            pid: u32,
+            host: String,
+        },
+        /// Where the server knows no more than which of its processes it is.
+        Backend {
+            app: String,
+            backend: u32,
+        },
     }
-    let Ok(Named { app, pid, host }) = serde_json::from_str(info) else {
-        return "a client that is not fencelock's".to_owned();
-    };
     // Others wrote it: it must not look like more than a name in a log.
     let plain = |text: String| -> String {
         text.chars().take(100).map(|c| if is_hidden(c) { '\u{fffd}' } else { c }).collect()
     };
-    format!("{} pid {pid} on {}", plain(app), plain(host))
+    match serde_json::from_str(info) {
+        Ok(Named::Client { app, pid, host }) => {
+            format!("{} pid {pid} on {}", plain(app), plain(host))
+        }
+        Ok(Named::Backend { app, backend }) => {
+            format!("{} by process {backend} of the server", plain(app))
+        }
+        Err(_) => "a client that is not fencelock's".to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -137,6 +149,10 @@ mod tests {
         assert_eq!(
             fields(&[holder(web, 12_345)]),
             "late (held_for: 12s, holder: web\u{fffd}3 pid 411 on node-7)"
+        );
+        assert_eq!(
+            fields(&[holder(r#"{"app":"web","backend":7}"#, 20)]),
+            "late (held_for: 20ms, holder: web by process 7 of the server)"
         );
         assert_eq!(
             fields(&[holder("", 20)]),

@@ -61,7 +61,7 @@ impl Election {
     }
 }
 
-/// The office of a leader, for threads. Dropping it gives it up in the background.
+/// The guard of a leader, for threads. Dropping it gives it up in the background.
 #[must_use = "dropping a leadership gives it up"]
 #[derive(Debug)]
 pub struct Leadership {

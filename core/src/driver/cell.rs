@@ -31,7 +31,7 @@ pub fn refusal(record: Option<&CellRecord>, now: u64, floor: u64) -> Option<Fail
 }
 
 /// The name of its row in a table.
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 pub(super) fn row_name(key: &CellKey) -> String {
     format!("{}:{}", key.family.word(), key.name)
 }

@@ -1,33 +1,48 @@
-//! Stores. One folder (or file) per store, each with its steps and dialects; a store line is all another one adds here.
+//! Stores. One folder (or file) per store, each with its steps and dialects. A new store adds one line here.
 
 pub mod cell;
-#[cfg(feature = "etcd")]
+#[cfg(any(feature = "etcd", feature = "zookeeper"))]
 pub(crate) mod cell_document;
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 pub(crate) mod datagram;
 #[cfg(feature = "etcd")]
 pub mod etcd;
-#[cfg(any(feature = "etcd", feature = "postgres", feature = "zookeeper"))]
+#[cfg(any(feature = "etcd", feature = "mysql", feature = "postgres", feature = "zookeeper"))]
 mod hosts;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod identifier;
 #[cfg(any(feature = "etcd", feature = "zookeeper"))]
 mod line;
 #[cfg(any(feature = "etcd", feature = "zookeeper"))]
 mod members;
 pub mod memory;
+#[cfg(feature = "mysql")]
+pub mod mysql;
 pub(crate) mod numbers;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 pub mod queue;
 pub mod record;
-#[cfg(feature = "postgres")]
+#[cfg(any(feature = "mysql", feature = "postgres"))]
 pub mod recorded;
 #[cfg(any(feature = "redis", feature = "host"))]
 pub mod redis;
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+mod sql;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 #[cfg(feature = "tls")]
 pub(crate) mod tls;
-#[cfg(all(any(feature = "etcd", feature = "postgres", feature = "redis"), not(feature = "tls")))]
+#[cfg(all(
+    any(
+        feature = "etcd",
+        feature = "mysql",
+        feature = "postgres",
+        feature = "redis",
+        feature = "zookeeper"
+    ),
+    not(feature = "tls")
+))]
 #[path = "no_tls.rs"]
 pub(crate) mod tls;
 #[cfg(feature = "zookeeper")]

@@ -1,5 +1,6 @@
 //! What stands for TLS in a build without it.
 
+#[cfg(any(feature = "etcd", feature = "postgres", feature = "redis", feature = "zookeeper"))]
 use tokio::net::TcpStream;
 
 use crate::error::{Error, Result};
@@ -25,9 +26,15 @@ impl Tls {
         match *self {}
     }
 
-    #[cfg(any(feature = "etcd", feature = "redis"))]
+    #[cfg(any(feature = "etcd", feature = "redis", feature = "zookeeper"))]
     #[allow(clippy::unused_async)] // As its counterpart, which does connect.
     pub(crate) async fn connect(&self, _: &str, _: u16) -> Result<TcpStream> {
         match *self {}
     }
+}
+
+/// Nothing is encrypted here.
+#[cfg(feature = "mysql")]
+pub(crate) fn unproven(_: &str, _: &std::io::Error) -> Option<Error> {
+    None
 }

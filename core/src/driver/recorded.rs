@@ -35,11 +35,16 @@ pub trait RecordStore: MaybeSend + MaybeSync + 'static {
     /// [`LeaseStore::capabilities`].
     fn capabilities(&self) -> Capabilities;
 
+    /// [`LeaseStore::warning`].
+    fn warning(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Where this client listens.
     fn channel(&self) -> Arc<str>;
 
-    /// Carries steps of different locks out, each by one statement if it is a plain case; `None` for those that are none, of which
-    /// nothing has happened. One answer per step.
+    /// Carries steps of different locks out, each by one statement if it is a plain case; `None` if the step is no plain
+    /// case; it has changed nothing. One answer per step.
     fn plain(&self, steps: &[&Step]) -> impl Future<Output = Vec<Option<Answer>>> + MaybeSend;
 
     /// The records of these locks as they are, each as one change left it, and a moment of the store's clock after that.
@@ -181,6 +186,10 @@ fn apply_all(
 impl<S: RecordStore> LeaseStore for Recorded<S> {
     fn capabilities(&self) -> Capabilities {
         self.0.capabilities()
+    }
+
+    fn warning(&self) -> Option<&'static str> {
+        self.0.warning()
     }
 
     async fn step(&self, batch: &[Step]) -> Vec<Answer> {

@@ -74,25 +74,48 @@ impl Tls {
             .map_err(|_| Error::invalid("url", "the host is neither a name nor an address"))?;
         let connector = TlsConnector::from(Arc::clone(&self.0));
         connector.connect(server, stream).await.map_err(|error| {
-            if !certificate_fault(&error) {
-                let message = "the server does not speak TLS with us";
-                return unavailable(message, name, port, &error);
-            }
-            let message = "the server's certificate does not prove that it is this host; name its authority by `cacert`, or connect to the name it was made for";
-            unavailable(message, name, port, &error).with_retryable(false)
+            unproven(&place(name, port), &error).unwrap_or_else(|| {
+                let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
+                let message = match inner {
+                    Some(rustls::Error::AlertReceived(_)) => {
+                        "the server does not speak TLS with us; does it ask for a certificate of ours (`cert`, `key`)?"
+                    }
+                    _ => "the server does not speak TLS with us",
+                };
+                unavailable(message, name, port, &error)
+            })
         })
+    }
+
+    /// The authorities that the system trusts, for a client that reads certificates itself.
+    #[cfg(feature = "mysql")]
+    pub(crate) fn known_authorities() -> Vec<CertificateDer<'static>> {
+        let usable =
+            |der: &CertificateDer<'static>| RootCertStore::empty().add(der.clone()).is_ok();
+        rustls_native_certs::load_native_certs().certs.into_iter().filter(usable).collect()
     }
 }
 
 fn unavailable(message: &'static str, name: &str, port: u16, error: &std::io::Error) -> Error {
-    let place =
-        if name.contains(':') { format!("[{name}]:{port}") } else { format!("{name}:{port}") };
-    Error::new(Code::Unavailable, message).with("server", place).with("reason", error.to_string())
+    let error_text = error.to_string();
+    Error::new(Code::Unavailable, message)
+        .with("server", place(name, port))
+        .with("reason", error_text)
 }
 
-fn certificate_fault(error: &std::io::Error) -> bool {
+fn place(name: &str, port: u16) -> String {
+    if name.contains(':') { format!("[{name}]:{port}") } else { format!("{name}:{port}") }
+}
+
+/// Says that a server has not proved to be the one, if that is what went wrong.
+pub(crate) fn unproven(server: &str, error: &std::io::Error) -> Option<Error> {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
-    matches!(inner, Some(rustls::Error::InvalidCertificate(_)))
+    if !matches!(inner, Some(rustls::Error::InvalidCertificate(_))) {
+        return None;
+    }
+    let message = "the server's certificate does not prove that it is this host; name its authority by `cacert`, or connect to the name it was made for";
+    let told = Error::new(Code::Unavailable, message).with("server", server);
+    Some(told.with("reason", error.to_string()).with_retryable(false))
 }
 
 /// Whom to believe: the authorities of a file alone, or those of the system.

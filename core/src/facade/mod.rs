@@ -1,4 +1,4 @@
-//! The same nouns with no lifetimes or generics: what every binding wraps. One pump for all doors.
+//! The public API without lifetimes and generics, for bindings. All bindings use the same pump.
 //!
 //! A binding puts its clients behind a [`Facade`] each, and has a [`Pump`] for every way it is woken: an event loop, an
 //! environment, a thread that drains. It submits an operation, gets a number, can abort it, and drains completions in

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::port::{
     Answer, Capabilities, CellKey, CellStore, Cells, Change, Failure, LeaseStore, LockKey, Look,
-    NoticeSink, RuntimeHandle, Step, Swap,
+    NoticeSink, OwnerId, RuntimeHandle, Step, StoreEntry, Swap,
 };
 
 /// A store that answers `closed` in the child of a fork. What it is made of is its parent's there: two that write to one
@@ -62,6 +62,10 @@ impl<S: LeaseStore> LeaseStore for Resident<S> {
     async fn names(&self, prefix: &str) -> Result<Vec<LockKey>> {
         self.check()?;
         self.store.names(prefix).await
+    }
+
+    fn entry(&self, owner: OwnerId) -> Option<StoreEntry> {
+        self.store.entry(owner)
     }
 
     fn cells(&self) -> Option<Cells<'_>> {

@@ -24,6 +24,9 @@ mod define;
 #[macro_use]
 mod queues;
 #[cfg(feature = "mutants")]
+#[macro_use]
+mod sessions;
+#[cfg(feature = "mutants")]
 mod rare;
 #[cfg(feature = "mutants")]
 mod switch;

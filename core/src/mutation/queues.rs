@@ -24,6 +24,8 @@ macro_rules! with_queues {
             QueueReaderEntersBesideUpgrade,
             /// A writer that waited while an upgrade went past it has an older token.
             QueueFenceNotDrawn,
+            /// A mutex holds with the token of its rank, though a writer before it may have drawn a greater one.
+            QueueOutrankedHolds,
             /// An entry whose turn it is draws a second fence while it draws the first.
             QueueEntersTwice,
             /// A lesser mode is not written into the entry.

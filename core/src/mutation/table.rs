@@ -1,6 +1,6 @@
 //! The clauses that can be broken.
 
-with_queues! {
+with_sessions! {
     in clients:
     /// A look at a guard does not compare its deadline with the clock.
     ClockNotCompared,
@@ -78,7 +78,7 @@ with_queues! {
     OldUpgradeGivenUp,
     /// A run that nobody has taken yet when the client closes is told as failed.
     UntakenRunFails,
-    /// What is to be undone leaves the renewer before the housekeeping knows of it.
+    /// What is to be taken back leaves the renewer before the cleanup task knows of it.
     ForgottenBeforeCleanup,
     /// A hold leaves the renewer as soon as its release begins.
     ReleaseForgotten,

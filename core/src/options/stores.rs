@@ -59,6 +59,6 @@ pub(super) fn durability(name: &'static str, value: &Value, _: Times) -> Result<
 pub(super) fn sslmode(name: &'static str, value: &Value, _: Times) -> Result<SslMode> {
     let all = [SslMode::Auto, SslMode::VerifyFull, SslMode::Disable];
     let known = all.into_iter().find(|one| value.as_str() == Some(one.word()));
-    let complaint = "`sslmode` must be `verify-full`, `disable` or `auto`: what is encrypted for a server that has proved nothing protects from nobody who is in between";
+    let complaint = "`sslmode` must be `verify-full`, `disable` or `auto`: without a check of the server, encryption does not stop an attacker in between";
     known.ok_or_else(|| Error::invalid(name, complaint))
 }

@@ -1,4 +1,4 @@
-//! How a time is written, door by door.
+//! How a time is written in each language.
 
 /// How a time is written where options are set by name: what a message says that refuses one. The core itself takes text and
 /// milliseconds; who writes times in another way turns them into milliseconds first.

@@ -61,6 +61,7 @@ impl Written for Dialect {
             Self::Auto => json!("auto"),
             Self::Plain { prefix } => json!(format!("plain:{prefix}")),
             Self::Redisson => json!("redisson"),
+            Self::Kazoo => json!("kazoo"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The lease door behind a concrete handle, so that algorithms are compiled once for all stores.
+//! The lease interface behind a concrete handle, so that algorithms are compiled once for all stores.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use super::capabilities::Capabilities;
 use super::cell::Cells;
-use super::key::LockKey;
+use super::key::{LockKey, OwnerId};
 use super::lease::{Answer, LeaseStore, NoticeSink, Step};
 use super::marker::{MaybeSend, MaybeSync};
+use super::queue::StoreEntry;
 use crate::error::Result;
 
 /// A boxed future, `Send` where there are threads.
@@ -26,6 +27,7 @@ trait DynLeaseStore: MaybeSend + MaybeSync + 'static {
     fn step_all<'a>(&'a self, batch: &'a [Step]) -> BoxFuture<'a, Vec<Answer>>;
     fn listen(&self, sink: NoticeSink) -> BoxFuture<'_, Result<()>>;
     fn names<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<LockKey>>>;
+    fn entry(&self, owner: OwnerId) -> Option<StoreEntry>;
     fn cells(&self) -> Option<Cells<'_>>;
     fn close(&self) -> BoxFuture<'_, ()>;
 }
@@ -48,6 +50,9 @@ impl<S: LeaseStore> DynLeaseStore for S {
     }
     fn names<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<LockKey>>> {
         Box::pin(LeaseStore::names(self, prefix))
+    }
+    fn entry(&self, owner: OwnerId) -> Option<StoreEntry> {
+        LeaseStore::entry(self, owner)
     }
     fn cells(&self) -> Option<Cells<'_>> {
         LeaseStore::cells(self)
@@ -99,6 +104,11 @@ impl LeaseHandle {
         self.0.names(prefix).await
     }
 
+    /// [`LeaseStore::entry`].
+    pub fn entry(&self, owner: OwnerId) -> Option<StoreEntry> {
+        self.0.entry(owner)
+    }
+
     /// [`LeaseStore::cells`].
     pub fn cells(&self) -> Option<Cells<'_>> {
         self.0.cells()
@@ -129,6 +139,9 @@ impl LeaseStore for LeaseHandle {
     }
     async fn names(&self, prefix: &str) -> Result<Vec<LockKey>> {
         self.0.names(prefix).await
+    }
+    fn entry(&self, owner: OwnerId) -> Option<StoreEntry> {
+        self.0.entry(owner)
     }
     fn cells(&self) -> Option<Cells<'_>> {
         self.0.cells()

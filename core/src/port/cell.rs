@@ -1,4 +1,4 @@
-//! The cell door: a value with a version, read and replaced by compare-and-set, and the store's clock.
+//! The interface of cells: a value with a version, read and replaced by compare-and-set, and the store's clock.
 
 use std::fmt;
 use std::future::Future;

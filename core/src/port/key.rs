@@ -18,6 +18,8 @@ pub enum Layout {
     Own,
     /// Redis: as Redisson writes its locks.
     Redisson,
+    /// ZooKeeper: as kazoo writes its locks.
+    Kazoo,
 }
 
 /// A lock as the store sees it: the dialect's prefix and the name, as one key, and its layout. Cheap to clone. Two keys of

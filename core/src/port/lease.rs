@@ -9,6 +9,7 @@ use super::cell::Cells;
 use super::key::{LockKey, OwnerId};
 use super::marker::{MaybeSend, MaybeSync};
 use super::mode::{Kind, Mode};
+use super::queue::StoreEntry;
 use super::view::LockState;
 use crate::error::{Code, Error, Result};
 use crate::fence::Token;
@@ -76,11 +77,12 @@ pub enum Action {
         /// The lease wanted.
         ttl: Duration,
     },
-    /// Change the mode of a hold of a read-write lock, and renew it to at least `ttl`. To `Write` from `Upgradeable`:
-    /// `Granted` with a new token once nobody holds beside it; until then `Queued`, no new reader enters, and the client
-    /// is told when it may ask again. Downwards at once, with the token it has; that also takes an upgrade under way
-    /// back. `Held` for a change there is none of (a plain reader upwards), or that a newer one has overtaken; `Gone` if
-    /// there is no such hold. One number may come several times, also at once, and is answered alike.
+    /// Change the mode of a hold of a read-write lock, and renew it to at least `ttl`.
+    ///
+    /// To `Write` from `Upgradeable`: `Granted` with a new token when nobody holds beside it. Until then `Queued`: no new
+    /// reader enters, and the client is told when it may ask again. To a lesser mode: `Granted` at once, with the token it
+    /// has. That also takes back an upgrade under way. `Held`: there is no such change (a plain reader upwards), or a newer
+    /// one came first. `Gone`: there is no such hold. One number may come several times, and is answered alike.
     Change {
         /// The holder numbers its changes: one older than the newest that arrived changes nothing.
         turn: u32,
@@ -94,7 +96,7 @@ pub enum Action {
         /// Leave the lock open to whoever comes first (`fair: false`) instead of handing it to the head.
         open: bool,
     },
-    /// Undo an attempt whatever became of it: a ticket is removed, a hold is freed (`Freed`). If nothing is found (`Gone`)
+    /// Take an attempt back, whatever its outcome: a ticket is removed, a hold is freed (`Freed`). If nothing is found (`Gone`)
     /// and `tombstone` is given, the owner id has a tombstone for that long, so that a Take still under way finds it and is refused.
     Leave {
         /// How long to refuse this owner id; given after an unknown outcome.
@@ -306,6 +308,12 @@ pub trait LeaseStore: MaybeSend + MaybeSync + 'static {
 
     /// The locks on the store whose key begins with `prefix`, in order, as far as the store remembers them.
     fn names(&self, prefix: &str) -> impl Future<Output = Result<Vec<LockKey>>> + MaybeSend;
+
+    /// The entry that stands for this hold, for a transaction of the user's own on the store. `None`: the store keeps no
+    /// entries, or the hold has ended.
+    fn entry(&self, _owner: OwnerId) -> Option<StoreEntry> {
+        None
+    }
 
     /// The same store's cells, if it keeps any.
     fn cells(&self) -> Option<Cells<'_>> {

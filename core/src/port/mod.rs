@@ -13,6 +13,7 @@ pub(crate) mod millis;
 mod mode;
 mod queue;
 mod runtime;
+mod session;
 mod view;
 
 pub use batch::{BoxFuture, LeaseHandle};
@@ -29,6 +30,8 @@ pub use marker::{MaybeSend, MaybeSync};
 pub use mode::{Kind, Mode};
 pub use queue::{
     Entry, EntryView, Joined, Moved, QueueNotice, QueueSink, QueueStore, Rank, SessionId, Standing,
+    StoreEntry,
 };
 pub use runtime::{Instant, Runtime, RuntimeHandle};
+pub use session::{EndSink, SESSION_TOKENS, Session, SessionStore};
 pub use view::{HolderView, LockState, WaiterView, is_hidden};

@@ -119,6 +119,24 @@ pub struct Joined {
     pub before: Vec<Standing>,
 }
 
+/// The entry by which the store proves a hold, for a transaction of the user's own on that store. See [`Claim::entry`].
+///
+/// [`Claim::entry`]: crate::Claim::entry
+#[derive(Clone, PartialEq, Eq)]
+pub struct StoreEntry {
+    /// In etcd the key of the entry, in ZooKeeper the path of its node. Whoever may delete it can release the lock.
+    pub path: Arc<str>,
+    /// In etcd the create revision of that key. In ZooKeeper `None`: its path is never used again.
+    pub revision: Option<i64>,
+}
+
+/// Shows the revision only: the path contains an owner id.
+impl fmt::Debug for StoreEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoreEntry").field("revision", &self.revision).finish_non_exhaustive()
+    }
+}
+
 /// What became of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moved {
@@ -244,6 +262,11 @@ pub trait QueueStore: MaybeSend + MaybeSync + 'static {
 
     /// The locks that have entries and whose key begins with `prefix`, in order.
     fn names(&self, prefix: &str) -> impl Future<Output = Result<Vec<LockKey>>> + MaybeSend;
+
+    /// How a transaction on the store names this entry; `None` if the store knows no such transactions, or not the entry.
+    fn entry(&self, _of: SessionId, _at: &Rank) -> Option<StoreEntry> {
+        None
+    }
 
     /// The same store's cells, if it keeps any.
     fn cells(&self) -> Option<Cells<'_>> {

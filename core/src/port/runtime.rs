@@ -1,4 +1,4 @@
-//! The clock, the timers, the tasks and the dice: everything a deterministic run has to replace.
+//! The clock, the timers, the tasks and the randomness: everything a deterministic run has to replace.
 
 use std::ops::{Add, Sub};
 use std::sync::Arc;

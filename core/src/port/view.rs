@@ -17,7 +17,7 @@ pub struct LockState {
     pub holders: Vec<HolderView>,
     /// The lock's counter: the newest token drawn.
     pub last: Token,
-    /// The queue, head first.
+    /// The queue, head first, then the waiters inside the client that looks. Those inside other clients are not on the store.
     pub waiters: Vec<WaiterView>,
 }
 

@@ -4,7 +4,7 @@
 //! calling thread itself drives the I/O. A background thread takes over once nobody has called for a moment, so that
 //! leases are renewed and notices heard between calls, and gives the tasks a turn where calls never wait long enough to.
 
-#![allow(clippy::disallowed_methods)] // This is the room those methods are banned to.
+#![allow(clippy::disallowed_methods)] // This is the module that those methods are banned to.
 
 use std::future::Future;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Platforms: the only rooms of the core that read a clock, sleep, spawn or draw randomness.
+//! Platforms: the only modules of the core that read a clock, sleep, spawn or draw randomness.
 
 #[cfg(feature = "tokio")]
 mod inline;

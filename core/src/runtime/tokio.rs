@@ -1,6 +1,6 @@
 //! The runtime over tokio and the operating system's clock.
 
-#![allow(clippy::disallowed_methods)] // This is the room those methods are banned to.
+#![allow(clippy::disallowed_methods)] // This is the module that those methods are banned to.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

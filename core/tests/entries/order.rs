@@ -114,6 +114,54 @@ pub(crate) async fn kinds(world: &World) -> Result<(), String> {
     check(permit.is_ok(), || format!("{permit:?}"))
 }
 
+/// A mutex whose entry is behind the one of a writer, since a name is used as two kinds and a removal was lost. The writer's fence
+/// is drawn later than the mutex' entry, whose token is the greater one all the same.
+pub(crate) async fn mutex_behind_a_writer(world: &World) -> Result<(), String> {
+    let (one, two) = (world.client().await, world.client().await);
+    let (lossy, three) = (world.machine().await, world.client().await);
+    let first = one.write("x").acquire().await.expect("it is free");
+    lossy.line.lose(&[Call::Leave]);
+    let tried = lossy.client.lock("x").acquire().await;
+    check(tried.is_err(), || format!("{tried:?}"))?;
+    let mut writer = world.start(two.write("x").acquire());
+    world.sleep(MS).await;
+    first.release().await.check().expect("it was held");
+    world.sleep(MS).await;
+    let mut mutex = world.start(three.lock("x").acquire());
+    world.sleep(MS).await;
+    check(granted(&mut writer).is_none(), || "the lost removal has arrived".to_owned())?;
+    lossy.line.heal();
+    let writer = writer.await.expect("it is served");
+    check(granted(&mut mutex).is_none(), || "a mutex beside a writer".to_owned())?;
+    let token = writer.token();
+    writer.release().await.check().expect("it was held");
+    let next = mutex.await.expect("it is served").token();
+    check(next > token, || format!("{next} after {token}"))
+}
+
+/// The entry of a reader that was refused stays for a while before those of two mutexes. It goes while the first still holds.
+pub(crate) async fn mutex_keeps_its_place(world: &World) -> Result<(), String> {
+    let (one, two, three) = (world.client().await, world.client().await, world.client().await);
+    let lossy = world.machine().await;
+    let first = one.lock("x").acquire().await.expect("it is free");
+    lossy.line.lose(&[Call::Leave]);
+    let tried = lossy.client.read("x").acquire().await;
+    check(tried.is_err(), || format!("{tried:?}"))?;
+    let second = world.start(two.lock("x").acquire());
+    world.sleep(MS).await;
+    let mut third = world.start(three.lock("x").acquire());
+    world.sleep(MS).await;
+    lossy.line.heal();
+    world.sleep(300 * S).await;
+    check(world.entries().await.len() == 3, || "the reader's entry is still there".to_owned())?;
+    first.release().await.check().expect("it was held");
+    let second = second.await.expect("it is served");
+    check(granted(&mut third).is_none(), || "two hold".to_owned())?;
+    second.release().await.check().expect("it was held");
+    world.sleep(MS).await;
+    check(granted(&mut third).is_some(), || "the third is not served".to_owned())
+}
+
 /// However often a hold passes on inside, its tokens stay below those of the next one in the queue.
 pub(crate) async fn passes_inside(world: &World) -> Result<(), String> {
     let (one, two) = (world.client().await, world.client().await);

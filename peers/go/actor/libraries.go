@@ -14,6 +14,9 @@ import (
 )
 
 func connect(name, url string) (library, error) {
+	if name == "clientv3" {
+		return connectEtcd(url)
+	}
 	options, err := redis.ParseURL(url)
 	if err != nil {
 		return nil, err

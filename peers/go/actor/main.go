@@ -1,4 +1,4 @@
-// Command actor is redsync or bsm/redislock as an actor; tests/README.md has the protocol.
+// Command actor is redsync, bsm/redislock or etcd's own client as an actor; tests/README.md has the protocol.
 package main
 
 import (

@@ -7,7 +7,7 @@ use fencelock::port::Mode;
 use serde::Deserialize;
 
 use super::leases;
-use super::step::{Connect, Step};
+use super::step::{Connect, Expect, Step};
 use crate::protocol::Options;
 
 /// One promise, as steps and what they must show.
@@ -25,6 +25,9 @@ pub struct Case {
     /// Whether it is also played where Redis is reached in another way: over TLS, by the older protocol, as a cluster.
     #[serde(default)]
     pub anywhere: bool,
+    /// Whether each door plays it on each store, also where other cases are played on one of them.
+    #[serde(default)]
+    pub each_store: bool,
     /// Every actor is one client.
     pub actors: Vec<String>,
     /// Clients of another library, which hold the same locks in their own way.
@@ -101,6 +104,12 @@ pub enum Need {
     /// The store keeps versions and jobs. Every case with one needs it.
     #[serde(rename = "cells")]
     Cells,
+    /// The store is a server that asks who its clients are. Every case with a `reach` needs it.
+    #[serde(rename = "credentials")]
+    Credentials,
+    /// Somebody else can take a lock away on the store. Every case in which that happens needs it.
+    #[serde(rename = "taking_away")]
+    TakingAway,
     /// The engine speaks with the server by commands of Redis. Every case that does so needs it.
     #[serde(rename = "commands")]
     Commands,
@@ -116,6 +125,18 @@ pub enum Need {
     /// Locks that several hold by permits. Every case that asks for one needs it.
     #[serde(rename = "permits")]
     Permits,
+    /// A hold can become another mode's. Every case in which one does needs it.
+    #[serde(rename = "upgrades")]
+    Upgrades,
+    /// The store can list the names of its locks. Every case that asks for them needs it.
+    #[serde(rename = "names")]
+    Names,
+    /// The store tells who holds a lock. Every case needs it that asks for more than whether somebody does.
+    #[serde(rename = "details")]
+    Details,
+    /// A client can wait for hundreds of locks at once, or read one by a hundred guards.
+    #[serde(rename = "many_waits")]
+    ManyWaits,
     /// The other library can make a lease longer.
     #[serde(rename = "extends")]
     Extends,
@@ -146,6 +167,15 @@ impl Case {
         if any(&self.steps, asks_for_permit) {
             needs.insert(Need::Permits);
         }
+        if any(&self.steps, changes_mode) {
+            needs.insert(Need::Upgrades);
+        }
+        if any(&self.steps, |step| matches!(step, Step::Names(_))) {
+            needs.insert(Need::Names);
+        }
+        if any(&self.steps, asks_who) {
+            needs.insert(Need::Details);
+        }
         if any(&self.steps, has_options_in_url) {
             needs.insert(Need::UrlOptions);
         }
@@ -157,6 +187,12 @@ impl Case {
         }
         if any(&self.steps, is_about_cells) {
             needs.insert(Need::Cells);
+        }
+        if any(&self.steps, |step| matches!(step, Step::Reach(_))) {
+            needs.insert(Need::Credentials);
+        }
+        if any(&self.steps, |step| matches!(step, Step::TakeAway(_))) {
+            needs.insert(Need::TakingAway);
         }
         if any(&self.steps, speaks_redis) {
             needs.insert(Need::Commands);
@@ -198,6 +234,27 @@ fn any(steps: &[Step], such: fn(&Step) -> bool) -> bool {
 fn asks_for_permit(step: &Step) -> bool {
     let (Step::Acquire(ask) | Step::Try(ask) | Step::Start(ask)) = step else { return false };
     ask.mode == Mode::Permit
+}
+
+fn changes_mode(step: &Step) -> bool {
+    match step {
+        Step::Acquire(ask) | Step::Try(ask) | Step::Start(ask) => ask.mode == Mode::Upgradeable,
+        Step::Upgrade(_) | Step::StartUpgrade(_) | Step::Downgrade(_) => true,
+        _ => false,
+    }
+}
+
+/// Who leads is told by the lock, too.
+fn asks_who(step: &Step) -> bool {
+    match step {
+        Step::State(state) => !state.info.is_empty(),
+        Step::Leader(_) | Step::Observe(_) => true,
+        Step::Acquire(ask) => match &ask.expect {
+            Some(Expect::Error(trouble)) => trouble.fields.contains_key("holder"),
+            _ => false,
+        },
+        _ => false,
+    }
 }
 
 fn has_options_in_url(step: &Step) -> bool {

@@ -16,7 +16,8 @@ use crate::command_line::program;
 /// What the table calls `fencelock run`.
 const COMMAND_LINE: &str = "command line";
 /// The stores that every door is played on.
-const STORES: [Backend; 4] = [Backend::Memory, Backend::Sqlite, Backend::Redis, Backend::Etcd];
+const STORES: [Backend; 5] =
+    [Backend::Memory, Backend::Sqlite, Backend::Redis, Backend::Etcd, Backend::Postgres];
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -148,6 +149,7 @@ impl Column {
         match self.backend {
             Backend::Sqlite if hosted => Some("the language reaches no files"),
             Backend::Etcd if hosted => Some("the language reaches no etcd"),
+            Backend::Postgres if hosted => Some("the language reaches no PostgreSQL"),
             _ => None,
         }
     }

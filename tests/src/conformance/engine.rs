@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use fencelock::port::{BoxFuture, RuntimeHandle};
+use fencelock::port::{BoxFuture, Mode, RuntimeHandle};
 use futures_util::future::{Either, join_all, select};
 use serde_json::Value;
 
@@ -141,7 +141,9 @@ impl Run<'_> {
             | Step::Crash(_)
             | Step::Stop(_)
             | Step::Resume(_)
+            | Step::Reach(_)
             | Step::Redis(_)
+            | Step::TakeAway(_)
             | Step::Server(_) => self.on_world(scope, step).await?,
             Step::State(state) => self.state(scope, state).await?,
             Step::Job(_)
@@ -244,6 +246,17 @@ impl Run<'_> {
             Some(by) => by.clone(),
             None => self.witness().ok_or("nobody is left to look")?.to_owned(),
         };
+        // What the store does not tell is not expected of it.
+        let left = expect.left.filter(|_| self.ground.tells_ends());
+        let mut expect = State { left, ..expect.clone() };
+        if !self.ground.tells_who() {
+            let holder = |who: String| if who == "nobody" { who } else { "foreign".to_owned() };
+            (expect.holder, expect.labels) = (expect.holder.map(holder), None);
+            for mode in expect.modes.iter_mut().flatten() {
+                *mode = if *mode == Mode::Write { Mode::Exclusive } else { *mode };
+            }
+        }
+        let expect = &expect;
         let lock = scope.lock_name(&self.prefix, &expect.lock);
         let slack = if expect.within.is_some() { self.slack } else { 0 };
         let end = self.clock.now() + millis(expect.within.unwrap_or(0) + slack);

@@ -15,7 +15,7 @@ use super::case::Case;
 use super::column::Column;
 use super::engine::{Notes, Run, number};
 use super::ground::{Backend, Ground, Grounds};
-use super::player::{Player, Stage};
+use super::player::{ActorKind, Player};
 use crate::queues;
 
 /// In virtual time every case is played in so many orders of events.
@@ -190,7 +190,7 @@ impl Grid {
 /// on one of the stores that can; the core's own actors play every case on every store.
 fn is_played_elsewhere(case: &Case, columns: &[Column], at: usize) -> bool {
     let own = &columns[at];
-    if !own.is_door() || !own.plays(case) {
+    if !own.is_door() || case.each_store || !own.plays(case) {
         return false;
     }
     let able = |column: &&Column| column.language == own.language && column.plays(case);
@@ -241,8 +241,8 @@ fn in_virtual_time(column: &Column, case: &Case, seed: u64) -> Result<(), String
     let ground = Grounds::default().store(column.backend, &name, &case.needs());
     let clock: RuntimeHandle = sim.world().clone();
     let _queue = queues::keep(&ground.url, &clock);
-    let stage = || Stage::Node(sim.node(0));
-    let run = run(column, case, ground, clock, Duration::ZERO, number, stage);
+    let kind = || ActorKind::Node(sim.node(0));
+    let run = run(column, case, ground, clock, Duration::ZERO, number, kind);
     let played = sim.block_on(run.play());
     played
         .unwrap_or_else(|stuck| Err(stuck.to_string()))
@@ -258,11 +258,11 @@ async fn in_real_time(column: &Column, case: &Case, grounds: &Grounds) -> Result
         ground.lift_rights();
     }
     let clock: RuntimeHandle = Arc::new(TokioRuntime::current().ok_or("the engine runs on tokio")?);
-    let stage = || match &column.program {
-        Some(program) => Stage::Program(program),
-        None => Stage::Here(clock.clone()),
+    let kind = || match &column.program {
+        Some(program) => ActorKind::Program(program),
+        None => ActorKind::Here(clock.clone()),
     };
-    let run = run(column, case, ground, clock.clone(), slack(), number, stage);
+    let run = run(column, case, ground, clock.clone(), slack(), number, kind);
     run.play().await?;
     if let Some(ready) = &column.ready {
         let players = run.players.into_values();
@@ -278,20 +278,20 @@ fn run<'a>(
     clock: RuntimeHandle,
     slack: Duration,
     number: u64,
-    stage: impl Fn() -> Stage<'a>,
+    kind: impl Fn() -> ActorKind<'a>,
 ) -> Run<'a> {
-    let player = |name: &String, stage| (name.clone(), Player::launch(&stage, clock.clone()));
+    let player = |name: &String, kind| (name.clone(), Player::launch(&kind, clock.clone()));
     // Who has never been connected begins anew.
     let ready = || column.ready.as_ref().filter(|_| case.connected)?.take();
     let actors = case.actors.iter().map(|name| match ready() {
         Some(ready) => (name.clone(), ready),
-        None => player(name, stage()),
+        None => player(name, kind()),
     });
     let incumbent = column.incumbent.as_ref();
     let others = incumbent.into_iter().flat_map(|(_, program)| {
-        case.incumbents.iter().map(move |name| (name, Stage::Program(program)))
+        case.incumbents.iter().map(move |name| (name, ActorKind::Program(program)))
     });
-    let players = actors.chain(others.map(|(name, stage)| player(name, stage))).collect();
+    let players = actors.chain(others.map(|(name, kind)| player(name, kind))).collect();
     let dialect = incumbent.map(|(incumbent, _)| incumbent.dialect).or(column.backend.dialect());
     let (slack, notes) = (slack.as_millis() as u64, Notes::default());
     let prefix = format!("c{number}/");

@@ -6,10 +6,16 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tempfile::TempDir;
 
 use super::case::Need;
-use super::step::Server;
-use crate::etcd::{EtcdServer, PREFIX};
+use crate::etcd::EtcdServer;
+use crate::mysql::MysqlServer;
 use crate::postgres::PostgresServer;
 use crate::servers::{Authority, ClusterSet, QuorumSet, RedisServer};
+use crate::zookeeper::ZookeeperServer;
+
+/// The scheme of locks that live with sessions of a PostgreSQL server.
+const SESSIONS: &str = "postgres+advisory";
+/// Why leases of their own are left out.
+const OF_SESSION: &str = "a lease lives with its client's session";
 
 /// A store, and whose time it lives in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,8 +30,14 @@ pub enum Backend {
     Sqlite,
     /// An etcd of one member.
     Etcd,
+    /// A ZooKeeper of one member.
+    Zookeeper,
     /// A PostgreSQL database.
     Postgres,
+    /// The same, where locks live with sessions.
+    PostgresSessions,
+    /// A MariaDB database.
+    Mysql,
     /// A Redis server.
     Redis,
     /// The same over TLS.
@@ -42,8 +54,17 @@ pub enum Backend {
 
 impl Backend {
     /// Those every case is for.
-    pub const ALL: [Self; 6] =
-        [Self::Memory, Self::Sim, Self::Sqlite, Self::Postgres, Self::Redis, Self::Etcd];
+    pub const ALL: [Self; 9] = [
+        Self::Memory,
+        Self::Sim,
+        Self::Sqlite,
+        Self::Postgres,
+        Self::PostgresSessions,
+        Self::Mysql,
+        Self::Redis,
+        Self::Etcd,
+        Self::Zookeeper,
+    ];
     /// Other ways to Redis.
     pub const WAYS: [Self; 5] = [
         Self::RedisTls,
@@ -61,7 +82,10 @@ impl Backend {
             Self::Queue => "sim queue",
             Self::Sqlite => "sqlite",
             Self::Etcd => "etcd",
+            Self::Zookeeper => "zookeeper",
             Self::Postgres => "postgres",
+            Self::PostgresSessions => "postgres sessions",
+            Self::Mysql => "mysql",
             Self::Redis => "redis",
             Self::RedisTls => "redis over TLS",
             Self::RedisResp2 => "redis by RESP2",
@@ -83,6 +107,11 @@ impl Backend {
 
     /// Why this backend cannot play a case that needs this, whoever the actors are; `None` if it can.
     pub(super) fn lacks(self, need: Need) -> Option<&'static str> {
+        if self == Self::PostgresSessions
+            && let Some(why) = lacks_by_session(need)
+        {
+            return Some(why);
+        }
         match (need, self) {
             (Need::Order, Self::Redlock) => {
                 Some("no order is kept between the clients of a quorum")
@@ -90,30 +119,50 @@ impl Backend {
             (Need::Urls | Need::UrlOptions, Self::Queue) => {
                 Some("no URL names an entry queue in memory")
             }
-            (Need::OwnLeases, Self::Queue | Self::Etcd) => {
-                Some("a lease lives with its client's session")
-            }
-            (Need::Passing, Self::Queue | Self::Etcd) => {
+            (Need::OwnLeases, Self::Queue | Self::Etcd | Self::Zookeeper) => Some(OF_SESSION),
+            (Need::Passing, Self::Queue | Self::Etcd | Self::Zookeeper) => {
                 Some("entries are served in their order, fair or not")
             }
             (Need::PartSeconds, Self::Etcd) => Some("a session lives for whole seconds"),
             (Need::ForeignHolders, Self::Etcd) => {
                 Some("somebody else holds by commands of Redis; tests/tests/etcd.rs has `etcdctl`")
             }
-            (Need::Commands, Self::Etcd) => Some("the server takes no commands of Redis"),
-            (Need::Forgets, Self::Etcd) => Some("what it knows outlives a restart"),
+            (Need::ForeignHolders, Self::Zookeeper) => Some(
+                "somebody else holds by commands of Redis; tests/tests/zookeeper_curator.rs has Curator",
+            ),
+            (Need::Commands, Self::Etcd | Self::Zookeeper) => {
+                Some("the server takes no commands of Redis")
+            }
+            (Need::Forgets, Self::Etcd | Self::Zookeeper) => {
+                Some("what it knows outlives a restart")
+            }
             (Need::Permits, Self::Redlock) => Some("a quorum has no permits"),
+            (Need::TakingAway, Self::Memory | Self::Sim | Self::Queue) => {
+                Some("nobody else reaches what a process remembers")
+            }
+            (Need::Credentials, Self::Memory | Self::Sim | Self::Queue | Self::Sqlite) => {
+                Some("the store asks nobody who they are")
+            }
             (Need::ForeignHolders | Need::DialectPlain, Self::Redis)
-            | (Need::ServerControl, Self::Redis | Self::Etcd)
+            | (Need::ServerControl, Self::Redis | Self::Etcd | Self::Zookeeper)
             | (
                 Need::NoDialects,
-                Self::Memory | Self::Sim | Self::Queue | Self::Sqlite | Self::Postgres | Self::Etcd,
+                Self::Memory
+                | Self::Sim
+                | Self::Queue
+                | Self::Sqlite
+                | Self::Postgres
+                | Self::PostgresSessions
+                | Self::Mysql
+                | Self::Etcd
+                | Self::Zookeeper,
             )
             | (Need::Files, Self::Sqlite)
             | (Need::VirtualTime, Self::Sim | Self::Queue)
             | (
                 Need::Kill
                 | Need::SharedStore
+                | Need::TakingAway
                 | Need::Abort
                 | Need::Untyped
                 | Need::RunRelease
@@ -124,11 +173,16 @@ impl Backend {
                 | Need::PartSeconds
                 | Need::Cells
                 | Need::Commands
+                | Need::Credentials
                 | Need::Forgets
                 | Need::OneClient
                 | Need::Order
                 | Need::Permits
-                | Need::WholeLease,
+                | Need::WholeLease
+                | Need::Upgrades
+                | Need::Names
+                | Need::Details
+                | Need::ManyWaits,
                 _,
             ) => None,
             (
@@ -141,6 +195,9 @@ impl Backend {
             (Need::ServerControl, Self::Postgres) => {
                 Some("tests/postgres_faults.rs stops and kills its server")
             }
+            (Need::ServerControl, Self::Mysql) => {
+                Some("tests/mysql_faults.rs stops and kills its server")
+            }
             (Need::ServerControl, _) => Some("the store has no server"),
             (Need::Files, _) => Some("the store lies in no file"),
             (Need::VirtualTime, _) => {
@@ -150,13 +207,32 @@ impl Backend {
     }
 }
 
+/// Why sessions of PostgreSQL cannot play a case that needs this, if that is why.
+fn lacks_by_session(need: Need) -> Option<&'static str> {
+    match need {
+        Need::OwnLeases => Some(OF_SESSION),
+        Need::Passing => Some("the server serves waiters in their order, fair or not"),
+        Need::Permits | Need::Upgrades => Some("the server's locks are exclusive or shared"),
+        Need::Cells | Need::Names => Some("the server keeps numbers of locks, and no more"),
+        Need::Details => Some("the server tells how many hold and wait, not who"),
+        Need::ManyWaits => {
+            Some("each wait and each reader of a client takes one of its 32 connections")
+        }
+        Need::ServerControl => Some("tests/postgres_session_faults.rs stops and kills its server"),
+        _ => None,
+    }
+}
+
 /// The stores the cases share.
 #[derive(Default)]
 pub(super) struct Grounds {
     folder: OnceLock<TempDir>,
     postgres: OnceLock<Arc<PostgresServer>>,
+    sessions: OnceLock<Arc<PostgresServer>>,
+    mysql: OnceLock<Arc<MysqlServer>>,
     redis: OnceLock<Arc<Mutex<RedisServer>>>,
     etcd: OnceLock<Arc<Mutex<EtcdServer>>>,
+    zookeeper: OnceLock<Arc<Mutex<ZookeeperServer>>>,
     tls: OnceLock<Encrypted>,
     resp2: OnceLock<Arc<Mutex<RedisServer>>>,
     open: OnceLock<Arc<Mutex<RedisServer>>>,
@@ -184,11 +260,13 @@ impl Encrypted {
 /// The store of one case.
 pub(super) struct Ground {
     pub url: String,
-    postgres: Option<Arc<PostgresServer>>,
-    redis: Option<Arc<Mutex<RedisServer>>>,
-    etcd: Option<Arc<Mutex<EtcdServer>>>,
-    cluster: Option<Arc<ClusterSet>>,
-    quorum: Option<Arc<QuorumSet>>,
+    pub(super) postgres: Option<Arc<PostgresServer>>,
+    pub(super) mysql: Option<Arc<MysqlServer>>,
+    pub(super) redis: Option<Arc<Mutex<RedisServer>>>,
+    pub(super) etcd: Option<Arc<Mutex<EtcdServer>>>,
+    pub(super) zookeeper: Option<Arc<Mutex<ZookeeperServer>>>,
+    pub(super) cluster: Option<Arc<ClusterSet>>,
+    pub(super) quorum: Option<Arc<QuorumSet>>,
 }
 
 impl Grounds {
@@ -203,20 +281,36 @@ impl Grounds {
                 Ground::without_server(format!("sqlite:{}", file.display()))
             }
             Backend::Postgres => {
+                let grant = "GRANT SELECT, INSERT, UPDATE ON fencelock TO secret;
+                    GRANT SELECT, INSERT, UPDATE, DELETE ON fencelock_cell TO secret";
+                let start = || Arc::new(PostgresServer::start_with_rights(grant));
+                let server = self.postgres.get_or_init(start).clone();
+                let url = server.url("secret:hunter2");
+                Ground { postgres: Some(server), ..Ground::without_server(url) }
+            }
+            Backend::PostgresSessions => {
+                let grant = "GRANT SELECT, UPDATE ON SEQUENCE fencelock_token TO secret";
+                let start = || Arc::new(PostgresServer::start_with_rights(grant));
+                let server = self.sessions.get_or_init(start).clone();
+                let url = server.url("secret:hunter2").replacen("postgres", SESSIONS, 1);
+                Ground { postgres: Some(server), ..Ground::without_server(url) }
+            }
+            Backend::Mysql => {
                 let start = || {
                     // Many cases are played at once, and each client has some connections.
-                    let server = PostgresServer::start_with(&["max_connections=1000"]);
+                    let server = MysqlServer::start_with(&["max-connections=2000"]);
                     // The actors have the rights the reference asks for, and no others.
                     server.sql(&format!(
-                        "{}; CREATE ROLE locks LOGIN; GRANT SELECT, INSERT, UPDATE ON fencelock TO locks;
-                         GRANT SELECT, INSERT, UPDATE, DELETE ON fencelock_cell TO locks",
-                        fencelock::driver::postgres::schema()
+                        "CREATE DATABASE locks; USE locks; {} CREATE USER locks;
+                         GRANT SELECT, INSERT, UPDATE ON locks.fencelock TO locks;
+                         GRANT SELECT, INSERT, UPDATE, DELETE ON locks.fencelock_cell TO locks",
+                        fencelock::driver::mysql::schema()
                     ));
                     Arc::new(server)
                 };
-                let server = self.postgres.get_or_init(start).clone();
+                let server = self.mysql.get_or_init(start).clone();
                 let url = server.url("locks");
-                Ground { postgres: Some(server), ..Ground::without_server(url) }
+                Ground { mysql: Some(server), ..Ground::without_server(url) }
             }
             Backend::Redis => {
                 // The actors have the rights the README asks for, and no others.
@@ -232,6 +326,13 @@ impl Grounds {
                 let server = if own { start() } else { self.etcd.get_or_init(start).clone() };
                 let url = lock(&server).url_with_rights().to_string();
                 Ground { etcd: Some(server), ..Ground::without_server(url) }
+            }
+            Backend::Zookeeper => {
+                let start = || Arc::new(Mutex::new(ZookeeperServer::start_with_rights()));
+                let own = needs.contains(&Need::ServerControl);
+                let server = if own { start() } else { self.zookeeper.get_or_init(start).clone() };
+                let url = lock(&server).url_with_rights().to_string();
+                Ground { zookeeper: Some(server), ..Ground::without_server(url) }
             }
             Backend::RedisTls => {
                 let Encrypted { server, url, .. } = self.tls.get_or_init(Encrypted::start);
@@ -262,13 +363,24 @@ impl Grounds {
     }
 }
 
-fn lock<S>(server: &Mutex<S>) -> std::sync::MutexGuard<'_, S> {
+pub(super) fn lock<S>(server: &Mutex<S>) -> std::sync::MutexGuard<'_, S> {
     server.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Ground {
     fn without_server(url: String) -> Self {
-        Self { url, postgres: None, redis: None, etcd: None, cluster: None, quorum: None }
+        let (postgres, mysql, redis, etcd, zookeeper) = Default::default();
+        Self { url, postgres, mysql, redis, etcd, zookeeper, cluster: None, quorum: None }
+    }
+
+    /// Whether it tells what is left of a lease. `ZooKeeper` does not tell when a session ends, neither does PostgreSQL.
+    pub(super) fn tells_ends(&self) -> bool {
+        self.zookeeper.is_none() && self.tells_who()
+    }
+
+    /// Whether it tells who holds a lock and who waits for it. PostgreSQL tells of sessions only how many there are.
+    pub(super) fn tells_who(&self) -> bool {
+        !self.url.starts_with(SESSIONS)
     }
 
     /// Whether it is a quorum.
@@ -281,97 +393,5 @@ impl Ground {
         if let Some(server) = &self.redis {
             self.url = lock(server).url().to_string();
         }
-    }
-
-    /// A raw command, as somebody else; what the server answers, as text.
-    pub(super) fn command(&self, words: &[String]) -> Result<String, String> {
-        let server = self.redis.as_ref().ok_or("this store takes no raw commands")?;
-        tokio::task::block_in_place(|| run(&lock(server), words))
-    }
-
-    /// Has something happen to the server.
-    pub(super) fn control(&self, what: Server) -> Result<(), String> {
-        if let Some(server) = &self.etcd {
-            tokio::task::block_in_place(|| {
-                let mut server = lock(server);
-                match what {
-                    Server::Restart => {
-                        server.kill_hard();
-                        server.start_again();
-                    }
-                    Server::Stop => server.stop(),
-                    Server::Resume => server.cont(),
-                    Server::Kill => server.kill_hard(),
-                }
-            });
-            return Ok(());
-        }
-        let server = self.redis.as_ref().ok_or("this store has no server")?;
-        tokio::task::block_in_place(|| {
-            let mut server = lock(server);
-            match what {
-                Server::Restart => server.restart(),
-                Server::Stop => server.stop(),
-                Server::Resume => server.cont(),
-                Server::Kill => server.kill_hard(),
-            }
-        });
-        Ok(())
-    }
-
-    /// Every key of the case that has no end, and every lock key that is still there: there must be none. On etcd all keys are such.
-    pub(super) fn leftovers(&self, prefix: &str) -> Result<Vec<String>, String> {
-        let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
-        tokio::task::block_in_place(|| {
-            let guard = self.redis.as_ref().map(|server| lock(server));
-            let nodes = self.cluster.iter().flat_map(|cluster| cluster.masters());
-            let nodes = nodes.chain(self.quorum.iter().flat_map(|quorum| &quorum.masters));
-            let entries = self.etcd.iter();
-            let entries = entries.flat_map(|etcd| lock(etcd).keys(&format!("{PREFIX}/{prefix}")));
-            let mut left: Vec<_> = entries.map(|key| format!("the key {key}")).collect();
-            if let Some(server) = &self.postgres {
-                let held = server.sql(&format!(
-                    "SELECT name FROM fencelock WHERE name LIKE '%{prefix}%' AND expires_at > clock_timestamp()"
-                ));
-                left.extend(held.lines().map(|name| format!("a hold of {name}")));
-            }
-            for server in guard.as_deref().into_iter().chain(nodes) {
-                let keys = run(server, &words(&["KEYS", &format!("*{prefix}*")]))?;
-                for key in keys.lines().filter(|key| !key.is_empty()) {
-                    let content = || run(server, &words(&["GET", key]));
-                    let permits = || content().is_ok_and(|text| text.parse::<u32>().is_ok());
-                    let endless = run(server, &words(&["PTTL", key]))? == "-1";
-                    if key.contains("}:version:") || endless && permits() {
-                        // A user's value stays for as long as the user wants, and so do the permits of Redisson's.
-                        continue;
-                    }
-                    let record = key.starts_with("fencelock:{");
-                    if !record {
-                        left.push(format!("the key {key}"));
-                    } else if endless {
-                        left.push(format!("the key {key}, which has no end"));
-                    }
-                }
-            }
-            Ok(left)
-        })
-    }
-}
-
-fn run(server: &RedisServer, words: &[String]) -> Result<String, String> {
-    let (name, arguments) = words.split_first().ok_or("a command has a name")?;
-    let answer = redis::cmd(name).arg(arguments).query(&mut server.admin());
-    answer.map(|value| text(&value)).map_err(|error| error.to_string())
-}
-
-fn text(value: &redis::Value) -> String {
-    match value {
-        redis::Value::Nil => "nil".to_owned(),
-        redis::Value::Int(number) => number.to_string(),
-        redis::Value::BulkString(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        redis::Value::SimpleString(text) => text.clone(),
-        redis::Value::Okay => "OK".to_owned(),
-        redis::Value::Array(values) => values.iter().map(text).collect::<Vec<_>>().join("\n"),
-        other => format!("{other:?}"),
     }
 }

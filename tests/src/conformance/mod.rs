@@ -15,12 +15,14 @@ mod ground;
 mod guard_step;
 mod incumbent;
 mod leases;
+mod outside;
 pub mod player;
 mod ready;
 mod rest;
 mod scope;
 mod spared;
 pub mod step;
+mod trouble;
 mod world;
 
 pub use column::{Column, all_columns, columns, doors, neighbours};

@@ -21,7 +21,7 @@ use crate::protocol::{Call, End, Event, Message, Request};
 pub(super) const CANARY: &str = "s3cr3t-canary";
 
 /// Where an actor runs.
-pub enum Stage<'a> {
+pub enum ActorKind<'a> {
     /// In this process, on its runtime.
     Here(RuntimeHandle),
     /// In this process, on a machine of its own in virtual time.
@@ -141,7 +141,7 @@ impl Inbox {
 
 impl Player {
     /// Starts an actor.
-    pub fn launch(stage: &Stage<'_>, clock: RuntimeHandle) -> Self {
+    pub fn launch(kind: &ActorKind<'_>, clock: RuntimeHandle) -> Self {
         let inbox = Arc::new(Inbox { clock, state: Mutex::default(), news: Notify::new() });
         let heard = inbox.clone();
         let host = |runtime: RuntimeHandle, crash: Box<dyn Fn() + Send + Sync>| {
@@ -151,14 +151,14 @@ impl Player {
             spawn.spawn(Box::pin(serve(Host { runtime, send, crash }, requests)));
             Mutex::new(Some(sender))
         };
-        let body = match stage {
-            Stage::Here(runtime) => Body::Here(host(runtime.clone(), Box::new(|| {}))),
-            Stage::Node(node) => {
+        let body = match kind {
+            ActorKind::Here(runtime) => Body::Here(host(runtime.clone(), Box::new(|| {}))),
+            ActorKind::Node(node) => {
                 let crashing = node.clone();
                 let sender = host(node.clone(), Box::new(move || crashing.crash()));
                 Body::Node(sender, node.clone())
             }
-            Stage::Program(program) => Body::Program(Mutex::new(start(program, &inbox))),
+            ActorKind::Program(program) => Body::Program(Mutex::new(start(program, &inbox))),
         };
         let (gone, closed) = (AtomicBool::new(false), AtomicBool::new(true));
         Self { numbers: AtomicU64::new(0), inbox, body, gone, closed }

@@ -62,6 +62,8 @@ pub enum Step {
     Names(Names),
     /// Connects an actor; `done` is expected.
     Connect(Connect),
+    /// Connects an actor and tries to get a lock: one of both is refused like this.
+    Reach(Reach),
     /// Disconnects an actor in good order.
     Close(String),
     /// An actor's host is busy: it neither reads nor drains for so long. The engine does not wait for it.
@@ -84,6 +86,8 @@ pub enum Step {
     Redis(Redis),
     /// Something happens to the server.
     Server(Server),
+    /// Somebody takes this lock away on the store: deletes what is stored of it, or ends the session it lives with.
+    TakeAway(Name),
     /// So many branches run these steps at once, each with names of its own; `{n}` is the branch's number and `any` the
     /// next actor.
     Parallel(Times),
@@ -274,6 +278,18 @@ pub struct Connect {
     pub options: Options,
     /// What it must come to.
     pub expect: Option<Expect>,
+}
+
+/// See [`Step::Reach`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reach {
+    /// The actor, which has no client afterwards.
+    pub actor: String,
+    /// Where to: `$intruder` is the cell's own store with a wrong password, `$nowhere` the same where no server is.
+    pub url: String,
+    /// What it must come to.
+    pub expect: Expect,
 }
 
 /// See [`Step::Busy`].

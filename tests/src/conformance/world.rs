@@ -2,10 +2,13 @@
 
 use std::sync::atomic::Ordering;
 
-use super::engine::Run;
+use fencelock::port::Mode;
+
+use super::check;
+use super::engine::{HANG, Run};
 use super::scope::{Fate, Scope};
-use super::step::{Connect, Expect, Name, Step};
-use crate::protocol::Call;
+use super::step::{Connect, Expect, Name, Reach, Step};
+use crate::protocol::{Call, End, Options};
 
 impl Run<'_> {
     pub(super) async fn on_world(&self, scope: &mut Scope, step: &Step) -> Result<(), String> {
@@ -17,6 +20,7 @@ impl Run<'_> {
                     entry.fate = if entry.fate == Fate::Granted { Fate::Gone } else { entry.fate };
                 }
             }
+            Step::Reach(step) => self.reach(scope, step).await?,
             Step::Close(actor) => {
                 self.call(actor, Call::Close, &Expect::Done).await?;
                 self.player(actor)?.closed.store(true, Ordering::Release);
@@ -52,6 +56,7 @@ impl Run<'_> {
                 }
             }
             Step::Server(what) => self.ground.control(*what)?,
+            Step::TakeAway(lock) => self.ground.take_away(&scope.lock_name(&self.prefix, lock))?,
             _ => unreachable!("the engine takes the others"),
         }
         Ok(())
@@ -73,5 +78,25 @@ impl Run<'_> {
         let closed = matches!(expect, Expect::Error(_));
         self.player(&step.actor)?.closed.store(closed, Ordering::Release);
         Ok(())
+    }
+    async fn reach(&self, scope: &Scope, step: &Reach) -> Result<(), String> {
+        let url = match step.url.as_str() {
+            "$intruder" => self.ground.intruder()?,
+            "$nowhere" => self.ground.nowhere()?,
+            url => return Err(format!("`{url}` is no place to reach for")),
+        };
+        let player = self.player(&step.actor)?;
+        let connect = Call::Connect { url, options: self.case.options.clone() };
+        let mut ended = self.end(&player.ask(connect), HANG).await?.end;
+        // Some stores are not asked before somebody wants something of them.
+        if matches!(ended, End::Ok(_)) {
+            let lock = scope.lock_name(&self.prefix, &Name::default());
+            let (mode, options) = (Mode::default(), Options::new());
+            let call = Call::Try { lock, mode, permits: None, scope: None, options };
+            ended = self.end(&player.ask(call), HANG).await?.end;
+            self.call(&step.actor, Call::Close, &Expect::Done).await?;
+        }
+        player.closed.store(true, Ordering::Release);
+        check::end(&step.expect, &ended)
     }
 }

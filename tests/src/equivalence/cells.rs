@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fencelock::driver::cell::{self, CellRecord};
-use fencelock::port::{CellKey, Change, Family, LeaseStore, OwnerId, Swap, Version};
+use fencelock::port::{CellKey, Change, Family, LeaseStore, Look, OwnerId, Swap, Version};
 use proptest::prelude::*;
 
 use super::{Subject, Verdict};
@@ -96,6 +96,8 @@ pub async fn run<S: Subject>(subject: &S, moves: &[Move]) -> Verdict {
     let cells = store.cells().expect("this store keeps cells");
     let mut model: BTreeMap<CellKey, Option<CellRecord>> = BTreeMap::new();
     let mut made: Vec<Version> = vec![Version::new(1)];
+    // The store's versions, by the cell and the model's: two cells that change at one moment have the same.
+    let mut theirs: BTreeMap<(u8, Version), Version> = BTreeMap::new();
     let started = Instant::now();
     for (number, one) in moves.iter().enumerate() {
         let now = subject.now();
@@ -106,7 +108,7 @@ pub async fn run<S: Subject>(subject: &S, moves: &[Move]) -> Verdict {
             }
             Move::Look(cell) => {
                 let expected = cell::look(model.entry(key(*cell)).or_default().as_ref(), now);
-                different(&Ok(expected), &cells.read(&key(*cell)).await)
+                different(&Ok(numbered(expected, *cell, &theirs)), &cells.read(&key(*cell)).await)
             }
             Move::Swap { cell, expected, writer, value, keep } => {
                 let record = model.entry(key(*cell)).or_default();
@@ -116,18 +118,31 @@ pub async fn run<S: Subject>(subject: &S, moves: &[Move]) -> Verdict {
                     Expected::Earlier(by) => made.iter().rev().nth(*by).copied(),
                 };
                 let writer = format!("{:032x}", 0x1111_1110 + u32::from(*writer));
-                let change = Change {
+                let change = |expected| Change {
                     key: key(*cell),
                     expected,
                     writer: OwnerId::parse(&writer).expect("32 hexadecimal digits"),
                     value: value.map(Into::into),
                     keep: KEEPS[*keep],
                 };
-                let swap = cell::swap(record, &change, now);
+                let swap = cell::swap(record, &change(expected), now);
+                let there = change(expected.map(|version| drawn(version, *cell, &theirs)));
+                let found = cells.compare_and_set(&there).await;
                 if let Swap::Done { version, .. } = swap {
                     made.push(version);
+                    if let Ok(Swap::Done { version: theirs_now, .. }) = found
+                        && subject.numbers_versions()
+                        && theirs.values().all(|earlier| *earlier < theirs_now)
+                    {
+                        theirs.insert((*cell, version), theirs_now);
+                    }
                 }
-                let found = cells.compare_and_set(&change).await;
+                let swap = match swap {
+                    Swap::Done { version, since } => {
+                        Swap::Done { version: drawn(version, *cell, &theirs), since }
+                    }
+                    Swap::Other(look) => Swap::Other(numbered(look, *cell, &theirs)),
+                };
                 different(&Ok(swap), &found.map_err(|failure| failure.error))
             }
         };
@@ -140,6 +155,18 @@ pub async fn run<S: Subject>(subject: &S, moves: &[Move]) -> Verdict {
     }
     store.close().await;
     Verdict::Alike
+}
+
+/// The store's version for the model's.
+fn drawn(version: Version, cell: u8, theirs: &BTreeMap<(u8, Version), Version>) -> Version {
+    theirs.get(&(cell, version)).copied().unwrap_or(version)
+}
+
+fn numbered(mut look: Look, cell: u8, theirs: &BTreeMap<(u8, Version), Version>) -> Look {
+    for mark in look.cell.iter_mut().flat_map(|cell| &mut cell.trail) {
+        mark.version = drawn(mark.version, cell, theirs);
+    }
+    look
 }
 
 /// Clocks stand still while something is asked, so the answers are equal to the last digit.

@@ -42,6 +42,11 @@ pub trait Subject {
         true
     }
 
+    /// Whether the versions of its cells are numbers of its own instead of its clock's.
+    fn numbers_versions(&self) -> bool {
+        false
+    }
+
     /// Whether it knows of a client that has hung up.
     fn tells_who_listens(&self) -> bool {
         true
@@ -67,18 +72,18 @@ const MARK: &str = "fencelock:born";
 pub const BEGIN: u64 = 1_700_000_000_000_000;
 
 /// The platform, but for the wall clock.
-struct Stopped {
+pub(super) struct Stopped {
     rest: TokioRuntime,
     wall: AtomicU64,
 }
 
 impl Stopped {
-    fn new() -> Arc<Self> {
+    pub(super) fn new() -> Arc<Self> {
         let rest = TokioRuntime::current().expect("called in a runtime");
         Arc::new(Self { rest, wall: AtomicU64::new(BEGIN) })
     }
 
-    fn pass(&self, time: Duration) {
+    pub(super) fn pass(&self, time: Duration) {
         self.wall.fetch_add(time.as_micros() as u64, Ordering::Relaxed);
     }
 }
@@ -95,6 +100,9 @@ impl Runtime for Stopped {
     }
     fn spawn(&self, task: BoxFuture<'static, ()>) {
         self.rest.spawn(task);
+    }
+    fn process(&self) -> u32 {
+        self.rest.process()
     }
     fn random(&self, bytes: &mut [u8]) {
         self.rest.random(bytes);

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
+use tokio_postgres::{Client, NoTls};
 
+use crate::database::DatabaseServer;
 use crate::own_server::{self, free_port};
 
 /// How long a server may take to start.
@@ -20,6 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const HBA: &str = "local all all trust
 host all secret 127.0.0.1/32 scram-sha-256
 host all all 127.0.0.1/32 trust
+host replication postgres 127.0.0.1/32 trust
 ";
 
 /// A running `postgres` on a free loopback port; it ends when this is dropped. Root runs it as the user `postgres`.
@@ -59,6 +62,15 @@ impl PostgresServer {
         Self::start_in(folder(), settings)
     }
 
+    /// Starts a server with the tables and the user `secret`, who may do what this grants and no more. Many cases are played on it at
+    /// once, and each client has some connections.
+    pub fn start_with_rights(grant: &str) -> Self {
+        let server = Self::start_with(&["max_connections=1000"]);
+        let schema = fencelock::driver::postgres::schema();
+        server.sql(&format!("{schema}; CREATE ROLE secret LOGIN PASSWORD 'hunter2'; {grant}"));
+        server
+    }
+
     fn start_in(folder: TempDir, settings: &[&str]) -> Self {
         let arguments: Vec<_> = settings.iter().map(|&setting| setting.to_owned()).collect();
         let data = folder.path().join("data");
@@ -67,6 +79,21 @@ impl PostgresServer {
         let made = program("initdb", folder.path()).args(words).arg(&data).output();
         check("initdb", &made.expect("initdb can be run"));
         std::fs::write(data.join("pg_hba.conf"), HBA).expect("the folder can be written to");
+        Self::run(folder, arguments)
+    }
+
+    /// Starts a server that follows this one and takes no writes, until it is promoted.
+    pub fn standby(&self) -> Self {
+        let folder = folder();
+        let port = self.port.to_string();
+        let words = ["-h", "127.0.0.1", "-p", &port, "-U", "postgres", "-R", "-c", "fast"];
+        let mut command = program("pg_basebackup", folder.path());
+        let copied = command.args(words).args(["--no-sync", "-D", "data"]).output();
+        check("pg_basebackup", &copied.expect("pg_basebackup can be run"));
+        Self::run(folder, self.arguments.clone())
+    }
+
+    fn run(folder: TempDir, arguments: Vec<String>) -> Self {
         // Between the search for a free port and the server's own bind somebody else may take it: then the next one.
         for _ in 0..5 {
             let port = free_port();
@@ -97,6 +124,33 @@ impl PostgresServer {
         panic!("postgres does not start again");
     }
 
+    /// Freezes the server, with all its processes.
+    pub fn stop(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    /// Lets a frozen server go on.
+    pub fn cont(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    fn signal(&self, signal: Signal) {
+        let own = Pid::from_child(&self.process);
+        let _ = kill_process(own, signal);
+        let children = format!("/proc/{own}/task/{own}/children");
+        let children = std::fs::read_to_string(children).expect("a process lists its children");
+        for child in children.split_whitespace() {
+            if let Some(child) = child.parse().ok().and_then(Pid::from_raw) {
+                let _ = kill_process(child, signal);
+            }
+        }
+    }
+
+    /// What it has logged since it was started last.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("log")).expect("the log can be read")
+    }
+
     /// The port on 127.0.0.1.
     pub fn port(&self) -> u16 {
         self.port
@@ -109,7 +163,7 @@ impl PostgresServer {
 
     /// The database as this user.
     pub fn url(&self, user: &str) -> String {
-        format!("postgres://{user}@127.0.0.1:{}/postgres", self.port)
+        Self::url_at(self.port, user)
     }
 
     /// A user of this name with a schema of its own, in which the tables are made; its URL.
@@ -145,6 +199,74 @@ impl PostgresServer {
     }
 }
 
+impl DatabaseServer for PostgresServer {
+    type Kept = Client;
+
+    fn start() -> Self {
+        Self::start()
+    }
+
+    fn port(&self) -> u16 {
+        self.port
+    }
+
+    fn place(&self, user: &str) -> String {
+        self.place(user)
+    }
+
+    fn sql(&self, statements: &str) -> String {
+        self.sql(statements)
+    }
+
+    fn kill_hard(&mut self) {
+        self.kill_hard();
+    }
+
+    fn start_again(&mut self) {
+        self.start_again();
+    }
+
+    fn url_at(port: u16, user: &str) -> String {
+        format!("postgres://{user}@127.0.0.1:{port}/postgres")
+    }
+
+    fn connections(&self, user: &str) -> usize {
+        let count = format!("SELECT count(*) FROM pg_stat_activity WHERE usename = '{user}'");
+        self.sql(&count).parse().expect("the server counts")
+    }
+
+    fn end_connections(&self, user: &str) {
+        self.sql(&format!(
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = '{user}'"
+        ));
+    }
+
+    fn open_transactions(&self, user: &str) -> usize {
+        let open = format!(
+            "SELECT count(*) FROM pg_stat_activity WHERE usename = '{user}' AND state LIKE 'idle in%'"
+        );
+        self.sql(&open).parse().expect("the server counts")
+    }
+
+    fn set_isolation(&self, user: &str, level: &str) {
+        let level = level.to_lowercase();
+        self.sql(&format!("ALTER ROLE {user} SET default_transaction_isolation = '{level}'"));
+    }
+
+    async fn keep_row(&self, user: &str, name: &str) -> Client {
+        let connected = tokio_postgres::connect(&self.url(user), NoTls).await;
+        let (kept, connection) = connected.expect("the server takes connections");
+        tokio::spawn(connection);
+        let keep = format!("BEGIN; SELECT 1 FROM fencelock WHERE name = '{name}' FOR UPDATE");
+        kept.batch_execute(&keep).await.expect("the row is there");
+        kept
+    }
+
+    async fn let_go(kept: Client) {
+        kept.batch_execute("COMMIT").await.expect("the server answers");
+    }
+}
+
 impl Drop for PostgresServer {
     fn drop(&mut self) {
         // At once, but it gives its shared memory back.
@@ -163,7 +285,7 @@ fn check(what: &str, output: &Output) {
 }
 
 /// Where there is a disk in memory, the data lies there. It belongs to whoever runs the server.
-fn folder() -> TempDir {
+pub(super) fn folder() -> TempDir {
     let folder = own_server::folder();
     let folder = folder.expect("a temporary folder can be made");
     give(folder.path());
@@ -171,7 +293,7 @@ fn folder() -> TempDir {
 }
 
 /// Gives a file to whoever runs the server.
-fn give(file: &Path) {
+pub(super) fn give(file: &Path) {
     if let Some((user, group)) = owner() {
         std::os::unix::fs::chown(file, Some(user), Some(group)).expect("root may give files away");
     }
@@ -188,7 +310,7 @@ fn owner() -> Option<(u32, u32)> {
 }
 
 /// One of the server's programs, run as whoever runs the server.
-fn program(name: &str, folder: &Path) -> Command {
+pub(super) fn program(name: &str, folder: &Path) -> Command {
     let mut command = Command::new(path(name));
     command.current_dir(folder).stdin(Stdio::null()).env("LC_ALL", "C");
     if let Some((user, group)) = owner() {
@@ -205,7 +327,10 @@ fn path(name: &str) -> PathBuf {
         let program = version.path().join("bin").join(name);
         program.is_file().then_some((number, program))
     });
-    programs.max().map_or_else(|| name.into(), |(_, program)| program)
+    // What is run by its administrator is on no user's path.
+    let system = Path::new("/usr/sbin").join(name);
+    let other = || if system.is_file() { system } else { name.into() };
+    programs.max().map_or_else(other, |(_, program)| program)
 }
 
 /// Starts the server and waits until it answers; `None` if it ended instead.
@@ -230,9 +355,7 @@ fn launch(port: u16, settings: &[String], folder: &Path) -> Option<Child> {
             eprintln!("{}", log());
             return None;
         }
-        if log().contains("ready to accept connections")
-            && TcpStream::connect(("127.0.0.1", port)).is_ok()
-        {
+        if log().contains("ready to accept") && TcpStream::connect(("127.0.0.1", port)).is_ok() {
             return Some(process);
         }
         std::thread::sleep(Duration::from_millis(5));

@@ -42,6 +42,8 @@ impl Authority {
             let cert = params(names).signed_by(&key, &issuer).expect("it vouches for both");
             write(&format!("{who}.pem"), cert.pem());
             write(&format!("{who}.key"), key.serialize_pem());
+            // Java reads both from one file.
+            write(&format!("{who}.both.pem"), key.serialize_pem() + &cert.pem());
         }
         Self { folder }
     }
@@ -62,6 +64,15 @@ impl Authority {
         let arguments = self.arguments(port, asks);
         let server = RedisServer::start_with(&arguments.each_ref().map(|word| &**word));
         (server, port)
+    }
+
+    /// The settings that make a `ZooKeeper` speak TLS on a port too.
+    pub fn settings(&self, port: u16) -> String {
+        let (own, ca) = (self.path("server.both.pem"), self.path("ca.pem"));
+        format!(
+            "secureClientPort={port}\nserverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory\n\
+             ssl.keyStore.location={own}\nssl.trustStore.location={ca}\nssl.clientAuth=none\n"
+        )
     }
 
     /// What makes a server speak TLS on a port.

@@ -3,10 +3,10 @@
 pub(crate) mod crates;
 pub(crate) mod deny;
 pub(crate) mod installs;
+pub(crate) mod modules;
 pub(crate) mod mutants;
 pub(crate) mod promises;
 pub(crate) mod readme;
-pub(crate) mod rooms;
 pub(crate) mod scenarios;
 pub(crate) mod statics;
 pub(crate) mod tests;

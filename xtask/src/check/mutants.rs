@@ -7,6 +7,8 @@ use crate::part::Site;
 
 /// Where the breakages stand, and in which list of which test those that other suites see.
 const TABLE: &str = "core/src/mutation/table.rs";
+/// More of those on servers.
+const SESSIONS: &str = "core/src/mutation/sessions.rs";
 const LIST: &str = "tests/tests/mutants.rs";
 /// How a test's list of those begins that it leaves to others.
 const HEAD: &str = "const ELSEWHERE";
@@ -15,7 +17,13 @@ const FOLDERS: &[&str] = &["core/tests", "core/src/algorithm/shuttle", "tests/te
 
 pub(crate) fn check(site: &Site) -> Result<String, String> {
     let table = read(&site.root.join(TABLE))?;
-    let (on_servers, in_records) = (section(&table, "on servers:"), section(&table, "in records:"));
+    let (mut on_servers, in_records) =
+        (section(&table, "on servers:"), section(&table, "in records:"));
+    let sessions = section(&read(&site.root.join(SESSIONS))?, "$($others)*");
+    if sessions.is_empty() {
+        return Err(format!("{SESSIONS} is not laid out as this check reads it"));
+    }
+    on_servers.extend(sessions);
     let list = read(&site.root.join(LIST))?;
     let Some((_, elsewhere, _)) = list_of(&list, HEAD) else {
         return Err(format!("{LIST} has no list ELSEWHERE"));

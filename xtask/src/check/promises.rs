@@ -17,7 +17,7 @@ pub(crate) fn check(site: &Site) -> Result<String, String> {
     for path in files(&site.root.join("tests/cases"), "yaml") {
         tests.extend(cases(&read(&path)?));
     }
-    // Every target in these folders is in a part of the short run; the part `rooms` sees to that.
+    // Every target in these folders is in a part of the short run; the part `modules` checks that.
     for folder in FOLDERS {
         for path in files(&site.root.join(folder), "rs") {
             tests.extend(super::tests::functions(&read(&path)?));

@@ -1,7 +1,7 @@
 //! What a fork may copy in the middle of being used: locks and once-cells that are made once for a process. A thread of the
 //! parent may be inside, and in the child nobody comes out again. Each stands here, with the reason why no child waits for it.
 
-use super::rooms::code;
+use super::modules::code;
 use super::{files, read};
 use crate::part::Site;
 

@@ -19,9 +19,9 @@ use std::time::Duration;
 use futures_channel::oneshot;
 use futures_util::future::{Either, select};
 
+use super::attempt::Attempt;
 use super::core::Core;
 use super::hold::{Hold, Request, deadline};
-use super::lease::Attempt;
 use super::lock_id::LockId;
 use super::reason::too_late;
 use crate::error::{Code, Error, Result};
@@ -269,7 +269,7 @@ impl Core {
     async fn free_run(self: &Arc<Self>, hold: &Arc<Hold>) {
         if hold.is_held() {
             self.retire(hold);
-            // Unless it is confirmed, the housekeeping goes on.
+            // Unless it is confirmed, the cleanup task goes on.
             let _ = self.free(hold.clone()).await;
             return;
         }

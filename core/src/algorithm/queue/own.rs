@@ -20,6 +20,9 @@ pub(super) struct Own {
     pub(super) rank: Option<Rank>,
     /// Those before it that have not gone, as far as is known.
     pub(super) before: Vec<Standing>,
+    /// Those of them that draw a fence when they hold, unless it is known that they have not held since: their tokens may be
+    /// greater than the one of this entry's rank.
+    above: Vec<Rank>,
     /// One of them has gone since they were read. Others may have too: only the nearest are watched.
     outdated: bool,
     /// It is about to hold: it looks, or draws a fence.
@@ -54,7 +57,7 @@ pub(super) enum Stage {
 
 /// What a news of another entry means for one that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum Consequence {
     /// Nothing.
     Same,
     /// Another entry is to be watched.
@@ -76,6 +79,7 @@ impl Own {
             stage,
             rank: None,
             before: Vec::new(),
+            above: Vec::new(),
             outdated: false,
             entering: false,
             early: Vec::new(),
@@ -95,7 +99,14 @@ impl Own {
         self.has_fence(joined.fence);
         self.rank = Some(joined.rank);
         self.before = joined.before;
+        if !draws(self.want.mode) {
+            let draws = self.before.iter().filter(|standing| draws(standing.mode));
+            self.above = draws.map(|standing| standing.rank.clone()).collect();
+        }
         self.stage = Stage::Waiting;
+        if self.is_outranked() {
+            return;
+        }
         for moved in std::mem::take(&mut self.early) {
             self.note(&moved);
         }
@@ -126,6 +137,10 @@ impl Own {
             known.mode = all[at].mode;
             true
         });
+        let Some(first) = self.before.first().filter(|first| !draws(first.mode)) else { return };
+        // Whoever stood behind it, and is gone, has never held.
+        let stands = |rank: &Rank| self.before.iter().any(|standing| standing.rank == *rank);
+        self.above.retain(|rank| *rank < first.rank || stands(rank));
     }
 
     /// Whether this is the entry itself, and it is gone.
@@ -134,7 +149,7 @@ impl Own {
     }
 
     /// Another entry has gone, or is weaker.
-    pub(super) fn heard(&mut self, moved: &Moved) -> Turn {
+    pub(super) fn heard(&mut self, moved: &Moved) -> Consequence {
         match self.stage {
             // On a read-write lock an entry that was blocked when it was made looks before it holds: the watch tells it.
             Stage::Joining if self.draws() => {}
@@ -144,21 +159,29 @@ impl Own {
                 self.note(moved);
                 let now = self.to_watch();
                 return match now.is_empty() {
-                    true if self.draws() || self.looks() => Turn::Enter,
-                    true => Turn::Hold,
-                    false if now != watched => Turn::Watch,
-                    false => Turn::Same,
+                    true if self.draws() || self.looks() || self.is_outranked() => {
+                        Consequence::Enter
+                    }
+                    true => Consequence::Hold,
+                    false if now != watched => Consequence::Watch,
+                    false => Consequence::Same,
                 };
             }
             Stage::Holding | Stage::Leaving => {}
         }
-        Turn::Same
+        Consequence::Same
     }
 
     /// Whether it draws a fence anew before it holds, since it waited. Upgrades and readers go past those that wait, so that the
     /// ranks of a read-write lock do not rise with its grants.
     pub(super) fn draws(&self) -> bool {
-        self.want.mode.kind() == Kind::ReadWrite && !mutant!(QueueFenceNotDrawn)
+        draws(self.want.mode) && !mutant!(QueueFenceNotDrawn)
+    }
+
+    /// Whether somebody of another kind may have held since it was made, with a greater token. Then it does not hold, but joins
+    /// anew.
+    pub(super) fn is_outranked(&self) -> bool {
+        !self.above.is_empty() && !mutant!(QueueOutrankedHolds)
     }
 
     /// Whether it looks for an upgrade behind it before it holds.
@@ -178,4 +201,9 @@ impl Own {
             (Some(place), Some(mode)) => self.before[place].mode = mode,
         }
     }
+}
+
+/// Whether holders in this mode draw a fence when they hold.
+fn draws(mode: Mode) -> bool {
+    mode.kind() == Kind::ReadWrite
 }

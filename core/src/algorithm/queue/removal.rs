@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use scopeguard::{ScopeGuard, guard};
+
 use super::own::Stage;
 use super::session::Shared;
 use super::state::Orphan;
@@ -30,11 +32,12 @@ impl<S: QueueStore> Shared<S> {
             Some(orphans)
         });
         // All of them before the first is asked for: those behind a failure go on in the background.
-        let removal = |orphan| Removal { shared: self, orphan: Some(orphan) };
-        let removals: Vec<_> = orphans.unwrap_or_default().into_iter().map(removal).collect();
+        let unconfirmed = |orphan| guard(orphan, |orphan| self.adopt(orphan));
+        let orphans: Vec<_> = orphans.unwrap_or_default().into_iter().map(unconfirmed).collect();
         let mut found = false;
-        for removal in removals {
-            found = removal.carry_out().await?;
+        for orphan in orphans {
+            found = self.ask_to_leave(&orphan).await?;
+            ScopeGuard::into_inner(orphan);
         }
         Ok(if found { Outcome::Freed } else { Outcome::Gone })
     }
@@ -50,7 +53,10 @@ impl<S: QueueStore> Shared<S> {
 
     /// Removes an entry. If that is not confirmed, also since nobody stays for it, the removal goes on in the background.
     pub(super) async fn take_away(self: &Arc<Self>, orphan: Orphan) -> Result<bool, Failure> {
-        Removal { shared: self, orphan: Some(orphan) }.carry_out().await
+        let orphan = guard(orphan, |orphan| self.adopt(orphan));
+        let found = self.ask_to_leave(&orphan).await?;
+        ScopeGuard::into_inner(orphan);
+        Ok(found)
     }
 
     async fn ask_to_leave(self: &Arc<Self>, orphan: &Orphan) -> Result<bool, Failure> {
@@ -105,30 +111,5 @@ impl<S: QueueStore> Shared<S> {
                 runtime.sleep_until(runtime.now() + backoff.next()).await;
             }
         }));
-    }
-}
-
-/// A removal under way.
-struct Removal<'a, S: QueueStore> {
-    shared: &'a Arc<Shared<S>>,
-    orphan: Option<Orphan>,
-}
-
-impl<S: QueueStore> Removal<'_, S> {
-    async fn carry_out(mut self) -> Result<bool, Failure> {
-        let Some(orphan) = &self.orphan else { return Ok(false) };
-        let answer = self.shared.ask_to_leave(orphan).await;
-        if answer.is_ok() {
-            self.orphan = None;
-        }
-        answer
-    }
-}
-
-impl<S: QueueStore> Drop for Removal<'_, S> {
-    fn drop(&mut self) {
-        if let Some(orphan) = self.orphan.take() {
-            self.shared.adopt(orphan);
-        }
     }
 }

@@ -7,7 +7,7 @@ use event_listener::Event;
 use futures_channel::oneshot;
 use futures_util::future::select;
 
-use super::state::{Effects, Phase, Session, State};
+use super::state::{Effects, Phase, QueueState, Session};
 use crate::error::{Code, Error, Result};
 use crate::port::{Failure, Instant, Notice, QueueNotice, QueueStore, RuntimeHandle, SessionId};
 use crate::runtime::sync::Mutex;
@@ -18,7 +18,7 @@ pub(super) struct Shared<S> {
     pub(super) runtime: RuntimeHandle,
     /// How long a session lives without a heartbeat, and the longest lease.
     pub(super) ttl: Duration,
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     /// The session has changed, or is to be looked at earlier.
     news: Event,
 }
@@ -34,7 +34,7 @@ impl<S: QueueStore> Shared<S> {
     /// Changes the state at this moment, then carries out what follows from that.
     pub(super) fn change<T>(
         self: &Arc<Self>,
-        change: impl FnOnce(&mut State, Instant, &mut Effects) -> T,
+        change: impl FnOnce(&mut QueueState, Instant, &mut Effects) -> T,
     ) -> T {
         let mut effects = Effects::default();
         let mut state = self.state.lock();
@@ -123,8 +123,8 @@ impl<S: QueueStore> Shared<S> {
             let opened = shared.store.open(shared.ttl, Arc::new(sink)).await;
             let opened = shared.opened(sent, opened);
             if let Ok(id) = opened {
-                let tending = tend(Arc::downgrade(&shared), shared.runtime.clone(), id);
-                shared.runtime.spawn(Box::pin(tending));
+                let keeping = keep_alive(Arc::downgrade(&shared), shared.runtime.clone(), id);
+                shared.runtime.spawn(Box::pin(keeping));
             }
             let _ = sender.send(opened);
         }));
@@ -232,7 +232,7 @@ enum Next {
 }
 
 /// Looks after a session until it is over, or the client is gone.
-async fn tend<S: QueueStore>(shared: Weak<Shared<S>>, runtime: RuntimeHandle, id: SessionId) {
+async fn keep_alive<S: QueueStore>(shared: Weak<Shared<S>>, runtime: RuntimeHandle, id: SessionId) {
     loop {
         let Some(present) = shared.upgrade() else { return };
         let news = present.news.listen();

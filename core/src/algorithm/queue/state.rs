@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::super::hold::deadline;
-use super::own::{Own, Stage, Turn};
+use super::own::{Consequence, Own, Stage};
 use crate::port::{
     Instant, LockKey, Mode, Moved, Notice, NoticeSink, Outcome, OwnerId, Rank, SessionId,
 };
 
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct QueueState {
     pub(super) sink: Option<NoticeSink>,
     pub(super) phase: Phase,
     entries: BTreeMap<OwnerId, Own>,
@@ -83,7 +83,7 @@ impl Session {
     }
 }
 
-impl State {
+impl QueueState {
     pub(super) fn session(&mut self) -> Option<&mut Session> {
         match &mut self.phase {
             Phase::Open(session) => Some(session),
@@ -169,9 +169,9 @@ impl State {
                 continue;
             }
             match own.heard(moved) {
-                Turn::Same => {}
-                Turn::Watch | Turn::Enter => effects.watch.push(owner),
-                Turn::Hold => self.hold(owner, now, effects),
+                Consequence::Same => {}
+                Consequence::Watch | Consequence::Enter => effects.watch.push(owner),
+                Consequence::Hold => self.hold(owner, now, effects),
             }
         }
     }

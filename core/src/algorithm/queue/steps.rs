@@ -3,20 +3,23 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use scopeguard::{ScopeGuard, guard};
+
+use super::super::session_lease::{doubt, no_votes, too_long};
 use super::order::Want;
 use super::own::{Own, Stage};
 use super::session::Shared;
-use super::state::{Effects, Orphan, State};
+use super::state::{Effects, Orphan, QueueState};
 use crate::error::{Code, Error};
 use crate::fence::Token;
 use crate::port::{
-    Action, Answer, Applied, Entry, Failure, Instant, Joined, LockKey, Outcome, OwnerId,
-    QueueStore, SessionId, Step, Take,
+    Action, Answer, Applied, Entry, Failure, Instant, Joined, LockKey, Mode, Outcome, OwnerId,
+    QueueStore, SessionId, Step, StoreEntry, Take,
 };
 
 impl<S: QueueStore> Shared<S> {
     pub(super) async fn step(self: &Arc<Self>, step: &Step) -> Answer {
-        if let Some(failure) = self.refusal(step) {
+        if let Some(failure) = too_long(&step.action, self.ttl) {
             return Err(failure);
         }
         let owner = step.owner;
@@ -46,26 +49,8 @@ impl<S: QueueStore> Shared<S> {
                 state.waiters.clear();
                 Ok(Outcome::State(state))
             }
-            Action::Vote(_) | Action::Watch { .. } => Err(Failure::refused(no_votes())),
+            Action::Vote(_) | Action::Watch { .. } => Err(no_votes()),
         }
-    }
-
-    /// Why a step cannot be carried out, if it cannot.
-    fn refusal(&self, step: &Step) -> Option<Failure> {
-        let (Action::Take(Take { ttl, .. })
-        | Action::Renew { ttl }
-        | Action::Refresh { ttl }
-        | Action::Change { ttl, .. }) = &step.action
-        else {
-            return None;
-        };
-        (*ttl > self.ttl).then(|| {
-            let most = self.ttl.as_secs_f64();
-            let message = format!(
-                "on this store a lease is at most as long as the client's session, {most} s; ask for less, or connect with a longer one"
-            );
-            Failure::refused(Error::invalid("ttl", message))
-        })
     }
 
     async fn take(self: &Arc<Self>, step: &Step, take: &Take) -> Answer {
@@ -123,16 +108,22 @@ impl<S: QueueStore> Shared<S> {
         let lock = own.lock.clone();
         self.change(|state, _, _| state.add(owner, own));
         let orphan = Orphan { session, lock: lock.clone(), owner, rank: None };
-        let mut joining = Joining { shared: self, orphan: Some(orphan) };
+        let unheard = guard(orphan, |orphan| {
+            // Nobody stays to hear whether there is an entry.
+            self.change(|state, _, effects| {
+                state.remove(orphan.owner);
+                effects.remove.push(orphan);
+            });
+        });
         let joined = self.store.join(session, &lock, entry).await;
-        let orphan = joining.orphan.take();
+        let orphan = ScopeGuard::into_inner(unheard);
         if matches!(joined, Ok(Some(_))) {
             return joined;
         }
         self.change(|state, _, effects| {
             state.remove(owner);
             if matches!(&joined, Err(failure) if failure.applied == Applied::Unknown) {
-                effects.remove.extend(orphan);
+                effects.remove.push(orphan);
             }
         });
         match joined {
@@ -183,6 +174,18 @@ impl<S: QueueStore> Shared<S> {
         }
     }
 
+    /// The entry of a hold: of one that became the writer, the entry that made it so.
+    pub(super) fn entry(self: &Arc<Self>, owner: OwnerId) -> Option<StoreEntry> {
+        let (session, rank) = self.change(|state, now, effects| {
+            let session = state.live(now, effects)?.id;
+            let own = state.get(owner).filter(|own| own.stage == Stage::Holding)?;
+            let writes = own.upgrade.filter(|_| own.mode == Mode::Write);
+            let own = state.get(writes.unwrap_or(owner))?;
+            Some((session, own.rank.clone()?))
+        })?;
+        self.store.entry(session, &rank)
+    }
+
     /// Answered from the session, without a request.
     pub(super) fn renew(self: &Arc<Self>, owner: OwnerId, ttl: Duration) -> Answer {
         self.change(|state, now, effects| {
@@ -205,7 +208,7 @@ impl<S: QueueStore> Shared<S> {
 
 /// An entry was made. If nobody here knows it any more, it is removed.
 pub(super) fn place(
-    state: &mut State,
+    state: &mut QueueState,
     session: SessionId,
     (lock, owner): (&LockKey, OwnerId),
     joined: Joined,
@@ -221,35 +224,6 @@ pub(super) fn place(
     effects.remove.push(Orphan { session, lock, owner, rank });
 }
 
-/// A join under way.
-struct Joining<'a, S: QueueStore> {
-    shared: &'a Arc<Shared<S>>,
-    orphan: Option<Orphan>,
-}
-
-impl<S: QueueStore> Drop for Joining<'_, S> {
-    fn drop(&mut self) {
-        // Nobody stays to hear whether there is an entry.
-        if let Some(orphan) = self.orphan.take() {
-            self.shared.change(|state, _, effects| {
-                state.remove(orphan.owner);
-                effects.remove.push(orphan);
-            });
-        }
-    }
-}
-
 fn ended() -> Error {
     Error::new(Code::Unavailable, "the session has ended; another one is opened")
-}
-
-/// The store has not answered the heartbeats of late, so that nothing can be promised.
-fn doubt() -> Failure {
-    let message = "the store has not answered for half of the session's time; nothing is renewed";
-    Failure::refused(Error::new(Code::Unavailable, message))
-}
-
-fn no_votes() -> Error {
-    let message = "a store with sessions is no node of a quorum; use stores with leases";
-    Error::new(Code::Unsupported, message)
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use scopeguard::guard;
+
 use super::own::Stage;
 use super::session::Shared;
 use crate::port::{
@@ -28,22 +30,8 @@ struct Entering {
     looks: bool,
     /// Whether it first draws a fence anew.
     draws: bool,
-}
-
-/// Dropped, an entry is not about to hold any more: it does, or may try again.
-struct Entered<'a, S: QueueStore> {
-    shared: &'a Arc<Shared<S>>,
-    owner: OwnerId,
-}
-
-impl<S: QueueStore> Drop for Entered<'_, S> {
-    fn drop(&mut self) {
-        self.shared.change(|state, _, _| {
-            if let Some(own) = state.get(self.owner) {
-                own.entering = false;
-            }
-        });
-    }
+    /// Whether it does not hold, but joins anew.
+    yields: bool,
 }
 
 impl<S: QueueStore> Shared<S> {
@@ -62,7 +50,7 @@ impl<S: QueueStore> Shared<S> {
                         return None;
                     }
                     own.entering = true;
-                    let (looks, draws) = (own.looks(), own.draws());
+                    let (looks, draws, yields) = (own.looks(), own.draws(), own.is_outranked());
                     return Some(Plan::Enter(Entering {
                         session,
                         owner,
@@ -70,6 +58,7 @@ impl<S: QueueStore> Shared<S> {
                         rank,
                         looks,
                         draws,
+                        yields,
                     }));
                 }
                 if own.is_outdated() {
@@ -99,12 +88,21 @@ impl<S: QueueStore> Shared<S> {
                     watched = known;
                 }
                 Some(Plan::Enter(entering)) => {
-                    let _ended = Entered { shared: self, owner };
+                    let _entering = guard((), |()| self.entered(owner));
                     return self.enter(entering).await;
                 }
                 Some(Plan::Watch(..)) | None => return Ok(()),
             }
         }
+    }
+
+    /// An entry is not about to hold any more: it does, or may try again.
+    fn entered(self: &Arc<Self>, owner: OwnerId) {
+        self.change(|state, _, _| {
+            if let Some(own) = state.get(owner) {
+                own.entering = false;
+            }
+        });
     }
 
     /// What a watch has answered.
@@ -121,8 +119,7 @@ impl<S: QueueStore> Shared<S> {
     /// A reader that waited holds only if no upgrade stands behind it: that one has seen it wait, and does not wait for it. The
     /// reader then joins anew, behind the upgrade.
     async fn enter(self: &Arc<Self>, entering: Entering) -> Result<(), Failure> {
-        let Entering { session, owner, lock, rank, looks, draws } = entering;
-        let mut yields = false;
+        let Entering { session, owner, lock, rank, looks, draws, mut yields } = entering;
         if looks {
             let all = self.store.standings(&lock).await.map_err(Failure::refused)?;
             let upgrades = |standing: &Standing| standing.upgrades && standing.rank > rank;

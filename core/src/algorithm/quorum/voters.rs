@@ -172,12 +172,12 @@ impl Voters {
         }
         let until = self.runtime.now() + self.max_ttl.max(TOMBSTONE_LIFE);
         if self.nodes[number].cleanups.lock().add(step, until, leftover) {
-            self.settle_debts(number);
+            self.repeat_cleanups(number);
         }
     }
 
     /// Cleans up on a node, until it confirms.
-    pub(super) fn settle_debts(self: &Arc<Self>, number: usize) {
+    pub(super) fn repeat_cleanups(self: &Arc<Self>, number: usize) {
         let voters = Arc::clone(self);
         self.runtime.spawn(Box::pin(async move {
             let node = &voters.nodes[number];

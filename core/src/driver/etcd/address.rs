@@ -1,4 +1,4 @@
-//! Where the members of a cluster are, and who we say we are. The password never leaves this file but to them.
+//! Where the members of a cluster are, and the credentials. The password never leaves this file but to them.
 
 use std::fmt;
 

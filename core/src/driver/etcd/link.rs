@@ -29,13 +29,13 @@ pub(super) struct Link {
     connect_timeout: Duration,
     /// A password is slow to be checked, and is meant to be.
     login_timeout: Duration,
-    state: Mutex<State>,
+    state: Mutex<Members>,
     /// Held by the one who connects.
     connecting: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
-struct State {
+struct Members {
     live: Option<Arc<Live>>,
     /// The member that is asked next.
     at: usize,

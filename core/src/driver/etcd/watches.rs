@@ -31,13 +31,13 @@ pub(super) type Sessions = Mutex<BTreeMap<SessionId, QueueSink>>;
 pub(super) struct Watches {
     link: Arc<Link>,
     sessions: Arc<Sessions>,
-    state: Mutex<State>,
+    state: Mutex<Streams>,
     /// A watch is there, or the stream is lost.
     news: News,
 }
 
 #[derive(Default)]
-struct State {
+struct Streams {
     stream: Option<Stream>,
     /// The number of the newest stream.
     number: u64,
@@ -106,7 +106,7 @@ impl Watches {
 
     /// The number of the stream; one is opened if there is none.
     async fn open(self: &Arc<Self>) -> Result<u64> {
-        if let State { stream: Some(_), number, .. } = *self.state.lock() {
+        if let Streams { stream: Some(_), number, .. } = *self.state.lock() {
             return Ok(number);
         }
         let live = self.link.live().await?;

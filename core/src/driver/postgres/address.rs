@@ -1,4 +1,4 @@
-//! Where the database is, and who we say we are. The password never leaves this file but to the server.
+//! Where the database is, and the credentials. The password never leaves this file but to the server.
 
 use std::fmt;
 
@@ -7,40 +7,18 @@ use tokio_postgres::Config;
 use url::Url;
 
 use crate::driver::hosts;
+use crate::driver::sql::host::{self, Host};
+use crate::driver::sql::place::{Place, Rules};
 use crate::driver::tls::Tls;
 use crate::error::{Error, Result};
-use crate::options::{Options, SslMode};
+use crate::options::Options;
 
-const PORT: u16 = 5432;
-
-/// Where one server listens.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Host {
-    Tcp(hosts::Host),
-    /// The path of a socket.
-    Unix(String),
-}
-
-impl fmt::Display for Host {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Tcp(host) => host.fmt(f),
-            Self::Unix(path) => f.write_str(path),
-        }
-    }
-}
-
-impl Host {
-    /// Whether what is sent there stays on this machine.
-    fn is_here(&self) -> bool {
-        match self {
-            Self::Unix(_) => true,
-            Self::Tcp(hosts::Host { name, .. }) => {
-                name.parse().map_or(name == "localhost", |ip: std::net::IpAddr| ip.is_loopback())
-            }
-        }
-    }
-}
+const RULES: Rules = Rules {
+    schemes: &["postgres", "postgresql", "postgres+advisory"],
+    port: 5432,
+    socket: |folder, port| format!("{folder}/.s.PGSQL.{port}"),
+    malformed,
+};
 
 /// The servers, of which the first that takes writes is used, our credentials and the database.
 #[derive(Clone)]
@@ -67,45 +45,14 @@ impl Address {
     /// cannot hold.
     pub(super) fn parse(url: &Url, others: &[String], options: &Options) -> Result<Self> {
         let address = Self::read(url, others)?;
-        let here = address.hosts.iter().all(Host::is_here);
-        let tls = match options.sslmode {
-            SslMode::Disable => false,
-            SslMode::Auto => !here,
-            SslMode::VerifyFull
-                if address.hosts.iter().any(|host| matches!(host, Host::Unix(_))) =>
-            {
-                let message = "a socket file has no TLS; leave `sslmode` out";
-                return Err(Error::invalid("sslmode", message));
-            }
-            SslMode::VerifyFull => true,
-        };
-        if !tls {
-            let files =
-                [("cacert", &options.cacert), ("cert", &options.cert), ("key", &options.key)];
-            if let Some((option, _)) = files.into_iter().find(|(_, file)| !file.is_empty()) {
-                let message = format!(
-                    "nothing is encrypted here, so `{option}` would change nothing; leave it out, or add `sslmode=verify-full`"
-                );
-                return Err(Error::invalid(option, message));
-            }
-        }
-        let tls = tls.then(|| Tls::new(options)).transpose()?;
+        let encrypted = host::is_encrypted(&address.hosts, options)?;
+        let tls = encrypted.then(|| Tls::new(options)).transpose()?;
         Ok(Self { tls, ..address })
     }
 
     /// The same without what TLS takes, which lies in files.
     pub(super) fn read(url: &Url, others: &[String]) -> Result<Self> {
-        if !matches!(url.scheme(), "postgres" | "postgresql") {
-            return Err(malformed());
-        }
-        let hosts = hosts::each(url, others, malformed, host)?;
-        let decode = |text| percent_decode_str(text).decode_utf8().map_err(|_| malformed());
-        let (user, database) =
-            (decode(url.username())?, decode(url.path().trim_start_matches('/'))?);
-        // The protocol ends each of these with a zero.
-        if user.is_empty() || database.is_empty() || format!("{user}{database}").contains('\0') {
-            return Err(malformed());
-        }
+        let Place { hosts, user, database } = Place::read(url, others, &RULES)?;
         let mut config = Config::new();
         config.user(user).dbname(database).application_name("fencelock");
         config.ssl_mode(tokio_postgres::config::SslMode::Disable);
@@ -113,21 +60,6 @@ impl Address {
             config.password(percent_decode_str(password).collect::<Vec<u8>>());
         }
         Ok(Self { hosts, config, tls: None })
-    }
-}
-
-fn host(url: &Url) -> Result<Host> {
-    let port = url.port().unwrap_or(PORT);
-    let name = match url.host() {
-        Some(url::Host::Ipv6(address)) => address.to_string(),
-        Some(host) => host.to_string(),
-        None => String::new(),
-    };
-    let name = percent_decode_str(&name).decode_utf8().map_err(|_| malformed())?.into_owned();
-    match name {
-        name if name.is_empty() => Err(malformed()),
-        folder if folder.starts_with('/') => Ok(Host::Unix(format!("{folder}/.s.PGSQL.{port}"))),
-        name => Ok(Host::Tcp(hosts::Host { name, port })),
     }
 }
 

@@ -4,55 +4,48 @@ use tokio_postgres::Row;
 
 use futures_util::future::join;
 
-use super::fault::{Fault, bad_column, judge};
+use super::fault::judge;
 use super::link::Link;
 use super::live::Live;
-use super::row::{column, number};
+use super::row::column;
 use super::statement::Several;
-use super::transaction::{BEGIN, Progress, Work};
-use super::value::signed;
-use crate::driver::cell::{self, CellRecord, row_name};
+use super::transaction::BEGIN;
+use crate::driver::cell::{self, row_name};
+use crate::driver::sql::cell::{Columns, Exchange, Written};
+use crate::driver::sql::fault::Fault;
+use crate::driver::sql::row::number;
+use crate::driver::sql::transaction::{Progress, Work};
 use crate::error::Result;
-use crate::port::{Cell, CellKey, Change, Look, Mark, Swap};
+use crate::port::{CellKey, Look, Swap};
 
 /// What a row shows of a cell; the clock stands last in it.
 pub(super) fn look(row: &Row, key: &CellKey) -> Result<Look> {
-    let record = read(row).map_err(|error| error.with("name", &*key.name))?;
-    Ok(cell::look(record.as_ref(), number(row, 4, "now")?))
+    let record =
+        columns(row).and_then(Columns::record).map_err(|error| error.with("name", &*key.name))?;
+    Ok(cell::look(record.as_ref(), number(column(row, 4, "now")?, "now")?))
 }
 
-fn read(row: &Row) -> Result<Option<CellRecord>> {
-    // A row that was only just made.
-    let Some(trail) = column::<Option<&str>>(row, 2, "trail")? else { return Ok(None) };
-    let trail: Vec<Mark> = serde_json::from_str(trail).map_err(|_| bad_column("trail"))?;
-    if trail.is_empty() {
-        return Err(bad_column("trail"));
-    }
-    let value = column::<Option<&str>>(row, 0, "value")?.map(Into::into);
-    let since = number(row, 1, "since")?;
-    let ends = match column::<Option<i64>>(row, 3, "forget_after")? {
-        None => u64::MAX,
-        Some(ends) => u64::try_from(ends).map_err(|_| bad_column("forget_after"))?,
-    };
-    Ok(Some(CellRecord { cell: Cell { value, since, trail }, ends }))
+fn columns(row: &Row) -> Result<Columns<'_>> {
+    Ok(Columns {
+        value: column(row, 0, "value")?,
+        since: column(row, 1, "since")?,
+        trail: column(row, 2, "trail")?,
+        forget_after: column(row, 3, "forget_after")?,
+    })
 }
 
-/// Carries a change out, if what is there has the version it expects.
-pub(super) struct Exchange(pub(super) Change);
-
-impl Work for Exchange {
+impl Work<Link> for Exchange {
     type Done = Swap;
 
     async fn attempt(
         &self,
         link: &Link,
-        live: &Live<Several>,
+        live: &mut Live<Several>,
         progress: &Progress,
     ) -> Result<Swap, Fault> {
-        let Self(change) = self;
         let Live { client, statements, .. } = live;
         let harmless = |error: tokio_postgres::Error| judge(&link.address, &error, false);
-        let name = row_name(&change.key);
+        let name = row_name(&self.0.key);
         // One flight: what is polled first is sent first.
         let (begun, (made, row)) = join(
             client.batch_execute(BEGIN),
@@ -65,28 +58,18 @@ impl Work for Exchange {
         begun.map_err(harmless)?;
         made.map_err(harmless)?;
         let row = row.map_err(harmless)?.ok_or_else(Fault::vanished)?;
-        let named =
-            |error: crate::error::Error| Fault::refused(error.with("name", &*change.key.name));
-        let mut record = read(&row).map_err(named)?;
-        let now = number(&row, 4, "now").map_err(named)?;
-        if let Some(failure) = cell::refusal(record.as_ref(), now, now) {
-            return Err(Fault::refused(failure.error));
-        }
-        let before = record.clone();
-        let swap = cell::swap(&mut record, change, now);
-        let Some(CellRecord { cell, ends }) =
-            record.filter(|record| Some(record) != before.as_ref())
-        else {
+        let read = columns(&row).and_then(|columns| Ok((columns, column(&row, 4, "now")?)));
+        let (columns, now) =
+            read.map_err(|error| Fault::refused(error.with("name", &*self.0.key.name)))?;
+        let (swap, changed) = self.apply(columns, now)?;
+        let Some(record) = changed else {
             client.batch_execute("ROLLBACK").await.map_err(harmless)?;
             return Ok(swap);
         };
-        let trail = serde_json::to_string(&cell.trail).expect("marks are plain");
-        let (value, since) = (cell.value.as_deref(), signed(cell.since));
-        let ends = (ends != u64::MAX).then(|| signed(ends));
-        let now = signed(now);
+        let Written { value, since, trail, forget_after } = Written::from(&record);
         progress.decides();
         let (written, (swept, committed)) = join(
-            client.execute(&statements.cell_store, &[&name, &value, &since, &trail, &ends]),
+            client.execute(&statements.cell_store, &[&name, &value, &since, &trail, &forget_after]),
             join(client.execute(&statements.cell_sweep, &[&now]), client.batch_execute("COMMIT")),
         )
         .await;

@@ -3,42 +3,9 @@
 use tokio_postgres::error::Severity;
 
 use super::address::Address;
+use crate::driver::sql::fault::{Fault, Next, READ_ONLY, lost};
 use crate::error::{Code, Error};
-use crate::port::{Applied, Failure};
-
-/// What is done after a failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
-    /// Nothing was done and the same may be tried at once: another transaction was in the way.
-    Again,
-    /// A row stayed locked. Nothing was done; who waits here holds up others.
-    Elsewhere,
-    /// The connection cannot be used any more.
-    Reconnect,
-    /// It stands as it is.
-    Keep,
-}
-
-/// A statement or transaction that failed.
-#[derive(Debug)]
-pub(super) struct Fault {
-    pub(super) failure: Failure,
-    pub(super) next: Next,
-}
-
-impl Fault {
-    /// It certainly changed nothing, and the connection is sound.
-    pub(super) fn refused(error: Error) -> Self {
-        Self { failure: Failure::refused(error), next: Next::Keep }
-    }
-
-    /// A row went while it was waited for: somebody has deleted it.
-    pub(super) fn vanished() -> Self {
-        let message = "the row of this lock is deleted again and again; stop whatever deletes it";
-        let failure = Failure::refused(Error::new(Code::Conflict, message));
-        Self { failure, next: Next::Again }
-    }
-}
+use crate::port::Failure;
 
 /// What the server says, by SQLSTATE (or its first two digits), what it means and what to do.
 const STATES: &[(&str, Code, Next, &str)] = &[
@@ -56,12 +23,7 @@ const STATES: &[(&str, Code, Next, &str)] = &[
         Next::Keep,
         "the server gave the statement up; if it has a `statement_timeout`, make that longer",
     ),
-    (
-        "42P01",
-        Code::Unsupported,
-        Next::Keep,
-        "the database has no table `fencelock`; connect once with `create=true`, or have its owner run what `fencelock sql schema --dialect postgres` prints",
-    ),
+    ("42P01", Code::Unsupported, Next::Keep, NO_TABLES),
     ("42703", Code::Conflict, Next::Keep, OTHER_SHAPE),
     ("42804", Code::Conflict, Next::Keep, OTHER_SHAPE),
     ("42883", Code::Conflict, Next::Keep, OTHER_SHAPE),
@@ -72,7 +34,7 @@ const STATES: &[(&str, Code, Next, &str)] = &[
         "42501",
         Code::Auth,
         Next::Keep,
-        "the user may not do this; grant it SELECT, INSERT and UPDATE on `fencelock`, and the same with DELETE on `fencelock_cell`; to create them (`create=true`) it needs CREATE on the schema",
+        "the user may not do this; grant it SELECT, INSERT and UPDATE on `fencelock`, and the same with DELETE on `fencelock_cell`, by session SELECT and UPDATE on the sequence `fencelock_token`; to create them (`create=true`) it needs CREATE on the schema",
     ),
     (
         "28",
@@ -100,33 +62,33 @@ const STATES: &[(&str, Code, Next, &str)] = &[
         Next::Keep,
         "the database cannot hold this text: it takes no zero character, and what its encoding lacks only if that is UTF8",
     ),
+    ("26000", Code::Unsupported, Next::Reconnect, POOLED),
     (
-        "26000",
+        "42704",
         Code::Unsupported,
-        Next::Reconnect,
-        "a pooler hands each statement to another session; connect to the server, or have the pooler keep sessions",
+        Next::Keep,
+        "the server is too old to end a session that is silent: `postgres+advisory` needs PostgreSQL 14; `postgres` works with 12",
     ),
     ("57P03", Code::Unavailable, Next::Reconnect, "the server is starting or stopping; try again"),
 ];
 
 const OTHER_SHAPE: &str = "the database's fencelock tables are not as fencelock made them; use another schema (the user's `search_path`), or drop them while nobody holds a lock";
-const READ_ONLY: &str =
-    "the server is a read-only replica, or takes no writes from this user; connect to the primary";
+const NO_TABLES: &str = "the database has no table `fencelock`; connect once with `create=true`, or have its owner run what `fencelock sql schema --dialect postgres` prints";
+const POOLED: &str = "a pooler hands each statement to another session; connect to the server, or have the pooler keep sessions";
 
 /// Says that the tables are laid out in another way.
 pub(super) fn other_shape() -> Error {
     Error::new(Code::Conflict, OTHER_SHAPE)
 }
 
-/// Says that the server takes no writes.
-pub(super) fn read_only() -> Error {
-    Error::new(Code::Unavailable, READ_ONLY)
+/// Says that what the migration makes is not there.
+pub(super) fn no_tables() -> Error {
+    Error::new(Code::Unsupported, NO_TABLES)
 }
 
-/// Says that the row of a lock cannot be read.
-pub(super) fn bad_column(column: &'static str) -> Error {
-    let message = "the row of this lock is not one fencelock wrote; look at it, then delete it while nobody holds it";
-    Error::new(Code::Conflict, message).with("column", column)
+/// Says that a connection has no session of its own.
+pub(super) fn pooled() -> Error {
+    Error::new(Code::Unsupported, POOLED)
 }
 
 /// What a failed statement means. `decides`: it may have been carried out though its answer was lost.
@@ -167,25 +129,4 @@ pub(super) fn judge(address: &Address, error: &tokio_postgres::Error, decides: b
 
 fn told(error: Error, address: &Address, state: &str, reply: &str) -> Error {
     error.with("server", address.to_string()).with("sqlstate", state).with("reply", reply)
-}
-
-/// The connection broke, or nobody answered.
-pub(super) fn lost(address: &Address, reason: &str, decides: bool) -> Fault {
-    let error =
-        if decides { unanswered(address, reason) } else { absent(&address.to_string(), reason) };
-    let applied = if decides { Applied::Unknown } else { Applied::No };
-    Fault { failure: Failure { error, applied }, next: Next::Reconnect }
-}
-
-fn unanswered(address: &Address, reason: &str) -> Error {
-    let message = "the server did not answer, so whether it acted is unknown; what it did for a lock is taken back: look at the server and the way to it";
-    Error::new(Code::Unavailable, message)
-        .with("server", address.to_string())
-        .with("reason", reason)
-}
-
-/// Says that nobody is there.
-pub(super) fn absent(server: &str, reason: &str) -> Error {
-    let message = "the server cannot be reached; is it running, and is the address right?";
-    Error::new(Code::Unavailable, message).with("server", server).with("reason", reason)
 }

@@ -1,6 +1,5 @@
 //! The connections of one client: one for what is one statement, where notices are heard too, and a few for transactions.
 
-use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::{Arc, Weak};
@@ -9,15 +8,18 @@ use std::time::Duration;
 use futures_util::future::{Either, select};
 
 use super::address::Address;
-use super::fault::{Fault, Next, absent, judge, lost};
-use super::live::{Hear, Heard, Live, open};
-use super::schema;
+use super::fault::judge;
+use super::live::{Hear, Heard, Live, open_first};
 use super::statement::{Several, Single};
+use super::sweep::Sweep;
+use super::{schema, setup};
 use crate::driver::datagram;
+use crate::driver::sql::fault::{Fault, Next, absent, lost};
+use crate::driver::sql::known::Known;
 use crate::error::{Code, Error, Result};
-use crate::options::{Durability, Options};
+use crate::options::Options;
 use crate::port::backoff::Backoff;
-use crate::port::{BoxFuture, LockKey, Notice, NoticeSink, OwnerId, RuntimeHandle};
+use crate::port::{BoxFuture, Notice, NoticeSink, OwnerId, RuntimeHandle};
 use crate::runtime::sync::Mutex;
 
 /// The most transactions a client has at once: one that waits for a stopped client must not hold up all others.
@@ -26,8 +28,6 @@ const AT_ONCE: usize = 4;
 const PLAIN_WAIT: Duration = Duration::from_millis(50);
 /// How long the server keeps a row locked for a client that stands still within a transaction.
 const STALLED: Duration = Duration::from_secs(1);
-/// Of so many names it is remembered whether they have a row, and waiters; of more, all is forgotten.
-const KNOWN: usize = 4096;
 
 /// See the module.
 pub(super) struct Link {
@@ -36,11 +36,13 @@ pub(super) struct Link {
     /// Where this client hears.
     pub(super) channel: Arc<str>,
     pub(super) timeout: Duration,
+    pub(super) known: Known,
     connect_timeout: Duration,
     create: bool,
     /// What each connection is told first.
     setup: String,
     state: Mutex<State>,
+    pub(super) sweep: Mutex<Sweep>,
     /// Held by the one who connects.
     connecting: tokio::sync::Mutex<()>,
     pub(super) turns: tokio::sync::Semaphore,
@@ -54,8 +56,6 @@ struct State {
     /// Connections no transaction is on.
     idle: Vec<Live<Several>>,
     sink: Option<NoticeSink>,
-    /// The names that have a row, and whether they were waited for when they were last changed from here.
-    known: BTreeMap<LockKey, bool>,
     /// How many attempts to connect have failed, and why the last one did.
     failed: (u64, Option<Error>),
     closed: bool,
@@ -68,19 +68,10 @@ impl Link {
         options: &Options,
         runtime: RuntimeHandle,
     ) -> Result<Arc<Self>> {
-        let millis = |time: Duration| time.as_millis();
-        let kept = "CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END";
-        let commit = match options.durability {
-            Durability::Durable => kept,
-            Durability::Relaxed => "'off'",
-        };
-        // Few rows that change all the time mislead a planner; and each statement here has one good plan.
         let setup = format!(
-            "SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan;
-             SET idle_in_transaction_session_timeout = {}; SELECT set_config('synchronous_commit', {commit}, false);
-             SELECT CASE WHEN pg_is_in_recovery() THEN 'on' ELSE current_setting('default_transaction_read_only') END,
-                 current_setting('server_version_num')",
-            millis(STALLED),
+            "SET idle_in_transaction_session_timeout = {}; {}",
+            STALLED.as_millis(),
+            setup::setup(options)
         );
         let channel = format!("fencelock_{}", OwnerId::draw(&*runtime)).into();
         let link = Arc::new_cyclic(|weak| Self {
@@ -88,10 +79,12 @@ impl Link {
             runtime,
             channel,
             timeout: options.timeout,
+            known: Known::default(),
             connect_timeout: options.connect_timeout,
             create: options.create,
             setup,
             state: Mutex::default(),
+            sweep: Mutex::default(),
             connecting: tokio::sync::Mutex::default(),
             turns: tokio::sync::Semaphore::new(AT_ONCE),
             weak: weak.clone(),
@@ -157,7 +150,7 @@ impl Link {
             }
         });
         let listens = self.state.lock().sink.is_some();
-        let setup = format!("SET lock_timeout = {}; {}", PLAIN_WAIT.as_millis(), self.setup);
+        let setup = self.patient_setup();
         let setup = if listens { format!("{}; {setup}", self.listen_statement()) } else { setup };
         let live = self.within_connect(self.open(&setup, Some(hear))).await?;
         let prepared = match Single::prepare(&live.client).await {
@@ -170,11 +163,19 @@ impl Link {
             prepared => prepared,
         };
         let statements = prepared.map_err(|error| self.refusal(&error))?;
+        // Only now: whoever has the whole table for a moment, as a vacuum does, must not refuse a connection.
+        let hasty = format!("SET lock_timeout = {}", PLAIN_WAIT.as_millis());
+        live.client.batch_execute(&hasty).await.map_err(|error| self.refusal(&error))?;
         Ok(live.with(statements))
     }
 
+    /// The first statements of a connection, which waits for locks as long as for anything else.
+    fn patient_setup(&self) -> String {
+        format!("SET lock_timeout = {}; {}", self.timeout.as_millis(), self.setup)
+    }
+
     /// A connection for a transaction.
-    pub(super) async fn several(&self) -> Result<Live<Several>> {
+    pub(super) async fn open_several(&self) -> Result<Live<Several>> {
         {
             let mut state = self.state.lock();
             if state.closed {
@@ -185,8 +186,7 @@ impl Link {
                 return Ok(live);
             }
         }
-        let setup = format!("SET lock_timeout = {}; {}", self.timeout.as_millis(), self.setup);
-        let live = self.within_connect(self.open(&setup, None)).await?;
+        let live = self.within_connect(self.open(&self.patient_setup(), None)).await?;
         let statements =
             Several::prepare(&live.client).await.map_err(|error| self.refusal(&error))?;
         schema::check(&statements.store, &statements.cell_store)?;
@@ -194,33 +194,22 @@ impl Link {
     }
 
     /// Keeps a connection for the next transaction.
-    pub(super) fn keep(&self, live: Live<Several>) {
+    pub(super) fn put_back(&self, live: Live<Several>) {
         let mut state = self.state.lock();
         if !state.closed {
             state.idle.push(live);
         }
     }
 
-    /// Tries the servers in turn; the first that takes writes is the one.
     async fn open(&self, setup: &str, hear: Option<Hear>) -> Result<Live<()>> {
-        let mut refusal: Option<Error> = None;
-        for host in &self.address.hosts {
-            match open(&self.address, host, setup, hear.clone(), &self.runtime).await {
-                Ok(live) => return Ok(live),
-                Err(error) if refusal.as_ref().is_none_or(Error::retryable) => {
-                    refusal = Some(error);
-                }
-                Err(_) => {}
-            }
-        }
-        Err(refusal.unwrap_or_else(Error::closed))
+        open_first(&self.address, setup, hear, &self.runtime).await.map(|(live, _)| live)
     }
 
     async fn within_connect<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         let over = self.runtime.sleep_until(self.runtime.now() + self.connect_timeout);
         match select(pin!(work), over).await {
             Either::Left((done, _)) => done,
-            Either::Right(_) => Err(absent(&self.address.to_string(), "it took too long")),
+            Either::Right(_) => Err(absent(&self.address, "it took too long")),
         }
     }
 
@@ -300,31 +289,6 @@ impl Link {
                 runtime.sleep_until(runtime.now() + pause).await;
             }
         })
-    }
-
-    /// Whether there is a row of this name, unless somebody has deleted it.
-    pub(super) fn is_known(&self, lock: &LockKey) -> bool {
-        self.state.lock().known.contains_key(lock)
-    }
-
-    /// Whether a plain case is not worth a try: the lock was waited for when it was last changed from here.
-    pub(super) fn is_crowded(&self, lock: &LockKey) -> bool {
-        self.state.lock().known.get(lock).is_some_and(|waited_for| *waited_for)
-    }
-
-    /// Remembers that locks have rows, and whether they are waited for.
-    pub(super) fn note<'a>(&self, seen: impl Iterator<Item = (&'a LockKey, bool)>) {
-        let known = &mut self.state.lock().known;
-        for (lock, waited_for) in seen {
-            if let Some(known) = known.get_mut(lock) {
-                *known = waited_for;
-                continue;
-            }
-            if known.len() == KNOWN {
-                known.clear();
-            }
-            known.insert(lock.clone(), waited_for);
-        }
     }
 
     /// Lets go of all connections. What is asked after it is answered `closed`.

@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_channel::oneshot;
 use futures_util::future::{Either, select};
@@ -10,11 +11,14 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_postgres::{AsyncMessage, Client, Connection, NoTls, SimpleQueryMessage};
 
-use super::address::{Address, Host};
-use super::fault::{absent, judge, read_only};
+use super::address::Address;
+use super::fault::judge;
 use crate::driver::hosts;
+use crate::driver::sql::fault::{absent, read_only};
+use crate::driver::sql::host::Host;
 use crate::error::{Code, Error, Result};
 use crate::port::RuntimeHandle;
+use crate::runtime::sync::Mutex;
 
 /// What is done with what a connection hears, and with its end.
 pub(super) type Hear = Arc<dyn Fn(Heard) + Send + Sync>;
@@ -31,15 +35,36 @@ pub(super) enum Heard {
 pub(super) struct Live<S> {
     pub(super) client: Client,
     pub(super) statements: S,
-    #[allow(dead_code)] // Its end is what counts.
-    open: oneshot::Sender<()>,
+    /// Its end is what counts.
+    open: Mutex<Option<oneshot::Sender<()>>>,
 }
 
-trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+/// What is sent and received.
+pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
+/// Tries the servers in turn; the first that takes writes is the one.
+pub(super) async fn open_first(
+    address: &Address,
+    setup: &str,
+    hear: Option<Hear>,
+    runtime: &RuntimeHandle,
+) -> Result<(Live<()>, Host)> {
+    let mut refusal: Option<Error> = None;
+    for host in &address.hosts {
+        match open(address, host, setup, hear.clone(), runtime).await {
+            Ok(live) => return Ok((live, host.clone())),
+            Err(error) if refusal.as_ref().is_none_or(Error::retryable) => {
+                refusal = Some(error);
+            }
+            Err(_) => {}
+        }
+    }
+    Err(refusal.unwrap_or_else(Error::closed))
+}
+
 /// Connects to a server, and has it read `setup`, of which the last statement answers whether it takes no writes and its version.
-pub(super) async fn open(
+async fn open(
     address: &Address,
     host: &Host,
     setup: &str,
@@ -49,8 +74,8 @@ pub(super) async fn open(
     let stream = connect(address, host).await?;
     let fault = |error: tokio_postgres::Error| judge(address, &error, false).failure.error;
     let (client, connection) = address.config.connect_raw(stream, NoTls).await.map_err(fault)?;
-    let (open, left) = oneshot::channel();
-    runtime.spawn(Box::pin(carry(connection, left, hear)));
+    let ((open, left), used) = (oneshot::channel(), Arc::new(AtomicBool::new(false)));
+    runtime.spawn(Box::pin(carry(connection, left, hear, used.clone())));
     let answers = client.simple_query(setup).await.map_err(fault)?;
     let last = answers.iter().rev().find_map(|answer| match answer {
         SimpleQueryMessage::Row(row) => Some(row),
@@ -65,7 +90,8 @@ pub(super) async fn open(
         let message = "the server is too old: PostgreSQL 12 or newer is needed";
         return Err(Error::new(Code::Unsupported, message).with("server", host.to_string()));
     }
-    Ok(Live { client, statements: (), open })
+    used.store(true, Ordering::Release);
+    Ok(Live { client, statements: (), open: Mutex::new(Some(open)) })
 }
 
 impl Live<()> {
@@ -75,8 +101,16 @@ impl Live<()> {
     }
 }
 
-async fn connect(address: &Address, host: &Host) -> Result<Box<dyn Stream>> {
-    let absent = |error: std::io::Error| absent(&host.to_string(), &error.to_string());
+impl<S> Live<S> {
+    /// Ends it, whoever has it yet.
+    pub(super) fn end(&self) {
+        drop(self.open.lock().take());
+    }
+}
+
+/// Connects to a server; nothing is said there yet.
+pub(super) async fn connect(address: &Address, host: &Host) -> Result<Box<dyn Stream>> {
+    let absent = |error: std::io::Error| absent(host, &error.to_string());
     match host {
         Host::Unix(path) => {
             let stream = UnixStream::connect(path).await.map_err(absent)?;
@@ -100,11 +134,12 @@ async fn connect(address: &Address, host: &Host) -> Result<Box<dyn Stream>> {
     }
 }
 
-/// Runs the connection until it ends or is not wanted any more.
+/// Runs the connection until it ends or is not wanted any more. The end of one that was refused is no news.
 async fn carry(
     mut connection: Connection<Box<dyn Stream>, tokio_postgres::tls::NoTlsStream>,
     left: oneshot::Receiver<()>,
     hear: Option<Hear>,
+    used: Arc<AtomicBool>,
 ) {
     let heard = async {
         while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
@@ -117,7 +152,7 @@ async fn carry(
     let ended = matches!(select(pin!(heard), left).await, Either::Left(_));
     // Before anybody is told: it must not be taken for a sound one.
     drop(connection);
-    if let Some(hear) = hear.filter(|_| ended) {
+    if let Some(hear) = hear.filter(|_| ended && used.load(Ordering::Acquire)) {
         hear(Heard::End);
     }
 }

@@ -8,18 +8,26 @@
 //! there, and a few for transactions. `statement` has the SQL, `row` says how a record lies in the table.
 
 mod address;
+mod advisory;
 mod cell;
 mod fault;
+mod gate;
 mod guarantees;
 mod link;
 mod live;
+mod lock_in;
 mod plain;
 mod row;
 mod schema;
+mod setup;
 mod statement;
 mod store;
+mod sweep;
 mod transaction;
 mod value;
 
+pub use self::advisory::{AdvisorySession, AdvisoryStore};
+pub use self::gate::gate_trigger;
+pub use self::lock_in::lock_in;
 pub use self::schema::schema;
 pub use self::store::PostgresStore;

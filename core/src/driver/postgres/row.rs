@@ -1,36 +1,17 @@
-//! How a [`Record`] lies in its row: what people look for in columns, the rest as JSON.
-
-use std::collections::{BTreeMap, VecDeque};
+//! How a record lies in its row, as PostgreSQL takes it.
 
 use futures_util::future::try_join_all;
-use serde::{Deserialize, Serialize};
 use tokio_postgres::types::FromSql;
 use tokio_postgres::{Client, Row, Statement};
 
-use super::fault::bad_column;
-use super::value::{Hidden, Moment, signed};
-use crate::driver::record::{Holder, Record, Ticket};
+use super::value::{Hidden, Moment};
+use crate::driver::record::Record;
 use crate::driver::recorded::Loaded;
+use crate::driver::sql::fault::bad_column;
+use crate::driver::sql::row::{Columns, Written};
+use crate::driver::sql::signed;
 use crate::error::Result;
-use crate::fence::Token;
-use crate::port::{Failure, Kind, LockKey, Mode, OwnerId};
-
-/// What stands in no column of its own.
-#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct Rest {
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    holders: Vec<Holder>,
-    #[serde(skip_serializing_if = "VecDeque::is_empty")]
-    waiters: VecDeque<Ticket>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    tombstones: BTreeMap<OwnerId, u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    open_since: Option<u64>,
-}
-
-const KINDS: [(Kind, &str); 3] =
-    [(Kind::Mutex, "mutex"), (Kind::ReadWrite, "read-write"), (Kind::Semaphore, "semaphore")];
+use crate::port::{Failure, LockKey};
 
 /// The records of these locks among the rows, and the store's clock. The clock is read behind each row; the last reading counts.
 pub(super) fn load(rows: &[Row], locks: Vec<LockKey>) -> (Vec<Loaded>, u64) {
@@ -48,41 +29,20 @@ pub(super) fn load(rows: &[Row], locks: Vec<LockKey>) -> (Vec<Loaded>, u64) {
 }
 
 fn read(row: &Row) -> Result<Record> {
-    let kind = column::<&str>(row, 1, "kind")?;
-    let kind =
-        KINDS.into_iter().find(|(_, word)| *word == kind).ok_or_else(|| bad_column("kind"))?.0;
-    let rest = match column::<Option<&str>>(row, 10, "rest")? {
-        None => Rest::default(),
-        Some(text) => serde_json::from_str(text).map_err(|_| bad_column("rest"))?,
+    let expires_at = column::<Option<Moment>>(row, 6, "expires_at")?;
+    let columns = Columns {
+        kind: column(row, 1, "kind")?,
+        owner: column(row, 2, "owner")?,
+        holder: column(row, 3, "holder")?,
+        token: column(row, 4, "token")?,
+        granted_at: column(row, 5, "granted_at")?,
+        expires_at: expires_at.map(|moment| signed(moment.0)),
+        last_token: column(row, 7, "last_token")?,
+        counter_until: column(row, 8, "counter_until")?,
+        longest_lease: column(row, 9, "longest_lease")?,
+        rest: column(row, 10, "rest")?,
     };
-    let holders = match column::<Option<&str>>(row, 2, "owner")? {
-        None => rest.holders,
-        Some(_) if kind != Kind::Mutex || !rest.holders.is_empty() => {
-            return Err(bad_column("owner"));
-        }
-        Some(owner) => vec![Holder {
-            owner: OwnerId::parse(owner).ok_or_else(|| bad_column("owner"))?,
-            mode: Mode::Exclusive,
-            upgrading: None,
-            turn: 0,
-            token: token(row, 4, "token")?,
-            since: number(row, 5, "granted_at")?,
-            ends: column::<Moment>(row, 6, "expires_at")?.0,
-            info: column::<Option<&str>>(row, 3, "holder")?.unwrap_or_default().into(),
-        }],
-    };
-    Ok(Record {
-        kind,
-        holders,
-        last: token(row, 7, "last_token")?,
-        counter_until: number(row, 8, "counter_until")?,
-        tickets: rest.waiters,
-        tombstones: rest.tombstones,
-        longest: number(row, 9, "longest_lease")?,
-        open_since: rest.open_since,
-        // A database is no node of a quorum.
-        watchers: VecDeque::new(),
-    })
+    columns.record()
 }
 
 /// Writes records into their rows, all in one flight.
@@ -92,42 +52,23 @@ pub(super) async fn store(
     changed: &[(&LockKey, &Record)],
 ) -> Result<(), tokio_postgres::Error> {
     let write = async |(lock, record): &(&LockKey, &Record)| {
-        let alone = match (record.kind, &record.holders[..]) {
-            (Kind::Mutex, [holder]) => Some(holder),
-            _ => None,
-        };
-        let rest = Rest {
-            holders: if alone.is_some() { Vec::new() } else { record.holders.clone() },
-            waiters: record.tickets.clone(),
-            tombstones: record.tombstones.clone(),
-            open_since: record.open_since,
-        };
-        let rest = (rest != Rest::default()).then(|| {
-            Hidden(
-                serde_json::to_string(&rest).expect("a record has nothing that JSON cannot hold"),
-            )
-        });
-        let word = KINDS.iter().find(|(kind, _)| *kind == record.kind).map_or("", |(_, word)| word);
-        let owner = alone.map(|holder| Hidden::owner(holder.owner));
-        let token = record.holders.iter().map(|holder| signed(holder.token)).max();
-        let ends = record.holders.iter().map(|holder| Moment(holder.ends));
-        let waiting = i32::try_from(record.tickets.len()).unwrap_or(i32::MAX);
+        let written = Written::from(*record);
         client
             .execute(
                 statement,
                 &[
                     &lock.as_str(),
-                    &word,
-                    &record.holder().map(|holder| &*holder.info),
-                    &token,
-                    &ends.max_by_key(|moment| moment.0),
-                    &waiting,
-                    &owner,
-                    &alone.map(|holder| signed(holder.since)),
-                    &signed(record.last),
-                    &signed(record.counter_until),
-                    &signed(record.longest),
-                    &rest,
+                    &written.kind,
+                    &written.holder,
+                    &written.token,
+                    &written.expires_at.map(Moment),
+                    &written.waiting,
+                    &written.owner.map(Hidden::owner),
+                    &written.granted_at,
+                    &written.last_token,
+                    &written.counter_until,
+                    &written.longest_lease,
+                    &written.rest.map(Hidden),
                 ],
             )
             .await
@@ -138,14 +79,4 @@ pub(super) async fn store(
 /// A column's value.
 pub(super) fn column<'a, T: FromSql<'a>>(row: &'a Row, at: usize, name: &'static str) -> Result<T> {
     row.try_get(at).map_err(|_| bad_column(name))
-}
-
-/// A column that is not negative.
-pub(super) fn number(row: &Row, at: usize, name: &'static str) -> Result<u64> {
-    u64::try_from(column::<i64>(row, at, name)?).map_err(|_| bad_column(name))
-}
-
-fn token(row: &Row, at: usize, name: &'static str) -> Result<u64> {
-    let in_range = |token: &u64| *token <= Token::MAX.get();
-    Some(number(row, at, name)?).filter(in_range).ok_or_else(|| bad_column(name))
 }

@@ -1,10 +1,16 @@
-//! The tables, as they are made or printed, and how another shape is seen.
+//! The tables and functions, as they are made or printed, and how another shape is seen.
 
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Statement};
 
 use super::fault::other_shape;
 use crate::error::Result;
+
+/// How many bytes of a name PostgreSQL keeps.
+pub(super) const MOST_BYTES: usize = 63;
+
+/// Locked while a client makes the tables: "fencelock", cut to eight bytes.
+const MAKING: i64 = i64::from_be_bytes(*b"fenceloc");
 
 const SCHEMA: &str = r#"-- Locks of fencelock: one row each. A row stays when its lock is free, so that tokens rise.
 CREATE TABLE IF NOT EXISTS fencelock (
@@ -31,9 +37,36 @@ CREATE TABLE IF NOT EXISTS fencelock_cell (
     forget_after bigint
 ) WITH (fillfactor = 70);
 CREATE INDEX IF NOT EXISTS fencelock_cell_end ON fencelock_cell (forget_after) WHERE forget_after IS NOT NULL;
+-- Fencing tokens of locks that live with a session or a transaction. What is drawn stays drawn, also after a rollback.
+CREATE SEQUENCE IF NOT EXISTS fencelock_token INCREMENT 32 MINVALUE 32 MAXVALUE 9007199254740960;
+-- The number by which PostgreSQL knows such a lock.
+CREATE OR REPLACE FUNCTION fencelock_key(name text) RETURNS bigint LANGUAGE sql STABLE PARALLEL SAFE AS $fencelock$
+    SELECT ('x' || left(encode(sha256(convert_to('fencelock:' || name, 'UTF8')), 'hex'), 16))::bit(64)::bigint
+$fencelock$;
+-- Sets the tokens a minute ahead of the clock if they are behind it.
+CREATE OR REPLACE FUNCTION fencelock_advance() RETURNS void LANGUAGE plpgsql SET search_path FROM CURRENT AS $fencelock$
+DECLARE
+    now bigint := extract(epoch FROM clock_timestamp()) * 1000000;
+BEGIN
+    IF EXISTS (SELECT FROM fencelock_token WHERE last_value < now) THEN
+        PERFORM pg_advisory_xact_lock(fencelock_key(''));
+        PERFORM setval('fencelock_token', now + 60000000) FROM fencelock_token WHERE last_value < now;
+    END IF;
+END $fencelock$;
+-- Takes a lock until the end of the transaction and answers its fencing token. It waits for whoever has it.
+CREATE OR REPLACE FUNCTION fencelock_lock(name text) RETURNS bigint LANGUAGE plpgsql SET search_path FROM CURRENT AS $fencelock$
+BEGIN
+    IF coalesce(octet_length(convert_to(name, 'UTF8')), 0) NOT BETWEEN 1 AND 512 OR starts_with(name, 'fencelock:') THEN
+        RAISE EXCEPTION 'a lock''s name must have 1 to 512 bytes, and not begin with fencelock:'
+            USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    PERFORM pg_advisory_xact_lock(fencelock_key(name));
+    RETURN nextval('fencelock_token');
+END $fencelock$;
+DO $fencelock$ BEGIN PERFORM fencelock_advance(); END $fencelock$;
 "#;
 
-/// The migration that makes fencelock's tables where they are not, as SQL for PostgreSQL 12 and newer.
+/// The migration that makes fencelock's tables and functions where they are not, as SQL for PostgreSQL 12 and newer.
 ///
 /// ```
 /// assert!(fencelock::driver::postgres::schema().contains("CREATE TABLE IF NOT EXISTS fencelock"));
@@ -42,12 +75,14 @@ pub fn schema() -> &'static str {
     SCHEMA
 }
 
-/// Makes the tables. Others may be at it too: whoever comes second finds that they are there.
+/// Makes the tables and functions. Clients do it one after the other; somebody who runs the printed migration may be at it too, and
+/// whoever comes second finds that they are there.
 pub(super) async fn create(client: &Client) -> Result<(), tokio_postgres::Error> {
     const TAKEN: [&str; 2] = ["23505", "42P07"];
-    match client.batch_execute(SCHEMA).await {
+    let schema = format!("SELECT pg_advisory_xact_lock({MAKING}); {SCHEMA}");
+    match client.batch_execute(&schema).await {
         Err(error) if error.code().is_some_and(|code| TAKEN.contains(&code.code())) => {
-            client.batch_execute(SCHEMA).await
+            client.batch_execute(&schema).await
         }
         done => done,
     }

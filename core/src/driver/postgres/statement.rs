@@ -3,6 +3,7 @@
 use futures_util::future::try_join_all;
 use tokio_postgres::{Client, Error, Statement};
 
+use super::sweep::{KEPT, PART};
 use crate::fence::Token;
 use crate::port::limits::{COUNTER_TTLS, TOKEN_LEAD};
 
@@ -20,6 +21,7 @@ pub(super) struct Single {
     pub(super) renew: Statement,
     pub(super) look: Statement,
     pub(super) names: Statement,
+    pub(super) sweep: Statement,
     pub(super) cell_look: Statement,
 }
 
@@ -37,9 +39,10 @@ pub(super) struct Several {
 
 impl Single {
     pub(super) async fn prepare(client: &Client) -> Result<Self, Error> {
-        let texts = [make(), take(), free(), renew(), look(), names(), cell_look()];
-        let [make, take, free, renew, look, names, cell_look] = prepare(client, &texts).await?;
-        Ok(Self { make, take, free, renew, look, names, cell_look })
+        let texts = [make(), take(), free(), renew(), look(), names(), sweep(), cell_look()];
+        let [make, take, free, renew, look, names, sweep, cell_look] =
+            prepare(client, &texts).await?;
+        Ok(Self { make, take, free, renew, look, names, sweep, cell_look })
     }
 }
 
@@ -62,7 +65,7 @@ impl Several {
 }
 
 /// All in one flight.
-async fn prepare<const N: usize>(
+pub(super) async fn prepare<const N: usize>(
     client: &Client,
     texts: &[String; N],
 ) -> Result<[Statement; N], Error> {
@@ -137,6 +140,18 @@ fn names() -> String {
     format!(
         "SELECT name FROM fencelock WHERE name >= $1 AND starts_with(name, $1)
              AND (owner IS NOT NULL OR rest IS NOT NULL OR counter_until > {CLOCK}) ORDER BY name"
+    )
+}
+
+/// Deletes the rows behind $1 whose names were not used for long, but for those somebody is at. Answers the last name it has looked at.
+fn sweep() -> String {
+    let kept = KEPT.as_micros();
+    format!(
+        "WITH part AS (SELECT max(name) AS last FROM (SELECT name FROM fencelock WHERE name > $1 ORDER BY name LIMIT {PART}) AS p),
+             gone AS (DELETE FROM fencelock WHERE name IN (SELECT f.name FROM fencelock AS f, part
+                 WHERE f.name > $1 AND f.name <= part.last AND f.owner IS NULL AND f.rest IS NULL AND f.counter_until < {CLOCK} - {kept}
+                 FOR UPDATE OF f SKIP LOCKED))
+         SELECT last FROM part"
     )
 }
 

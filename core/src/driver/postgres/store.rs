@@ -6,15 +6,18 @@ use std::sync::Arc;
 use url::Url;
 
 use super::address::Address;
-use super::cell::{self, Exchange};
-use super::fault::Fault;
+use super::cell;
 use super::guarantees;
 use super::link::Link;
-use super::plain::plain;
+use super::plain::Statements;
 use super::row;
-use super::transaction::{Replace, carry_out};
 use crate::driver::cell::row_name;
 use crate::driver::recorded::{Loaded, RecordStore, Recorded, Told};
+use crate::driver::sql::cell::Exchange;
+use crate::driver::sql::fault::Fault;
+use crate::driver::sql::plain::plain;
+use crate::driver::sql::replace::Replace;
+use crate::driver::sql::transaction::carry_out;
 use crate::error::Result;
 use crate::options::{Durability, Options};
 use crate::port::{
@@ -48,8 +51,8 @@ impl PostgresStore {
         let link = Link::connect(address, options, runtime).await?;
         let store = Self { link, durability: options.durability };
         // What a transaction needs is there too, or connecting says what is wrong.
-        let live = store.link.several().await?;
-        store.link.keep(live);
+        let live = store.link.open_several().await?;
+        store.link.put_back(live);
         Ok(Recorded::new(store))
     }
 
@@ -73,7 +76,7 @@ impl RecordStore for PostgresStore {
     }
 
     async fn plain(&self, steps: &[&Step]) -> Vec<Option<Answer>> {
-        plain(&self.link, steps).await
+        plain(&self.link.known, steps, Statements::of(&self.link)).await
     }
 
     async fn look(&self, locks: Vec<LockKey>) -> Result<(Vec<Loaded>, u64), Failure> {

@@ -60,11 +60,6 @@ impl ToSql for Hidden {
     to_sql_checked!();
 }
 
-/// PostgreSQL's numbers have a sign. What it cannot hold is never reached.
-pub(super) fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

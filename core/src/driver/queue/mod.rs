@@ -38,17 +38,17 @@ pub struct MemoryQueue(Arc<Shelf>);
 #[derive(Debug)]
 struct Shelf {
     clock: RuntimeHandle,
-    state: Mutex<State>,
+    state: Mutex<Contents>,
 }
 
 #[derive(Default)]
-struct State {
+struct Contents {
     model: QueueModel,
     cells: CellTable,
     sinks: BTreeMap<SessionId, QueueSink>,
 }
 
-impl std::fmt::Debug for State {
+impl std::fmt::Debug for Contents {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.model.fmt(f)
     }
@@ -61,7 +61,7 @@ impl MemoryQueue {
     /// An empty store. Its sessions end by this clock.
     pub fn new(clock: RuntimeHandle) -> Self {
         let model = QueueModel::above(clock.wall() / TOKENS_OF_A_RANK);
-        let state = Mutex::new(State { model, ..State::default() });
+        let state = Mutex::new(Contents { model, ..Contents::default() });
         Self(Arc::new(Shelf { clock, state }))
     }
 
@@ -90,7 +90,7 @@ impl Shelf {
             .into_iter()
             .filter_map(|(id, notice)| Some((state.sinks.get(&id)?.clone(), notice)))
             .collect();
-        let State { model, sinks: all, .. } = &mut *state;
+        let Contents { model, sinks: all, .. } = &mut *state;
         all.retain(|id, _| model.ends(*id).is_some());
         drop(state);
         for (sink, notice) in sinks {

@@ -1,4 +1,4 @@
-//! Where the servers are, how they stand together, and who we say we are. The password never leaves this file but to
+//! Where the servers are, how they stand together, and the credentials. The password never leaves this file but to
 //! the servers.
 
 use std::fmt;
@@ -165,12 +165,12 @@ impl Address {
         if let Topology::Cluster(seeds) = &self.topology { seeds } else { &[] }
     }
 
-    /// How we greet a server.
+    /// The credentials and the protocol of a connection.
     pub(super) fn settings(&self, protocol: ProtocolVersion) -> RedisConnectionInfo {
         self.settings.clone().set_protocol(protocol)
     }
 
-    /// Whether there is a password to greet with.
+    /// Whether there is a password.
     pub(super) fn has_password(&self) -> bool {
         self.settings.password().is_some()
     }

@@ -64,7 +64,7 @@ pub trait Transport: MaybeSend + MaybeSync + 'static {
     fn close(&self);
 }
 
-/// One client's view of a Redis server behind a client of the host's.
+/// One client's view of a Redis server, through the host program's own Redis client.
 pub struct HostStore(Arc<Shared>);
 
 struct Shared {

@@ -187,7 +187,7 @@ impl Node {
             };
             // Before a server is asked for a vote, it says since when it has kept its data.
             if self.data_age.is_due(batch, &live)
-                && let Err(error) = self.see_to_birth(&live).await
+                && let Err(error) = self.check_data_age(&live).await
             {
                 return fail(batch, &Failure::refused(error));
             }
@@ -228,7 +228,7 @@ impl Node {
     /// The run of the server; it has noted since when it keeps its data.
     pub(super) async fn run_id(&self) -> Result<String> {
         let live = self.link.live().await?;
-        self.see_to_birth(&live).await
+        self.check_data_age(&live).await
     }
 
     /// Delivers notices from now on. A node of a quorum that comes back is met at once, not when its vote is wanted.
@@ -247,7 +247,7 @@ impl Node {
         self.link.listen(Arc::new(told)).await
     }
 
-    async fn see_to_birth(&self, live: &Arc<Live>) -> Result<String> {
+    async fn check_data_age(&self, live: &Arc<Live>) -> Result<String> {
         let command = self.with_text(data_age::SCRIPT, data_age::command);
         let reply = self.send(live, vec![command]).await?.pop().unwrap_or_default();
         let refused = |error| fault::unreachable(&self.link.address, &error);

@@ -68,8 +68,8 @@ impl<'a> Request<'a> {
     /// The call by the script's hash (`EVALSHA`) or its text (`EVAL`).
     pub(super) fn command(&self, verb: &str, script: &str, channel: &str, form: Form) -> Cmd {
         let count = self.steps.len();
-        let tends = self.script.0 == Call::RenewBatch;
-        let (words, bytes) = if tends { (2, 192) } else { (10, 512) };
+        let renews = self.script.0 == Call::RenewBatch;
+        let (words, bytes) = if renews { (2, 192) } else { (10, 512) };
         let mut command = Cmd::with_capacity(4 + words * count, script.len() + bytes * count);
         let locks = if self.script.0 == Call::Pass { &self.steps[1..] } else { self.steps };
         let birth = (self.script.0 == Call::Vote).then(|| BIRTH.to_owned());
@@ -82,7 +82,7 @@ impl<'a> Request<'a> {
             command.arg(lock.as_str()).arg(&record);
         }
         command.arg(more);
-        if tends {
+        if renews {
             renew_batch::write_arguments(&mut command, locks);
             return command;
         }

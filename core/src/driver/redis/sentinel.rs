@@ -117,7 +117,7 @@ async fn listen(address: &Address, sentinel: &Host) -> Result<PubSubStream, Trou
         Ok(subscriber.into_on_message())
     };
     let mut heard = hear(open()).await;
-    for settings in greetings(address) {
+    for settings in credentials(address) {
         if heard.is_ok() {
             break;
         }
@@ -130,9 +130,9 @@ fn open() -> RedisConnectionInfo {
     RedisConnectionInfo::default().set_protocol(ProtocolVersion::RESP2).set_skip_set_lib_name()
 }
 
-/// Who we say we are to a sentinel that asks, one after the other: the user we are to the master, whose password it is, and
+/// The credentials for a sentinel that asks, one after the other: the user we are to the master, whose password it is, and
 /// nobody but one who knows it. With `requirepass` a sentinel knows no users.
-fn greetings(address: &Address) -> impl Iterator<Item = RedisConnectionInfo> {
+fn credentials(address: &Address) -> impl Iterator<Item = RedisConnectionInfo> {
     let ours = address.settings(ProtocolVersion::RESP2).set_db(0);
     let password = ours.password().map(str::to_owned);
     let alone = password.filter(|_| ours.username().is_some());
@@ -154,7 +154,7 @@ async fn ask(
         Ok(replies) => replies.iter().any(is_refused),
         Err(error) => error.code() == Code::Auth,
     };
-    for settings in greetings(address) {
+    for settings in credentials(address) {
         if !wants(&replies) {
             break;
         }
@@ -202,7 +202,7 @@ async fn answers(
 ) -> Result<Vec<Value>> {
     let config = AsyncConnectionConfig::new().set_connection_timeout(None);
     let named = |trouble: Trouble| trouble.into_error(address).with("server", sentinel.to_string());
-    let (mut connection, _leash): (MultiplexedConnection, Option<AbortOnDrop>) =
+    let (mut connection, _abort): (MultiplexedConnection, Option<AbortOnDrop>) =
         wire::connect(address, sentinel, settings, config.set_response_timeout(None), runtime)
             .await
             .map_err(named)?;

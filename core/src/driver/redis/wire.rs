@@ -78,7 +78,7 @@ impl Drop for AbortOnDrop {
     }
 }
 
-/// Connects and greets. The task, if there is one, holds the connection's task: whoever lets go of it ends what is under
+/// Connects, with the handshake. The task, if there is one, holds the connection's task: whoever lets go of it ends what is under
 /// way at once. One server in the clear has none: there is nowhere else to go, and its task is the crate's own.
 pub(super) async fn connect(
     address: &Address,

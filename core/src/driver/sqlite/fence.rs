@@ -1,46 +1,39 @@
 //! The resource's side of the fence, for tables in SQLite: the condition inside the write.
 
-use crate::error::{Error, Result};
+use crate::driver::identifier::{Table, check, quoted};
+use crate::error::Result;
+
+/// SQLite takes names of any length; this is far from where a statement is too long.
+const MOST_BYTES: usize = 1000;
 
 /// SQL that makes a table refuse every update by a token older than the row's newest: a trigger on `column`, a whole
-/// number that the update sets to its token. Run it once, on the database the table lies in.
+/// number that the update sets to its token. `table` is `table`, or `schema.table` in an attached database. Run it once, on the
+/// database the table lies in; it can be run again.
 ///
 /// With it, `UPDATE shelf SET stock = stock - 1, fence = :token WHERE item = :item` fails if a newer holder has written
 /// the row since; equal tokens pass. Without a trigger the same condition stands in the statement:
 /// `... WHERE item = :item AND fence <= :token`, and no row changed means refused.
 ///
+/// Fails with the code `invalid` for what can be no name.
+///
 /// ```
 /// let sql = fencelock::driver::sqlite::gate_trigger("shelf", "fence")?;
 /// assert!(sql.starts_with(r#"CREATE TRIGGER IF NOT EXISTS "fencelock_gate_shelf""#));
-/// assert!(fencelock::driver::sqlite::gate_trigger("shelf; DROP TABLE shelf", "fence").is_err());
+/// assert!(fencelock::driver::sqlite::gate_trigger("", "fence").is_err());
 /// # Ok::<(), fencelock::Error>(())
 /// ```
 pub fn gate_trigger(table: &str, column: &str) -> Result<String> {
-    check("table", table)?;
-    check("column", column)?;
+    let table = Table::parse(table, MOST_BYTES)?;
+    check("column", column, MOST_BYTES)?;
+    let trigger = quoted(&format!("fencelock_gate_{}", table.name));
+    let (place, name, column) = (table.place(), quoted(table.name), quoted(column));
     Ok(format!(
-        r#"CREATE TRIGGER IF NOT EXISTS "fencelock_gate_{table}" BEFORE UPDATE ON "{table}"
-WHEN NEW."{column}" < OLD."{column}" OR NEW."{column}" IS NULL
+        "CREATE TRIGGER IF NOT EXISTS {place}{trigger} BEFORE UPDATE ON {name}
+WHEN NEW.{column} < OLD.{column} OR NEW.{column} IS NULL
 BEGIN
     SELECT RAISE(ABORT, 'lost: a newer holder has written this row since; acquire the lock again');
-END"#
-    ))
-}
-
-/// Identifiers are checked, never pasted as they come.
-fn check(what: &'static str, name: &str) -> Result<()> {
-    let letter = |c: char| c.is_ascii_alphabetic() || c == '_';
-    let fits = name.len() <= 63
-        && name.starts_with(letter)
-        && name.chars().all(|c| letter(c) || c.is_ascii_digit());
-    if fits {
-        return Ok(());
-    }
-    Err(Error::invalid(
-        what,
-        format!(
-            "a {what}'s name must be at most 63 letters, digits and underscores, and not begin with a digit"
-        ),
+END;
+"
     ))
 }
 
@@ -70,10 +63,22 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_none_are_refused() {
-        for bad in ["", "1a", "a b", "a\"b", "a;b", "ä", &"a".repeat(64)] {
-            assert!(gate_trigger(bad, "fence").is_err(), "{bad}");
-            assert!(gate_trigger("shelf", bad).is_err(), "{bad}");
+    fn names_are_taken_as_they_are() {
+        for name in ["a b", "a\"b", "a;b", "ä'", "--", "]", "select"] {
+            let (shelf, quoted) = (Connection::open_in_memory().unwrap(), quoted(name));
+            let make = format!(
+                "CREATE TABLE {quoted} ({quoted} INTEGER); INSERT INTO {quoted} VALUES (5)"
+            );
+            shelf.execute_batch(&make).unwrap();
+            shelf.execute_batch(&gate_trigger(&format!("main.{name}"), name).unwrap()).unwrap();
+            let write =
+                |token: i64| shelf.execute(&format!("UPDATE {quoted} SET {quoted} = ?1"), [token]);
+            assert_eq!(write(5), Ok(1), "{name}");
+            assert!(write(4).is_err(), "{name}");
         }
+        for bad in ["", "a\0", "a.b.c", &"a".repeat(1001)] {
+            assert!(gate_trigger(bad, "fence").is_err(), "{bad}");
+        }
+        assert!(gate_trigger("shelf", "").is_err());
     }
 }

@@ -40,7 +40,7 @@ enum Sent {
 }
 
 impl Sender {
-    /// A post among these addresses.
+    /// A sender to these addresses.
     pub(super) fn new(addresses: Addresses, runtime: RuntimeHandle) -> Self {
         let socket = UnixDatagram::unbound()
             .and_then(|socket| socket.set_nonblocking(true).map(|()| socket))
@@ -65,32 +65,32 @@ impl Sender {
         notices: Vec<(Arc<str>, Notice)>,
         own: Option<&Receiver>,
     ) {
-        let mut letters: BTreeMap<Arc<str>, String> = BTreeMap::new();
+        let mut messages: BTreeMap<Arc<str>, String> = BTreeMap::new();
         for (channel, notice) in notices {
             if let Some(own) = own.filter(|own| own.channel() == &channel) {
                 own.tell(notice);
                 continue;
             }
-            let letter = letters.entry(channel.clone()).or_default();
-            datagram::write(letter, &notice);
-            if letter.len() > datagram::LIMIT - 128 {
-                self.post(channel, std::mem::take(letter));
+            let message = messages.entry(channel.clone()).or_default();
+            datagram::write(message, &notice);
+            if message.len() > datagram::LIMIT - 128 {
+                self.send_or_retry(channel, std::mem::take(message));
             }
         }
-        for (channel, letter) in letters {
-            self.post(channel, letter);
+        for (channel, message) in messages {
+            self.send_or_retry(channel, message);
         }
     }
 
-    fn post(self: &Arc<Self>, channel: Arc<str>, letter: String) {
-        if self.send(&channel, &letter) == Sent::Done {
+    fn send_or_retry(self: &Arc<Self>, channel: Arc<str>, message: String) {
+        if self.send(&channel, &message) == Sent::Done {
             return;
         }
         let sender = Arc::clone(self);
         self.runtime.spawn(Box::pin(async move {
             for pause in AGAIN_AFTER {
                 sender.runtime.sleep_until(sender.runtime.now() + pause).await;
-                if sender.send(&channel, &letter) == Sent::Done {
+                if sender.send(&channel, &message) == Sent::Done {
                     return;
                 }
             }
@@ -98,11 +98,11 @@ impl Sender {
         }));
     }
 
-    fn send(&self, channel: &str, letter: &str) -> Sent {
+    fn send(&self, channel: &str, message: &str) -> Sent {
         let (Some(socket), Some(path)) = (&self.socket, self.addresses.path(channel)) else {
             return Sent::Done;
         };
-        match socket.send_to(letter.as_bytes(), &path) {
+        match socket.send_to(message.as_bytes(), &path) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Sent::Full,
             Err(error) if is_refusal(error.kind()) => self.addresses.mark_dead(&path),
             // Another user's socket, or a path too long from here: its refresh tells it.

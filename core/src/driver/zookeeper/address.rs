@@ -1,25 +1,30 @@
-//! Where the members of an ensemble are, and who we say we are. The password never leaves this file but to them.
+//! Where the members of an ensemble are, and the credentials. The password never leaves this file but to them.
 
 use std::fmt;
+use std::sync::Arc;
 
 use url::Url;
 
 use super::layout::is_path;
-use crate::driver::hosts::shown;
+use crate::driver::hosts::{Host, shown};
 use crate::driver::members::Members;
+use crate::driver::tls::Tls;
 use crate::error::{Error, Result};
+use crate::options::Options;
 
 const PORT: u16 = 2181;
+/// That of members that speak TLS, in ZooKeeper's own documentation.
+const SECURE_PORT: u16 = 2281;
 
 /// The members, our credentials there, and the node under which all locks lie.
 #[derive(Clone)]
 pub(super) struct Address {
-    /// As the client library takes them.
-    pub(super) hosts: String,
+    pub(super) hosts: Vec<Host>,
     /// Empty, or a path.
     pub(super) root: String,
     /// `user:password`, as the scheme `digest` takes it.
     pub(super) digest: Option<String>,
+    pub(super) tls: Option<Arc<Tls>>,
 }
 
 impl fmt::Debug for Address {
@@ -30,18 +35,27 @@ impl fmt::Debug for Address {
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.hosts)
+        f.write_str(&shown(&self.hosts))
     }
 }
 
 impl Address {
-    /// Reads `zookeeper://[user:password@]host[:port][,host[:port]...][/chroot]`. `others` are the hosts behind the first, which a
+    /// Reads `zookeeper[s]://[user:password@]host[:port][,host[:port]...][/chroot]`. `others` are the hosts behind the first, which a
     /// URL cannot hold.
+    pub(super) fn parse(url: &Url, others: &[String], options: &Options) -> Result<Self> {
+        let address = Self::read(url, others)?;
+        let secure = url.scheme() == "zookeepers";
+        Ok(Self { tls: secure.then(|| Tls::new(options).map(Arc::new)).transpose()?, ..address })
+    }
+
+    /// The same without what TLS takes, which lies in files.
     pub(super) fn read(url: &Url, others: &[String]) -> Result<Self> {
-        if url.scheme() != "zookeeper" {
-            return Err(malformed());
-        }
-        let Members { hosts, user, path } = Members::read(url, others, PORT, malformed)?;
+        let port = match url.scheme() {
+            "zookeeper" => PORT,
+            "zookeepers" => SECURE_PORT,
+            _ => return Err(malformed()),
+        };
+        let Members { hosts, user, path } = Members::read(url, others, port, malformed)?;
         if hosts.iter().any(|host| host.port == 0) {
             return Err(malformed());
         }
@@ -59,14 +73,14 @@ impl Address {
             user => user.map(|(name, password)| format!("{name}:{password}")),
         };
         let root = if path.is_empty() { String::new() } else { format!("/{path}") };
-        Ok(Self { hosts: shown(&hosts), root, digest })
+        Ok(Self { hosts, root, digest, tls: None })
     }
 }
 
 fn malformed() -> Error {
     Error::invalid(
         "url",
-        "the URL must look like `zookeeper://[user:password@]host[:port][,host[:port]...][/chroot]`",
+        "the URL must look like `zookeeper://[user:password@]host[:port][,host[:port]...][/chroot]` (`zookeepers://` with TLS)",
     )
 }
 
@@ -88,6 +102,7 @@ mod tests {
         assert_eq!(address.root, "/locks of/x");
         assert_eq!(address.digest.as_deref(), Some("me:hunter+2"));
         assert_eq!(read("zookeeper://a:1", &[]).unwrap().root, "");
+        assert_eq!(read("zookeepers://a", &["b:7"]).unwrap().to_string(), "a:2281,b:7");
     }
 
     #[test]

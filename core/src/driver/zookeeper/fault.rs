@@ -3,8 +3,10 @@
 use zookeeper_client::Error as Fault;
 
 use super::address::Address;
+use super::node::Names;
+use crate::driver::hosts::Host;
 use crate::error::{Code, Error};
-use crate::port::Failure;
+use crate::port::{Failure, Mode};
 
 /// What a failed request means.
 pub(super) fn judge(address: &Address, fault: &Fault) -> Failure {
@@ -66,7 +68,7 @@ pub(super) fn absent(address: &Address, fault: &Fault) -> Error {
             "the hosts of the URL cannot be read; write `host:port,host:port`",
         ),
         _ => {
-            let message = "no server of the ensemble opens a session; are they running, with a leader, and are the addresses right?";
+            let message = "no server of the ensemble opens a session; are they running, with a leader, and are the addresses right? Ports with TLS want `zookeepers://`";
             Error::new(Code::Unavailable, message)
                 .with("server", address.to_string())
                 .with("reason", fault.to_string())
@@ -74,15 +76,43 @@ pub(super) fn absent(address: &Address, fault: &Fault) -> Error {
     }
 }
 
+/// Says that it took too long to speak TLS with a member.
+pub(super) fn unreached(member: &Host) -> Error {
+    let message = "the server did not answer in time; is it running, and is the address right?";
+    Error::new(Code::Unavailable, message).with("server", member.to_string())
+}
+
+/// Says that a member that speaks TLS does not speak with us.
+pub(super) fn unintroduced(member: &Host, error: &std::io::Error) -> Error {
+    let message = "the server speaks TLS and then opens no session; does it ask for a certificate of ours (`cert`, `key`), and is there a leader?";
+    Error::new(Code::Unavailable, message)
+        .with("server", member.to_string())
+        .with("reason", error.to_string())
+}
+
 /// Says that a session is over.
 pub(super) fn ended() -> Failure {
     Failure::refused(Error::new(Code::Lost, "the session has ended"))
 }
 
+/// Says that kazoo has no such lock.
+pub(super) fn not_kazoos(mode: Mode) -> Error {
+    let message = match mode {
+        Mode::Permit => {
+            "kazoo's semaphore keeps its holders without an order, and its waiters in a lock beside them: leave the dialect out to use permits"
+        }
+        _ => {
+            "kazoo has no reader that becomes the writer, and would let a second one in: leave the dialect out, or take a reader or writer"
+        }
+    };
+    Error::new(Code::Unsupported, message)
+}
+
 /// Says that somebody queues there who does not see us.
-pub(super) fn foreign(who: &str, folder: &str) -> Error {
+pub(super) fn foreign(who: &str, names: Names, folder: &str) -> Error {
+    let ours = if names == Names::Kazoo { "kazoo" } else { "Curator" };
     let message = format!(
-        "{who} queues under the same path, by names that fencelock and Curator do not see: use another name, or let all use one library's names"
+        "{who} queues under the same path, by names that {ours} does not see, whose names fencelock uses there: use another name, or let all use one library's names (`dialect`)"
     );
     Error::new(Code::Conflict, message).with("path", folder)
 }
@@ -94,9 +124,8 @@ mod tests {
 
     #[test]
     fn answers_are_understood() {
-        let (hosts, root, digest) =
-            ("here:1".to_owned(), String::new(), Some("me:hunter2".to_owned()));
-        let address = Address { hosts, root, digest };
+        let url = "zookeeper://me:hunter2@here:1".parse().expect("this is a URL");
+        let address = Address::read(&url, &[]).expect("it names a member");
         for (fault, code, unknown) in [
             (Fault::SessionExpired, Code::Lost, false),
             (Fault::ClientClosed, Code::Lost, false),

@@ -24,6 +24,10 @@ pub(super) const GUARANTEES: &[Guarantee] = &[
         "locks, queue and tokens continue",
     ),
     Guarantee::new(
+        "the clocks of clients differ: jobs and values with an end",
+        "ZooKeeper shows no clock: which instant is due, whether half a period has passed, and whether a value has ended, is decided by the clock of the client that asks, so one that is ahead may start a run early; never two at once, and never two for one instant; a recorded run that lies ahead by more than half a period plus a minute keeps nothing from running; a value is removed an hour after its end by such a clock",
+    ),
+    Guarantee::new(
         "the ensemble is restored from a backup, or somebody deletes the nodes",
         "two clients may believe they hold the lock until the first one's next look; tokens after a restore may be lower than before it",
     ),

@@ -4,8 +4,13 @@ use std::fmt::Write;
 
 use percent_encoding::percent_decode_str;
 
-use super::node::Child;
-use crate::port::{LockKey, Mode};
+use super::node::{Child, Names};
+use crate::port::{CellKey, LockKey, Mode};
+
+/// The child of the root under which cells lie. No part of a lock's path is written so.
+pub(super) const CELLS: &str = "%cells";
+/// The number of folders in which cells lie, so that no list is too long.
+const FOLDERS: u64 = 64;
 
 /// The child of a lock's node in which its permits lie.
 pub(super) const LEASES: &str = "leases";
@@ -47,6 +52,27 @@ impl Layout {
         if mode == Mode::Permit { self.leases(lock) } else { self.folder(lock) }
     }
 
+    /// The node under which cells lie.
+    pub(super) fn cells(&self) -> String {
+        format!("{}/{CELLS}", self.root)
+    }
+
+    /// The folder of a cell, and its node there.
+    pub(super) fn cell(&self, key: &CellKey) -> (String, String) {
+        let CellKey { family, name } = key;
+        let mut text = String::new();
+        for letter in name.chars() {
+            if matches!(letter, '%' | '/') || is_refused(letter) {
+                escape(&mut text, letter);
+            } else {
+                text.push(letter);
+            }
+        }
+        let folder = format!("{}/{:02}", self.cells(), remainder(&text));
+        let path = format!("{folder}/{}:{text}", family.word());
+        (folder, path)
+    }
+
     /// The lock that lies at a path, if one can.
     pub(super) fn lock_at(&self, path: &str) -> Option<LockKey> {
         let parts = path.strip_prefix(&*self.root)?.strip_prefix('/')?.split('/');
@@ -55,6 +81,12 @@ impl Layout {
         // Others may write a name in another way. That is another path.
         (self.folder(&lock) == path).then_some(lock)
     }
+}
+
+/// What is left of a name's number: FNV-1a in 64 bits, by the number of folders.
+fn remainder(name: &str) -> u64 {
+    let more = |sum: u64, byte: u8| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, more) % FOLDERS
 }
 
 /// What no part of a path may contain. Letters beyond 16 bits are two of Java's, which are refused.
@@ -73,7 +105,10 @@ fn written(part: &str, first: bool) -> String {
         }
     }
     let reserved = first && text == "zookeeper";
-    if matches!(&*text, "." | "..") || reserved || Child::read(&text) != Child::Other {
+    if matches!(&*text, "." | "..")
+        || reserved
+        || Child::read(&text, Names::Curator) != Child::Other
+    {
         let last = text.pop().unwrap_or_default();
         escape(&mut text, last);
     }
@@ -98,7 +133,7 @@ pub(super) fn is_path(path: &str) -> bool {
     let plain = |part: &str| {
         !matches!(part, "" | "." | "..")
             && !part.contains(is_refused)
-            && Child::read(part) == Child::Other
+            && Child::read(part, Names::Curator) == Child::Other
     };
     path.split('/').all(plain)
 }
@@ -106,6 +141,7 @@ pub(super) fn is_path(path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::port::Family;
 
     #[test]
     fn each_name_has_a_path_of_its_own() {
@@ -148,6 +184,26 @@ mod tests {
         }
         assert_eq!(paths[0], "/locks/orders/42");
         assert_eq!(Layout::new("").folder(&LockKey::new("zookeeper")), "/zookeepe%72");
+    }
+
+    #[test]
+    fn each_cell_has_a_node_of_its_own_where_no_lock_lies() {
+        let layout = Layout::new("/locks");
+        let mut paths = Vec::new();
+        for name in ["stock", "stock/7", "stock%2F7", "", ".", "\0", "lock-0000000001"] {
+            for family in Family::ALL {
+                let (folder, path) = layout.cell(&CellKey::new(family, name));
+                assert!(
+                    path.starts_with(&folder) && folder.starts_with("/locks/%cells/"),
+                    "{path}"
+                );
+                assert_eq!(path.matches('/').count(), 4, "{path}");
+                assert_eq!(layout.lock_at(&path), None);
+                assert!(!paths.contains(&path), "{path}");
+                paths.push(path);
+            }
+        }
+        assert_eq!(paths[0], "/locks/%cells/53/version:stock");
     }
 
     #[test]

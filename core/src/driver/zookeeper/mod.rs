@@ -11,18 +11,26 @@
 //! | `<name>/_c_<owner id>-upgradeable-__READ__<number>` | a reader who may become the writer |
 //! | `<name>/_c_<owner id>-upgrade-__WRIT__<number>` | what makes it the writer |
 //! | `<name>/leases/_c_<owner id>-lease-<number>` | a permit |
+//! | `<chroot>/%cells` | a node that stays; its version counts the removals of values that have ended |
+//! | `%cells/<two digits>` | a container for the values whose names have this remainder |
+//! | `%cells/<two digits>/version:<name>`, `job:<name>` | a value with its version; the last run of a job |
 //!
-//! `session` keeps a connection for each session, `steps` and `watches` have the calls, `places` compares the numbers.
+//! `session` keeps a connection for each session, `steps` and `watches` have the calls, `places` compares the numbers, `cells` keeps
+//! values and `sweep` removes those that have ended. With TLS `relay` leads the client library to the members.
 
 mod address;
+mod cells;
 mod fault;
 mod guarantees;
 mod layout;
 mod node;
 mod places;
+mod process;
+mod relay;
 mod session;
 mod steps;
 mod store;
+mod sweep;
 mod watches;
 
 pub use self::store::ZookeeperStore;

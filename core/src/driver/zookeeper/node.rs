@@ -1,16 +1,28 @@
-//! How entries are named: as Apache Curator names them, `_c_<owner id>-<marker><sequence>`.
+//! How entries are named: as Apache Curator names them, `_c_<owner id>-<marker><sequence>`, or as kazoo does.
 
 use uuid::Uuid;
 
-use crate::port::{Mode, OwnerId};
+use crate::port::{Layout, Mode, OwnerId};
 
-/// What stands before the sequence, and how whoever is named so wants to hold the lock.
-const MARKERS: &[(&str, Mode)] = &[
+/// Whose names the entries of a lock have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Names {
+    Curator,
+    Kazoo,
+}
+
+/// What stands before the sequence, and how whoever is named so wants to hold the lock. Of the modes of one marker the first is read.
+type Markers = &'static [(&'static str, Mode)];
+
+const CURATORS: Markers = &[
     ("lock-", Mode::Exclusive),
     ("__READ__", Mode::Read),
     ("__WRIT__", Mode::Write),
     ("lease-", Mode::Permit),
 ];
+/// kazoo's `Lock` and `WriteLock` have the same name.
+const KAZOOS: Markers =
+    &[("__lock__", Mode::Write), ("__lock__", Mode::Exclusive), ("__rlock__", Mode::Read)];
 /// Before the marker of a reader who may become the writer. To Curator it is a reader.
 const UPGRADEABLE: &str = "upgradeable-";
 /// Before the marker of the entry that makes such a reader the writer.
@@ -20,6 +32,10 @@ const UPGRADE: &str = "upgrade-";
 const FOREIGN: &[(&str, &str)] = &[
     ("__lock__", "kazoo"),
     ("__rlock__", "kazoo"),
+    ("lock-", "Curator"),
+    ("__READ__", "Curator"),
+    ("__WRIT__", "Curator"),
+    ("lease-", "Curator"),
     ("latch-", "Curator's LeaderLatch"),
     ("read-", "another lock library"),
     ("write-", "another lock library"),
@@ -46,21 +62,45 @@ pub(super) enum Child {
     Other,
 }
 
-/// The stem of the entries of an owner id.
-pub(super) fn stem(owner: OwnerId) -> String {
-    // An owner id is as long as a UUID, in which form Curator looks for it.
-    let id = Uuid::parse_str(&owner.to_string()).unwrap_or_default();
-    format!("_c_{}-", id.hyphenated())
-}
+impl Names {
+    /// Those of a lock.
+    pub(super) fn of(layout: Layout) -> Self {
+        if layout == Layout::Kazoo { Self::Kazoo } else { Self::Curator }
+    }
 
-/// What follows the stem, up to the sequence.
-pub(super) fn marker(mode: Mode, upgrades: bool) -> String {
-    let (word, plain) = match mode {
-        Mode::Upgradeable => (UPGRADEABLE, Mode::Read),
-        mode => ("", mode),
-    };
-    let marker = MARKERS.iter().find(|(_, known)| *known == plain).map_or("", |row| row.0);
-    format!("{}{word}{marker}", if upgrades { UPGRADE } else { "" })
+    fn markers(self) -> Markers {
+        match self {
+            Self::Curator => CURATORS,
+            Self::Kazoo => KAZOOS,
+        }
+    }
+
+    /// Whether there are names for an entry of this mode.
+    pub(super) fn has(self, mode: Mode, upgrades: bool) -> bool {
+        self == Self::Curator || !upgrades && KAZOOS.iter().any(|(_, known)| *known == mode)
+    }
+
+    /// The stem of the entries of an owner id.
+    pub(super) fn stem(self, owner: OwnerId) -> String {
+        let owner = owner.to_string();
+        if self == Self::Kazoo {
+            return owner;
+        }
+        // An owner id is as long as a UUID, in which form Curator looks for it.
+        let id = Uuid::parse_str(&owner).unwrap_or_default();
+        format!("_c_{}-", id.hyphenated())
+    }
+
+    /// What follows the stem, up to the sequence.
+    pub(super) fn marker(self, mode: Mode, upgrades: bool) -> String {
+        let (word, plain) = match mode {
+            Mode::Upgradeable => (UPGRADEABLE, Mode::Read),
+            mode => ("", mode),
+        };
+        let marker = self.markers().iter().find(|(_, known)| *known == plain);
+        let marker = marker.map_or("", |row| row.0);
+        format!("{}{word}{marker}", if upgrades { UPGRADE } else { "" })
+    }
 }
 
 /// A sequence as the server writes it.
@@ -69,14 +109,19 @@ pub(super) fn digits(sequence: i32) -> String {
 }
 
 impl Child {
-    pub(super) fn read(name: &str) -> Self {
+    /// What a name is to those who queue by these names.
+    pub(super) fn read(name: &str, names: Names) -> Self {
         let split = |marker: &str| {
             let (before, after) = name.rsplit_once(marker)?;
             let sequence = after.parse().ok().filter(|sequence| digits(*sequence) == after)?;
             Some((before, sequence))
         };
-        for (marker, mode) in MARKERS {
+        for (marker, mode) in names.markers() {
             let Some((before, sequence)) = split(marker) else { continue };
+            if names == Names::Kazoo {
+                let stem = before.to_owned();
+                return Self::Entry(Node { stem, mode: *mode, upgrades: false, sequence });
+            }
             let (before, mode) = match before.strip_suffix(UPGRADEABLE) {
                 Some(before) if *mode == Mode::Read => (before, Mode::Upgradeable),
                 _ => (before, *mode),
@@ -113,31 +158,50 @@ mod tests {
     use super::*;
 
     const CURATOR: &str = "_c_0f3c2a1e-5b7d-4e8f-9a0b-1c2d3e4f5a6b-";
+    const KAZOO: &str = "0123456789abcdef0123456789abcdef";
 
     #[test]
     fn a_name_is_read_as_it_was_written() {
         let modes = [Mode::Exclusive, Mode::Read, Mode::Write, Mode::Upgradeable, Mode::Permit];
-        for mode in modes {
+        let all = [(Names::Curator, CURATOR), (Names::Kazoo, KAZOO)];
+        for (mode, (names, stem)) in
+            modes.into_iter().flat_map(|mode| all.map(|names| (mode, names)))
+        {
             for (upgrades, sequence) in
                 [(false, 0), (true, i32::MAX), (false, i32::MIN), (true, -5)]
             {
-                let name = format!("{CURATOR}{}{}", marker(mode, upgrades), digits(sequence));
-                let node = Node { stem: CURATOR.to_owned(), mode, upgrades, sequence };
-                assert_eq!(Child::read(&name), Child::Entry(node), "{name}");
+                if !names.has(mode, upgrades) {
+                    continue;
+                }
+                let name = format!("{stem}{}{}", names.marker(mode, upgrades), digits(sequence));
+                let Child::Entry(node) = Child::read(&name, names) else { panic!("{name}") };
+                assert_eq!((&*node.stem, node.upgrades), (stem, upgrades), "{name}");
+                assert_eq!(names.marker(node.mode, upgrades), names.marker(mode, upgrades));
+                assert_eq!(node.sequence, sequence, "{name}");
+                let other = if names == Names::Kazoo { Names::Curator } else { Names::Kazoo };
+                assert!(matches!(Child::read(&name, other), Child::Foreign(_)), "{name}");
             }
         }
+        assert!(!Names::Kazoo.has(Mode::Permit, false) && !Names::Kazoo.has(Mode::Write, true));
+        let owner = OwnerId::parse(KAZOO).unwrap();
+        assert_eq!(Names::Kazoo.stem(owner), KAZOO);
     }
 
     #[test]
     fn the_names_of_others_are_known() {
-        let stem = |name: &str| Child::read(name).entry().map(|node| (node.stem, node.mode));
+        let read = |name: &str| Child::read(name, Names::Curator);
+        let stem = |name: &str| read(name).entry().map(|node| (node.stem, node.mode));
         assert_eq!(stem("lock-0000000012"), Some((String::new(), Mode::Exclusive)));
         let reader = format!("{CURATOR}__READ__-2147483648");
         assert_eq!(stem(&reader), Some((CURATOR.to_owned(), Mode::Read)));
-        let kazoo = "0123456789abcdef0123456789abcdef__lock__0000000007";
-        assert_eq!(Child::read(kazoo), Child::Foreign("kazoo"));
+        assert_eq!(read(&format!("{KAZOO}__lock__0000000007")), Child::Foreign("kazoo"));
+        assert_eq!(
+            Child::read("lock-0000000012", Names::Kazoo),
+            Child::Foreign("Curator"),
+            "to kazoo"
+        );
         for other in ["leases", "lock-12", "orders", "1234567890", "lock-+000000001", "lock-"] {
-            assert_eq!(Child::read(other), Child::Other, "{other}");
+            assert_eq!(read(other), Child::Other, "{other}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::layout::LEASES;
-use super::node::{Child, Node, digits, marker};
+use super::node::{Child, Names, Node, digits};
 use crate::port::{Mode, Rank, Standing};
 use crate::runtime::sync::Mutex;
 
@@ -19,6 +19,8 @@ pub(super) struct Places(Mutex<BTreeMap<String, Anchor>>);
 struct Anchor {
     place: u64,
     entries: usize,
+    /// Whether the newest one is that of a mutex.
+    mutex: bool,
 }
 
 /// An entry where it lies.
@@ -42,8 +44,9 @@ impl Stored {
 
     /// The path of its node.
     pub(super) fn path(&self) -> String {
-        let marker = marker(self.mode, self.upgrades);
-        format!("{}{marker}{}", self.rank.name(), digits(sequence(&self.rank)))
+        let (folder, names, stem) = parts(&self.rank);
+        let marker = names.marker(self.mode, self.upgrades);
+        format!("{folder}/{stem}{marker}{}", digits(sequence(&self.rank)))
     }
 
     /// Whether it may become weaker.
@@ -57,9 +60,30 @@ fn sequence(rank: &Rank) -> i32 {
     (rank.place() as u32).cast_signed()
 }
 
+/// The folder in which an entry lies, whose names there are, and the entry's stem. Between folder and stem of kazoo's there are two
+/// slashes in the rank's name.
+fn parts(rank: &Rank) -> (&str, Names, &str) {
+    let (folder, stem) = rank.name().rsplit_once('/').unwrap_or_default();
+    match folder.strip_suffix('/') {
+        Some(folder) => (folder, Names::Kazoo, stem),
+        None => (folder, Names::Curator, stem),
+    }
+}
+
 /// The folder in which an entry lies.
 pub(super) fn folder(rank: &Rank) -> &str {
-    rank.name().rsplit_once('/').map_or("", |(folder, _)| folder)
+    parts(rank).0
+}
+
+/// Whose names there are in the folder of this entry.
+pub(super) fn names(rank: &Rank) -> Names {
+    parts(rank).1
+}
+
+/// How the rank of an entry with this stem is named.
+pub(super) fn named(folder: &str, names: Names, stem: &str) -> String {
+    let slashes = if names == Names::Kazoo { "//" } else { "/" };
+    format!("{folder}{slashes}{stem}")
 }
 
 /// The place of a number that is less than 2^31 away from that of another place.
@@ -75,15 +99,17 @@ fn first(folder: &str, sequence: i32) -> u64 {
 
 impl Places {
     /// This client has one more entry in a folder.
-    pub(super) fn enter(&self, folder: &str, node: &Node) -> Rank {
+    pub(super) fn enter(&self, folder: &str, names: Names, node: &Node) -> Rank {
         let mut anchors = self.0.lock();
         let near = anchors.get(folder).map(|anchor| anchor.place);
         let place =
             near.map_or_else(|| first(folder, node.sequence), |near| beside(near, node.sequence));
-        let anchor = anchors.entry(folder.to_owned()).or_insert(Anchor { place, entries: 0 });
+        let fresh = Anchor { place, entries: 0, mutex: false };
+        let anchor = anchors.entry(folder.to_owned()).or_insert(fresh);
         anchor.place = place;
         anchor.entries += 1;
-        rank(folder, node, place)
+        anchor.mutex = node.mode == Mode::Exclusive;
+        rank(folder, names, node, place)
     }
 
     /// This client has one entry less in the folder of this one.
@@ -97,12 +123,20 @@ impl Places {
     }
 
     /// The entries among the children of a folder, in order.
-    pub(super) fn stored(&self, folder: &str, children: &[String]) -> Vec<Stored> {
-        let nodes: Vec<_> = children.iter().filter_map(|name| Child::read(name).entry()).collect();
-        let known = self.0.lock().get(folder).map(|anchor| anchor.place);
-        let near = known.or_else(|| Some(first(folder, nodes.first()?.sequence)));
+    pub(super) fn stored(&self, folder: &str, names: Names, children: &[String]) -> Vec<Stored> {
+        let read = |name: &String| Child::read(name, names).entry();
+        let mut nodes: Vec<_> = children.iter().filter_map(read).collect();
+        let known = self.0.lock().get(folder).map(|anchor| (anchor.place, anchor.mutex));
+        // kazoo's mutexes and writers have one name: which they are follows from what is asked for here, or from who is there.
+        let readers = nodes.iter().any(|node| node.mode == Mode::Read);
+        if names == Names::Kazoo && known.map_or(!readers, |(_, mutex)| mutex) {
+            let writers = nodes.iter_mut().filter(|node| node.mode == Mode::Write);
+            writers.for_each(|node| node.mode = Mode::Exclusive);
+        }
+        let near = known.map(|(place, _)| place);
+        let near = near.or_else(|| Some(first(folder, nodes.first()?.sequence)));
         let stored = |node: Node| {
-            let rank = rank(folder, &node, beside(near.unwrap_or_default(), node.sequence));
+            let rank = rank(folder, names, &node, beside(near.unwrap_or_default(), node.sequence));
             Stored { rank, mode: node.mode, upgrades: node.upgrades }
         };
         let mut all: Vec<_> = nodes.into_iter().map(stored).collect();
@@ -111,8 +145,8 @@ impl Places {
     }
 }
 
-fn rank(folder: &str, node: &Node, place: u64) -> Rank {
-    Rank::new(place, format!("{folder}/{}", node.stem))
+fn rank(folder: &str, names: Names, node: &Node, place: u64) -> Rank {
+    Rank::new(place, named(folder, names, &node.stem))
 }
 
 #[cfg(test)]
@@ -126,7 +160,11 @@ mod tests {
     fn order(places: &Places, sequences: &[i32]) -> Vec<i32> {
         let name = |number: &i32| format!("_c_x-lock-{}", digits(*number));
         let children: Vec<_> = sequences.iter().map(name).collect();
-        places.stored("/x", &children).iter().map(|stored| sequence(&stored.rank)).collect()
+        places
+            .stored("/x", Names::Curator, &children)
+            .iter()
+            .map(|stored| sequence(&stored.rank))
+            .collect()
     }
 
     #[test]
@@ -145,23 +183,48 @@ mod tests {
     #[test]
     fn a_rank_stays_while_we_are_there() {
         let places = Places::default();
-        let ours = places.enter("/x", &node(-1));
-        let next = places.stored("/x", &["_c_x-lock-0000000000".to_owned()]).remove(0);
+        let ours = places.enter("/x", Names::Curator, &node(-1));
+        let next =
+            places.stored("/x", Names::Curator, &["_c_x-lock-0000000000".to_owned()]).remove(0);
         assert!(ours < next.rank);
-        let later = places.enter("/x", &node(0));
+        let later = places.enter("/x", Names::Curator, &node(0));
         assert_eq!(later, next.rank);
         places.leave(&ours);
-        assert_eq!(places.stored("/x", &["_c_x-lock-0000000000".to_owned()])[0].rank, later);
+        assert_eq!(
+            places.stored("/x", Names::Curator, &["_c_x-lock-0000000000".to_owned()])[0].rank,
+            later
+        );
         assert_eq!(next.path(), "/x/_c_x-lock-0000000000");
         places.leave(&later);
         assert!(places.0.lock().is_empty());
     }
 
+    /// What one of kazoo's names means follows from who asks, or else from who is there.
+    #[test]
+    fn a_mutex_of_kazoos_is_told_from_a_writer() {
+        let (lock, reader) = ("0__lock__0000000000".to_owned(), "1__rlock__0000000001".to_owned());
+        let mode = |places: &Places, children: &[String]| {
+            places.stored("/x", Names::Kazoo, children).remove(0).mode
+        };
+        let places = Places::default();
+        let alone = std::slice::from_ref(&lock);
+        assert_eq!(mode(&places, alone), Mode::Exclusive);
+        assert_eq!(mode(&places, &[lock.clone(), reader.clone()]), Mode::Write);
+        let writer = places.enter("/x", Names::Kazoo, &Node { mode: Mode::Write, ..node(2) });
+        assert_eq!(mode(&places, alone), Mode::Write);
+        places.leave(&writer);
+        let mutex = places.enter("/x", Names::Kazoo, &node(3));
+        assert_eq!(mode(&places, &[lock.clone(), reader]), Mode::Exclusive);
+        assert_eq!((folder(&mutex), names(&mutex)), ("/x", Names::Kazoo));
+    }
+
     #[test]
     fn permits_stand_behind_all_others() {
         let places = Places::default();
-        let (lock, permit) =
-            (places.enter("/x", &node(i32::MAX)), places.enter("/x/leases", &node(0)));
+        let (lock, permit) = (
+            places.enter("/x", Names::Curator, &node(i32::MAX)),
+            places.enter("/x/leases", Names::Curator, &node(0)),
+        );
         assert!(lock < permit);
         assert_eq!((folder(&lock), folder(&permit)), ("/x", "/x/leases"));
     }

@@ -7,13 +7,15 @@ use std::time::Duration;
 
 use futures_channel::oneshot;
 use futures_util::FutureExt;
-use futures_util::future::{Either, Shared, select};
+use futures_util::future::{BoxFuture, Either, OptionFuture, Shared, select};
 use zookeeper_client::{Acls, Client, CreateMode, CreateOptions, SessionState, StateWatcher};
 
 use super::address::Address;
 use super::fault::{absent, ended, judge, unanswered};
-use super::node::Node;
+use super::node::{Names, Node};
 use super::places::{Places, Stored};
+use super::process;
+use super::relay::Relay;
 use crate::error::{Code, Error, Result};
 use crate::options::Options;
 use crate::port::{Failure, OwnerId, QueueNotice, QueueSink, Rank, RuntimeHandle, SessionId};
@@ -33,10 +35,12 @@ pub(super) struct Sessions {
 #[derive(Default)]
 struct State {
     open: BTreeMap<SessionId, Open>,
-    /// A connection for those who look before a session is open.
-    looker: Option<Client>,
+    /// A connection for those who look before a session is open. It is made once for all of them.
+    looker: Option<Looker>,
     closed: bool,
 }
+
+type Looker = Shared<BoxFuture<'static, Result<Client>>>;
 
 /// A session. It is over when `_ends` is dropped.
 struct Open {
@@ -88,7 +92,7 @@ impl Sessions {
         self.check_open()?;
         let client = self.connect(ttl).await?;
         let given = client.session_timeout();
-        if given != ttl {
+        if given != ttl && !mutant!(ZookeeperOtherLengthTaken) {
             return Err(other_ttl(given));
         }
         let id = SessionId::new(client.session_id().0.cast_unsigned());
@@ -109,6 +113,7 @@ impl Sessions {
     }
 
     async fn connect(self: &Arc<Self>, ttl: Duration) -> Result<Client> {
+        process::check(self.runtime.process())?;
         if ttl.is_zero() || !ttl.subsec_nanos().is_multiple_of(1_000_000) {
             let message = "on ZooKeeper the session's `ttl` must be whole milliseconds";
             return Err(Error::invalid("ttl", message));
@@ -117,16 +122,35 @@ impl Sessions {
         let silence = (ttl / 5).max(Duration::from_millis(900)).min(ttl * 2 / 5);
         let connector = Client::connector().with_session_timeout(ttl).with_fail_eagerly();
         let connector = connector.with_connection_timeout(silence);
-        let connector = match &self.address.digest {
-            Some(digest) => connector.with_auth("digest", digest.as_bytes()),
-            None => connector,
-        };
         let sessions = self.clone();
         let connecting = async move {
-            connector
-                .connect(&sessions.address.hosts)
-                .await
-                .map_err(|fault| absent(&sessions.address, &fault))
+            let Sessions { address, runtime, .. } = &*sessions;
+            let relay = OptionFuture::from(
+                address.tls.as_ref().map(|tls| Relay::open(address, tls, silence, runtime)),
+            );
+            let relay = relay.await.transpose()?;
+            let (connector, hosts) = match &relay {
+                Some(relay) => (relay.introduce(connector), relay.hosts()),
+                None => (connector, address.to_string()),
+            };
+            let connector = match &address.digest {
+                Some(digest) => connector.with_auth("digest", digest.as_bytes()),
+                None => connector,
+            };
+            let connected = connector.connect(&hosts).await;
+            let client = connected.map_err(|fault| {
+                let known = relay.as_ref().and_then(Relay::failure);
+                known.unwrap_or_else(|| absent(address, &fault))
+            })?;
+            if let Some(relay) = relay {
+                let mut states = client.state_watcher();
+                // The library goes on connecting until then, even when nobody has the client any more.
+                runtime.spawn(Box::pin(async move {
+                    while !states.changed().await.is_terminated() {}
+                    drop(relay);
+                }));
+            }
+            Ok(client)
         };
         let limit = self.connect_timeout;
         let connected = self.within(limit, connecting).await;
@@ -136,17 +160,23 @@ impl Sessions {
     /// A connection for those who only look.
     pub(super) async fn looker(self: &Arc<Self>, ttl: Duration) -> Result<Client> {
         self.check_open()?;
-        {
-            let state = self.state.lock();
+        let looker = {
+            let mut state = self.state.lock();
+            let lives = |client: &Client| !client.state().is_terminated();
             let session = state.open.values().next().map(|open| &open.session.client);
-            let lives = |client: &&Client| !client.state().is_terminated();
-            if let Some(client) = session.or(state.looker.as_ref()).filter(lives) {
+            if let Some(client) = session.filter(|client| lives(client)) {
                 return Ok(client.clone());
             }
-        }
-        let client = self.connect(ttl).await?;
-        self.state.lock().looker = Some(client.clone());
-        Ok(client)
+            let serves =
+                |looker: &Looker| looker.peek().is_none_or(|made| made.as_ref().is_ok_and(lives));
+            let looker = state.looker.as_ref().filter(|looker| serves(looker)).cloned();
+            looker.unwrap_or_else(|| {
+                let sessions = self.clone();
+                let looker = async move { sessions.connect(ttl).await }.boxed().shared();
+                state.looker.insert(looker).clone()
+            })
+        };
+        looker.await
     }
 
     /// Does something for a session on a task of its own: it runs to its end, whoever stays for it; but no longer than the time
@@ -196,19 +226,19 @@ impl Sessions {
         answer.await.ok()
     }
 
-    /// The same for those who only look.
-    pub(super) async fn look<T: Send + 'static>(
+    /// Does something that needs no session of the caller's.
+    pub(super) async fn ask<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, zookeeper_client::Error>> + Send + 'static,
-    ) -> Result<T> {
-        match self.within(self.timeout, work).await {
-            Some(answer) => answer.map_err(|fault| match judge(&self.address, &fault).error {
-                // It was the session of somebody else.
-                error if error.code() == Code::Lost => unanswered(&self.address, "a session ended"),
-                error => error,
-            }),
-            None => Err(unanswered(&self.address, "it took too long")),
-        }
+    ) -> Result<T, Failure> {
+        let unknown = |reason| Failure::unknown(unanswered(&self.address, reason));
+        let answer = self.within(self.timeout, work).await;
+        let answer = answer.ok_or_else(|| unknown("it took too long"))?;
+        answer.map_err(|fault| match judge(&self.address, &fault) {
+            // It was the session of somebody else, and what was sent in it may have been carried out.
+            failure if failure.error.code() == Code::Lost => unknown("a session ended"),
+            failure => failure,
+        })
     }
 
     /// A session has made an entry.
@@ -216,11 +246,12 @@ impl Sessions {
         &self,
         session: &Session,
         folder: &str,
+        names: Names,
         node: &Node,
         value: Vec<u8>,
     ) -> Rank {
         let state = self.state.lock();
-        let rank = self.places.enter(folder, node);
+        let rank = self.places.enter(folder, names, node);
         if state.open.contains_key(&session.id) {
             let Node { mode, upgrades, .. } = *node;
             let stored = Stored { rank: rank.clone(), mode, upgrades };
@@ -293,7 +324,10 @@ async fn follow(sessions: Weak<Sessions>, mut states: StateWatcher, id: SessionI
     loop {
         let Some(sessions) = sessions.upgrade() else { return };
         if now.is_terminated() {
-            return sessions.lose(id);
+            if !mutant!(ZookeeperEndUntold) {
+                sessions.lose(id);
+            }
+            return;
         }
         if now == SessionState::SyncConnected && !first {
             sessions.tell(id, QueueNotice::Gap);

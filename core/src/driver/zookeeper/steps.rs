@@ -7,10 +7,10 @@ use std::time::Duration;
 use futures_util::future::{OptionFuture, join_all};
 use zookeeper_client::{Client, CreateMode, Error as Fault};
 
-use super::fault::{foreign, judge};
+use super::fault::{foreign, judge, not_kazoos};
 use super::layout::{LEASES, Layout};
-use super::node::{Child, digits, marker, stem};
-use super::places::{Stored, folder};
+use super::node::{Child, Names, Node, digits};
+use super::places::{Stored, folder, named, names};
 use super::session::{Own, Session, Sessions};
 use crate::driver::line::Line;
 use crate::error::{Code, Error};
@@ -38,7 +38,8 @@ impl Steps {
     pub(super) async fn beat(&self) -> Result<Duration, Failure> {
         let Session { client, ttl, .. } = &*self.session;
         client.sync("/").await.map_err(|fault| self.failed(&fault))?;
-        Ok(ttl.saturating_sub(TICK.min(*ttl / 4)))
+        let tick = if mutant!(ZookeeperBeatCountsInFull) { Duration::ZERO } else { TICK };
+        Ok(ttl.saturating_sub(tick.min(*ttl / 4)))
     }
 
     pub(super) async fn join(
@@ -48,8 +49,12 @@ impl Steps {
     ) -> Result<Option<Joined>, Failure> {
         let Session { client, left, .. } = &*self.session;
         let Entry { owner, mode, upgrades, .. } = *entry;
+        let names = Names::of(lock.layout());
+        if !names.has(mode, upgrades) {
+            return Err(Failure::refused(not_kazoos(mode)));
+        }
         let (main, own) = (self.layout.folder(lock), self.layout.folder_of(lock, mode));
-        let path = format!("{own}/{}{}", stem(owner), marker(mode, upgrades));
+        let path = format!("{own}/{}{}", names.stem(owner), names.marker(mode, upgrades));
         let value = Line::of(entry).written();
         let options = self.sessions.options(CreateMode::EphemeralSequential);
         let (stat, sequence, children, others) = loop {
@@ -70,7 +75,7 @@ impl Steps {
                     let others = listing_main.map_err(|fault| self.failed(&fault))?;
                     break (stat, sequence, children, others);
                 }
-                Err(Fault::NoNode) => self.make(&own).await?,
+                Err(Fault::NoNode) => self.make(&own, names).await?,
                 Err(fault) => return Err(self.failed(&fault)),
             }
         };
@@ -81,26 +86,28 @@ impl Steps {
             return Err(Failure::unknown(Error::new(Code::Unsupported, message)));
         }
         let all = children.iter().chain(others.iter().flatten());
-        if let Some(who) = all.map(|name| Child::read(name)).find_map(Child::foreign) {
-            let error = foreign(who, &own);
+        if let Some(who) = all.map(|name| Child::read(name, names)).find_map(Child::foreign) {
+            let error = foreign(who, names, &own);
             return Err(match client.delete(&name, None).await {
                 Ok(()) | Err(Fault::NoNode) => Failure::refused(error),
                 Err(_) => Failure::unknown(error),
             });
         }
         let last = name.rsplit('/').next().unwrap_or_default();
-        let Some(node) = Child::read(last).entry() else {
+        let Some(node) = Child::read(last, names).entry() else {
             let error =
                 Error::internal("the server has named an entry in a way fencelock does not know");
             return Err(Failure::unknown(error.with("name", last)));
         };
-        let rank = self.sessions.enter(&self.session, &own, &node, value);
-        let mut before = self.sessions.places.stored(&own, &children);
+        // The name alone does not tell a mutex of kazoo's from a writer.
+        let node = Node { mode, ..node };
+        let rank = self.sessions.enter(&self.session, &own, names, &node, value);
+        let mut before = self.sessions.places.stored(&own, names, &children);
         before.retain(|stored| stored.rank < rank);
         let others = match others {
-            Some(children) => self.sessions.places.stored(&main, &children),
-            None if children.iter().any(|name| name == LEASES) => {
-                self.children(&self.layout.leases(lock)).await?
+            Some(children) => self.sessions.places.stored(&main, names, &children),
+            None if names == Names::Curator && children.iter().any(|name| name == LEASES) => {
+                self.children(&self.layout.leases(lock), names).await?
             }
             None => Vec::new(),
         };
@@ -111,8 +118,11 @@ impl Steps {
     }
 
     /// Makes a node and those above it, which the server removes when they have been empty for a while.
-    async fn make(&self, folder: &str) -> Result<(), Failure> {
-        let options = self.sessions.options(CreateMode::Container);
+    /// kazoo knows its node to be there once it has seen it.
+    async fn make(&self, folder: &str, names: Names) -> Result<(), Failure> {
+        let stays = names == Names::Kazoo;
+        let mode = if stays { CreateMode::Persistent } else { CreateMode::Container };
+        let options = self.sessions.options(mode);
         match self.session.client.mkdir(folder, &options).await {
             // One above it was removed meanwhile.
             Ok(()) | Err(Fault::NoNode) => Ok(()),
@@ -121,15 +131,15 @@ impl Steps {
     }
 
     /// The entries in a folder.
-    async fn children(&self, folder: &str) -> Result<Vec<Stored>, Failure> {
+    async fn children(&self, folder: &str, names: Names) -> Result<Vec<Stored>, Failure> {
         let children = children(&self.session.client, folder).await;
         let children = children.map_err(|fault| self.failed(&fault))?;
-        Ok(self.sessions.places.stored(folder, &children))
+        Ok(self.sessions.places.stored(folder, names, &children))
     }
 
     /// An entry as it is now.
     pub(super) async fn find(&self, rank: &Rank) -> Result<Option<Stored>, Failure> {
-        let found = self.children(folder(rank)).await?;
+        let found = self.children(folder(rank), names(rank)).await?;
         Ok(found.into_iter().find(|stored| stored.rank == *rank))
     }
 
@@ -142,6 +152,9 @@ impl Steps {
         if let Some(rank) = at {
             return self.remove(rank).await;
         }
+        if mutant!(ZookeeperOrphanNotLookedFor) {
+            return Ok(false);
+        }
         let Session { client, left, .. } = &*self.session;
         let folders = [self.layout.folder(lock), self.layout.leases(lock)];
         let listing = {
@@ -149,12 +162,15 @@ impl Steps {
             left.insert(owner);
             join_all(folders.iter().map(|folder| children(client, folder)))
         };
-        let stem = stem(owner);
+        let names = Names::of(lock.layout());
+        let stem = names.stem(owner);
         for (folder, listed) in folders.iter().zip(listing.await) {
             let listed = listed.map_err(|fault| self.failed(&fault))?;
-            let mut all = self.sessions.places.stored(folder, &listed).into_iter();
-            let name = format!("{folder}/{stem}");
-            if let Some(found) = all.find(|stored| stored.rank.name() == name) {
+            let mut all = self.sessions.places.stored(folder, names, &listed).into_iter();
+            let name = named(folder, names, &stem);
+            let is_ours =
+                |stored: &Stored| stored.rank.name() == name || mutant!(ZookeeperOtherRemoved);
+            if let Some(found) = all.find(is_ours) {
                 left.lock().remove(&owner);
                 return self.remove(&found.rank).await;
             }
@@ -193,6 +209,9 @@ impl Steps {
     /// The weaker entry has another name, and with it another node, which takes the place of the first in one step.
     pub(super) async fn weaken(&self, rank: &Rank, mode: Mode) -> Result<bool, Failure> {
         let client = &self.session.client;
+        if !names(rank).has(mode, false) {
+            return Err(Failure::refused(not_kazoos(mode)));
+        }
         let options = self.sessions.options(CreateMode::Ephemeral);
         loop {
             let Some(stored) = self.find(rank).await? else { return Ok(false) };

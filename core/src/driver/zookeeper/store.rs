@@ -9,16 +9,18 @@ use url::Url;
 use zookeeper_client::{Client, Error as Fault};
 
 use super::address::Address;
+use super::cells::ZookeeperCells;
 use super::guarantees::GUARANTEES;
-use super::layout::{LEASES, Layout};
-use super::node::Child;
+use super::layout::{CELLS, LEASES, Layout};
+use super::node::{Child, Names};
 use super::places::Stored;
 use super::session::Sessions;
 use super::steps::{Steps, children, view};
 use crate::error::Result;
 use crate::options::Options;
+use crate::port;
 use crate::port::{
-    Capabilities, Entry, EntryView, Failure, Fence, Joined, LockKey, Mode, Moved, OwnerId,
+    Capabilities, Cells, Entry, EntryView, Failure, Fence, Joined, LockKey, Mode, Moved, OwnerId,
     QueueSink, QueueStore, Rank, RuntimeHandle, SessionId, Standing,
 };
 
@@ -26,6 +28,7 @@ use crate::port::{
 pub struct ZookeeperStore {
     sessions: Arc<Sessions>,
     layout: Layout,
+    cells: ZookeeperCells,
     /// The session of those who look before one is open.
     ttl: Duration,
 }
@@ -38,7 +41,7 @@ impl fmt::Debug for ZookeeperStore {
 }
 
 impl ZookeeperStore {
-    /// The ensemble of `zookeeper://[user:password@]host[:port][/chroot]`. `others` are the hosts behind the first, which a URL cannot
+    /// The ensemble of `zookeeper[s]://[user:password@]host[:port][/chroot]`. `others` are the hosts behind the first, which a URL cannot
     /// hold. Each session has a connection of its own, which is made when the session is opened.
     pub fn new(
         url: &Url,
@@ -46,10 +49,11 @@ impl ZookeeperStore {
         options: &Options,
         runtime: RuntimeHandle,
     ) -> Result<Self> {
-        let address = Address::read(url, others)?;
+        let address = Address::parse(url, others, options)?;
         let layout = Layout::new(&address.root);
         let sessions = Sessions::new(address, options, runtime);
-        Ok(Self { sessions, layout, ttl: options.ttl })
+        let cells = ZookeeperCells::new(sessions.clone(), layout.clone(), options.ttl);
+        Ok(Self { sessions, layout, cells, ttl: options.ttl })
     }
 
     /// Refuses a URL that names no server, without a connection.
@@ -78,20 +82,22 @@ impl ZookeeperStore {
         W: Future<Output = Result<T, Fault>> + Send + 'static,
     {
         let client = self.sessions.looker(self.ttl).await?;
-        self.sessions.look(work(client)).await
+        self.sessions.ask(work(client)).await.map_err(|failure| failure.error)
     }
 
     /// The entries of a lock.
     async fn stored(&self, lock: &LockKey) -> Result<Vec<Stored>> {
         let (main, leases) = (self.layout.folder(lock), self.layout.leases(lock));
+        let names = Names::of(lock.layout());
         let sessions = self.sessions.clone();
         self.look(|client| async move {
             let of = |folder: String| {
                 let (client, sessions) = (client.clone(), sessions.clone());
                 async move {
                     let children = children(&client, &folder).await?;
-                    let more = children.iter().any(|name| name == LEASES);
-                    Ok::<_, Fault>((sessions.places.stored(&folder, &children), more))
+                    let more =
+                        names == Names::Curator && children.iter().any(|name| name == LEASES);
+                    Ok::<_, Fault>((sessions.places.stored(&folder, names, &children), more))
                 }
             };
             let (mut all, more) = of(main).await?;
@@ -108,7 +114,7 @@ impl QueueStore for ZookeeperStore {
     fn capabilities(&self) -> Capabilities {
         Capabilities::new("zookeeper", Fence::Durable)
             .with_sessions()
-            .with_dialects(&[])
+            .with_dialects(&["kazoo"])
             .with_guarantees(GUARANTEES)
     }
 
@@ -192,30 +198,42 @@ impl QueueStore for ZookeeperStore {
             None => self.layout.root().to_owned(),
         };
         let names = self.look(|client| async move {
-            let (mut names, mut level) = (Vec::new(), vec![top]);
+            let (mut found, mut level) = (Vec::new(), vec![top]);
             while !level.is_empty() {
                 let listed = join_all(level.iter().map(|path| children(&client, path))).await;
                 let mut next = Vec::new();
                 for (path, listed) in level.iter().zip(listed) {
-                    for name in listed? {
+                    for name in listed?.into_iter().filter(|name| name != CELLS) {
                         let above = path.trim_end_matches('/');
-                        match Child::read(&name) {
-                            Child::Entry(node) => names.push(entry_of(path, node.mode).to_owned()),
-                            Child::Foreign(_) => {}
-                            Child::Other => next.push(format!("{above}/{name}")),
+                        let reads = |names| (names, Child::read(&name, names));
+                        match [Names::Curator, Names::Kazoo].map(reads) {
+                            [(by, Child::Entry(node)), _] | [_, (by, Child::Entry(node))] => {
+                                let lock = entry_of(path, node.mode).to_owned();
+                                found.push((lock, by));
+                            }
+                            [(_, Child::Other), _] => next.push(format!("{above}/{name}")),
+                            _ => {}
                         }
                     }
                 }
                 level = next;
             }
-            Ok(names)
+            Ok(found)
         });
-        let names = names.await?;
-        let mut locks: Vec<_> = names.iter().filter_map(|path| layout.lock_at(path)).collect();
+        let lock = |(path, by): &(String, Names)| {
+            let lock = layout.lock_at(path)?;
+            let kazoos = || LockKey::laid_out(port::Layout::Kazoo, lock.as_str());
+            Some(if *by == Names::Kazoo { kazoos() } else { lock })
+        };
+        let mut locks: Vec<_> = names.await?.iter().filter_map(lock).collect();
         locks.retain(|lock| lock.as_str().starts_with(&within));
         locks.sort();
         locks.dedup();
         Ok(locks)
+    }
+
+    fn cells(&self) -> Option<Cells<'_>> {
+        Some(Cells::of(&self.cells))
     }
 
     async fn close(&self) {

@@ -1,5 +1,6 @@
 //! One look at everything at once.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use fencelock::Claim;
@@ -9,6 +10,7 @@ use fencelock::port::{Kind, Mode, Runtime};
 
 use super::book::{Book, Live, Watched};
 use super::{Checker, Rule};
+use crate::sim::plan::Plan;
 use crate::sim::server::{Server, lives};
 
 /// Room for the time that steps at one instant take in no time at all.
@@ -18,6 +20,20 @@ pub(super) const LONGEST_REST: Duration = Duration::from_millis(1020);
 
 /// How long a close may take.
 const CLOSING: Duration = Duration::from_millis(2100);
+
+/// The shortest lease that each client asks for of each lock.
+pub(super) fn shortest_leases(plan: &Plan) -> BTreeMap<(usize, usize), Duration> {
+    let mut shortest = BTreeMap::new();
+    for (client, act) in
+        plan.tasks.iter().flat_map(|task| task.acts.iter().map(|act| (task.client, act)))
+    {
+        for lock in [Some(act.lock), act.also].into_iter().flatten() {
+            let least = shortest.entry((client, lock)).or_insert(act.ttl);
+            *least = act.ttl.min(*least);
+        }
+    }
+    shortest
+}
 
 impl Checker {
     /// Looks at every guard, every waiter and everything on the store.
@@ -46,7 +62,9 @@ impl Checker {
                     found.push((Rule::LossUntold, name.clone()));
                     live.heard = true;
                 }
-                let prompt = book.prompt && book.round_trip * 4 < live.act.ttl.min(GRANT_TTL);
+                let least = self.shortest.get(&(live.client, live.lock));
+                let least = least.map_or(live.act.ttl, |least| live.act.ttl.min(*least));
+                let prompt = book.prompt && book.round_trip * 4 < least.min(GRANT_TTL);
                 // A session that was not kept alive takes all leases with it, also those that began later.
                 let lease = self.rules.sessions.unwrap_or_else(|| live.act.longest_lease());
                 let healthy = prompt && client.works() && client.unhealthy + lease < now;

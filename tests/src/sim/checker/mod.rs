@@ -11,6 +11,7 @@ mod resource;
 mod violation;
 mod wake;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ use fencelock::port::{Instant, LockKey, Mode, Runtime};
 use fencelock::{Claim, Event, EventKind, Token};
 use fencelock_sim::SimNode;
 
+use self::audit::shortest_leases;
 use self::book::{Book, Live, Pending, Shared, Watched};
 use super::plan::{Act, Plan};
 use super::stores::Stores;
@@ -32,6 +34,8 @@ pub struct Checker {
     world: Arc<SimNode>,
     stores: Stores,
     rules: Rules,
+    /// The shortest lease that each client asks for of each lock: whoever goes on with another waiter's attempt begins with its lease.
+    shortest: BTreeMap<(usize, usize), Duration>,
     book: Mutex<Book>,
 }
 
@@ -86,6 +90,9 @@ impl Checker {
         // Far slower, and tickets end between two refreshes.
         let patience = plan.clients.iter().map(|machine| machine.timeout).min();
         let patience = patience.unwrap_or_default().min(TICKET_LIFE / 2);
+        // A session that ends before its heartbeat is answered serves nobody.
+        let session = plan.sessions.then(|| plan.longest_lease());
+        let patience = session.map_or(patience, |session| patience.min(session / 2));
         let prompt = faults == [0; 5] && weather.round_trip() < patience;
         let shortest = acts().map(|act| act.ttl).min().unwrap_or_default().min(GRANT_TTL);
         let rules = Rules {
@@ -98,7 +105,7 @@ impl Checker {
             forgets_tokens: plan.forgets_tokens(),
             swift: weather.round_trip() * 4 < shortest,
             longest_lease: plan.longest_lease(),
-            sessions: plan.sessions.then(|| plan.longest_lease()),
+            sessions: session,
         };
         let clients = nodes.iter().zip(&plan.clients).map(|((node, channel), machine)| Watched {
             node: Arc::clone(node),
@@ -130,7 +137,8 @@ impl Checker {
             ..Book::default()
         };
         let (world, stores) = (Arc::clone(world), stores.clone());
-        Arc::new(Self { world, stores, rules, book: Mutex::new(book) })
+        let shortest = shortest_leases(plan);
+        Arc::new(Self { world, stores, rules, shortest, book: Mutex::new(book) })
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {

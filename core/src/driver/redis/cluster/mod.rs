@@ -251,7 +251,7 @@ impl Cluster {
             AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
         let settings = address.settings(ProtocolVersion::RESP2);
         let connected = wire::connect(&address, host, settings, config, &self.runtime).await;
-        let (mut connection, _leash) = connected.map_err(|trouble| trouble.into_error(&address))?;
+        let (mut connection, _abort) = connected.map_err(|trouble| trouble.into_error(&address))?;
         let reply = connection.send_packed_command(&question()).await;
         let reply = reply.and_then(Value::extract_error);
         let reply = reply.map_err(|error| fault::unreachable(&address, &error))?;

@@ -1,4 +1,4 @@
-//! One attempt to connect: the server is found, greeted and looked at, learns the scripts, and is listened to.
+//! One attempt to connect: find the server, shake hands, look at what it is, load the scripts, subscribe.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -22,7 +22,7 @@ use crate::runtime::sync::Mutex;
 const OUTBOX: usize = 512;
 
 impl Link {
-    /// Connects once: finds the server, greets it, loads the scripts, subscribes.
+    /// Connects once: finds the server, shakes hands, loads the scripts, subscribes.
     pub(super) async fn attempt(self: &Arc<Self>) -> Result<Arc<Live>> {
         let work = async {
             let place = match &self.address.topology {

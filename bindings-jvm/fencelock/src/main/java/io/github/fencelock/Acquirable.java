@@ -40,7 +40,7 @@ public abstract sealed class Acquirable<T extends Acquirable<T>> implements Lock
      *
      * @throws InterruptedException if the thread is interrupted meanwhile: nothing is held, and nobody waits, then
      * @throws LockTimeoutException if the wait is over before the lock was granted
-     * @throws LockLostException if it was lost again before this thread could go on, which had stood still
+     * @throws LockLostException if the lease ended while this thread was stopped, before the call returned
      */
     public final Guard acquire() throws InterruptedException {
         return acquiring(options).await();
@@ -51,7 +51,7 @@ public abstract sealed class Acquirable<T extends Acquirable<T>> implements Lock
      *
      * @throws InterruptedException if the thread is interrupted meanwhile: nothing is held, and nobody waits, then
      * @throws LockTimeoutException if the wait is over before the lock was granted
-     * @throws LockLostException if it was lost again before this thread could go on, which had stood still
+     * @throws LockLostException if the lease ended while this thread was stopped, before the call returned
      */
     public final Guard acquire(Duration wait) throws InterruptedException {
         return acquiring(Options.with(options, "wait", wait)).await();
@@ -73,7 +73,7 @@ public abstract sealed class Acquirable<T extends Acquirable<T>> implements Lock
     /**
      * Asks once: empty if somebody else holds the lock or waits for it.
      *
-     * @throws LockLostException if it was lost again before this thread could go on, which had stood still
+     * @throws LockLostException if the lease ended while this thread was stopped, before the call returned
      */
     public final Optional<Guard> tryAcquire() {
         return trying().get();

@@ -2,7 +2,7 @@ package io.github.fencelock;
 
 import java.util.Map;
 
-/** The caller gave the operation up, or asked for something since that overtook it. */
+/** The caller gave the operation up, or a later request replaced it. */
 public final class CancelledException extends FencelockException {
     private static final long serialVersionUID = 1;
 

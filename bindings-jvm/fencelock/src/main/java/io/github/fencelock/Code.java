@@ -20,7 +20,7 @@ public enum Code {
     AUTH,
     /** What lies on the store under this name is no such lock, or somebody else changed the value meanwhile. */
     CONFLICT,
-    /** The caller gave the operation up, or asked for something since that overtook it. */
+    /** The caller gave the operation up, or a later request replaced it. */
     CANCELLED,
     /** The client was closed. */
     CLOSED,

@@ -46,7 +46,7 @@ public final class Election implements LockOptions<Election> {
      *
      * @throws InterruptedException if the thread is interrupted meanwhile: it is no candidate any more, then
      * @throws LockTimeoutException if the wait is over before that
-     * @throws LockLostException if it was lost again before this thread could go on, which had stood still
+     * @throws LockLostException if the lease ended while this thread was stopped, before the call returned
      */
     public Leadership campaign() throws InterruptedException {
         return campaigning().await();

@@ -21,9 +21,9 @@ public record Event(Kind kind, String name, OptionalLong token, Optional<String>
         WAITING,
         /** The store refuses or does not answer an acquire that waits; it goes on asking. */
         TROUBLE,
-        /** A guard was given out. */
+        /** A lock was granted. */
         GRANTED,
-        /** The lease was pushed on. */
+        /** The lease was renewed. */
         RENEWED,
         /** A guard was given back. */
         RELEASED,

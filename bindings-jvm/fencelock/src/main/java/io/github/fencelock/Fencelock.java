@@ -22,7 +22,8 @@ public final class Fencelock {
 
     /**
      * Connects to the store a URL names: {@code memory:} (this process), {@code sqlite:locks.db} (this machine),
-     * {@code redis://host:6379}. Options stand in the query: {@code redis://host?ttl=10s&fair=false}.
+     * {@code redis://host:6379}, {@code etcd://a,b,c}, {@code zookeeper://a,b,c/locks}, {@code postgres://user@host/database}.
+     * Options stand in the query: {@code redis://host?ttl=10s&fair=false}.
      *
      * @throws InvalidArgumentException if the URL cannot be understood
      * @throws UnavailableException if the store cannot be reached

@@ -64,7 +64,7 @@ public final class Job implements LockOptions<Job> {
     /**
      * Starts the run that is due; empty if there is none, and {@link #startOrWhy} says why.
      *
-     * @throws LockLostException if it was lost again before this thread could go on, which had stood still
+     * @throws LockLostException if the lease ended while this thread was stopped, before the call returned
      */
     public Optional<Run> start() {
         return starting(Job::run, run -> run).get();

@@ -3,7 +3,7 @@ package io.github.fencelock;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 
-/** The office of a leader: {@link #isHeld} says whether it still leads at this very moment. Closing it gives it up. */
+/** The guard of a leader: {@link #isHeld} says whether it still leads at this very moment. Closing it gives it up. */
 public final class Leadership extends Hold {
     Leadership(Client client, String name, Map<String, Object> granted) {
         super(client, name, granted);

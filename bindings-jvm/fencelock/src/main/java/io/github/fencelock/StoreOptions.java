@@ -46,7 +46,7 @@ public interface StoreOptions<T> {
     }
 
     /**
-     * On PostgreSQL: whether to make fencelock's tables if they are not there. By default {@code false}.
+     * On a database: whether to make fencelock's tables if they are not there. By default {@code false}.
      */
     default T create(boolean create) {
         return option("create", create);
@@ -62,7 +62,7 @@ public interface StoreOptions<T> {
     }
 
     /**
-     * On PostgreSQL: {@code verify-full} is TLS with a server that proves to be the one, {@code disable} is no TLS.
+     * On a database: {@code verify-full} is TLS with a server that proves to be the one, {@code disable} is no TLS.
      * {@code auto}: {@code verify-full}, but nothing is encrypted on the way to this machine itself ({@code
      * localhost}, a socket file). By default {@code auto}.
      */

@@ -154,7 +154,7 @@ final class LockTest {
     @Test
     void whatTheBodyThrowsIsNeverHiddenByALoss() throws Exception {
         try (Client client = Fencelock.connect(Stores.redis().url())) {
-            Lock lock = client.lock(Stores.name()).ttl(Duration.ofMillis(100)).renew(false);
+            Lock lock = client.lock(Stores.name()).ttl(Duration.ofSeconds(1)).renew(false);
             IOException mine = new IOException("mine");
             IOException seen = assertThrows(IOException.class, () -> lock.withLock(guard -> {
                 guard.lost().join();
@@ -162,7 +162,7 @@ final class LockTest {
             }));
             assertSame(mine, seen);
             assertEquals(LockLostException.class, seen.getSuppressed()[0].getClass());
-            Job job = client.job(Stores.name(), Duration.ofDays(1)).ttl(Duration.ofMillis(300));
+            Job job = client.job(Stores.name(), Duration.ofDays(1)).ttl(Duration.ofSeconds(1));
             IOException ofRun = assertThrows(IOException.class, () -> job.withRun(run -> {
                 Stores.redis().forget(job.name());
                 run.lost().join();

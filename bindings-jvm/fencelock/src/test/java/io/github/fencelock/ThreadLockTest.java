@@ -93,7 +93,7 @@ final class ThreadLockTest {
 
     @Test
     void aLossIsRaisedByUnlock() {
-        java.util.concurrent.locks.Lock brief = client.lock(name).ttl(Duration.ofMillis(100)).renew(false).asLock();
+        java.util.concurrent.locks.Lock brief = client.lock(name).ttl(Duration.ofSeconds(1)).renew(false).asLock();
         brief.lock();
         Wait.until("the lease is over", () -> client.lock(name).inspect().holders().isEmpty());
         assertThrows(LockLostException.class, brief::unlock);

@@ -15,8 +15,9 @@ import io.github.fencelock.Fencelock as JavaFencelock
  */
 public object Fencelock {
     /**
-     * Connects to the store a URL names: `memory:` (this process), `sqlite:locks.db` (this machine), `redis://host:6379`.
-     * Options stand in the query, `redis://host?ttl=10s&fair=false`; those given here outweigh them.
+     * Connects to the store a URL names: `memory:` (this process), `sqlite:locks.db` (this machine), `redis://host:6379`,
+     * `etcd://a,b,c`, `zookeeper://a,b,c/locks`, `postgres://user@host/database`. Options stand in the query,
+     * `redis://host?ttl=10s&fair=false`; those given here outweigh them.
      */
     public suspend fun connect(url: String, options: ClientOptions = ClientOptions()): Client =
         Client(JavaFencelock.connectAsync(url, options.java).await { unheard -> unheard.closeAsync() })

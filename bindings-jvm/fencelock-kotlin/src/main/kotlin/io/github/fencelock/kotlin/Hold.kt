@@ -110,7 +110,7 @@ public class Guard internal constructor(private val java: JavaGuard) : Hold(java
     }
 }
 
-/** The office of a leader: [isHeld] says whether it still leads at this very moment. */
+/** The guard of a leader: [isHeld] says whether it still leads at this very moment. */
 public class Leadership internal constructor(private val java: JavaLeadership) : Hold(java) {
     /** Gives the leadership up, so that the next candidate leads, and waits for the store's answer. */
     public suspend fun resign(): Released = java.resignAsync().await()

@@ -38,7 +38,7 @@ public interface StoreOptions<T> {
     public fun acks(acks: Int): T = option("acks", acks)
 
     /**
-     * On PostgreSQL: whether to make fencelock's tables if they are not there. By default `false`.
+     * On a database: whether to make fencelock's tables if they are not there. By default `false`.
      */
     public fun create(create: Boolean): T = option("create", create)
 
@@ -49,7 +49,7 @@ public interface StoreOptions<T> {
     public fun durability(durability: String): T = option("durability", durability)
 
     /**
-     * On PostgreSQL: `verify-full` is TLS with a server that proves to be the one, `disable` is no TLS. `auto`:
+     * On a database: `verify-full` is TLS with a server that proves to be the one, `disable` is no TLS. `auto`:
      * `verify-full`, but nothing is encrypted on the way to this machine itself (`localhost`, a socket file). By
      * default `auto`.
      */

@@ -61,7 +61,7 @@ class LockTest {
     @Test
     fun `a loss cancels the body and is thrown`() = runBlocking {
         Fencelock.connect(Stores.redis().url()).use { client ->
-            val lock = client.lock(Stores.name()).ttl(200.milliseconds).renew(false)
+            val lock = client.lock(Stores.name()).ttl(1000.milliseconds).renew(false)
             var ended = false
             val lost = assertThrows<LockLostException> {
                 runBlocking {
@@ -86,7 +86,7 @@ class LockTest {
     @Test
     fun `what the body throws is never hidden by a loss`() = runBlocking {
         Fencelock.connect(Stores.redis().url()).use { client ->
-            val lock = client.lock(Stores.name()).ttl(100.milliseconds).renew(false)
+            val lock = client.lock(Stores.name()).ttl(1000.milliseconds).renew(false)
             val mine = Mine(1)
             val seen = assertThrows<IOException> {
                 runBlocking {
@@ -141,9 +141,9 @@ class LockTest {
                     val seen = assertThrows<Throwable> {
                         runBlocking {
                             if (mode == "lock") {
-                                client.lock(name).ttl(100.milliseconds).renew(false).withLock { body(it) }
+                                client.lock(name).ttl(1000.milliseconds).renew(false).withLock { body(it) }
                             } else {
-                                client.job(name, 1.days).ttl(300.milliseconds).withRun {
+                                client.job(name, 1.days).ttl(1000.milliseconds).withRun {
                                     // A run is always renewed.
                                     Stores.redis().forget(name)
                                     body(it)
@@ -198,7 +198,7 @@ class LockTest {
     @Test
     fun `a body that ends after the loss did not succeed`() = runBlocking {
         Fencelock.connect(Stores.redis().url()).use { client ->
-            val lock = client.lock(Stores.name()).ttl(100.milliseconds).renew(false)
+            val lock = client.lock(Stores.name()).ttl(1000.milliseconds).renew(false)
             assertThrows<LockLostException> {
                 runBlocking { lock.withLock { guard -> while (guard.isHeld) Thread.onSpinWait() } }
             }

@@ -1,5 +1,5 @@
-//! The house rules that no compiler knows: which room may look into which, how long a file may be, that nothing but the
-//! runtime's room touches the platform, that bindings ask for locks by the facade only, that every test belongs to a part,
+//! The house rules that no compiler knows: which module may use which, how long a file may be, that nothing but the
+//! `runtime` touches the platform, that bindings ask for locks by the facade only, that every test belongs to a part,
 //! and that there is one version.
 
 use std::collections::BTreeSet;
@@ -13,9 +13,9 @@ use crate::target::{self, FOLDERS};
 /// The ceiling for a file.
 const LINES: usize = 400;
 
-/// What each room of the core may use, beside itself. `runtime::sync` is the core's mutex, `mutation` the test hook.
+/// What each module of the core may use, beside itself. `runtime::sync` is the core's mutex, `mutation` the test hook.
 /// Rooms that are not named here (client, lock, guard, ...) stand on top: they may use all but the facade.
-const ROOMS: &[(&str, &[&str])] = &[
+const MODULES: &[(&str, &[&str])] = &[
     ("error", &[]),
     ("fence", &["error", "runtime::sync"]),
     ("options", &["error"]),
@@ -41,7 +41,8 @@ const PLATFORM: &[&str] = &[
     "thread::spawn",
     "thread::sleep",
     "park_timeout",
-    "wait_timeout",
+    "wait_timeout(",
+    "wait_timeout_while(",
     "getrandom::",
     "rand::",
     "new_v4",
@@ -129,7 +130,7 @@ pub(super) fn code(text: &str) -> impl Iterator<Item = &str> {
     let mut test = None;
     text.lines().map(move |line| {
         let indent = line.len() - line.trim_start().len();
-        if line.trim() == "#[cfg(test)]" {
+        if line.trim() == "#[cfg(test)]" || line.trim().starts_with("#[cfg(all(test, ") {
             test = Some(indent);
             return "";
         }
@@ -155,17 +156,17 @@ fn is_test(path: &Path) -> bool {
     })
 }
 
-/// Uses of other rooms that are not drawn.
+/// Uses of other modules that are not drawn.
 fn edges(file: &Path, text: &str) -> Vec<String> {
     if file == Path::new("lib.rs") {
         return Vec::new();
     }
-    let room = file.iter().next().unwrap_or_default().to_string_lossy();
-    let room = room.trim_end_matches(".rs");
-    let drawn = ROOMS.iter().find(|(name, _)| *name == room).map(|(_, drawn)| *drawn);
+    let module = file.iter().next().unwrap_or_default().to_string_lossy();
+    let module = module.trim_end_matches(".rs");
+    let drawn = MODULES.iter().find(|(name, _)| *name == module).map(|(_, drawn)| *drawn);
     let allowed = |used: &str| {
         let first = used.split("::").next().unwrap_or_default();
-        first == room
+        first == module
             || first == "mutation"
             || drawn.map_or(first != "facade", |drawn| {
                 drawn.iter().any(|name| *name == first || used.starts_with(name))
@@ -173,7 +174,7 @@ fn edges(file: &Path, text: &str) -> Vec<String> {
     };
     let code = code(text).collect::<Vec<_>>().join("\n");
     let used = used_of("crate::", &code).into_iter().filter(|used| !allowed(used));
-    used.map(|used| format!("`{room}` must not use `{used}`")).collect()
+    used.map(|used| format!("`{module}` must not use `{used}`")).collect()
 }
 
 /// Whether a file is a binding's own, and no program over its package.
@@ -242,7 +243,7 @@ fn members(group: &str) -> impl Iterator<Item = &str> {
     group[..end.unwrap_or(group.len())].split(comma).map(str::trim).filter(|part| !part.is_empty())
 }
 
-/// Words of the platform outside the room that owns them.
+/// Words of the platform outside the module that owns them.
 fn platform(file: &Path, text: &str) -> Vec<String> {
     if file.starts_with("runtime") {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! A wire between the workers and a server, which can stop carrying: a slow network that harms nobody else's.
+//! A proxy between the workers and a server. It can stop forwarding, as a slow network does, which harms no other client of the server.
 
 use std::io::Result;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -7,24 +7,24 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-pub(super) struct Wire {
+pub(super) struct Proxy {
     near: SocketAddr,
-    carries: watch::Sender<bool>,
+    forwards: watch::Sender<bool>,
 }
 
-impl Wire {
-    /// A wire to a server. It is served by a thread of its own, so that drawing the show does not slow it down.
+impl Proxy {
+    /// A proxy to a server. It is served by a thread of its own, so that drawing the show does not slow it down.
     pub(super) fn to(host: String, port: u16) -> Result<Self> {
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         listener.set_nonblocking(true)?;
         let near = listener.local_addr()?;
-        let (carries, carrying) = watch::channel(true);
+        let (forwards, forwarding) = watch::channel(true);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         std::thread::spawn(move || {
             let host = host.trim_matches(['[', ']']).to_owned();
-            runtime.block_on(serve(listener, host, port, carrying));
+            runtime.block_on(serve(listener, host, port, forwarding));
         });
-        Ok(Self { near, carries })
+        Ok(Self { near, forwards })
     }
 
     /// Where the workers connect to.
@@ -32,24 +32,24 @@ impl Wire {
         self.near
     }
 
-    /// Whether what is sent arrives.
-    pub(super) fn carry(&self, carry: bool) {
-        self.carries.send_replace(carry);
+    /// Whether it forwards what is sent.
+    pub(super) fn forward(&self, forward: bool) {
+        self.forwards.send_replace(forward);
     }
 }
 
-/// Until the wire is dropped; what it still carries then ends with the runtime.
+/// Until the proxy is dropped; what it still forwards then ends with the runtime.
 async fn serve(
     listener: std::net::TcpListener,
     host: String,
     port: u16,
-    mut carrying: watch::Receiver<bool>,
+    mut forwarding: watch::Receiver<bool>,
 ) {
     let Ok(listener) = TcpListener::from_std(listener) else { return };
     loop {
         let near = tokio::select! {
             biased;
-            alive = carrying.changed() => if alive.is_ok() { continue } else { return },
+            alive = forwarding.changed() => if alive.is_ok() { continue } else { return },
             near = listener.accept() => near,
         };
         let Ok((near, _)) = near else { continue };
@@ -59,20 +59,20 @@ async fn serve(
             continue;
         }
         let ((near_in, near_out), (far_in, far_out)) = (near.into_split(), far.into_split());
-        tokio::spawn(pass(near_in, far_out, carrying.clone()));
-        tokio::spawn(pass(far_in, near_out, carrying.clone()));
+        tokio::spawn(pass(near_in, far_out, forwarding.clone()));
+        tokio::spawn(pass(far_in, near_out, forwarding.clone()));
     }
 }
 
 async fn pass(
     mut from: tokio::net::tcp::OwnedReadHalf,
     mut to: tokio::net::tcp::OwnedWriteHalf,
-    mut carrying: watch::Receiver<bool>,
+    mut forwarding: watch::Receiver<bool>,
 ) {
     let mut bytes = vec![0; 16 * 1024];
     while let Ok(length @ 1..) = from.read(&mut bytes).await {
-        let carried = carrying.wait_for(|carries| *carries).await.is_ok();
-        if !carried || to.write_all(&bytes[..length]).await.is_err() {
+        let forwarded = forwarding.wait_for(|forwards| *forwards).await.is_ok();
+        if !forwarded || to.write_all(&bytes[..length]).await.is_err() {
             return;
         }
     }

@@ -1,4 +1,4 @@
-//! One remote attempt: take, wait, take again. It may pass from waiter to waiter, and undoes itself when dropped.
+//! One remote attempt: take, wait, take again. It may pass from waiter to waiter, and is taken back when dropped.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -238,7 +238,7 @@ impl Attempt {
         }
     }
 
-    /// A grant that is none was given back. One who waits asks again, later each time.
+    /// A late or stale grant was given back. One who waits asks again, later each time.
     fn try_later(&mut self, error: Error) -> Option<Result<Option<Arc<Hold>>>> {
         if !self.waits && !mutant!(LateTryAsksAgain) {
             self.stage = Stage::Done;
@@ -276,7 +276,7 @@ impl Attempt {
         self.stage = Stage::Resting { until: self.core.retry_delays.rest(pause) };
     }
 
-    /// Forgets the request or the ticket, and has it undone.
+    /// Forgets the request or the ticket, and has it taken back.
     fn retract(&mut self) {
         // What is under way is dropped before it is taken back: the store then knows that it is never sent again.
         let (owner, tombstone) = match std::mem::replace(&mut self.stage, Stage::Done) {

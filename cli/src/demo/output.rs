@@ -13,7 +13,7 @@ use super::terminal::{SMALLEST, Screen};
 use super::verdict::Verdict;
 use super::words::{self, Tone};
 
-pub(super) enum Stage {
+pub(super) enum Output {
     Screen(Box<(Screen, Scene, Palette)>),
     Plain,
     Json { began: Instant },
@@ -22,7 +22,7 @@ pub(super) enum Stage {
 /// The widest plain text, where the window does not say otherwise.
 const COLUMN: usize = 100;
 
-impl Stage {
+impl Output {
     /// The full screen if the terminal has room for it, plain lines otherwise.
     pub(super) fn best() -> Self {
         let colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
@@ -36,7 +36,7 @@ impl Stage {
         matches!(self, Self::Screen(_))
     }
 
-    /// Shows what happened. On the full screen it is seen with the next [`Stage::draw`].
+    /// Shows what happened. On the full screen it is seen with the next [`Output::draw`].
     pub(super) fn show(&mut self, event: &Event) -> Result<()> {
         match self {
             Self::Screen(show) => show.1.apply(event),
@@ -74,8 +74,8 @@ impl Stage {
     pub(super) fn end(self, verdict: Verdict) -> Result<()> {
         match self {
             Self::Json { .. } => {
-                let mut stage = self;
-                return stage.show(&Event::Verdict(Box::new(verdict)));
+                let mut output = self;
+                return output.show(&Event::Verdict(Box::new(verdict)));
             }
             Self::Screen(show) => {
                 let (screen, scene, _) = *show;

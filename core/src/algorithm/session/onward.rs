@@ -1,0 +1,42 @@
+//! Work that runs to its end, also if whoever awaits it goes.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use crate::port::{BoxFuture, MaybeSend, RuntimeHandle};
+
+/// See the module. It runs where it is awaited; once it is dropped, as a task.
+pub(super) struct Onward<T: MaybeSend + 'static> {
+    work: Option<BoxFuture<'static, T>>,
+    runtime: RuntimeHandle,
+}
+
+impl<T: MaybeSend + 'static> Onward<T> {
+    pub(super) fn new(work: BoxFuture<'static, T>, runtime: &RuntimeHandle) -> Self {
+        Self { work: Some(work), runtime: runtime.clone() }
+    }
+}
+
+impl<T: MaybeSend + 'static> Future for Onward<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        let Some(work) = &mut self.work else { return Poll::Pending };
+        let done = work.as_mut().poll(context);
+        if done.is_ready() {
+            self.work = None;
+        }
+        done
+    }
+}
+
+impl<T: MaybeSend + 'static> Drop for Onward<T> {
+    fn drop(&mut self) {
+        if let Some(work) = self.work.take() {
+            self.runtime.spawn(Box::pin(async move {
+                work.await;
+            }));
+        }
+    }
+}

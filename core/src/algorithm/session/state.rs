@@ -1,0 +1,161 @@
+//! What a client knows of its sessions and of what it has in them. Every change is made in one piece; what follows is an effect.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::live::{Id, Live};
+use super::own::{Own, Stage};
+use crate::error::Error;
+use crate::port::{Instant, LockKey, Notice, NoticeSink, Outcome, OwnerId};
+
+/// Idle sessions that are kept. More than these stay until their next heartbeat: others may be waiting for one.
+const KEPT: usize = 4;
+
+pub(super) struct State<T> {
+    pub(super) sink: Option<NoticeSink>,
+    pub(super) closed: bool,
+    /// The session for what is free.
+    pub(super) main: Option<Id>,
+    /// Somebody opens it.
+    pub(super) opening: bool,
+    /// How many attempts to open it have failed, and why the last one did.
+    pub(super) failed: (u64, Option<Error>),
+    pub(super) sessions: BTreeMap<Id, Live<T>>,
+    pub(super) idle: Vec<Id>,
+    /// Sessions that are being opened beside it.
+    pub(super) coming: usize,
+    pub(super) drawn: Id,
+    pub(super) owners: BTreeMap<OwnerId, Own>,
+}
+
+/// What follows from a change.
+pub(super) struct Effects<T> {
+    pub(super) notices: Vec<Notice>,
+    pub(super) cut: Vec<Arc<T>>,
+    /// Whether whoever waits for news is to look.
+    pub(super) news: bool,
+    /// Whether the sessions' tasks are to look earlier.
+    pub(super) earlier: bool,
+}
+
+impl<T> Default for State<T> {
+    fn default() -> Self {
+        Self {
+            sink: None,
+            closed: false,
+            main: None,
+            opening: false,
+            failed: (0, None),
+            sessions: BTreeMap::new(),
+            idle: Vec::new(),
+            coming: 0,
+            drawn: 0,
+            owners: BTreeMap::new(),
+        }
+    }
+}
+
+impl<T> Default for Effects<T> {
+    fn default() -> Self {
+        Self { notices: Vec::new(), cut: Vec::new(), news: false, earlier: false }
+    }
+}
+
+impl<T> State<T> {
+    /// A session, unless its deadline has passed: then it is lost, whatever the server says.
+    pub(super) fn live(
+        &mut self,
+        id: Id,
+        now: Instant,
+        effects: &mut Effects<T>,
+    ) -> Option<&mut Live<T>> {
+        if self.sessions.get(&id)?.is_late(now) {
+            // What waits is asked for in the same way, and hears no heartbeats.
+            let waiting = |(id, live): (&Id, &Live<T>)| live.waits.then_some(*id);
+            let waiting: Vec<Id> = self.sessions.iter().filter_map(waiting).collect();
+            for id in waiting {
+                self.lose(id, effects);
+            }
+            self.lose(id, effects);
+        }
+        self.sessions.get_mut(&id)
+    }
+
+    /// A session is over, and all that was in it.
+    pub(super) fn lose(&mut self, id: Id, effects: &mut Effects<T>) {
+        let Some(live) = self.sessions.remove(&id) else { return };
+        self.main = self.main.filter(|main| *main != id);
+        self.idle.retain(|idle| *idle != id);
+        (effects.news, effects.earlier) = (true, true);
+        effects.cut.push(live.session);
+        let mut gone = Vec::new();
+        for (owner, own) in &self.owners {
+            let settled = matches!(own.stage, Stage::Waiting | Stage::Holding);
+            if own.session == Some(id) && settled {
+                gone.push(*owner);
+            }
+        }
+        for owner in gone {
+            self.owners.remove(&owner);
+            effects.notices.push(Notice::Gone { owner });
+        }
+    }
+
+    /// An attempt or a hold is over, and its session has nothing of it any more.
+    pub(super) fn forget(&mut self, owner: OwnerId, effects: &mut Effects<T>) {
+        effects.news = true;
+        let Some(own) = self.owners.remove(&owner) else { return };
+        if let Some(id) = own.session {
+            self.leave_session(owner, &own.lock, id);
+        }
+    }
+
+    /// A session does not have this lock for this owner any more.
+    pub(super) fn leave_session(&mut self, owner: OwnerId, lock: &LockKey, id: Id) {
+        let Some(live) = self.sessions.get_mut(&id) else { return };
+        live.waits = false;
+        if live.names.get(lock) == Some(&owner) {
+            live.names.remove(lock);
+        }
+        if self.main == Some(id) || !live.names.is_empty() || self.idle.contains(&id) {
+            return;
+        }
+        self.idle.push(id);
+    }
+
+    /// Whether nobody needs a session any more.
+    pub(super) fn is_spare(&self, id: Id) -> bool {
+        self.idle.iter().rev().skip(KEPT).any(|idle| *idle == id)
+    }
+
+    /// How a step of this owner is answered if it holds.
+    pub(super) fn granted(
+        &mut self,
+        owner: OwnerId,
+        now: Instant,
+        effects: &mut Effects<T>,
+    ) -> Option<Outcome> {
+        let id = self.owners.get(&owner)?.session?;
+        let deadline = self.live(id, now, effects)?.deadline;
+        let own = self.owners.get(&owner).filter(|own| own.stage == Stage::Holding)?;
+        let left = own.ends.min(deadline).since(now);
+        Some(Outcome::Granted { token: own.token, left, drawn: own.drawn })
+    }
+
+    /// A hold is wanted for its lease from now on, never for less than before.
+    pub(super) fn last_until(
+        &mut self,
+        owner: OwnerId,
+        ttl: Duration,
+        now: Instant,
+        effects: &mut Effects<T>,
+    ) {
+        let Some(own) = self.owners.get_mut(&owner) else { return };
+        own.ttl = ttl;
+        let before = if own.ends == Instant::FAR { Instant::default() } else { own.ends };
+        own.ends = before.max(now + ttl);
+        let live = own.session.and_then(|id| self.sessions.get(&id));
+        effects.earlier |= live.is_some_and(|live| own.ends < live.looks);
+    }
+}

@@ -1,0 +1,36 @@
+//! What is refused of a lease that lives with its client's session.
+
+use std::time::Duration;
+
+use crate::error::{Code, Error};
+use crate::port::{Action, Failure, Take};
+
+/// Why a step asks for a longer lease than the session's, if it does.
+pub(super) fn too_long(action: &Action, most: Duration) -> Option<Failure> {
+    let (Action::Take(Take { ttl, .. })
+    | Action::Renew { ttl }
+    | Action::Refresh { ttl }
+    | Action::Change { ttl, .. }) = action
+    else {
+        return None;
+    };
+    (*ttl > most).then(|| {
+        let most = most.as_secs_f64();
+        let message = format!(
+            "on this store a lease is at most as long as the client's session, {most} s; ask for less, or connect with a longer one"
+        );
+        Failure::refused(Error::invalid("ttl", message))
+    })
+}
+
+/// The store has not answered the heartbeats of late, so that nothing can be promised.
+pub(super) fn doubt() -> Failure {
+    let message = "the store has not answered for half of the session's time; nothing is renewed";
+    Failure::refused(Error::new(Code::Unavailable, message))
+}
+
+/// A store with sessions does not vote.
+pub(super) fn no_votes() -> Failure {
+    let message = "a store with sessions is no node of a quorum; use stores with leases";
+    Failure::refused(Error::new(Code::Unsupported, message))
+}

@@ -1,0 +1,190 @@
+//! What a server says, in fencelock's words.
+
+use std::fmt::Display;
+
+use mysql_async::{DriverError, IoError, ServerError};
+
+use crate::driver::sql::fault::{Fault, Next, READ_ONLY, lost};
+use crate::driver::tls;
+use crate::error::{Code, Error};
+use crate::port::Failure;
+
+/// What the server says, by its number, what it means and what to do.
+const NUMBERS: &[(&[u16], Code, Next, &str)] = &[
+    (&[1213], Code::Unavailable, Next::Again, "other transactions were in the way for too long"),
+    (
+        &[1205],
+        Code::Unavailable,
+        Next::Again,
+        "another transaction keeps the lock's row locked; look for it in information_schema.INNODB_TRX, and end it",
+    ),
+    (
+        &[1317, 1969, 3024],
+        Code::Unavailable,
+        Next::Keep,
+        "the server gave the statement up; if it has a limit for statements (`max_statement_time`), make that longer",
+    ),
+    (
+        &[1146],
+        Code::Unsupported,
+        Next::Keep,
+        "the database has no table `fencelock`; connect once with `create=true`, or have its owner run what `fencelock sql schema --dialect mysql` prints",
+    ),
+    (
+        &[1054, 1062, 1136, 1176, 1264, 1265, 1292, 1347, 1348, 1364, 1366, 1406, 1471],
+        Code::Conflict,
+        Next::Keep,
+        OTHER_SHAPE,
+    ),
+    (
+        &[1142, 1143, 1370],
+        Code::Auth,
+        Next::Keep,
+        "the user may not do this; grant it SELECT, INSERT and UPDATE on `fencelock`, and the same with DELETE on `fencelock_cell`; to create them (`create=true`) it needs CREATE and INDEX",
+    ),
+    (
+        &[1044, 1045, 1251, 1698, 1820, 1862, 3118, 4151],
+        Code::Auth,
+        Next::Reconnect,
+        "the server refused the user, the password or the database; correct them in the URL, or the user's rights",
+    ),
+    (
+        &[1049],
+        Code::Invalid,
+        Next::Reconnect,
+        "there is no such database on the server; correct the URL",
+    ),
+    (&[1290, 1792, 1836], Code::Unavailable, Next::Reconnect, READ_ONLY),
+    (
+        &[1040, 1203, 1226],
+        Code::Unavailable,
+        Next::Reconnect,
+        "the server takes no more connections; raise its `max_connections`, or what the user may have",
+    ),
+    (
+        &[1665],
+        Code::Unsupported,
+        Next::Keep,
+        "the server writes statements into its binary log; set its `binlog_format` to ROW or MIXED",
+    ),
+    (
+        &[1021, 1037, 1038, 1041, 1114],
+        Code::Unavailable,
+        Next::Keep,
+        "the server lacks memory or disk space; see `reply`",
+    ),
+    (
+        &[1130, 1129],
+        Code::Auth,
+        Next::Reconnect,
+        "the server takes no connections from this machine; see `reply`",
+    ),
+];
+
+/// What the server says when it ends a session, which may be behind a commit.
+const ENDS: &[u16] = &[1053, 1152, 1158, 1159, 1160, 1161, 1180, 1184, 1927, 3169, 4031];
+
+const OTHER_SHAPE: &str = "the database's fencelock tables are not as fencelock made them; use another database, or drop them while nobody holds a lock";
+
+/// Says that the tables are laid out in another way.
+pub(super) fn other_shape() -> Error {
+    Error::new(Code::Conflict, OTHER_SHAPE)
+}
+
+/// What a failed statement means. `decides`: it may have been carried out though its answer was lost.
+pub(super) fn judge(server: &impl Display, error: &mysql_async::Error, decides: bool) -> Fault {
+    match error {
+        mysql_async::Error::Server(said) => judge_answer(server, said, decides),
+        mysql_async::Error::Driver(DriverError::NoClientSslFlagFromServer) => {
+            let message = "the server has no TLS, so what is sent there could be read and changed; set it up there, or add `sslmode=disable` if the network between is trusted";
+            let error = Error::new(Code::Unavailable, message).with("server", server.to_string());
+            ended(error.with_retryable(false))
+        }
+        mysql_async::Error::Driver(
+            DriverError::UnknownAuthPlugin { .. }
+            | DriverError::MysqlOldPasswordDisabled
+            | DriverError::CleartextPluginDisabled,
+        ) => {
+            let message = "the server wants the password in a way this client does not know; give the user one that is checked by `caching_sha2_password` or `mysql_native_password`";
+            ended(Error::new(Code::Auth, message).with("server", server.to_string()))
+        }
+        mysql_async::Error::Driver(DriverError::PacketTooLarge) => {
+            let message = "too many wait for this lock; raise the server's `max_allowed_packet`";
+            ended(Error::new(Code::Unavailable, message).with("server", server.to_string()))
+        }
+        mysql_async::Error::Io(IoError::Io(error)) => {
+            match tls::unproven(&server.to_string(), error) {
+                Some(error) => ended(error),
+                None => lost(server, &error.to_string(), decides),
+            }
+        }
+        other => lost(server, &reason(other), decides),
+    }
+}
+
+/// It was refused before anything could count, and the connection with it.
+fn ended(error: Error) -> Fault {
+    Fault { failure: Failure::refused(error), next: Next::Reconnect }
+}
+
+/// Why a connection ended. Values are in no text of the client's.
+fn reason(error: &mysql_async::Error) -> String {
+    match error {
+        mysql_async::Error::Io(error) => error.to_string(),
+        mysql_async::Error::Driver(DriverError::ConnectionClosed) => {
+            "the connection was closed".to_owned()
+        }
+        _ => "the server answers something else than this protocol".to_owned(),
+    }
+}
+
+fn judge_answer(server: &impl Display, said: &ServerError, decides: bool) -> Fault {
+    let ServerError { code: number, state, message: reply } = said;
+    if ENDS.contains(number) {
+        return lost(server, reply, decides);
+    }
+    let told = |error: Error| {
+        let error = error.with("server", server.to_string());
+        error.with("number", number.to_string()).with("sqlstate", state.clone())
+    };
+    let known = NUMBERS.iter().find(|(numbers, ..)| numbers.contains(number));
+    let Some((_, code, next, message)) = known else {
+        let message = "the server refused a statement; see `reply`";
+        return Fault::refused(
+            told(Error::new(Code::Unavailable, message)).with("reply", reply.clone()),
+        );
+    };
+    let error = told(Error::new(*code, *message));
+    // What does not fit a column is quoted, and may be an owner id.
+    let error = if *message == OTHER_SHAPE { error } else { error.with("reply", reply.clone()) };
+    Fault { failure: Failure::refused(error), next: *next }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::port::Applied;
+
+    fn judged(code: u16, decides: bool) -> Fault {
+        let said = ServerError { code, message: "secret".to_owned(), state: "HY000".to_owned() };
+        judge(&"db", &mysql_async::Error::Server(said), decides)
+    }
+
+    #[test]
+    fn what_the_server_undid_is_told_from_what_it_may_have_done() {
+        assert_eq!(judged(1213, true).next, Next::Again);
+        assert_eq!(judged(1213, true).failure.applied, Applied::No);
+        for number in ENDS {
+            assert_eq!(judged(*number, true).failure.applied, Applied::Unknown, "{number}");
+            assert_eq!(judged(*number, false).failure.applied, Applied::No, "{number}");
+        }
+    }
+
+    #[test]
+    fn a_value_that_does_not_fit_is_not_repeated() {
+        for (number, shows) in [(1366, false), (1292, false), (1142, true), (9999, true)] {
+            let error = judged(number, true).failure.error;
+            assert_eq!(format!("{error} {error:?}").contains("secret"), shows, "{number}");
+        }
+    }
+}

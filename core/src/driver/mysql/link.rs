@@ -1,0 +1,261 @@
+//! The connections of one client. Each does one thing at a time, so there are as many as are needed at once.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use futures_channel::oneshot;
+use futures_util::future::{Either, select};
+use mysql_async::prelude::Queryable;
+
+use super::address::Address;
+use super::fault::{judge, other_shape};
+use super::finishing::Finishing;
+use super::heard::Heard;
+use super::live::{Answered, Live, Statement, ask};
+use super::plain::Statements;
+use super::{schema, statement};
+use crate::driver::sql::fault::{Fault, Next, absent, lost};
+use crate::driver::sql::known::Known;
+use crate::error::{Error, Result};
+use crate::options::Options;
+use crate::port::{Instant, Notice, NoticeSink, OwnerId, RuntimeHandle};
+use crate::runtime::sync::Mutex;
+
+/// The most transactions a client has at once, and the most other statements: one that waits for a locked row must not hold up the others.
+const AT_ONCE: usize = 4;
+/// A connection that lay idle for so long is asked whether it is still there: a statement that is lost with it has an unknown outcome.
+const FRESH: Duration = Duration::from_secs(1);
+/// How often a client that changes cells deletes some that have ended.
+const SWEEP: Duration = Duration::from_secs(5);
+
+/// See the module.
+pub(super) struct Link {
+    pub(super) address: Address,
+    pub(super) runtime: RuntimeHandle,
+    /// By which name this client is woken.
+    pub(super) channel: Arc<str>,
+    pub(super) timeout: Duration,
+    pub(super) known: Known,
+    pub(super) statements: Statements,
+    connect_timeout: Duration,
+    pub(super) state: Mutex<State>,
+    pub(super) turns: tokio::sync::Semaphore,
+    single_turns: tokio::sync::Semaphore,
+    /// For whoever outlives it.
+    pub(super) weak: Weak<Self>,
+}
+
+#[derive(Default)]
+pub(super) struct State {
+    /// Connections nobody uses.
+    idle: Vec<Live>,
+    pub(super) sink: Option<NoticeSink>,
+    pub(super) heard: Heard,
+    /// There, while somebody listens. It ends with this.
+    pub(super) listener: Option<oneshot::Sender<()>>,
+    /// When cells that have ended were last deleted from here.
+    swept: Option<Instant>,
+    pub(super) closed: bool,
+}
+
+impl Link {
+    /// Connects, or says why not; and whether the server writes its log at each commit.
+    pub(super) async fn connect(
+        address: Address,
+        options: &Options,
+        runtime: RuntimeHandle,
+    ) -> Result<(Arc<Self>, bool)> {
+        let channel = format!("fencelock_{}", OwnerId::draw(&*runtime)).into();
+        let link = Arc::new_cyclic(|weak| Self {
+            address,
+            runtime,
+            channel,
+            timeout: options.timeout,
+            known: Known::default(),
+            statements: Statements::default(),
+            connect_timeout: options.connect_timeout,
+            state: Mutex::default(),
+            turns: tokio::sync::Semaphore::new(AT_ONCE),
+            single_turns: tokio::sync::Semaphore::new(AT_ONCE),
+            weak: weak.clone(),
+        });
+        let mut live = link.take().await?;
+        let found =
+            link.within_connect(async { Ok(schema::find(&mut live.conn, options.create).await) });
+        let as_made = found.await?.map_err(|error| link.refusal(&error))?;
+        if !as_made {
+            return Err(other_shape());
+        }
+        let durable = live.durable;
+        link.put_back(live);
+        Ok((link, durable))
+    }
+
+    /// A connection that is there; one is made if there is none.
+    pub(super) async fn take(&self) -> Result<Live> {
+        loop {
+            let idle = {
+                let mut state = self.state.lock();
+                if state.closed {
+                    return Err(Error::closed());
+                }
+                state.idle.pop()
+            };
+            let Some(mut live) = idle else { return self.open().await };
+            if self.runtime.now().since(live.used) < FRESH {
+                return Ok(live);
+            }
+            let answer = self.within_connect(async { Ok(live.conn.ping().await.is_ok()) }).await;
+            if answer.unwrap_or(false) {
+                return Ok(live);
+            }
+            // The others lay idle for longer.
+            self.drop_idle();
+        }
+    }
+
+    /// Tries the servers in turn; the first that takes writes is the one.
+    pub(super) async fn open(&self) -> Result<Live> {
+        let tried = async {
+            let mut refusal: Option<Error> = None;
+            for host in &self.address.hosts {
+                match Live::open(&self.address, host, self.runtime.now()).await {
+                    Ok(live) => return Ok(live),
+                    Err(error) if refusal.as_ref().is_none_or(Error::retryable) => {
+                        refusal = Some(error);
+                    }
+                    Err(_) => {}
+                }
+            }
+            Err(refusal.unwrap_or_else(Error::closed))
+        };
+        self.within_connect(tried).await
+    }
+
+    async fn within_connect<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        let over = self.runtime.sleep_until(self.runtime.now() + self.connect_timeout);
+        match select(pin!(work), over).await {
+            Either::Left((done, _)) => done,
+            Either::Right(_) => Err(absent(&self.address, "it took too long")),
+        }
+    }
+
+    fn refusal(&self, error: &mysql_async::Error) -> Error {
+        judge(&self.address, error, false).failure.error
+    }
+
+    /// Keeps a connection for whoever is next.
+    pub(super) fn put_back(&self, mut live: Live) {
+        live.used = self.runtime.now();
+        let mut state = self.state.lock();
+        if !state.closed {
+            state.idle.push(live);
+        }
+    }
+
+    /// Uses none of the idle connections any more: they have probably ended too.
+    pub(super) fn drop_idle(&self) {
+        let idle = std::mem::take(&mut self.state.lock().idle);
+        drop(idle);
+    }
+
+    /// Sends a statement that counts by itself, and waits for its answer. Once sent it is read to its end.
+    pub(super) async fn ask(&self, statement: Statement, decides: bool) -> Result<Answered, Fault> {
+        let Some(link) = self.weak.upgrade() else {
+            return Err(Fault::refused(Error::closed()));
+        };
+        let work = Box::pin(link.carry(statement, decides));
+        Finishing::new(self.runtime.clone(), work).await
+    }
+
+    async fn carry(
+        self: Arc<Self>,
+        statement: Statement,
+        decides: bool,
+    ) -> Result<Answered, Fault> {
+        let end = self.runtime.now() + self.timeout;
+        let late = |decides| lost(&self.address, "it took too long", decides);
+        let turn = pin!(self.single_turns.acquire());
+        let _turn = match select(turn, self.runtime.sleep_until(end)).await {
+            Either::Left((turn, _)) => turn,
+            Either::Right(_) => return Err(late(false)),
+        };
+        let mut live = self.take().await.map_err(Fault::refused)?;
+        let over = self.runtime.sleep_until(end);
+        let answered = match select(pin!(ask(&mut live.conn, &statement)), over).await {
+            Either::Left((answered, _)) => answered,
+            Either::Right(_) => {
+                self.drop_idle();
+                return Err(late(decides));
+            }
+        };
+        match answered {
+            Ok(answered) => {
+                self.put_back(live);
+                Ok(answered)
+            }
+            Err(error) => {
+                let fault = judge(&self.address, &error, decides);
+                if fault.next == Next::Reconnect {
+                    self.drop_idle();
+                } else if roll_back(&mut live).await {
+                    self.put_back(live);
+                }
+                Err(fault)
+            }
+        }
+    }
+
+    /// Deletes some cells that have ended, now and then. Nobody waits for it.
+    pub(super) fn sweep(&self) {
+        let now = self.runtime.now();
+        let mut state = self.state.lock();
+        if state.swept.is_some_and(|swept| now.since(swept) < SWEEP) {
+            return;
+        }
+        state.swept = Some(now);
+        drop(state);
+        let Some(link) = self.weak.upgrade() else { return };
+        self.runtime.spawn(Box::pin(async move {
+            // What is left is deleted the next time.
+            let _ = link.ask(Statement::Text(statement::cell_sweep()), false).await;
+        }));
+    }
+
+    /// Has notices delivered to `sink` from now on.
+    pub(super) fn listen(&self, sink: NoticeSink) {
+        self.state.lock().sink = Some(sink);
+    }
+
+    /// Tells this client.
+    pub(super) fn tell_self(&self, notices: impl IntoIterator<Item = Notice>) {
+        let sink = self.state.lock().sink.clone();
+        if let Some(sink) = sink {
+            notices.into_iter().for_each(|notice| sink(notice));
+        }
+    }
+
+    /// Lets go of all connections. What is asked after it is answered `closed`.
+    pub(super) fn close(&self) {
+        let mut state = self.state.lock();
+        let left = std::mem::take(&mut *state);
+        state.closed = true;
+        drop(state);
+        let State { mut idle, listener, .. } = left;
+        // A connection that sleeps does not see that its client has gone. (`KILL` without `QUERY` would take two seconds there.)
+        if let (Some(mut live), Some(_)) = (idle.pop(), listener) {
+            let wake = statement::wake(&self.channel);
+            self.runtime.spawn(Box::pin(async move {
+                let _ = live.conn.query_drop(wake).await;
+                let _ = live.conn.disconnect().await;
+            }));
+        }
+    }
+}
+
+/// Ends what a failure has left open; whether the connection is sound.
+pub(super) async fn roll_back(live: &mut Live) -> bool {
+    live.conn.query_drop(statement::roll_back()).await.is_ok()
+}

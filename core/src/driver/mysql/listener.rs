@@ -1,0 +1,156 @@
+//! How one client wakes another. A client that waits has one connection more, the listener, which holds a named lock and sleeps. Whoever has
+//! told it something ends that sleep. A wake-up that is lost costs what it costs on every store: a look by the clock.
+//!
+//! The name is the client's channel, which it draws. So no wake-up meets a connection that is another one by now, and only who has read
+//! the name can send one.
+
+use std::pin::pin;
+use std::sync::{Arc, Weak};
+
+use futures_channel::oneshot;
+use futures_util::future::{Either, select};
+use mysql_async::Conn;
+
+use super::link::Link;
+use super::live::{Live, Statement, ask};
+use super::{statement, told};
+use crate::error::{Error, Result};
+use crate::port::backoff::Backoff;
+use crate::port::{BoxFuture, LockKey};
+
+impl Link {
+    /// Sees to it that this client listens.
+    pub(super) fn start_listener(&self) {
+        let mut state = self.state.lock();
+        if state.listener.is_some() || state.closed {
+            return;
+        }
+        let (listener, left) = oneshot::channel();
+        state.listener = Some(listener);
+        drop(state);
+        self.runtime.spawn(Box::pin(serve(self.weak.clone(), left)));
+    }
+
+    /// Whether none of ours waits: then nobody listens from now on.
+    fn stops_listening(&self) -> bool {
+        let mut state = self.state.lock();
+        let idle = state.heard.waits_at().is_empty();
+        if idle {
+            state.listener = None;
+        }
+        idle
+    }
+
+    /// Wakes those who listen there.
+    pub(super) fn wake(&self, channels: Vec<Arc<str>>) {
+        let Some(link) = self.weak.upgrade().filter(|_| !channels.is_empty()) else { return };
+        self.runtime.spawn(Box::pin(async move {
+            for channel in channels {
+                // Nobody is there, or somebody of another user: then it looks by the clock.
+                let _ = link.ask(Statement::Text(statement::wake(&channel)), false).await;
+            }
+        }));
+    }
+
+    /// Reads what is told where one of ours waits.
+    fn read_told(self: Arc<Self>) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            let waits_at = self.state.lock().heard.waits_at();
+            if waits_at.is_empty() {
+                return;
+            }
+            let asked = Statement::Text(statement::told(&waits_at));
+            let Ok(answered) = self.ask(asked, false).await else { return };
+            for row in answered.rows() {
+                let (name, version, text): (Vec<u8>, u64, Option<String>) =
+                    match mysql_async::from_row_opt(row) {
+                        Ok(row) => row,
+                        Err(_) => continue,
+                    };
+                let Ok(name) = String::from_utf8(name) else { continue };
+                // One that cannot be read is refused by the steps on its lock.
+                let told = told::read(text.as_deref()).unwrap_or_default();
+                self.hear(&LockKey::new(name), version, &told);
+            }
+        })
+    }
+
+    /// A row that was read in this version is about to be written, and one of ours waits there, or none.
+    pub(super) fn expect(&self, lock: &LockKey, version: u64, waits: bool) {
+        self.state.lock().heard.expect(lock, version, waits);
+        if waits {
+            self.start_listener();
+        }
+    }
+
+    /// Tells this client what is new of what a row says.
+    pub(super) fn hear(&self, lock: &LockKey, version: u64, told: &[told::Told]) {
+        let notices = self.state.lock().heard.read(lock, version, told, &self.channel);
+        self.tell_self(notices);
+    }
+
+    /// A connection that can be woken by the name of the channel.
+    async fn open_listener(&self) -> Result<Conn> {
+        let Live { mut conn, .. } = self.open().await?;
+        let taken = ask(&mut conn, &Statement::Text(statement::take_channel(&self.channel))).await;
+        let taken = taken.ok().and_then(|answered| answered.rows().pop());
+        match taken.and_then(|row| row.get::<Option<u8>, _>(0)).flatten() {
+            Some(1) => Ok(conn),
+            // The one before is not yet gone there.
+            _ => Err(Error::internal("another connection has the channel")),
+        }
+    }
+}
+
+/// What the server says where a statement was ended and its connection was not: by another client, or by a limit of the server's.
+const ENDED: [u16; 3] = [1317, 1969, 3024];
+
+/// Listens for as long as one of ours waits.
+async fn serve(weak: Weak<Link>, mut left: oneshot::Receiver<()>) {
+    let mut backoff = Backoff::new();
+    while let Some(link) = weak.upgrade() {
+        let runtime = link.runtime.clone();
+        if let Ok(conn) = link.open_listener().await {
+            // What was told while nobody listened.
+            runtime.spawn(link.read_told());
+            match select(pin!(sleep(conn, &weak, &mut backoff)), left).await {
+                Either::Left((SleepEnd::Broken, still)) => left = still,
+                Either::Left((SleepEnd::NotNeeded, _)) | Either::Right(_) => return,
+            }
+        } else {
+            drop(link);
+        }
+        let pause = Backoff::spread(backoff.next(), &runtime);
+        match select(runtime.sleep_until(runtime.now() + pause), left).await {
+            Either::Left(((), still)) => left = still,
+            Either::Right(_) => return,
+        }
+    }
+}
+
+/// Why the listener sleeps no more.
+enum SleepEnd {
+    Broken,
+    NotNeeded,
+}
+
+async fn sleep(mut conn: Conn, weak: &Weak<Link>, backoff: &mut Backoff) -> SleepEnd {
+    let statement = Statement::Text(statement::sleep());
+    loop {
+        let woken = match ask(&mut conn, &statement).await {
+            Ok(answered) => {
+                let row = answered.rows().pop();
+                row.and_then(|row| row.get::<Option<u8>, _>(0)).flatten() != Some(0)
+            }
+            Err(mysql_async::Error::Server(said)) if ENDED.contains(&said.code) => true,
+            Err(_) => return SleepEnd::Broken,
+        };
+        *backoff = Backoff::new();
+        let Some(link) = weak.upgrade() else { return SleepEnd::NotNeeded };
+        if woken {
+            link.runtime.clone().spawn(link.read_told());
+        } else if link.stops_listening() {
+            return SleepEnd::NotNeeded;
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Values as SQL text. Text is written as its bytes in hexadecimal: so no mode of a session and no character can end it early.
+
+use std::fmt::Write;
+
+use crate::port::LockKey;
+
+/// Bytes, as of a name.
+pub(super) fn bytes(text: &str) -> String {
+    let mut literal = String::with_capacity(3 + 2 * text.len());
+    literal.push_str("x'");
+    for byte in text.bytes() {
+        write!(literal, "{byte:02x}").expect("text takes whatever is written to it");
+    }
+    literal.push('\'');
+    literal
+}
+
+/// Text.
+pub(super) fn text(text: &str) -> String {
+    format!("_utf8mb4 {}", bytes(text))
+}
+
+/// A value, or none.
+pub(super) fn or_null<T>(value: Option<T>, write: impl FnOnce(T) -> String) -> String {
+    value.map_or_else(|| "NULL".to_owned(), write)
+}
+
+/// Names, between commas.
+pub(super) fn names<'a>(locks: impl IntoIterator<Item = &'a LockKey>) -> String {
+    let names: Vec<_> = locks.into_iter().map(|lock| bytes(lock.as_str())).collect();
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_ends_a_text_early() {
+        assert_eq!(text("a'\\é"), "_utf8mb4 x'61275cc3a9'");
+        assert_eq!(or_null(Some(""), bytes), "x''");
+        assert_eq!(or_null(None, text), "NULL");
+        assert_eq!(names(&[LockKey::new("a"), LockKey::new("b")]), "x'61', x'62'");
+    }
+}

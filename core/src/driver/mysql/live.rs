@@ -1,0 +1,128 @@
+//! One connection to a server that takes writes, set up.
+
+use std::sync::Arc;
+
+use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, Row, Value};
+
+use super::address::Address;
+use super::fault::judge;
+use super::statement;
+use crate::driver::sql::fault::read_only;
+use crate::driver::sql::host::Host;
+use crate::error::{Code, Error, Result};
+use crate::port::Instant;
+
+/// See the module. It ends when this is dropped.
+pub(super) struct Live {
+    pub(super) conn: Conn,
+    /// When it was last heard of.
+    pub(super) used: Instant,
+    /// Whether the server writes its log at each commit.
+    pub(super) durable: bool,
+}
+
+/// What a server is asked.
+pub(super) enum Statement {
+    /// One or several, with all values in their text.
+    Text(String),
+    /// One that is prepared where it is new, and its values.
+    Prepared(Arc<str>, Vec<Value>),
+}
+
+/// What it answers.
+pub(super) struct Answered {
+    /// The rows of each statement.
+    pub(super) sets: Vec<Vec<Row>>,
+    /// How many rows the last one has changed.
+    pub(super) changed: u64,
+    /// The last id.
+    pub(super) last_id: Option<u64>,
+}
+
+impl Answered {
+    /// The rows of the last statement that answers any.
+    pub(super) fn rows(self) -> Vec<Row> {
+        self.sets.into_iter().rev().find(|rows| !rows.is_empty()).unwrap_or_default()
+    }
+}
+
+/// Asks a server, and reads all that it answers.
+pub(super) async fn ask(
+    conn: &mut Conn,
+    statement: &Statement,
+) -> Result<Answered, mysql_async::Error> {
+    let mut sets = Vec::new();
+    macro_rules! read {
+        ($result:expr) => {{
+            let mut result = $result;
+            while !result.is_empty() {
+                sets.push(result.collect::<Row>().await?);
+            }
+            let (changed, last_id) = (result.affected_rows(), result.last_insert_id());
+            result.drop_result().await?;
+            Ok(Answered { sets, changed, last_id })
+        }};
+    }
+    match statement {
+        Statement::Text(text) => read!(conn.query_iter(text).await?),
+        Statement::Prepared(text, values) => read!(conn.exec_iter(&**text, values.clone()).await?),
+    }
+}
+
+impl Live {
+    /// Connects to a server and sets the connection up.
+    pub(super) async fn open(address: &Address, host: &Host, now: Instant) -> Result<Self> {
+        let fault = |error: mysql_async::Error| judge(host, &error, false).failure.error;
+        let mut conn = Conn::new(address.options(host)).await.map_err(fault)?;
+        conn.query_drop(statement::setup()).await.map_err(fault)?;
+        let server: Option<Row> = conn.query_first(statement::SERVER).await.map_err(fault)?;
+        let word = |at| {
+            let value = server.as_ref().and_then(|row| row.get_opt::<String, _>(at));
+            value.and_then(std::result::Result::ok).unwrap_or_default()
+        };
+        let unsupported = |message: &'static str| {
+            Err(Error::new(Code::Unsupported, message).with("server", host.to_string()))
+        };
+        if is_old(&word(0)) {
+            return unsupported(
+                "the server is too old: MySQL 8.0 or MariaDB 10.4, or a newer one, is needed",
+            );
+        }
+        if !matches!(&*word(1), "0" | "OFF") {
+            return Err(read_only().with("server", host.to_string()));
+        }
+        if word(4) != "1" {
+            return unsupported(
+                "the server reads its clock only once in a statement, before it waits for a row; start it without `sysdate-is-now`",
+            );
+        }
+        Ok(Self { conn, used: now, durable: matches!(&*word(2), "1" | "3") })
+    }
+}
+
+/// Whether `VERSION()` says so.
+fn is_old(version: &str) -> bool {
+    // An old way to say that it is a MariaDB.
+    let version = version.strip_prefix("5.5.5-").unwrap_or(version);
+    let mut numbers = version.split(['.', '-']).map_while(|word| word.parse::<u32>().ok());
+    let version_number = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
+    version_number < if version.contains("MariaDB") { (10, 4) } else { (8, 0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_old;
+
+    #[test]
+    fn both_kinds_of_servers_have_their_own_numbers() {
+        for version in
+            ["8.0.36", "8.4.0-commercial", "5.5.5-10.11.14-MariaDB-0+deb12u2", "11.4.2-MariaDB"]
+        {
+            assert!(!is_old(version), "{version}");
+        }
+        for version in ["5.7.44-log", "10.3.39-MariaDB", "5.5.5-10.1.48-MariaDB", "what"] {
+            assert!(is_old(version), "{version}");
+        }
+    }
+}

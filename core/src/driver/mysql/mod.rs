@@ -1,0 +1,31 @@
+//! Locks in a table of a MySQL or MariaDB database.
+//!
+//! The row of a lock is its record, as on PostgreSQL. A plain case (a Take of a mutex nobody holds or waits for, its Free, its Renew) is one
+//! statement. All else is a transaction of two flights: the first locks the row and reads it, and the server's clock after that; the
+//! model runs in the client; the second writes the row and commits. A row stays for good, so that tokens rise.
+//!
+//! These servers tell nobody anything. What is told lies in the row, in `told`, until the one it is for has gone; and whoever waits has a
+//! connection in SLEEP, which the releaser ends (`listener`). Correctness rests on the row's lock. `link` has the connections, `statement`
+//! the SQL.
+
+mod address;
+mod cell;
+mod fault;
+mod finishing;
+mod guarantees;
+mod heard;
+mod link;
+mod listener;
+mod literal;
+mod live;
+mod plain;
+mod row;
+mod schema;
+mod statement;
+mod store;
+mod tls;
+mod told;
+mod transaction;
+
+pub use self::schema::schema;
+pub use self::store::MysqlStore;

@@ -1,0 +1,39 @@
+//! How a server proves who it is, and we who we are: what the other stores ask of TLS, for a client that reads the files itself.
+
+use mysql_async::SslOpts;
+
+use crate::driver::tls::Tls;
+use crate::error::Result;
+use crate::options::Options;
+
+/// Refuses files that cannot be used, and says what connections need of them.
+#[cfg(feature = "tls")]
+pub(super) fn proof(options: &Options) -> Result<SslOpts> {
+    use std::path::PathBuf;
+
+    use mysql_async::ClientIdentity;
+    use rustls::crypto::{CryptoProvider, ring};
+
+    Tls::new(options)?;
+    // The client takes the one of the whole process, and would fail where two could be meant.
+    if CryptoProvider::get_default().is_none() {
+        // Somebody else may have been faster: then that one counts.
+        let _ = ring::default_provider().install_default();
+    }
+    let roots = match &*options.cacert {
+        "" => Tls::known_authorities().into_iter().map(|der| der.to_vec().into()).collect(),
+        file => vec![PathBuf::from(file).into()],
+    };
+    let identity = (!options.cert.is_empty()).then(|| {
+        ClientIdentity::new(PathBuf::from(&options.cert).into(), PathBuf::from(&options.key).into())
+    });
+    Ok(SslOpts::default()
+        .with_disable_built_in_roots(true)
+        .with_root_certs(roots)
+        .with_client_identity(identity))
+}
+
+#[cfg(not(feature = "tls"))]
+pub(super) fn proof(options: &Options) -> Result<SslOpts> {
+    Tls::new(options).map(|tls| match tls {})
+}

@@ -1,0 +1,32 @@
+//! What the server tells of a lock, for people who look.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_postgres::Row;
+
+use crate::driver::postgres::row::column;
+use crate::error::Result;
+use crate::port::{HolderView, LockState, Mode, WaiterView};
+
+/// Who holds and who waits. The server knows neither tokens nor what a client says of itself.
+pub(super) fn state(rows: &[Row]) -> Result<LockState> {
+    let mut state = LockState::default();
+    for row in rows {
+        let shared = column::<&str>(row, 1, "mode")? == "ShareLock";
+        let mode = if shared { Mode::Read } else { Mode::Exclusive };
+        let application = column::<Option<&str>>(row, 2, "application_name")?.unwrap_or_default();
+        let backend = column::<i32>(row, 4, "pid")?;
+        let info = serde_json::json!({ "app": application, "backend": backend });
+        let info: Arc<str> = info.to_string().into();
+        if column(row, 0, "granted")? {
+            state.holders.push(HolderView { mode, token: None, left: None, held_for: None, info });
+        } else {
+            let waited = column::<Option<i64>>(row, 3, "waitstart")?.unwrap_or_default();
+            let waiting_for = Duration::from_millis(u64::try_from(waited).unwrap_or_default());
+            state.waiters.push(WaiterView { mode, info, waiting_for });
+        }
+    }
+    state.kind = state.holders.first().map(|holder| holder.mode.kind()).unwrap_or_default();
+    Ok(state)
+}

@@ -1,0 +1,75 @@
+//! What goes wrong on the way to a database and there, in fencelock's words: what is said, what it leaves, what is done next.
+
+use std::fmt::Display;
+
+use crate::error::{Code, Error};
+use crate::port::{Applied, Failure};
+
+/// What is done after a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::driver) enum Next {
+    /// Nothing was done and the same may be tried at once: another transaction was in the way.
+    Again,
+    /// A row stayed locked. Nothing was done; who waits here holds up others.
+    #[cfg_attr(not(feature = "postgres"), allow(dead_code))]
+    // Others have the server wait for a row for so short that they ask again.
+    Elsewhere,
+    /// The connection cannot be used any more.
+    Reconnect,
+    /// It stands as it is.
+    Keep,
+}
+
+/// A statement or transaction that failed.
+#[derive(Debug)]
+pub(in crate::driver) struct Fault {
+    pub(in crate::driver) failure: Failure,
+    pub(in crate::driver) next: Next,
+}
+
+impl Fault {
+    /// It certainly changed nothing, and the connection is sound.
+    pub(in crate::driver) fn refused(error: Error) -> Self {
+        Self { failure: Failure::refused(error), next: Next::Keep }
+    }
+
+    /// A row went while it was waited for: somebody has deleted it.
+    pub(in crate::driver) fn vanished() -> Self {
+        let message = "the row of this lock is deleted again and again; stop whatever deletes it";
+        let failure = Failure::refused(Error::new(Code::Conflict, message));
+        Self { failure, next: Next::Again }
+    }
+}
+
+/// Why a server takes no writes.
+pub(in crate::driver) const READ_ONLY: &str =
+    "the server is a read-only replica, or takes no writes from this user; connect to the primary";
+
+/// Says that the server takes no writes.
+pub(in crate::driver) fn read_only() -> Error {
+    Error::new(Code::Unavailable, READ_ONLY)
+}
+
+/// Says that the row of a lock cannot be read.
+pub(in crate::driver) fn bad_column(column: &'static str) -> Error {
+    let message = "the row of this lock is not one fencelock wrote; look at it, then delete it while nobody holds it";
+    Error::new(Code::Conflict, message).with("column", column)
+}
+
+/// The connection broke, or nobody answered.
+pub(in crate::driver) fn lost(server: &impl Display, reason: &str, decides: bool) -> Fault {
+    let error = if decides { unanswered(server, reason) } else { absent(server, reason) };
+    let applied = if decides { Applied::Unknown } else { Applied::No };
+    Fault { failure: Failure { error, applied }, next: Next::Reconnect }
+}
+
+fn unanswered(server: &impl Display, reason: &str) -> Error {
+    let message = "the server did not answer, so whether it acted is unknown; what it did for a lock is taken back: look at the server and the way to it";
+    Error::new(Code::Unavailable, message).with("server", server.to_string()).with("reason", reason)
+}
+
+/// Says that nobody is there.
+pub(in crate::driver) fn absent(server: &impl Display, reason: &str) -> Error {
+    let message = "the server cannot be reached; is it running, and is the address right?";
+    Error::new(Code::Unavailable, message).with("server", server.to_string()).with("reason", reason)
+}

@@ -1,0 +1,18 @@
+//! What stores of locks in a table of an SQL database share: how a record lies in its row, when a single statement will do, how a
+//! transaction is repeated, what failures mean. The databases' own folders have the SQL and the connections.
+
+pub(super) mod cell;
+pub(super) mod fault;
+pub(super) mod guarantees;
+pub(super) mod host;
+pub(super) mod known;
+pub(super) mod place;
+pub(super) mod plain;
+pub(super) mod replace;
+pub(super) mod row;
+pub(super) mod transaction;
+
+/// SQL's numbers have a sign. What they cannot hold is never reached.
+pub(super) fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

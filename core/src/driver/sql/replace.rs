@@ -1,0 +1,59 @@
+//! The work of a transaction on locks, but for the statements.
+
+use std::sync::Arc;
+
+use crate::driver::record::Record;
+use crate::driver::recorded::{Loaded, Told};
+use crate::port::{LockKey, Notice};
+
+/// Locks records, has `act` change them, and writes back what is different; tells when that is committed.
+pub(in crate::driver) struct Replace<A> {
+    pub(in crate::driver) locks: Vec<LockKey>,
+    pub(in crate::driver) act: A,
+}
+
+/// What came of it, not yet written.
+pub(in crate::driver) struct Replaced<T> {
+    pub(in crate::driver) done: T,
+    pub(in crate::driver) records: Vec<Loaded>,
+    before: Vec<Loaded>,
+    /// For this client.
+    pub(in crate::driver) own: Vec<Notice>,
+    pub(in crate::driver) others: Told,
+}
+
+impl<T, A: Fn(&mut [Loaded], u64) -> (T, Told)> Replace<A> {
+    /// Has the records changed at this moment.
+    pub(in crate::driver) fn apply(
+        &self,
+        before: Vec<Loaded>,
+        now: u64,
+        own_channel: &Arc<str>,
+    ) -> Replaced<T> {
+        let mut records = before.clone();
+        let (done, told) = (self.act)(&mut records, now);
+        let (own, others): (Told, Told) =
+            told.into_iter().partition(|(channel, _)| channel == own_channel);
+        let own = own.into_iter().map(|(_, notice)| notice).collect();
+        Replaced { done, records, before, own, others }
+    }
+}
+
+impl<T> Replaced<T> {
+    /// What is to be written.
+    pub(in crate::driver) fn different(&self) -> Vec<(&LockKey, &Record)> {
+        let pairs = self.before.iter().zip(&self.records);
+        let different = pairs.filter_map(|(before, after)| match (&before.record, &after.record) {
+            (Ok(before), Ok(record)) if before != record => Some((&after.lock, record)),
+            _ => None,
+        });
+        different.collect()
+    }
+
+    /// Each lock, and whether anybody waits for it.
+    pub(in crate::driver) fn waited_for(&self) -> impl Iterator<Item = (&LockKey, bool)> {
+        let waited_for =
+            |loaded: &Loaded| loaded.record.as_ref().is_ok_and(|record| !record.tickets.is_empty());
+        self.records.iter().map(move |loaded| (&loaded.lock, waited_for(loaded)))
+    }
+}

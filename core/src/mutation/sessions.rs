@@ -1,0 +1,42 @@
+//! The clauses of servers with sessions that can be broken: `PostgreSQL`'s, and `ZooKeeper`'s driver.
+
+/// Adds them to the last group of the others.
+macro_rules! with_sessions {
+    ($($others:tt)*) => {
+        with_queues! {
+            $($others)*
+            /// A session asks for a lock that it has.
+            SessionAsksTwice,
+            /// The end of a session's connection ends no guard.
+            SessionEndUnheard,
+            /// A lock is given back in the common session, whichever has it.
+            SessionUnlocksElsewhere,
+            /// A session gets no heartbeats.
+            SessionNotKept,
+            /// A wait that nobody wants any more is interrupted once, whether the server has begun it or not.
+            SessionInterruptedOnce,
+            /// Nobody looks whether tokens lie behind the server's clock, as after a restore.
+            SessionTokensNotAdvanced,
+            /// Nobody looks whether a pooler hands the session's statements to others.
+            PoolerNotSought,
+            /// On `ZooKeeper`, what a join without an answer has made is not looked for.
+            ZookeeperOrphanNotLookedFor,
+            /// On `ZooKeeper`, a join without an answer is taken back by removing whatever entry is first.
+            ZookeeperOtherRemoved,
+            /// On `ZooKeeper`, the end of a session is not told.
+            ZookeeperEndUntold,
+            /// On `ZooKeeper`, a watch that told a change is not placed anew.
+            ZookeeperWatchNotPlacedAnew,
+            /// On `ZooKeeper`, a watch that tells a change is believed to tell a removal.
+            ZookeeperChangeIsRemoval,
+            /// On `ZooKeeper`, a member that is behind the others is read.
+            ZookeeperReadWithoutSync,
+            /// On `ZooKeeper`, a heartbeat counts for the whole length of the session.
+            ZookeeperBeatCountsInFull,
+            /// On `ZooKeeper`, a session is used though the ensemble has given it another length.
+            ZookeeperOtherLengthTaken,
+            /// Whoever connects to the port that leads to `ZooKeeper` over TLS is let through.
+            ZookeeperRelayOpenToAll,
+        }
+    };
+}

@@ -1,0 +1,93 @@
+//! The store interface of sessions that lock: the server queues whoever waits, and ends a session that was silent for too long.
+//!
+//! A driver of a database with such locks implements [`SessionStore`]. The adapter [`Sessions`](crate::Sessions) makes a
+//! [`LeaseStore`](super::LeaseStore) of it.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::capabilities::Capabilities;
+use super::key::LockKey;
+use super::lease::Failure;
+use super::marker::{MaybeSend, MaybeSync};
+use super::mode::Mode;
+use super::view::LockState;
+use crate::error::Result;
+use crate::fence::Token;
+
+/// How many tokens a grant has: the one that is answered, and those after it, which nobody else is given.
+pub const SESSION_TOKENS: u32 = 32;
+
+/// Is called once when a session has ended, on the store's own task. It must return at once.
+#[cfg(not(target_arch = "wasm32"))]
+pub type EndSink = Arc<dyn Fn() + Send + Sync>;
+/// Is called once when a session has ended, on the store's own task. It must return at once.
+#[cfg(target_arch = "wasm32")]
+pub type EndSink = Arc<dyn Fn()>;
+
+/// A store whose sessions lock.
+pub trait SessionStore: MaybeSend + MaybeSync + 'static {
+    /// A session.
+    type Session: Session;
+
+    /// What this store is able to do.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Why a lock cannot be held so, if it cannot.
+    fn refusal(&self, mode: Mode) -> Option<&'static str>;
+
+    /// Opens a session that the server ends when it was silent for `ttl`.
+    fn connect(
+        &self,
+        ttl: Duration,
+        ended: EndSink,
+    ) -> impl Future<Output = Result<Self::Session>> + MaybeSend;
+
+    /// What the server tells of a lock.
+    fn state(
+        &self,
+        of: &Self::Session,
+        lock: &LockKey,
+    ) -> impl Future<Output = Result<LockState, Failure>> + MaybeSend;
+
+    /// Lets go of what belongs to no session.
+    fn close(&self) -> impl Future<Output = ()> + MaybeSend {
+        std::future::ready(())
+    }
+}
+
+/// A session of a [`SessionStore`]. What is asked of it is carried out in the order in which the futures are polled first, also if
+/// they are dropped. Nothing is sent twice. A failure may have left a lock behind; an `unlock` that is answered has not.
+pub trait Session: MaybeSend + MaybeSync + 'static {
+    /// Takes a lock that this session does not have. `None`: somebody else has it; if it waits, it was interrupted, and the lock may
+    /// be there all the same.
+    fn lock(
+        &self,
+        lock: &LockKey,
+        mode: Mode,
+        wait: bool,
+    ) -> impl Future<Output = Result<Option<Token>, Failure>> + MaybeSend;
+
+    /// Gives a lock back. Answers whether the session had it.
+    fn unlock(
+        &self,
+        lock: &LockKey,
+        mode: Mode,
+    ) -> impl Future<Output = Result<bool, Failure>> + MaybeSend;
+
+    /// Asks for an answer: the server counts its silence from there.
+    fn beat(&self) -> impl Future<Output = Result<(), Failure>> + MaybeSend;
+
+    /// Ends a lock that waits. It is answered when it interrupts nothing any more that is asked later.
+    fn interrupt(&self) -> impl Future<Output = ()> + MaybeSend;
+
+    /// Ends the session at once. What is under way fails.
+    fn cut(&self);
+
+    /// Gives everything back and ends the session. It takes a bounded time.
+    fn end(&self) -> impl Future<Output = ()> + MaybeSend;
+
+    /// Whether it has ended.
+    fn is_over(&self) -> bool;
+}

@@ -1,0 +1,73 @@
+//! What a test does to a database server, whichever it is.
+
+use std::future::Future;
+
+use fencelock::{Client, Code, Error};
+
+/// A server of a test's own, on which each user has a place with the tables.
+pub trait DatabaseServer: Sized + Sync {
+    /// A connection that keeps a row locked.
+    type Kept;
+
+    /// Starts a server.
+    fn start() -> Self;
+
+    /// The port on 127.0.0.1.
+    fn port(&self) -> u16;
+
+    /// Where this user's locks lie, on the server or the proxy of this port.
+    fn url_at(port: u16, user: &str) -> String;
+
+    /// A user of this name with a place of its own, in which the tables are made; its URL.
+    fn place(&self, user: &str) -> String;
+
+    /// Runs statements as the server's owner; what they print, one line for each row.
+    fn sql(&self, statements: &str) -> String;
+
+    /// Ends the server at once, as `kill -9` does.
+    fn kill_hard(&mut self);
+
+    /// Starts it again on its port, with its data.
+    fn start_again(&mut self);
+
+    /// How many connections this user has.
+    fn connections(&self, user: &str) -> usize;
+
+    /// Ends all connections of a user.
+    fn end_connections(&self, user: &str);
+
+    /// How many transactions of this user are open.
+    fn open_transactions(&self, user: &str) -> usize;
+
+    /// Sessions of this user that begin from now on have this isolation level.
+    fn set_isolation(&self, user: &str, level: &str);
+
+    /// Keeps the row of a lock locked, as somebody else.
+    fn keep_row(&self, user: &str, name: &str) -> impl Future<Output = Self::Kept> + Send;
+
+    /// Ends that.
+    fn let_go(kept: Self::Kept) -> impl Future<Output = ()> + Send;
+}
+
+/// A client.
+pub async fn connect(url: &str) -> Client {
+    fencelock::connect(url).await.expect("the server takes connections")
+}
+
+/// How connecting fails: the code, and an error in which no password stands.
+pub async fn refused(url: &str) -> (Code, Error) {
+    let error = fencelock::connect(url).await.expect_err("it is refused");
+    let shown = format!("{error} {error:?} {error:#?}");
+    assert!(!shown.contains("hunter"), "{shown}");
+    (error.code(), error)
+}
+
+/// Whether the lock could be taken. It is released.
+pub async fn holds(client: &Client, name: &str) -> bool {
+    let guard = client.lock(name).try_acquire().await.expect("it answers");
+    let held = guard.is_some();
+    if let Some(guard) = guard {
+        guard.release().await.check().expect("it is released");
+    }
+    held
+}

@@ -1,0 +1,109 @@
+//! A ZooKeeper of three members of a test's own.
+
+use std::fmt::Write;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Handle;
+
+use crate::own_server::free_port;
+use crate::servers::Authority;
+use crate::zookeeper::ZookeeperServer;
+
+/// How long the others may take to agree on a leader.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Three members, each of which can be killed and started again with its data.
+pub struct ZookeeperEnsemble {
+    members: Vec<ZookeeperServer>,
+    /// Where they speak TLS, if they do.
+    secure: Vec<u16>,
+}
+
+impl ZookeeperEnsemble {
+    /// Starts three members that have agreed on a leader.
+    pub fn start() -> Self {
+        Self::start_with(None)
+    }
+
+    /// Starts three members that speak TLS too, with the certificate of this authority.
+    pub fn start_secure(authority: &Authority) -> Self {
+        Self::start_with(Some(authority))
+    }
+
+    fn start_with(authority: Option<&Authority>) -> Self {
+        for _ in 0..5 {
+            let ports = [1, 2, 3].map(|id| (id, free_port(), free_port(), free_port()));
+            // A member that is silent for ten ticks is left by the others.
+            let mut settings = "initLimit=50\nsyncLimit=10\n".to_owned();
+            for (id, _, leader, election) in ports {
+                let _ = writeln!(settings, "server.{id}=127.0.0.1:{leader}:{election}");
+            }
+            // None of them answers before two are there.
+            let secure = authority.map(|_| ports.map(|_| free_port()));
+            let starting = ports.map(|(id, port, ..)| {
+                let secure = authority.zip(secure.map(|ports| ports[id - 1]));
+                let more = secure.map(|(authority, port)| authority.settings(port));
+                let settings = settings.clone() + &more.unwrap_or_default();
+                thread::spawn(move || ZookeeperServer::start_member(port, id, settings))
+            });
+            let started = starting.map(|thread| thread.join().expect("a member answers"));
+            if let Some(members) = started.into_iter().collect() {
+                let secure = secure.map(Vec::from).unwrap_or_default();
+                return Self { members, secure };
+            }
+        }
+        panic!("members ended five times right after their start; see their logs");
+    }
+
+    /// The URL of all members over TLS, with locks behind a chroot.
+    pub fn secure_url(&self, chroot: &str) -> String {
+        let hosts: Vec<_> = self.secure.iter().map(|port| format!("127.0.0.1:{port}")).collect();
+        format!("zookeepers://{}/{chroot}", hosts.join(","))
+    }
+
+    /// The URL of all members, with locks behind a chroot.
+    pub fn url(&self, chroot: &str) -> String {
+        let hosts: Vec<_> =
+            self.members.iter().map(|member| format!("127.0.0.1:{}", member.port())).collect();
+        format!("zookeeper://{}/{chroot}", hosts.join(","))
+    }
+
+    /// The entries of all locks behind a chroot.
+    pub fn entries(&self, chroot: &str) -> Vec<String> {
+        Handle::current().block_on(self.members[0].entries(&format!("/{chroot}")))
+    }
+
+    /// Ends the session of one of those who hold or wait behind a chroot, as its expiry does. When that was.
+    pub fn end_session(&self, chroot: &str, which: usize) -> Instant {
+        let give_up = Instant::now() + PATIENCE;
+        while Instant::now() < give_up {
+            let entries = self.entries(chroot);
+            let Some(entry) = entries.get(which % entries.len().max(1)) else { continue };
+            let stat = async { self.members[0].admin().await.check_stat(entry).await };
+            // Whoever has it may be quicker than this.
+            if let Ok(Some(stat)) = Handle::current().block_on(stat) {
+                self.members[0].expire(stat.ephemeral_owner);
+                return Instant::now();
+            }
+        }
+        panic!("nobody holds or waits");
+    }
+
+    /// Kills the leader. Which member it was, and when another one led.
+    pub fn kill_leader(&mut self) -> (usize, Instant) {
+        let old = self.members.iter().position(ZookeeperServer::leads).expect("somebody leads");
+        self.members[old].kill_hard();
+        let give_up = Instant::now() + PATIENCE;
+        while !self.members.iter().any(ZookeeperServer::leads) {
+            assert!(Instant::now() < give_up, "no other member leads");
+            thread::sleep(Duration::from_millis(5));
+        }
+        (old, Instant::now())
+    }
+
+    /// Starts a member that was killed again.
+    pub fn rejoin(&mut self, at: usize) {
+        self.members[at].start_again();
+    }
+}

@@ -1,0 +1,247 @@
+//! What a MySQL or MariaDB database may be or lack, each told with a code and what to do; rights, passwords and TLS.
+
+use std::path::Path;
+
+use fencelock::{Client, Code, Error};
+use fencelock_tests::database::{holds, refused};
+use fencelock_tests::mysql::MysqlServer;
+use fencelock_tests::servers::Authority;
+use mysql_async::prelude::Queryable;
+
+async fn connect(url: impl AsRef<str>) -> Result<Client, Error> {
+    fencelock::connect(url.as_ref()).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_wrong_with_a_database_is_told() {
+    let server = MysqlServer::start();
+    let port = server.port();
+    drop(connect(server.place("made")).await.unwrap());
+    for (query, argument) in [
+        ("durability=often", "durability"),
+        ("durability=relaxed", "durability"),
+        ("sslmode=require", "sslmode"),
+        ("cacert=x", "cacert"),
+    ] {
+        let (code, error) = refused(&format!("{}?{query}", server.url("made"))).await;
+        assert_eq!((code, &*error.fields()["argument"]), (Code::Invalid, argument), "{error}");
+    }
+    let (code, error) = refused("mysql://me:hunter2@127.0.0.1:1,127.0.0.1:2/x").await;
+    assert_eq!(code, Code::Unavailable, "{error}");
+    let (code, error) = refused("mysql://me:hunter2@127.0.0.1").await;
+    assert_eq!(code, Code::Invalid, "{error}");
+    let (code, error) = refused(&format!("mysql://nobody@127.0.0.1:{port}/made")).await;
+    assert_eq!(code, Code::Auth, "{error}");
+    server.sql("CREATE USER mighty; GRANT ALL ON *.* TO mighty");
+    let (code, error) = refused(&format!("mysql://mighty@127.0.0.1:{port}/none")).await;
+    assert_eq!(code, Code::Invalid, "{error}");
+
+    server.sql(
+        "CREATE DATABASE poor; CREATE USER poor; GRANT CREATE TEMPORARY TABLES ON poor.* TO poor",
+    );
+    let (code, error) = refused(&server.url("poor")).await;
+    assert!(matches!(code, Code::Auth | Code::Unsupported), "{error}");
+    server.sql("GRANT SELECT, INSERT, UPDATE ON poor.* TO poor");
+    let (code, error) = refused(&server.url("poor")).await;
+    assert_eq!(code, Code::Unsupported, "{error}");
+    assert!(error.message().contains("fencelock sql schema"), "{error}");
+    let (code, error) = refused(&format!("{}?create=true", server.url("poor"))).await;
+    assert_eq!(code, Code::Auth, "it may not make the tables: {error}");
+    server.sql("REVOKE ALL PRIVILEGES ON poor.* FROM poor; GRANT CREATE TEMPORARY TABLES ON poor.* TO poor");
+
+    // What is printed makes the tables, any number of times.
+    let schema = fencelock::driver::mysql::schema();
+    server.sql(&format!("USE poor; {schema} {schema}"));
+    server
+        .sql("GRANT SELECT ON poor.fencelock TO poor; GRANT SELECT ON poor.fencelock_cell TO poor");
+    let client = connect(server.url("poor")).await.expect("it may look at what there is");
+    let error = client.lock("x").try_acquire().await.expect_err("it may not write");
+    assert_eq!(error.code(), Code::Auth, "{error}");
+    assert!(error.message().contains("grant"), "{error}");
+    server.sql(
+        "GRANT SELECT, INSERT, UPDATE ON poor.fencelock TO poor;
+         GRANT SELECT, INSERT, UPDATE, DELETE ON poor.fencelock_cell TO poor",
+    );
+    let client = connect(server.url("poor")).await.expect("it has the rights");
+    assert!(holds(&client, "x").await);
+    let version = client.version("v");
+    version
+        .update(|value: Option<u32>| Some(value.unwrap_or_default() + 1))
+        .await
+        .expect("cells work too");
+
+    server.sql("SET GLOBAL read_only = 1");
+    let (code, error) = refused(&server.url("poor")).await;
+    assert_eq!(code, Code::Unavailable, "{error}");
+    assert!(error.message().contains("read-only"), "{error}");
+    let error = client.lock("x").try_acquire().await.expect_err("it takes no writes");
+    assert!(error.message().contains("read-only"), "{error}");
+    server.sql("SET GLOBAL read_only = 0");
+    assert!(holds(&client, "x").await, "the same client goes on");
+}
+
+/// Servers that cannot keep locks, or not now.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_wrong_with_a_server_is_told() {
+    for (setting, code, says) in [
+        ("version=10.3.39-MariaDB", Code::Unsupported, "10.4"),
+        ("sysdate-is-now", Code::Unsupported, "sysdate-is-now"),
+        ("read-only", Code::Unavailable, "read-only"),
+    ] {
+        let server = MysqlServer::start_with(&[setting]);
+        let (found, error) = refused(&server.place("a")).await;
+        assert_eq!(found, code, "{error}");
+        assert!(error.message().contains(says), "{error}");
+    }
+    let server = MysqlServer::start();
+    let url = server.place("a");
+    let client = connect(&url).await.unwrap();
+    server.sql("SET GLOBAL max_connections = 10");
+    let opts = mysql_async::Opts::from_url(&server.url("a")).unwrap();
+    let mut taken = Vec::new();
+    while let Ok(conn) = mysql_async::Conn::new(opts.clone()).await {
+        taken.push(conn);
+    }
+    let (code, error) = refused(&url).await;
+    assert_eq!(code, Code::Unavailable, "{error}");
+    assert!(error.message().contains("max_connections"), "{error}");
+    drop(taken);
+    server.sql("SET GLOBAL max_connections = 100");
+    assert!(holds(&client, "x").await, "the same client goes on");
+    // A limit for statements: whatever ends by it has changed nothing, and is told. Rows that stay locked take longest.
+    server.sql("SET GLOBAL max_statement_time = 0.2");
+    let limited = connect(format!("{url}&timeout=3s")).await.unwrap();
+    let mut stranger = mysql_async::Conn::new(opts).await.unwrap();
+    stranger
+        .query_drop("BEGIN; SELECT 1 FROM fencelock WHERE name = 'x' FOR UPDATE")
+        .await
+        .unwrap();
+    let error = limited.lock("x").try_acquire().await.expect_err("the row is locked");
+    assert_eq!(error.code(), Code::Unavailable, "{error}");
+    assert!(error.message().contains("max_statement_time"), "{error}");
+    stranger.query_drop("COMMIT").await.unwrap();
+    assert!(holds(&limited, "x").await);
+}
+
+/// A server that writes its log later keeps less; who connects is told.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_may_forget_is_told() {
+    let server = MysqlServer::start_with(&["innodb-flush-log-at-trx-commit=2"]);
+    let client = connect(server.place("a")).await.unwrap();
+    let rows = client.guarantees().guarantees;
+    assert!(rows.iter().any(|row| row.when.contains("writes its log later")), "{rows:?}");
+    let server = MysqlServer::start();
+    let client = connect(server.place("a")).await.unwrap();
+    assert!(
+        client.guarantees().guarantees.iter().all(|row| !row.when.contains("writes its log later"))
+    );
+}
+
+/// Tables of another shape, and rows somebody else has written.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_fencelock_did_not_write_is_left_alone() {
+    let server = MysqlServer::start();
+    let url = server.place("shapes");
+    for (number, change) in [
+        "ALTER TABLE fencelock MODIFY waiting bigint",
+        "ALTER TABLE fencelock DROP COLUMN rest",
+        "ALTER TABLE fencelock DROP PRIMARY KEY",
+        "ALTER TABLE fencelock MODIFY name varchar(512)",
+        "ALTER TABLE fencelock ENGINE=MyISAM",
+        "DROP TABLE fencelock; CREATE VIEW fencelock AS SELECT 1 AS name",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let name = format!("shape{number}");
+        drop(connect(server.place(&name)).await.expect("the tables are made"));
+        server.sql(&format!("USE {name}; {change}"));
+        let (code, error) = refused(&server.url(&name)).await;
+        assert_eq!(code, Code::Conflict, "{change}: {error}");
+    }
+    let client = connect(&url).await.unwrap();
+    assert!(holds(&client, "good").await && holds(&client, "bad").await);
+    server.sql("UPDATE shapes.fencelock SET rest = '{\"what\":1}' WHERE name = 'bad'");
+    let error = client.lock("bad").try_acquire().await.expect_err("the row is none of ours");
+    assert_eq!((error.code(), &*error.fields()["column"]), (Code::Conflict, "rest"), "{error}");
+    assert!(holds(&client, "good").await, "others are not concerned");
+}
+
+/// B84: a name as long as names may be, one with all that is hard to quote, and those that differ in little, are locks of their own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b84_long_and_odd_names_are_locks() {
+    let server = MysqlServer::start();
+    let url = server.place("names");
+    let (one, two) = (connect(&url).await.unwrap(), connect(&url).await.unwrap());
+    let long = "é".repeat(256);
+    let almost = format!("{}e", "é".repeat(255));
+    let names = [&*long, &almost, "a'b\"c\\d%_$1;--", "\u{1F512}", "A", "a", "a ", "á"];
+    let mut guards = Vec::new();
+    for name in names {
+        guards.push(
+            one.lock(name)
+                .acquire_within(std::time::Duration::from_secs(5))
+                .await
+                .expect("it is a name"),
+        );
+        assert!(!holds(&two, name).await, "{name}");
+    }
+    for guard in guards {
+        guard.release().await.check().unwrap();
+    }
+    let found = one.names("a'b").await.unwrap();
+    assert_eq!(found, ["a'b\"c\\d%_$1;--"]);
+    assert_eq!(one.names("A").await.unwrap(), ["A"]);
+    let error = one.lock(&format!("{long}x")).try_acquire().await.unwrap_err();
+    assert_eq!(error.code(), Code::Invalid, "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn passwords_and_socket_files_work() {
+    let server = MysqlServer::start();
+    let made = server.place("secret");
+    server.sql("ALTER USER secret IDENTIFIED BY 'hunter2'");
+    let port = server.port();
+    let (code, error) = refused(&made).await;
+    assert_eq!(code, Code::Auth, "{error}");
+    let (code, error) = refused(&format!("mysql://secret:hunter3@127.0.0.1:{port}/secret")).await;
+    assert_eq!(code, Code::Auth, "{error}");
+    let url = format!("mariadb://secret:hunter2@127.0.0.1:{port}/secret?create=true");
+    let client = connect(&url).await.unwrap();
+    let guard = client.lock("x").acquire().await.unwrap();
+    assert!(!format!("{client:?} {guard:?}").contains("hunter"));
+    let socket = server.socket().display().to_string().replace('/', "%2F");
+    let other = connect(format!("mysql://secret:hunter2@{socket}/secret")).await.unwrap();
+    assert!(!holds(&other, "x").await, "it is the same database");
+}
+
+/// The server has to prove that it is the host of the URL.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tls_is_verified() {
+    let authority = Authority::default();
+    let plain = MysqlServer::start();
+    let (code, error) = refused(&format!("{}&sslmode=verify-full", plain.place("clear"))).await;
+    assert_eq!(code, Code::Unavailable, "{error}");
+    assert!(error.message().contains("sslmode=disable") && !error.retryable(), "{error}");
+
+    let file = |name: &str| authority.path(name);
+    let server =
+        MysqlServer::start_with_tls(Path::new(&file("server.pem")), Path::new(&file("server.key")));
+    let port = server.port();
+    drop(connect(server.place("tls")).await.unwrap());
+    server.sql("ALTER USER tls REQUIRE SSL");
+    let (code, error) = refused(&server.url("tls")).await;
+    assert_eq!(code, Code::Auth, "the server wants TLS: {error}");
+    let url = |host: &str, query: &str| format!("mysql://tls@{host}:{port}/tls?{query}");
+    let (code, error) = refused(&url("localhost", "sslmode=verify-full")).await;
+    assert_eq!(code, Code::Unavailable, "the system does not know the authority: {error}");
+    assert!(!error.retryable(), "{error}");
+    let query = format!("sslmode=verify-full&cacert={}", file("ca.pem"));
+    let client = connect(url("localhost", &query)).await.unwrap();
+    assert!(holds(&client, "x").await);
+    let stranger = Authority::default();
+    let query = format!("sslmode=verify-full&cacert={}", stranger.path("ca.pem"));
+    let (code, error) = refused(&url("localhost", &query)).await;
+    assert_eq!(code, Code::Unavailable, "{error}");
+    assert!(error.message().contains("cacert"), "{error}");
+}
