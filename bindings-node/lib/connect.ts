@@ -13,7 +13,7 @@ export interface ConnectOptions extends ClientOptions {
 
 /**
  * Connects to the store a URL names: `memory:` (this process), `sqlite:locks.db` (this machine), `redis://host:6379` and its
- * kin, `etcd://a,b,c`, `zookeeper://a,b,c/locks`, `postgres://user@host/database`. Options may stand in its query, too:
+ * kin, `etcd://a,b,c`, `zookeeper://a,b,c/locks`, `postgres://user@host/database`, `mysql://`. Options may stand in its query, too:
  * `redis://host?ttl=10s&fair=false`.
  *
  * @throws {FencelockError} with code `invalid` for a URL or option that is not acceptable, `unavailable` if the store cannot

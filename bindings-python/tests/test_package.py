@@ -131,7 +131,7 @@ def test_an_interpreter_beside_the_main_one_is_refused(when):
 
 WRONG = ["", "localhost", "reddis://user:s3cr3t@host", "http://user:s3cr3t@host", "redis:/host", "redis:host:6379", "redis+unix:"]
 WRONG += ["redis://user:s3cr3t@host:port", "redis+sentinel://user:s3cr3t@host", "redis+cluster://host/3", "redis://a,b"]
-WRONG += ["etcd://user:s3cr3t@", "zookeeper://user:s3cr3t@a,b/x//y", "postgres://user:s3cr3t@host", "postgresql://:s3cr3t@host/db"]
+WRONG += ["etcd://user:s3cr3t@", "zookeeper://user:s3cr3t@a,b/x//y", "postgres://user:s3cr3t@host", "postgresql://:s3cr3t@host/db", "mysql://user:s3cr3t@host"]
 WRONG += ["redlock://user:s3cr3t@a,b", "redlock://a,,b", "sqlite:", "sqlite://host/locks.db", "memory://host"]
 
 

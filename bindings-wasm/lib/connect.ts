@@ -31,7 +31,7 @@ export async function connect(store: string | Transport, options: ConnectOptions
   const text = JSON.stringify(optionsForCore(rest));
   const guarded = (call: () => void): void => here().look((door) => door.guarded(call), undefined);
   const [url, wire] = typeof store === 'string' ? [store, undefined] : ['', wired(store, guarded)];
-  if (/^(redis|redlock|sqlite|etcd|zookeeper|postgres)/.test(url)) throw refusal('unsupported');
+  if (/^(redis|redlock|sqlite|etcd|zookeeper|postgres|mysql|mariadb)/.test(url)) throw refusal('unsupported');
   const number = await here().perform<number>((door) => door.connect(url, wire, text, String(app)), undefined);
   if (wire) opened(wire, number);
   return new Client(new Connection(number));

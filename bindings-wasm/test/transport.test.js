@@ -171,7 +171,7 @@ test('a server that says nothing is waited for no longer than `connectTimeout`',
 test('what there is no store for says what to write', async () => {
   await assert.rejects(connect('redis://127.0.0.1'), { code: 'unsupported', message: /ioredis\(client\)/ });
   await assert.rejects(connect('sqlite:locks.db'), { code: 'unsupported' });
-  for (const url of ['etcd://127.0.0.1', 'etcds://127.0.0.1/p', 'zookeeper://a,b/p', 'postgres://me:hunter2@a/b', 'postgresql://a/b', 'redlock://a,b,c']) {
+  for (const url of ['etcd://127.0.0.1', 'etcds://127.0.0.1/p', 'zookeeper://a,b/p', 'postgres://me:hunter2@a/b', 'postgresql://a/b', 'mysql://me:hunter2@a/b', 'mariadb://a/b', 'redlock://a,b,c']) {
     await assert.rejects(connect(url), { code: 'unsupported', message: /no connections/, fields: { argument: 'store' } });
   }
   await assert.rejects(connect('nonsense:'), { code: 'invalid' });

@@ -15,7 +15,7 @@ use crate::exit::{Failure, say};
 const VARIABLE: &str = "FENCELOCK_URL";
 
 const HELP: &str = "The store: sqlite:FILE, redis://HOST:PORT (over TLS: rediss://), redis+sentinel://HOSTS/MASTER, \
-                    redis+cluster://HOSTS, redlock://HOSTS, etcd://HOSTS/PREFIX, zookeeper://HOSTS/CHROOT or postgres://USER@HOST/DATABASE; options follow in its query, as in ?timeout=2s. Default: FENCELOCK_URL; without that, a SQLite file of this user, which is reported on standard error (`job` has no such default)";
+                    redis+cluster://HOSTS, redlock://HOSTS, etcd://HOSTS/PREFIX, zookeeper://HOSTS/CHROOT, postgres://USER@HOST/DATABASE or mysql://USER@HOST/DATABASE; options follow in its query, as in ?timeout=2s. Default: FENCELOCK_URL; without that, a SQLite file of this user, which is reported on standard error (`job` has no such default)";
 
 /// What of a path is written into a URL as it is.
 const PLAIN: &AsciiSet =

@@ -157,6 +157,8 @@ impl Client {
             Dialect::Plain { prefix } => (prefix.as_str(), Layout::Own),
             Dialect::Redisson => ("", Layout::Redisson),
             Dialect::Kazoo => ("", Layout::Kazoo),
+            Dialect::Shedlock => ("", Layout::Shedlock),
+            Dialect::Spring => ("", Layout::Spring),
         };
         let keys = self.core.store.names(&format!("{before}{prefix}")).await?;
         let keys = keys.iter().filter(|key| key.layout() == layout);

@@ -276,6 +276,8 @@ impl Lock {
                         key
                     }
                     Dialect::Kazoo => LockKey::laid_out(Layout::Kazoo, self.name.clone()),
+                    Dialect::Shedlock => LockKey::laid_out(Layout::Shedlock, self.name.clone()),
+                    Dialect::Spring => LockKey::laid_out(Layout::Spring, self.name.clone()),
                     _ => LockKey::laid_out(Layout::Redisson, self.name.clone()),
                 })
             }

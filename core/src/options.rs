@@ -1,5 +1,6 @@
 //! The one table of options: name, type, default and meaning. Structs, URLs, maps, bindings and docs all come from it.
 
+mod dialect;
 mod read;
 mod stores;
 mod times;
@@ -11,6 +12,8 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+pub use self::dialect::Dialect;
+use self::dialect::dialect;
 pub(crate) use self::read::check_ttl;
 use self::read::{
     boolean, boolean_or_auto, bounded, check_count, check_pause, check_prefix, check_text, integer,
@@ -130,7 +133,7 @@ options! {
     fair: Option<bool> = "auto", Boolean, Lock, boolean_or_auto;
     /// How the lock is stored. `auto` is the store's own layout. On Redis, `plain:<prefix>` is the string key that
     /// redis-py, node-redlock and redsync use, and `redisson` is the layout of Redisson's locks. On ZooKeeper, `kazoo` is that
-    /// of kazoo's.
+    /// of kazoo's. On PostgreSQL, `shedlock` and `spring` are the rows of ShedLock and of Spring's `JdbcLockRegistry`.
     dialect: Dialect = "auto", Text, Lock, dialect;
     /// A short text for people who inspect the lock.
     label: String = "", Text, Lock, text;
@@ -179,36 +182,6 @@ options! {
     cert: String = "", Text, Client, text;
     /// With TLS: a file with the private key of `cert`.
     key: String = "", Text, Client, text;
-}
-
-/// How a lock is laid out on a store.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Dialect {
-    /// The store's own layout.
-    #[default]
-    Auto,
-    /// Redis: a string key, this prefix and the name, whose value is the owner id.
-    Plain {
-        /// What stands before the name.
-        prefix: String,
-    },
-    /// Redis: as Redisson keeps its locks.
-    Redisson,
-    /// ZooKeeper: as kazoo keeps its locks.
-    Kazoo,
-}
-
-impl Dialect {
-    /// The dialect's word, without its parameters.
-    pub fn word(&self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Plain { .. } => "plain",
-            Self::Redisson => "redisson",
-            Self::Kazoo => "kazoo",
-        }
-    }
 }
 
 impl Options {
@@ -314,23 +287,6 @@ fn unknown(name: &str) -> Error {
         )
     };
     Error::invalid("option", complaint).with("nearest", nearest)
-}
-
-fn dialect(name: &'static str, value: &Value, times: Times) -> Result<Dialect> {
-    let text = text(name, value, times)?;
-    match text.split_once(':') {
-        None if text == "auto" => Ok(Dialect::Auto),
-        None if text == "redisson" => Ok(Dialect::Redisson),
-        None if text == "kazoo" => Ok(Dialect::Kazoo),
-        Some(("plain", prefix)) => {
-            check_prefix(name, prefix)?;
-            Ok(Dialect::Plain { prefix: prefix.to_owned() })
-        }
-        _ => Err(Error::invalid(
-            name,
-            "`dialect` must be `auto`, `redisson`, `kazoo` or `plain:<prefix>`; the prefix may be empty",
-        )),
-    }
 }
 
 #[cfg(test)]

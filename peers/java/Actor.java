@@ -9,7 +9,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** Redisson, Spring Integration, Curator or jetcd as an actor; tests/README.md has the protocol. */
+/** Redisson, Spring Integration, Curator, jetcd or ShedLock as an actor; tests/README.md has the protocol. */
 public final class Actor {
     private static final Gson GSON = new GsonBuilder().serializeNulls().create();
     private static final AtomicLong NUMBERS = new AtomicLong();
@@ -26,6 +26,8 @@ public final class Actor {
             case "spring" -> new SpringLibrary(url);
             case "curator" -> new CuratorLibrary(url, defaults);
             case "jetcd" -> new JetcdLibrary(url, defaults);
+            case "shedlock" -> new ShedLockLibrary(url);
+            case "spring-jdbc" -> new SpringJdbcLibrary(url, defaults);
             default -> throw new IllegalArgumentException("there is no library " + name);
         };
         // The first use loads half the classes, for seconds on a busy machine: that is over before a case begins.

@@ -1,11 +1,7 @@
 import com.google.gson.JsonObject;
 import java.net.URI;
-import java.util.ConcurrentModificationException;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Lock;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
@@ -48,23 +44,6 @@ final class SpringLibrary implements Library {
     public Held take(String name, long wait, JsonObject options) throws Exception {
         boolean renew = options.has("renew") && options.get("renew").getAsBoolean();
         Lock lock = registry(options.get("ttl").getAsLong(), renew).obtain(name);
-        ExecutorService thread = Executors.newSingleThreadExecutor();
-        if (!thread.submit(() -> lock.tryLock(wait, TimeUnit.MILLISECONDS)).get()) {
-            thread.shutdown();
-            return null;
-        }
-        return () -> {
-            try {
-                thread.submit(lock::unlock).get();
-                return "released";
-            } catch (ExecutionException error) {
-                if (error.getCause() instanceof ConcurrentModificationException) {
-                    return "already_lost";
-                }
-                throw error;
-            } finally {
-                thread.shutdown();
-            }
-        };
+        return ThreadHeld.take(() -> lock.tryLock(wait, TimeUnit.MILLISECONDS), lock::unlock);
     }
 }

@@ -67,7 +67,7 @@ pub(crate) const ZOOKEEPER_CASES: Part = Part {
 pub(crate) const POSTGRES: Part = Part {
     name: "postgres",
     tags: &["faults"],
-    shows: "PostgreSQL: the table beside the model at every isolation level, sessions, the gate, faults on a real server, a standby, poolers, TLS, rights",
+    shows: "PostgreSQL: the table beside the model at every isolation level, sessions, the gate, faults on a real server, a standby, poolers, TLS, rights, ShedLock and Spring on the same tables",
     budget: Budget { seconds: 60, load: 100 },
     steps: &[Step::Tests(Targets::Named(&[
         "postgres_faults",
@@ -75,6 +75,7 @@ pub(crate) const POSTGRES: Part = Part {
         "postgres_gate",
         "postgres_input",
         "postgres_inside",
+        "postgres_libraries",
         "postgres_model",
         "postgres_rows",
         "postgres_session_clauses",

@@ -55,7 +55,7 @@ const WORKERS: usize = 12;
 pub(crate) struct Demo {
     /// The store of the locks, such as `redis://127.0.0.1`. Default: a SQLite file that the demo deletes at its end. The demo
     /// stalls the store only if that disturbs no other program: a file, or the connection to one `redis://`, `etcd://`,
-    /// `zookeeper://` or `postgres://` server.
+    /// `zookeeper://`, `postgres://` or `mysql://` server.
     #[arg(long)]
     url: Option<String>,
     /// Print one JSON object per event, the verdict last.
@@ -144,7 +144,7 @@ async fn reach(url: &str) -> Result<(String, Lease), End> {
     if url.starts_with("memory:") {
         return Err(End::of(
             Code::Invalid,
-            "the demo has twelve worker processes, and `memory:` works inside one process only; use sqlite:, redis://, etcd://, zookeeper:// or postgres://",
+            "the demo has twelve worker processes, and `memory:` works inside one process only; use sqlite:, redis://, etcd://, zookeeper://, postgres:// or mysql://",
         ));
     }
     let client = fencelock::connect(url).await?;
@@ -158,6 +158,7 @@ async fn reach(url: &str) -> Result<(String, Lease), End> {
         "redis" => "Redis",
         "zookeeper" => "ZooKeeper",
         "postgres" => "PostgreSQL",
+        "mysql" => "MySQL",
         other => other,
     };
     Ok((name.to_owned(), Lease::on(store)))

@@ -31,15 +31,21 @@ fn out_of_reach(url: &str) -> Option<&'static str> {
             "the cluster's nodes name each other, so workers would not go through the demo's proxy",
         ),
         "redlock" | "rediss+redlock" => Some(SEVERAL),
-        "etcd" | "zookeeper" | "postgres" | "postgresql" if names_several(url) => Some(SEVERAL),
-        "postgres" | "postgresql" => out_of_reach_on_postgres(&Url::parse(url).ok()?),
+        "etcd" | "zookeeper" | "postgres" | "postgresql" | "mysql" | "mariadb"
+            if names_several(url) =>
+        {
+            Some(SEVERAL)
+        }
+        "postgres" | "postgresql" | "mysql" | "mariadb" => {
+            out_of_reach_on_sql(&Url::parse(url).ok()?)
+        }
         _ => None,
     }
 }
 
-/// The proxy is on this machine, and on the way to that PostgreSQL's clients encrypt nothing by themselves: what has to be encrypted
-/// must not take it.
-fn out_of_reach_on_postgres(url: &Url) -> Option<&'static str> {
+/// The proxy is on this machine, and on the way to that the clients of databases encrypt nothing by themselves: what has to be
+/// encrypted must not take it.
+fn out_of_reach_on_sql(url: &Url) -> Option<&'static str> {
     let host = percent_decode_str(url.host_str()?).decode_utf8_lossy();
     let sslmode = url.query_pairs().find(|(name, _)| name == "sslmode");
     let here = || {
@@ -85,11 +91,16 @@ impl Stall {
                 let path = percent_decode_str(url.path()).decode_utf8_lossy().into_owned();
                 Ok((Self::File { path: path.into(), held: None }, text.to_owned()))
             }
-            (scheme @ ("redis" | "etcd" | "zookeeper" | "postgres" | "postgresql"), Some(host)) => {
+            (
+                scheme @ ("redis" | "etcd" | "zookeeper" | "postgres" | "postgresql" | "mysql"
+                | "mariadb"),
+                Some(host),
+            ) => {
                 let usual = match scheme {
                     "redis" => 6379,
                     "etcd" => 2379,
                     "zookeeper" => 2181,
+                    "mysql" | "mariadb" => 3306,
                     _ => 5432,
                 };
                 let proxy = Proxy::to(host.to_owned(), url.port().unwrap_or(usual))?;
@@ -160,6 +171,9 @@ mod tests {
             ("postgres://me:a,b@a,b/d", "several"),
             ("postgresql://me@%2Frun%2Fpg/d?sslmode=disable", "file"),
             ("postgres://me@h/d", "certificate"),
+            ("mysql://me@h/d", "certificate"),
+            ("mysql://me@a,b/d", "several"),
+            ("mariadb://me@%2Frun%2Fmy.sock/d", "file"),
             ("postgres://me@localhost/d?sslmode=verify-full", "certificate"),
         ];
         for (url, reason) in reasons {
@@ -180,6 +194,8 @@ mod tests {
             "postgres://me:a,b@h/d?sslmode=disable",
             "postgresql://me@localhost/d",
             "postgresql://me@[::1]/d",
+            "mysql://me:a,b@127.0.0.1/d",
+            "mariadb://me@h/d?sslmode=disable",
         ] {
             assert_eq!(Stall::of(url).unwrap().0.impossible(), None, "{url}");
         }

@@ -111,6 +111,10 @@ fn named(info: &str) -> String {
             app: String,
             backend: u32,
         },
+        /// A client of another library, which says no more than a name.
+        Other {
+            by: String,
+        },
     }
     // Others wrote it: it must not look like more than a name in a log.
     let plain = |text: String| -> String {
@@ -123,6 +127,7 @@ fn named(info: &str) -> String {
         Ok(Named::Backend { app, backend }) => {
             format!("{} by process {backend} of the server", plain(app))
         }
+        Ok(Named::Other { by }) => format!("{}, a client that is not fencelock's", plain(by)),
         Err(_) => "a client that is not fencelock's".to_owned(),
     }
 }

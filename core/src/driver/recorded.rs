@@ -40,6 +40,11 @@ pub trait RecordStore: MaybeSend + MaybeSync + 'static {
         None
     }
 
+    /// Why a step cannot be carried out on its lock, if so. Nothing is then asked of the store.
+    fn refusal(_: &Step) -> Option<Failure> {
+        None
+    }
+
     /// Where this client listens.
     fn channel(&self) -> Arc<str>;
 
@@ -194,13 +199,28 @@ impl<S: RecordStore> LeaseStore for Recorded<S> {
 
     async fn step(&self, batch: &[Step]) -> Vec<Answer> {
         let mut answers = Vec::with_capacity(batch.len());
-        for part in batch.chunks(PART) {
-            answers.extend(self.part(part).await);
+        let mut rest = batch;
+        while !rest.is_empty() {
+            let fit = rest.iter().take(PART).take_while(|step| S::refusal(step).is_none()).count();
+            let (part, behind) = rest.split_at(fit);
+            if fit > 0 {
+                answers.extend(self.part(part).await);
+            }
+            rest = match behind.split_first().map(|(step, behind)| (S::refusal(step), behind)) {
+                Some((Some(refusal), behind)) => {
+                    answers.push(Err(refusal));
+                    behind
+                }
+                _ => behind,
+            };
         }
         answers
     }
 
     async fn step_all(&self, batch: &[Step]) -> Vec<Answer> {
+        if let Some(refusal) = batch.iter().find_map(S::refusal) {
+            return alike(batch.len(), &refusal);
+        }
         let (steps, channel): (Arc<[Step]>, _) = (batch.into(), self.0.channel());
         let act = move |records: &mut [Loaded], now| apply_all(&steps, records, now, &channel);
         let done = self.0.transact(locks(batch), act).await;

@@ -1,4 +1,4 @@
-//! The clauses of servers with sessions that can be broken: `PostgreSQL`'s, and `ZooKeeper`'s driver.
+//! The clauses that only real servers show: sessions of `PostgreSQL`, tables of other libraries, `ZooKeeper`'s driver.
 
 /// Adds them to the last group of the others.
 macro_rules! with_sessions {
@@ -19,6 +19,10 @@ macro_rules! with_sessions {
             SessionTokensNotAdvanced,
             /// Nobody looks whether a pooler hands the session's statements to others.
             PoolerNotSought,
+            /// On a database, the row of another library does not end a hold of ours.
+            ForeignRowNotBelieved,
+            /// On a database, the row of another library is not locked while a step is carried out.
+            ForeignRowNotLocked,
             /// On `ZooKeeper`, what a join without an answer has made is not looked for.
             ZookeeperOrphanNotLookedFor,
             /// On `ZooKeeper`, a join without an answer is taken back by removing whatever entry is first.

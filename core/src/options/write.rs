@@ -58,10 +58,8 @@ impl Written for BTreeMap<String, String> {
 impl Written for Dialect {
     fn written(&self) -> Value {
         match self {
-            Self::Auto => json!("auto"),
             Self::Plain { prefix } => json!(format!("plain:{prefix}")),
-            Self::Redisson => json!("redisson"),
-            Self::Kazoo => json!("kazoo"),
+            _ => json!(self.word()),
         }
     }
 }

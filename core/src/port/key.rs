@@ -20,6 +20,10 @@ pub enum Layout {
     Redisson,
     /// ZooKeeper: as kazoo writes its locks.
     Kazoo,
+    /// A database: as `ShedLock` writes its locks.
+    Shedlock,
+    /// A database: as Spring Integration writes its locks.
+    Spring,
 }
 
 /// A lock as the store sees it: the dialect's prefix and the name, as one key, and its layout. Cheap to clone. Two keys of
@@ -108,6 +112,9 @@ impl fmt::Debug for LockKey {
 pub struct OwnerId(uuid::Uuid);
 
 impl OwnerId {
+    /// No attempt has this one.
+    pub const NOBODY: Self = Self(uuid::Uuid::nil());
+
     /// Draws a new one.
     pub fn draw(runtime: &dyn Runtime) -> Self {
         let mut bytes = [0; 16];

@@ -10,6 +10,7 @@ use super::{row, statement, told};
 use crate::driver::record::Record;
 use crate::driver::recorded::{Loaded, Told as Notices};
 use crate::driver::sql::fault::Fault;
+use crate::driver::sql::foreign::ForeignRows;
 use crate::driver::sql::replace::Replace;
 use crate::driver::sql::transaction::{Pool, Progress, Work};
 use crate::error::Result as Outcome;
@@ -71,7 +72,7 @@ where
         for (lock, row) in locks.iter().zip(&beside) {
             link.hear(lock, row.version, &row.told);
         }
-        let replaced = self.apply(records, now, &link.channel);
+        let replaced = self.apply(records, ForeignRows::default(), now, &link.channel);
         let different = replaced.different();
         let mut others: Vec<_> = replaced.others.iter().collect();
         let mut changed = Vec::with_capacity(different.len());

@@ -11,6 +11,7 @@ mod address;
 mod advisory;
 mod cell;
 mod fault;
+mod foreign;
 mod gate;
 mod guarantees;
 mod link;

@@ -8,6 +8,7 @@ use super::value::{Hidden, Moment};
 use crate::driver::record::Record;
 use crate::driver::recorded::Loaded;
 use crate::driver::sql::fault::bad_column;
+use crate::driver::sql::foreign::row_name;
 use crate::driver::sql::row::{Columns, Written};
 use crate::driver::sql::signed;
 use crate::error::Result;
@@ -17,7 +18,7 @@ use crate::port::{Failure, LockKey};
 pub(super) fn load(rows: &[Row], locks: Vec<LockKey>) -> (Vec<Loaded>, u64) {
     let of = |lock: &LockKey| {
         let named = |row: &&Row| {
-            row.try_get::<_, Option<&str>>(0).is_ok_and(|name| name == Some(lock.as_str()))
+            row.try_get::<_, Option<&str>>(0).is_ok_and(|name| name == Some(&*row_name(lock)))
         };
         let Some(row) = rows.iter().find(named) else { return Ok(Record::default()) };
         read(row).map_err(|error| Failure::refused(error.with("name", lock.as_str())))
@@ -57,7 +58,7 @@ pub(super) async fn store(
             .execute(
                 statement,
                 &[
-                    &lock.as_str(),
+                    &row_name(lock),
                     &written.kind,
                     &written.holder,
                     &written.token,

@@ -12,7 +12,7 @@ pub(super) fn setup(options: &Options) -> String {
     // Few rows that change all the time mislead a planner; and each statement here has one good plan. Where it has to scan after all, that
     // counts as so dear that the server would compile it, which takes a hundred milliseconds.
     format!(
-        "SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan; SET jit = off;
+        "SET TIME ZONE 'UTC'; SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan; SET jit = off;
          SELECT set_config('synchronous_commit', {commit}, false);
          SELECT CASE WHEN pg_is_in_recovery() THEN 'on' ELSE current_setting('default_transaction_read_only') END,
              current_setting('server_version_num')"

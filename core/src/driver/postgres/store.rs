@@ -1,12 +1,15 @@
 //! The table as a store of records and of cells.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
+use futures_util::future::try_join_all;
 use url::Url;
 
 use super::address::Address;
 use super::cell;
+use super::foreign::rows as foreign_rows;
 use super::guarantees;
 use super::link::Link;
 use super::plain::Statements;
@@ -15,6 +18,7 @@ use crate::driver::cell::row_name;
 use crate::driver::recorded::{Loaded, RecordStore, Recorded, Told};
 use crate::driver::sql::cell::Exchange;
 use crate::driver::sql::fault::Fault;
+use crate::driver::sql::foreign;
 use crate::driver::sql::plain::plain;
 use crate::driver::sql::replace::Replace;
 use crate::driver::sql::transaction::carry_out;
@@ -68,7 +72,13 @@ impl RecordStore for PostgresStore {
             Durability::Durable => guarantees::DURABLE,
             Durability::Relaxed => guarantees::RELAXED,
         };
-        Capabilities::new("postgres", Fence::ClockBounded).with_guarantees(guarantees)
+        Capabilities::new("postgres", Fence::ClockBounded)
+            .with_dialects(&["shedlock", "spring"])
+            .with_guarantees(guarantees)
+    }
+
+    fn refusal(step: &Step) -> Option<Failure> {
+        foreign::refusal(step)
     }
 
     fn channel(&self) -> Arc<str> {
@@ -81,10 +91,14 @@ impl RecordStore for PostgresStore {
 
     async fn look(&self, locks: Vec<LockKey>) -> Result<(Vec<Loaded>, u64), Failure> {
         let live = self.link.single().await.map_err(Failure::refused)?;
-        let names: Vec<&str> = locks.iter().map(LockKey::as_str).collect();
+        let names: Vec<_> = locks.iter().map(foreign::row_name).collect();
         let asked = async { live.client.query(&live.statements.look, &[&names]).await };
         let rows = self.link.ask(&live, asked, false).await.map_err(failure)?;
-        Ok(row::load(&rows, locks))
+        let foreign = foreign_rows(&live.client, &self.link.address, &locks, false);
+        let mut foreign = foreign.await.map_err(failure)?;
+        let (mut records, now) = row::load(&rows, locks);
+        foreign.enter(&mut records, now);
+        Ok((records, now))
     }
 
     async fn transact<T: Send + 'static>(
@@ -101,9 +115,14 @@ impl RecordStore for PostgresStore {
 
     async fn names(&self, prefix: &str) -> Result<Vec<LockKey>> {
         let live = self.link.single().await?;
-        let asked = async { live.client.query(&live.statements.names, &[&prefix]).await };
+        let prefixes = foreign::row_prefixes(prefix);
+        let ask =
+            async |prefix: &String| live.client.query(&live.statements.names, &[prefix]).await;
+        let asked = try_join_all(prefixes.iter().map(ask));
         let rows = self.link.ask(&live, asked, false).await.map_err(|fault| fault.failure.error)?;
-        rows.iter().map(|row| row::column::<&str>(row, 0, "name").map(LockKey::new)).collect()
+        let name = |row| row::column::<&str>(row, 0, "name").map(foreign::lock_of_row);
+        let locks: Result<BTreeSet<LockKey>> = rows.iter().flatten().map(name).collect();
+        Ok(locks?.into_iter().collect())
     }
 
     fn cells(&self) -> Option<Cells<'_>> {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use futures_util::future::join;
 
 use super::fault::judge;
+use super::foreign;
 use super::link::Link;
 use super::live::Live;
 use super::row;
@@ -12,10 +13,11 @@ use super::statement::Several;
 use crate::driver::datagram;
 use crate::driver::recorded::{Loaded, Told};
 use crate::driver::sql::fault::Fault;
+use crate::driver::sql::foreign::row_name;
 use crate::driver::sql::replace::Replace;
 use crate::driver::sql::transaction::{Pool, Progress, Work};
 use crate::error::Result as Outcome;
-use crate::port::{LockKey, RuntimeHandle};
+use crate::port::RuntimeHandle;
 
 /// Rows do not depend on what was seen before: each statement sees the newest, whatever the database's own default.
 pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
@@ -68,7 +70,7 @@ where
         let Self { locks, .. } = self;
         let Live { client, statements, .. } = live;
         let harmless = |error: tokio_postgres::Error| judge(&link.address, &error, false);
-        let names: Vec<&str> = locks.iter().map(LockKey::as_str).collect();
+        let names: Vec<_> = locks.iter().map(row_name).collect();
         // One flight: what is polled first is sent first.
         let (begun, rows) =
             join(client.batch_execute(BEGIN), client.query(&statements.lock, &[&names])).await;
@@ -88,7 +90,9 @@ where
             }
         }
         let (records, now) = row::load(&rows, locks.clone());
-        let replaced = self.apply(records, now, &link.channel);
+        let rows = foreign::rows(client, &link.address, locks, true).await?;
+        let replaced = self.apply(records, rows, now, &link.channel);
+        foreign::write(client, &link.address, &replaced.foreign).await?;
         let others = &replaced.others;
         let channels: Vec<&str> = others.iter().map(|(channel, _)| &**channel).collect();
         let texts: Vec<String> = others

@@ -31,10 +31,21 @@ pub struct Holder {
 }
 
 impl Holder {
+    /// Somebody who is not fencelock's: who it is, and since and until when it holds.
+    pub fn foreign(since: u64, ends: u64, info: Arc<str>) -> Self {
+        let (owner, mode, upgrading) = (OwnerId::NOBODY, Mode::Exclusive, None);
+        Self { owner, mode, upgrading, turn: 0, token: 0, since, ends, info }
+    }
+
+    /// Whether it is not fencelock's.
+    pub fn is_foreign(&self) -> bool {
+        self.owner == OwnerId::NOBODY
+    }
+
     pub(super) fn view(&self, now: u64, most: u64) -> HolderView {
         HolderView {
             mode: self.mode,
-            token: Some(crate::fence::Token::new(self.token)),
+            token: (!self.is_foreign()).then(|| crate::fence::Token::new(self.token)),
             left: Some(left(self.ends.min(most), now)),
             held_for: Some(left(now, self.since)),
             info: self.info.clone(),

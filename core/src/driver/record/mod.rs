@@ -375,7 +375,7 @@ impl Record {
             last: Token::new(self.last),
             left: Some(self.soonest(now)),
             ahead: u32::try_from(ahead).unwrap_or(u32::MAX),
-            foreign: false,
+            foreign: self.holders.iter().any(Holder::is_foreign),
         }
     }
 

@@ -9,7 +9,7 @@ use super::renew_batch::ENTRY_SIZE;
 use super::script::{Call, Form, Script, word};
 use super::{code, foreign_wake, redisson};
 use crate::fence::Token;
-use crate::port::Layout::{Kazoo, Own, Redisson};
+use crate::port::Layout::Redisson;
 use crate::port::{Kind, Mode, limits};
 
 /// The version of the record's layout, the last byte of its counter. A script that finds another one changes nothing.
@@ -44,8 +44,8 @@ pub(super) fn constants(script: Script, form: Form) -> Constants {
     let number =
         if form == Form::Packed { "struct.pack('<d', " } else { "string.format('%.0f ', " };
     let of_layout = match layout {
-        Own | Kazoo => own(call),
         Redisson => redisson::constants(),
+        _ => own(call),
     };
     let of_layout = of_layout.into_iter().map(|(name, text)| (name, text.to_owned()));
     let all = vec![

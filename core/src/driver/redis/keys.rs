@@ -25,9 +25,9 @@ pub(super) fn record_key(lock: &LockKey) -> String {
 /// The same, behind what `key` is already.
 pub(super) fn write_record_key(lock: &LockKey, key: &mut String) {
     let layout = match lock.layout() {
-        // That of another store is refused before.
-        Layout::Own | Layout::Kazoo => OWN,
         Layout::Redisson => REDISSON,
+        // That of another store is refused before.
+        _ => OWN,
     };
     key.extend([OPENING, &tag(lock.as_str()), MIDDLE, layout, lock.as_str()]);
 }

@@ -7,7 +7,7 @@ use super::assemble::assemble;
 use super::constants::constants;
 use super::redisson;
 use crate::port::Kind;
-use crate::port::Layout::{self, Kazoo, Own, Redisson};
+use crate::port::Layout::{self, Own, Redisson};
 
 /// What a script does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,8 +139,8 @@ fn parts(Script(call, kind, layout): Script, clock: &str) -> Vec<&str> {
     let own = match (layout, kind) {
         (Redisson, kind) => redisson::parts(call, kind),
         // That of another store is refused before.
-        (Own | Kazoo, Kind::Mutex) => vec![],
-        (Own | Kazoo, Kind::ReadWrite | Kind::Semaphore) => vec![include_str!("lua/marked.lua")],
+        (_, Kind::Mutex) => vec![],
+        (_, Kind::ReadWrite | Kind::Semaphore) => vec![include_str!("lua/marked.lua")],
     };
     let of_kind: &[&str] =
         if kind == Kind::Mutex { &[mutex] } else { &[include_str!("lua/bucket.lua"), shared] };

@@ -11,7 +11,7 @@ use super::signed;
 use crate::error::Result;
 use crate::fence::Token;
 use crate::port::limits::TOKEN_LEAD;
-use crate::port::{Action, Answer, Failure, Kind, Mode, Outcome, OwnerId, Step, Take};
+use crate::port::{Action, Answer, Failure, Kind, Layout, Mode, Outcome, OwnerId, Step, Take};
 
 /// A Take of a mutex, as statements take it. Times are µs.
 pub(in crate::driver) struct Taking<'a> {
@@ -71,7 +71,7 @@ pub(in crate::driver) async fn plain<P: Plain>(
 ) -> Vec<Option<Answer>> {
     let mut answers: Vec<Option<Answer>> = vec![None; steps.len()];
     let (mut renewals, mut others) = (Vec::new(), Vec::new());
-    for (at, step) in steps.iter().enumerate().filter(|(_, step)| step.kind == Kind::Mutex) {
+    for (at, step) in steps.iter().enumerate().filter(|(_, step)| is_plain(step)) {
         match &step.action {
             Action::Renew { .. } => renewals.push(at),
             Action::Take(Take { mode: Mode::Exclusive, .. }) | Action::Free { .. }
@@ -106,6 +106,11 @@ pub(in crate::driver) async fn plain<P: Plain>(
         answers[at] = answer;
     }
     answers
+}
+
+/// Whether a single statement may do. What another library sees too takes more.
+fn is_plain(step: &Step) -> bool {
+    step.kind == Kind::Mutex && step.lock.layout() == Layout::Own
 }
 
 /// What is certain not to have been carried out because others were in the way goes the long way, where it may wait.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::foreign::{ForeignChange, ForeignRows};
 use crate::driver::record::Record;
 use crate::driver::recorded::{Loaded, Told};
 use crate::port::{LockKey, Notice};
@@ -20,22 +21,27 @@ pub(in crate::driver) struct Replaced<T> {
     /// For this client.
     pub(in crate::driver) own: Vec<Notice>,
     pub(in crate::driver) others: Told,
+    /// What other libraries' rows have to say.
+    pub(in crate::driver) foreign: Vec<(LockKey, ForeignChange)>,
 }
 
 impl<T, A: Fn(&mut [Loaded], u64) -> (T, Told)> Replace<A> {
-    /// Has the records changed at this moment.
+    /// Has the records changed at this moment. `foreign` are the rows of other libraries.
     pub(in crate::driver) fn apply(
         &self,
         before: Vec<Loaded>,
+        mut foreign: ForeignRows,
         now: u64,
         own_channel: &Arc<str>,
     ) -> Replaced<T> {
         let mut records = before.clone();
+        foreign.enter(&mut records, now);
         let (done, told) = (self.act)(&mut records, now);
+        let foreign = foreign.leave(&mut records);
         let (own, others): (Told, Told) =
             told.into_iter().partition(|(channel, _)| channel == own_channel);
         let own = own.into_iter().map(|(_, notice)| notice).collect();
-        Replaced { done, records, before, own, others }
+        Replaced { done, records, before, own, others, foreign }
     }
 }
 
