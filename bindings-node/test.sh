@@ -7,12 +7,16 @@ here=$(CDPATH= cd -- "$(dirname "$0")" && pwd)
 folder=${1:-${CARGO_TARGET_DIR:-$here/../target}/doors/node}
 [ $# -eq 0 ] || shift
 "$here/install.sh" "$folder"
-# What the example needs beside the package.
-shop=$here/../examples/inventory/node/package.json
-other=$(node --print "const { ioredis } = require('$shop').dependencies; 'ioredis@' + ioredis")
-if ! (cd "$folder" && npm ls --silent "$other" >/dev/null); then
-  (cd "$folder" && npm install --loglevel=error --no-audit --no-fund --no-package-lock "$other")
-fi
+# What the examples need beside the package.
+others=$(node --print "
+  const manifests = ['inventory', 'balance'].map((example) => require('$here/../examples/' + example + '/node/package.json'));
+  const needs = manifests.flatMap(({ dependencies: { fencelock, ...others } }) => Object.entries(others));
+  needs.map(([name, version]) => name + '@' + version).join(' ')")
+for other in $others; do
+  if ! (cd "$folder" && npm ls --silent "$other" >/dev/null); then
+    (cd "$folder" && npm install --loglevel=error --no-audit --no-fund --no-package-lock "$other")
+  fi
+done
 # A test finds the package beside itself only.
 rm -rf "$folder/test"
 cp -R "$here/test" "$folder/test"

@@ -43,14 +43,6 @@ def test_the_projects_documentation_runs(page, redis_url):
         exec(compile(block.replace("redis://127.0.0.1", redis_url), page.name, "exec"), {})
 
 
-def test_the_shop_oversells_without_a_lock_only(redis_url):
-    program = Path(__file__).parents[2] / "examples" / "inventory" / "inventory.py"
-    ended = subprocess.run([sys.executable, program, redis_url], capture_output=True, text=True, timeout=60)
-    assert ended.returncode == 0, ended.stderr
-    sold = dict(re.findall(r"^(no lock|lock) +sold +(\d+),", ended.stdout, re.MULTILINE))
-    assert int(sold["no lock"]) > 50 and sold["lock"] == "50", ended.stdout
-
-
 def test_the_package_is_typed_completely():
     verify = [sys.executable, "-m", "pyright", "--verifytypes", "fencelock", "--ignoreexternal"]
     # It looks for the package where the first python of the path looks.

@@ -20,8 +20,8 @@ export function run(script, { url = 'memory:', flags = [], ...how } = {}) {
   return node(['--input-type=module', ...flags, '--eval', text], how);
 }
 
-/** The same for a file. */
-export const runFile = (file, how = {}) => node([file], how);
+/** The same for a file, which is given words. */
+export const runFile = (file, { words = [], ...how } = {}) => node([file, ...words], how);
 
 async function node(words, { most = 20_000, heard = () => {}, env = {} }) {
   const child = spawn(process.execPath, words, { cwd: FOLDER, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
