@@ -29,7 +29,7 @@ pub(crate) const LOST: i32 = 79;
 /// The command line's own program, which lies beside the other programs of the workspace once it is built.
 pub fn program(beside: &Path) -> Result<PathBuf, Lack> {
     let program = beside.with_file_name("fencelock");
-    let how = "build it with `cargo test --profile quick --workspace --no-run --test run`";
+    let how = "build it with `cargo test --profile quick --workspace --no-run --test program`";
     let lack = || Lack::Language(format!("{} is not there: {how}", program.display()));
     if program.exists() { Ok(program) } else { Err(lack()) }
 }

@@ -50,7 +50,7 @@ const SEEN: &[Mutant] = &[
 ];
 
 /// Those of entry queues. The others show where heartbeats, watches or answers are late or lost, or are about how often the
-/// store is asked: `core/tests/queue.rs` has a world for each.
+/// store is asked: `core/tests/client/queue.rs` has a world for each.
 const SEEN_ON_QUEUES: &[Mutant] = &[
     Mutant::QueueHoldsBehindOne,
     Mutant::QueueReaderPassesWriter,

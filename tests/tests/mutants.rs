@@ -1,5 +1,5 @@
 //! The simulator can see: every clause that is broken on purpose is caught within 20,000 worlds, and healthy worlds break
-//! no promise. The few it meets too rarely have worlds of their own, in `core/tests/clauses.rs`.
+//! no promise. The few it meets too rarely have worlds of their own, in `core/tests/client/clauses.rs`.
 
 use fencelock::mutation::Mutant;
 use fencelock_tests::sim::campaign::{Campaign, Outcome};
@@ -32,7 +32,7 @@ const ELSEWHERE: &[Mutant] = &[
     Mutant::UpgradeLetsReadersIn,
 ];
 
-/// Those of entry queues that are seen here. The others are too rare here, or cost only time: `core/tests/queue.rs`
+/// Those of entry queues that are seen here. The others are too rare here, or cost only time: `core/tests/client/queue.rs`
 /// has a world for each.
 const QUEUES: &[Mutant] = &[
     Mutant::QueueHoldsBehindOne,

@@ -9,16 +9,7 @@ pub(crate) const ETCD: Part = Part {
     shows: "etcd: random calls beside the model, the clauses of the entry queue, versions and jobs, faults on a real server, killed leaders, TLS, `etcdctl lock`, jetcd, Go's concurrency",
     // Its worlds in real time count milliseconds, so nothing runs beside it.
     budget: Budget { seconds: 60, load: 200 },
-    steps: &[Step::Tests(Targets::Named(&[
-        "etcd",
-        "etcd_cells",
-        "etcd_clauses",
-        "etcd_cluster",
-        "etcd_faults",
-        "etcd_libraries",
-        "etcd_model",
-        "etcd_tls",
-    ]))],
+    steps: &[Step::Tests(Targets::Named(&["etcd", "etcd_clauses"]))],
     full: &[],
 };
 
@@ -38,18 +29,7 @@ pub(crate) const ZOOKEEPER: Part = Part {
     tags: &["faults"],
     shows: "ZooKeeper: random calls beside the model, the clauses of the entry queue, versions and jobs, faults on a real server, killed leaders, TLS, Curator and kazoo on the same path",
     budget: Budget { seconds: 90, load: 200 },
-    steps: &[Step::Tests(Targets::Named(&[
-        "zookeeper",
-        "zookeeper_cells",
-        "zookeeper_clauses",
-        "zookeeper_curator",
-        "zookeeper_ensemble",
-        "zookeeper_faults",
-        "zookeeper_kazoo",
-        "zookeeper_model",
-        "zookeeper_sees",
-        "zookeeper_tls",
-    ]))],
+    steps: &[Step::Tests(Targets::Named(&["zookeeper", "zookeeper_clauses"]))],
     full: &[],
 };
 
@@ -69,20 +49,7 @@ pub(crate) const POSTGRES: Part = Part {
     tags: &["faults"],
     shows: "PostgreSQL: the table beside the model at every isolation level, sessions, the gate, faults on a real server, a standby, poolers, TLS, rights, ShedLock and Spring on the same tables",
     budget: Budget { seconds: 60, load: 100 },
-    steps: &[Step::Tests(Targets::Named(&[
-        "postgres_faults",
-        "postgres_figures",
-        "postgres_gate",
-        "postgres_input",
-        "postgres_inside",
-        "postgres_libraries",
-        "postgres_model",
-        "postgres_rows",
-        "postgres_session_clauses",
-        "postgres_session_faults",
-        "postgres_sessions",
-        "postgres_standby",
-    ]))],
+    steps: &[Step::Tests(Targets::Named(&["postgres"]))],
     full: &[],
 };
 
@@ -92,12 +59,7 @@ pub(crate) const MYSQL: Part = Part {
     tags: &["faults"],
     shows: "MySQL and MariaDB: the table beside the model at every isolation level, faults on a real server, TLS, rights",
     budget: Budget { seconds: 60, load: 100 },
-    steps: &[Step::Tests(Targets::Named(&[
-        "mysql_faults",
-        "mysql_figures",
-        "mysql_input",
-        "mysql_model",
-    ]))],
+    steps: &[Step::Tests(Targets::Named(&["mysql"]))],
     full: &[],
 };
 

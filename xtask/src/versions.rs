@@ -32,19 +32,17 @@ const REDIS_8: Server = Server { name: "redis-8", except: &[] };
 const VALKEY_8: Server = Server { name: "valkey-8", except: &[] };
 
 /// What may depend on the server: how it greets, refuses, pushes, fails over, and what rights it asks for.
-const FAULTS: &[&str] = &[
-    "redis_acks",
-    "redis_faults",
-    "redis_gate",
-    "redis_guarded",
-    "redis_layout",
-    "redis_rights",
-    "redis_tls",
-    "redis_transients",
-];
-const ALL_BUT: &[&str] = &[
-    "--exact",
-    // Half a minute of failovers each, which `redis_guarded` has too.
+const FAULTS: &[&str] = &["redis_faults", "topologies"];
+const OF_SERVERS: &[&str] = &[
+    "server::",
+    "gate::",
+    "layout::",
+    "rights::",
+    "acks::",
+    "guarded::",
+    "tls::",
+    "transients::",
+    // Half a minute of failovers each, which `guarded` has too.
     "--skip=b25_b01_a_hold_that_was_acknowledged_lives_through_a_failover",
     "--skip=b25_without_acks_the_fence_covers_what_a_failover_forgets",
     "--skip=b26_scripts_are_known_again_after_a_failover",
@@ -58,7 +56,7 @@ const SCRIPTS: &[&str] = &["--exact", "redis", "redisson"];
 macro_rules! on {
     ($server:ident $(, $share:literal)?) => {
         &[
-            Step::On(&$server, FAULTS, ALL_BUT),
+            Step::On(&$server, FAULTS, OF_SERVERS),
             Step::On(&$server, &["conformance"], &["", "redis / rust" $(, $share)?]),
         ]
     };
@@ -102,9 +100,8 @@ mod tests {
     #[test]
     fn exceptions_are_tests_and_have_a_reason() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/tests");
-        let files = std::fs::read_dir(folder).expect("there are tests");
-        let text = |file: std::io::Result<std::fs::DirEntry>| std::fs::read_to_string(file?.path());
-        let all: String = files.flat_map(text).collect();
+        let files = crate::check::files(folder.as_ref(), "rs");
+        let all: String = files.iter().flat_map(std::fs::read_to_string).collect();
         for server in [REDIS_6_2, REDIS_8, VALKEY_8] {
             for (test, why) in server.except {
                 assert!(all.contains(&format!("fn {test}()")), "{}: {test}", server.name);

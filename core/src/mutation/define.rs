@@ -24,7 +24,7 @@ macro_rules! mutants {
                 &[$(Self::$name,)+ $(Self::$record,)+ $(Self::$further,)+];
             /// Those in what a store keeps of a lock: every store has to say the same.
             pub const RECORD: &'static [Self] = &[$(Self::$record,)+];
-            /// Those in entry queues: `core/tests/queue.rs` has a world for each.
+            /// Those in entry queues: `core/tests/client/queue.rs` has a world for each.
             pub const QUEUES: &'static [Self] = &[$(Self::$queue,)+];
             /// Those in drivers, which only real servers show.
             pub const SERVERS: &'static [Self] = &[$(Self::$there,)+];

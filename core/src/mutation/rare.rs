@@ -3,7 +3,7 @@
 use super::Mutant;
 
 impl Mutant {
-    /// Those that random worlds meet too rarely: `core/tests/clauses.rs` has a world of its own for each.
+    /// Those that random worlds meet too rarely: `core/tests/client/clauses.rs` has a world of its own for each.
     pub const RARE: &'static [Self] = &[
         Self::AllAtOnce,
         Self::CloseToldAsLoss,

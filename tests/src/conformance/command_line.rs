@@ -11,7 +11,7 @@ use crate::protocol::Options;
 /// Milliseconds in which a command surely has started.
 const START: f64 = 500.0;
 /// Of all kinds of locks it knows one.
-const MUTEXES: &str = "it runs commands under mutexes, and jobs: cli/tests/job.rs";
+const MUTEXES: &str = "it runs commands under mutexes, and jobs: cli/tests/program/job.rs";
 /// Milliseconds no text can name.
 const TOO_LONG: f64 = 1e15;
 

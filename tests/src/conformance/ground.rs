@@ -128,7 +128,7 @@ impl Backend {
                 Some("somebody else holds by commands of Redis; tests/tests/etcd.rs has `etcdctl`")
             }
             (Need::ForeignHolders, Self::Zookeeper) => Some(
-                "somebody else holds by commands of Redis; tests/tests/zookeeper_curator.rs has Curator",
+                "somebody else holds by commands of Redis; tests/tests/zookeeper/curator.rs has Curator",
             ),
             (Need::Commands, Self::Etcd | Self::Zookeeper) => {
                 Some("the server takes no commands of Redis")
@@ -193,10 +193,10 @@ impl Backend {
             (Need::DialectPlain, _) => Some("the store speaks no dialect"),
             (Need::NoDialects, _) => Some("the store speaks dialects"),
             (Need::ServerControl, Self::Postgres) => {
-                Some("tests/postgres_faults.rs stops and kills its server")
+                Some("tests/postgres/faults.rs stops and kills its server")
             }
             (Need::ServerControl, Self::Mysql) => {
-                Some("tests/mysql_faults.rs stops and kills its server")
+                Some("tests/mysql/faults.rs stops and kills its server")
             }
             (Need::ServerControl, _) => Some("the store has no server"),
             (Need::Files, _) => Some("the store lies in no file"),
@@ -218,7 +218,7 @@ fn lacks_by_session(need: Need) -> Option<&'static str> {
         Need::ManyWaits => {
             Some("each wait and each reader of a client takes one of its 32 connections")
         }
-        Need::ServerControl => Some("tests/postgres_session_faults.rs stops and kills its server"),
+        Need::ServerControl => Some("tests/postgres/session_faults.rs stops and kills its server"),
         _ => None,
     }
 }

@@ -1,6 +1,6 @@
 //! Bad input: a code of its own, one line that says what to do, never a password.
 
-mod scene;
+use crate::scene;
 
 use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader, Write as _};

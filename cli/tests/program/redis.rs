@@ -1,7 +1,7 @@
 //! The program on a real Redis server.
 #![cfg(target_os = "linux")]
 
-mod scene;
+use crate::scene;
 
 use fencelock_tests::servers::RedisServer;
 use scene::Scene;

@@ -1,6 +1,6 @@
 //! `fencelock run`: what the command sees, exit codes, exclusion and order.
 
-mod scene;
+use crate::scene;
 
 use std::time::{Duration, Instant};
 

@@ -2,7 +2,7 @@
 #![cfg(feature = "test-hooks")]
 #![allow(missing_docs)]
 
-mod machine;
+use crate::machine;
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;

@@ -2,7 +2,7 @@
 
 #![cfg(target_os = "linux")] // The tests look at processes through /proc.
 
-mod scene;
+use crate::scene;
 
 use std::fs;
 use std::time::SystemTime;

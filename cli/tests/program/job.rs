@@ -1,6 +1,6 @@
 //! `fencelock job`: once in a period, whoever asks, and what is remembered of it.
 
-mod scene;
+use crate::scene;
 
 use scene::Scene;
 

@@ -2,7 +2,7 @@
 
 #![cfg(target_os = "linux")] // `setsid --ctty` is util-linux's.
 
-mod scene;
+use crate::scene;
 
 use scene::Scene;
 use scene::shell::{Shell, pictures};

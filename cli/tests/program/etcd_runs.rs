@@ -1,7 +1,7 @@
 //! What the program does on etcd alone.
 #![cfg(target_os = "linux")]
 
-mod scene;
+use crate::scene;
 
 use std::process::{Command, Stdio};
 
@@ -21,7 +21,7 @@ fn a_lease_that_is_no_session_is_refused() {
 
 /// The words of `docs/reference/etcd.md`, as they stand, for locks behind the prefix `p`.
 fn own_transaction() -> String {
-    let manual = include_str!("../../docs/reference/etcd.md");
+    let manual = include_str!("../../../docs/reference/etcd.md");
     let lines: Vec<_> = manual.lines().skip_while(|line| !line.starts_with("key=$(")).collect();
     lines[..2].join("\n").replace("PREFIX", "p")
 }

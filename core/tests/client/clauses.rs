@@ -3,8 +3,8 @@
 #![cfg(all(feature = "test-hooks", feature = "mutants"))]
 #![allow(missing_docs)]
 
-mod wire;
-mod world;
+use crate::wire;
+use crate::world;
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex};

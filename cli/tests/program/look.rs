@@ -1,6 +1,6 @@
 //! `inspect` and `ls`, for people and for programs.
 
-mod scene;
+use crate::scene;
 
 use std::time::{Duration, SystemTime};
 

@@ -3,7 +3,7 @@
 #![cfg(all(feature = "test-hooks", feature = "mutants"))]
 #![allow(missing_docs)]
 
-mod entries;
+use crate::entries;
 
 use std::pin::pin;
 use std::time::Duration;

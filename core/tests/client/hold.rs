@@ -2,7 +2,7 @@
 #![cfg(feature = "test-hooks")]
 #![allow(missing_docs)]
 
-mod machine;
+use crate::machine;
 
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Waker};

@@ -1,7 +1,7 @@
 //! The program on a real server of each store beside Redis, with a user and a password.
 #![cfg(target_os = "linux")]
 
-mod scene;
+use crate::scene;
 
 use std::time::{Duration, Instant};
 

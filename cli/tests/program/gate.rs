@@ -1,6 +1,6 @@
 //! `fencelock sql gate`: what is printed keeps writes with older tokens out of a table.
 
-mod scene;
+use crate::scene;
 
 use fencelock_tests::postgres::PostgresServer;
 use rusqlite::Connection;

@@ -1,0 +1,7 @@
+//! MySQL and MariaDB as programs use them, and their faults.
+#![allow(missing_docs)]
+
+mod faults;
+mod figures;
+mod input;
+mod model;

@@ -1,0 +1,15 @@
+//! PostgreSQL as programs use it, and its faults.
+#![allow(missing_docs)]
+
+mod faults;
+mod figures;
+mod gate;
+mod input;
+mod inside;
+mod libraries;
+mod model;
+mod rows;
+mod session_clauses;
+mod session_faults;
+mod sessions;
+mod standby;

@@ -1,0 +1,12 @@
+//! ZooKeeper as programs use it, and its faults.
+#![allow(missing_docs)]
+
+mod cells;
+mod curator;
+mod ensemble;
+mod faults;
+mod kazoo;
+mod locks;
+mod model;
+mod sees;
+mod tls;
