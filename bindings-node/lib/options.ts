@@ -32,7 +32,8 @@ export interface LockOptions {
   /**
    * How the lock is stored. `auto` is the store's own layout. On Redis, `plain:<prefix>` is the string key that
    * redis-py, node-redlock and redsync use, and `redisson` is the layout of Redisson's locks. On ZooKeeper,
-   * `kazoo` is that of kazoo's. Default: auto.
+   * `kazoo` is that of kazoo's. On PostgreSQL, `shedlock` and `spring` are the rows of ShedLock and of Spring's
+   * `JdbcLockRegistry`. Default: auto.
    */
   dialect?: string;
   /** A short text for people who inspect the lock. */
@@ -96,6 +97,11 @@ export interface ClientOptions extends LockOptions {
   acks?: number;
   /** On a database: whether to make fencelock's tables if they are not there. Default: false. */
   create?: boolean;
+  /**
+   * On PostgreSQL: the schema in which fencelock's tables and functions lie. Empty: the first one of the user's
+   * search path.
+   */
+  schema?: string;
   /**
    * On PostgreSQL: whether a commit waits for the server's disk (`durable`). `relaxed` is many times quicker; a
    * crash of the server may then undo the changes of the last second, tokens still rise. Default: durable.

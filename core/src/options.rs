@@ -169,6 +169,8 @@ options! {
     acks: u32 = "0", Integer, Client, integer;
     /// On a database: whether to make fencelock's tables if they are not there.
     create: bool = "false", Boolean, Client, boolean;
+    /// On PostgreSQL: the schema in which fencelock's tables and functions lie. Empty: the first one of the user's search path.
+    schema: String = "", Text, Client, text;
     /// On PostgreSQL: whether a commit waits for the server's disk (`durable`). `relaxed` is many times quicker; a crash of the server may
     /// then undo the changes of the last second, tokens still rise.
     durability: Durability = "durable", Text, Client, durability;

@@ -49,7 +49,8 @@ class LockOptions(TypedDict, total=False):
     dialect: str
     """How the lock is stored. `auto` is the store's own layout. On Redis, `plain:<prefix>` is the string key that
     redis-py, node-redlock and redsync use, and `redisson` is the layout of Redisson's locks. On ZooKeeper, `kazoo` is
-    that of kazoo's. Default: `auto`."""
+    that of kazoo's. On PostgreSQL, `shedlock` and `spring` are the rows of ShedLock and of Spring's `JdbcLockRegistry`.
+    Default: `auto`."""
     label: str
     """A short text for people who inspect the lock. Default: ``."""
     metadata: dict[str, str]
@@ -91,6 +92,9 @@ class ClientOptions(LockOptions, total=False):
     loses no lock. Default: `0`."""
     create: bool
     """On a database: whether to make fencelock's tables if they are not there. Default: `false`."""
+    schema: str
+    """On PostgreSQL: the schema in which fencelock's tables and functions lie. Empty: the first one of the user's
+    search path. Default: ``."""
     durability: str
     """On PostgreSQL: whether a commit waits for the server's disk (`durable`). `relaxed` is many times quicker; a crash
     of the server may then undo the changes of the last second, tokens still rise. Default: `durable`."""

@@ -11,6 +11,31 @@ async fn connect(url: impl AsRef<str>) -> Result<Client, Error> {
     fencelock::connect(url.as_ref()).await
 }
 
+/// Locks in two schemas of one database are not the same, and their names are quoted.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_schema_can_be_chosen() {
+    let server = PostgresServer::start();
+    server.sql(r#"CREATE SCHEMA "My ""Locks"; CREATE SCHEMA other"#);
+    let mine = format!("{}?create=true&schema=My+%22Locks", server.url("postgres"));
+    let advisory = mine.replacen("postgres:", "postgres+advisory:", 1);
+    for url in [mine, advisory] {
+        let one = connect(&url).await.expect("the tables are made there");
+        let two = connect(&url.replace("My+%22Locks", "other")).await.expect("and there");
+        let _guard = one.lock("x").acquire().await.unwrap();
+        assert!(!holds(&connect(&url).await.unwrap(), "x").await, "{url}");
+        let apart = !url.contains("advisory");
+        assert_eq!(holds(&two, "x").await, apart, "advisory locks are those of a database: {url}");
+    }
+    assert_eq!(server.sql(r#"SELECT count(*) FROM "My ""Locks".fencelock"#), "1");
+    assert_eq!(server.sql("SELECT to_regclass('public.fencelock') IS NULL"), "t");
+    let none = format!("{}?schema=none", server.url("postgres"));
+    assert_eq!(refused(&none).await.0, Code::Unsupported);
+    let (code, error) = refused(&format!("{none}&create=true")).await;
+    assert!(code == Code::Invalid && error.message().contains("CREATE SCHEMA"), "{error}");
+    let (code, error) = refused(&format!("{none}{}", "e".repeat(64))).await;
+    assert_eq!((code, &*error.fields()["argument"]), (Code::Invalid, "schema"), "{error}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_wrong_with_a_database_is_told() {
     let server = PostgresServer::start();

@@ -48,6 +48,7 @@ const STATES: &[(&str, Code, Next, &str)] = &[
         Next::Keep,
         "there is no such database on the server; correct the URL",
     ),
+    ("3F000", Code::Invalid, Next::Keep, NO_SCHEMA),
     ("25006", Code::Unavailable, Next::Reconnect, READ_ONLY),
     (
         "53300",
@@ -72,7 +73,8 @@ const STATES: &[(&str, Code, Next, &str)] = &[
     ("57P03", Code::Unavailable, Next::Reconnect, "the server is starting or stopping; try again"),
 ];
 
-const OTHER_SHAPE: &str = "the database's fencelock tables are not as fencelock made them; use another schema (the user's `search_path`), or drop them while nobody holds a lock";
+const OTHER_SHAPE: &str = "the database's fencelock tables are not as fencelock made them; use another schema (`schema`, or the user's `search_path`), or drop them while nobody holds a lock";
+const NO_SCHEMA: &str = "there is no such schema in the database; make it (CREATE SCHEMA), or correct `schema` in the URL";
 const NO_TABLES: &str = "the database has no table `fencelock`; connect once with `create=true`, or have its owner run what `fencelock sql schema --dialect postgres` prints";
 const POOLED: &str = "a pooler hands each statement to another session; connect to the server, or have the pooler keep sessions";
 

@@ -71,7 +71,7 @@ impl Link {
         let setup = format!(
             "SET idle_in_transaction_session_timeout = {}; {}",
             STALLED.as_millis(),
-            setup::setup(options)
+            setup::setup(options)?
         );
         let channel = format!("fencelock_{}", OwnerId::draw(&*runtime)).into();
         let link = Arc::new_cyclic(|weak| Self {

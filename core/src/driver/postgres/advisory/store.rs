@@ -45,7 +45,7 @@ impl AdvisoryStore {
     ) -> Result<Self> {
         let address = Arc::new(Address::parse(url, others, options)?);
         let (create, connect_timeout) = (options.create, options.connect_timeout);
-        let (setup, probed) = (setup::setup(options), AtomicBool::new(false));
+        let (setup, probed) = (setup::setup(options)?, AtomicBool::new(false));
         Ok(Self { address, runtime, setup, create, connect_timeout, probed })
     }
 

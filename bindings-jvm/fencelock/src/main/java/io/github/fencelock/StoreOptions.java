@@ -53,6 +53,14 @@ public interface StoreOptions<T> {
     }
 
     /**
+     * On PostgreSQL: the schema in which fencelock's tables and functions lie. Empty: the first one of the user's
+     * search path. By default empty.
+     */
+    default T schema(String schema) {
+        return option("schema", schema);
+    }
+
+    /**
      * On PostgreSQL: whether a commit waits for the server's disk ({@code durable}). {@code relaxed} is many times
      * quicker; a crash of the server may then undo the changes of the last second, tokens still rise. By default
      * {@code durable}.

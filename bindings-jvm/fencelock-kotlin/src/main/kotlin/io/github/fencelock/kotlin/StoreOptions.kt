@@ -43,6 +43,12 @@ public interface StoreOptions<T> {
     public fun create(create: Boolean): T = option("create", create)
 
     /**
+     * On PostgreSQL: the schema in which fencelock's tables and functions lie. Empty: the first one of the user's
+     * search path. By default empty.
+     */
+    public fun schema(schema: String): T = option("schema", schema)
+
+    /**
      * On PostgreSQL: whether a commit waits for the server's disk (`durable`). `relaxed` is many times quicker; a
      * crash of the server may then undo the changes of the last second, tokens still rise. By default `durable`.
      */
