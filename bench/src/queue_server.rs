@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use crate::Result;
 use crate::machine::{SERVER, pinned};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long it may take to start and to answer.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Which of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +40,19 @@ impl Store {
 impl QueueServer {
     /// Starts it on a free port. Nothing waits for the disk: that is measured neither of us nor of others.
     pub(crate) fn start(store: Store, room: &Path) -> Result<Self> {
+        // Somebody else may have taken the port before it did: then the next one.
+        let mut ended = String::new();
+        for _ in 0..5 {
+            match Self::launch(store, room)? {
+                Ok(server) => return Ok(server),
+                Err(log) => ended = log,
+            }
+        }
+        Err(format!("{} ended five times right after its start: {ended}", store.name()).into())
+    }
+
+    /// The server, or its last words if it ended.
+    fn launch(store: Store, room: &Path) -> Result<std::result::Result<Self, String>> {
         let folder = tempfile::tempdir_in(room)?.keep();
         let (port, members) = (free_port()?, free_port()?);
         let mut command = match store {
@@ -73,15 +87,22 @@ impl QueueServer {
         let process = command
             .spawn()
             .map_err(|error| format!("{name} cannot be started ({error}); install it"))?;
-        let server = Self { store, process, port };
+        let mut server = Self { store, process, port };
+        let last_words = || {
+            let log = std::fs::read_to_string(folder.join("log")).unwrap_or_default();
+            log.lines().rev().take(5).collect::<Vec<_>>().join(" | ")
+        };
         let give_up = Instant::now() + PATIENCE;
-        while server.requests().is_err() {
+        while let Err(error) = server.requests() {
+            if server.process.try_wait()?.is_some() {
+                return Ok(Err(last_words()));
+            }
             if Instant::now() > give_up {
-                return Err(format!("{name} does not answer; {} says why", folder.display()).into());
+                return Err(format!("{name} does not answer: {error}; {}", last_words()).into());
             }
             std::thread::sleep(Duration::from_millis(50));
         }
-        Ok(server)
+        Ok(Ok(server))
     }
 
     pub(crate) fn address(&self) -> String {

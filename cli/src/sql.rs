@@ -45,6 +45,8 @@ enum Dialect {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum GateDialect {
+    /// MySQL 8.0, MariaDB 10.4, or newer; for their command-line clients.
+    Mysql,
     /// PostgreSQL 12 or newer.
     Postgres,
     /// SQLite 3.
@@ -58,6 +60,9 @@ impl Sql {
             let text = match &self.what {
                 What::Schema { dialect: Dialect::Mysql } => mysql::schema().to_owned(),
                 What::Schema { dialect: Dialect::Postgres } => postgres::schema().to_owned(),
+                What::Gate { table, column, dialect: GateDialect::Mysql } => {
+                    delimited(&mysql::gate_trigger(table, column)?)
+                }
                 What::Gate { table, column, dialect: GateDialect::Postgres } => {
                     postgres::gate_trigger(table, column)?
                 }
@@ -68,4 +73,15 @@ impl Sql {
             print(&text).map(|()| 0)
         })
     }
+}
+
+/// Statements in which semicolons stand, as the command-line clients of MySQL read them.
+fn delimited(statements: &[String]) -> String {
+    let mut mark = "$$".to_owned();
+    while statements.iter().any(|statement| statement.contains(&mark)) {
+        mark.push('$');
+    }
+    let statements: String =
+        statements.iter().map(|statement| format!("{statement}{mark}\n")).collect();
+    format!("DELIMITER {mark}\n{statements}DELIMITER ;\n")
 }

@@ -12,7 +12,12 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use fencelock::{Client, Code};
+use fencelock_tests::database::DatabaseServer;
+use fencelock_tests::etcd::EtcdServer;
+use fencelock_tests::mysql::MysqlServer;
+use fencelock_tests::postgres::{PostgresServer, PostgresSessions};
 use fencelock_tests::servers::RedisServer;
+use fencelock_tests::zookeeper::ZookeeperServer;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use rusqlite::Connection;
@@ -198,4 +203,42 @@ async fn cancelled_acquires_leave_nothing_in_sqlite() {
     assert_eq!(count("TRUE"), i64::try_from(LOCKS).unwrap());
     assert_eq!(count("owner IS NOT NULL"), 0, "held by nobody");
     assert_eq!(count("waiters IS NOT NULL AND waiters NOT IN ('', '[]')"), 0, "tickets of nobody");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cancelled_acquires_leave_nothing_on_etcd() {
+    let server = EtcdServer::start();
+    storm(&format!("{}?ttl=20s", server.url("p"))).await;
+    assert_eq!(server.keys("p/lock"), [] as [&str; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cancelled_acquires_leave_nothing_on_zookeeper() {
+    let server = ZookeeperServer::start();
+    storm(&format!("{}?ttl=20s", server.url("p"))).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cancelled_acquires_leave_nothing_on_postgres() {
+    let server = PostgresServer::start();
+    storm(&server.place("shop")).await;
+    let left = "SELECT count(*) FROM shop.fencelock WHERE owner IS NOT NULL OR waiting > 0";
+    assert_eq!(server.sql(left), "0", "of nobody");
+    assert_eq!(server.open_transactions("shop"), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cancelled_acquires_leave_nothing_on_postgres_by_session() {
+    let server = PostgresSessions::start();
+    storm(&server.at(server.server.port(), "?ttl=20s")).await;
+    assert_eq!(server.locks(), "0|0");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cancelled_acquires_leave_nothing_on_mariadb() {
+    let server = MysqlServer::start();
+    storm(&server.place("shop")).await;
+    let left = "SELECT COUNT(*) FROM shop.fencelock WHERE owner IS NOT NULL OR waiting > 0";
+    assert_eq!(server.sql(left), "0", "of nobody");
+    assert_eq!(server.open_transactions("shop"), 0);
 }

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use fencelock_peers::Program;
 use fencelock_tests::clerk::Post;
+use fencelock_tests::mysql::MysqlServer;
+use fencelock_tests::postgres::{PostgresServer, PostgresSessions};
 use fencelock_tests::servers::RedisServer;
 use fencelock_tests::shop::{self, NEXT_GRANT, TTL};
 
@@ -51,4 +53,35 @@ async fn frozen_holders_on_redis() {
 async fn frozen_holders_in_sqlite() {
     let folder = tempfile::tempdir().unwrap();
     freeze_holders(&format!("sqlite:{}", folder.path().join("locks.db").display())).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_holders_on_postgres() {
+    let server = PostgresServer::start();
+    kill_holders(&server.place("shop")).await;
+}
+
+/// The lease of a dead holder does not count: its session ends with its process.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_holders_on_postgres_by_session() {
+    let server = PostgresSessions::start();
+    kill_holders(&server.at(server.server.port(), "?ttl=20s")).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_holders_on_mariadb() {
+    let server = MysqlServer::start();
+    kill_holders(&server.place("shop")).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn frozen_holders_on_postgres() {
+    let server = PostgresServer::start();
+    freeze_holders(&server.place("shop")).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn frozen_holders_on_mariadb() {
+    let server = MysqlServer::start();
+    freeze_holders(&server.place("shop")).await;
 }

@@ -2,6 +2,7 @@
 
 use crate::scene;
 
+use fencelock_tests::mysql::MysqlServer;
 use fencelock_tests::postgres::PostgresServer;
 use rusqlite::Connection;
 use scene::Scene;
@@ -51,6 +52,25 @@ fn a_table_in_postgres_refuses_the_earlier_run() {
     assert!(!refused.status.success());
     assert!(String::from_utf8_lossy(&refused.stderr).contains("lost:"));
     assert_eq!(server.sql("SELECT stock FROM \"My shelf\""), "9");
+}
+
+#[test]
+fn a_table_in_mysql_refuses_the_earlier_run() {
+    let scene = Scene::new();
+    let [older, newer] = tokens(&scene);
+    let gate = ["sql", "gate", "--table", "My $$ shelf", "--column", "fence", "--dialect", "mysql"];
+    let gate = scene.run(&gate);
+    assert_eq!(gate.code, Some(0), "{}", gate.err);
+    let server = MysqlServer::start();
+    let table = "CREATE DATABASE shop; USE shop; CREATE TABLE `My $$ shelf` (stock int, fence bigint); INSERT INTO `My $$ shelf` VALUES (10, 0);";
+    server.sql(&format!("{table}\n{}", gate.out));
+    let sell = |token: i64| {
+        let write = format!("UPDATE shop.`My $$ shelf` SET stock = stock - 1, fence = {token}");
+        let refused = "DECLARE EXIT HANDLER FOR SQLSTATE '45000' SELECT 'refused'";
+        server.sql(&format!("DELIMITER //\nBEGIN NOT ATOMIC {refused}; {write}; END //"))
+    };
+    assert_eq!([sell(newer), sell(older)], ["", "refused"]);
+    assert_eq!(server.sql("SELECT stock FROM shop.`My $$ shelf`"), "9");
 }
 
 #[test]

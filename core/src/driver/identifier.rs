@@ -42,7 +42,13 @@ pub(super) fn check(argument: &'static str, name: &str, most: usize) -> Result<(
 
 /// A name as it stands in a statement.
 pub(super) fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
+    quoted_by('"', name)
+}
+
+/// The same where names stand between other marks.
+pub(super) fn quoted_by(mark: char, name: &str) -> String {
+    let inside = name.replace(mark, &format!("{mark}{mark}"));
+    format!("{mark}{inside}{mark}")
 }
 
 #[cfg(test)]

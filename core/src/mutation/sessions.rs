@@ -15,6 +15,8 @@ macro_rules! with_sessions {
             SessionNotKept,
             /// A wait that nobody wants any more is interrupted once, whether the server has begun it or not.
             SessionInterruptedOnce,
+            /// Who needs one session too many does not wait for those that are about to be given back.
+            SessionsNotAwaited,
             /// Nobody looks whether tokens lie behind the server's clock, as after a restore.
             SessionTokensNotAdvanced,
             /// Nobody looks whether a pooler hands the session's statements to others.

@@ -3,5 +3,6 @@
 
 mod faults;
 mod figures;
+mod gate;
 mod input;
 mod model;

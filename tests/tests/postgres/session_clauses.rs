@@ -143,3 +143,30 @@ async fn a_session_has_a_lock_once() {
     })
     .await;
 }
+
+/// Waits that are given up have connections for a moment longer. The next ones are not refused for that.
+#[tokio::test]
+async fn many_waits_that_are_given_up_leave_room_for_others() {
+    const NAMES: usize = 8;
+    is_seen(Mutant::SessionsNotAwaited, async |server| {
+        let (one, two) = (server.client("").await, server.client("").await);
+        let mut guards = Vec::new();
+        for number in 0..NAMES {
+            guards.push(one.lock(&format!("x{number}")).acquire().await.unwrap());
+        }
+        for _ in 0..30 {
+            let wait = async |number: usize| {
+                let lock = two.lock(&format!("x{number}"));
+                match lock.acquire_within(Duration::from_millis(2)).await {
+                    Err(error) => error.code() == fencelock::Code::Timeout,
+                    Ok(_) => false,
+                }
+            };
+            if !join_all((0..NAMES).map(wait)).await.into_iter().all(|timed_out| timed_out) {
+                return false;
+            }
+        }
+        true
+    })
+    .await;
+}

@@ -66,31 +66,45 @@ impl<S: SessionStore> Shared<S> {
 
     /// A session that has nothing.
     pub(super) async fn borrow(self: &Arc<Self>) -> Result<Numbered<S>> {
-        let found = self.change(|state, now, effects| {
-            if state.closed {
-                return Err(Error::closed());
-            }
-            while let Some(id) = state.idle.pop() {
-                if let Some(live) = state.live(id, now, effects) {
-                    return Ok(Some((id, live.session.clone())));
+        loop {
+            let news = self.news.listen();
+            let next = self.change(|state, now, effects| {
+                if state.closed {
+                    return Next::Fail(Error::closed());
+                }
+                while let Some(id) = state.idle.pop() {
+                    if let Some(live) = state.live(id, now, effects) {
+                        return Next::Use((id, live.session.clone()));
+                    }
+                }
+                if state.sessions.len() + state.coming < MOST {
+                    state.coming += 1;
+                    return Next::Open;
+                }
+                // What a wait that was given up had is soon there.
+                if state.gives_back() && !mutant!(SessionsNotAwaited) {
+                    return Next::Wait;
+                }
+                Next::Fail(too_many())
+            });
+            match next {
+                Next::Use(session) => return Ok(session),
+                Next::Fail(error) => return Err(error),
+                Next::Wait => news.await,
+                Next::Open => {
+                    let shared = self.clone();
+                    let work = Box::pin(async move {
+                        let opened = shared.open(false).await;
+                        shared.change(|state, _, effects| {
+                            state.coming -= 1;
+                            effects.news = true;
+                        });
+                        opened
+                    });
+                    return Onward::new(work, &self.runtime).await;
                 }
             }
-            if state.sessions.len() + state.coming >= MOST {
-                return Err(too_many());
-            }
-            state.coming += 1;
-            Ok(None)
-        });
-        if let Some(session) = found? {
-            return Ok(session);
         }
-        let shared = self.clone();
-        let work = Box::pin(async move {
-            let opened = shared.open(false).await;
-            shared.change(|state, _, _| state.coming -= 1);
-            opened
-        });
-        Onward::new(work, &self.runtime).await
     }
 
     async fn open(self: &Arc<Self>, as_main: bool) -> Result<Numbered<S>> {

@@ -124,6 +124,12 @@ impl<T> State<T> {
         self.idle.push(id);
     }
 
+    /// Whether a session is about to be given back.
+    pub(super) fn gives_back(&self) -> bool {
+        let lends = |own: &Own| own.session.is_some() && own.session != self.main;
+        self.owners.values().any(|own| own.leaves && lends(own))
+    }
+
     /// Whether nobody needs a session any more.
     pub(super) fn is_spare(&self, id: Id) -> bool {
         self.idle.iter().rev().skip(KEPT).any(|idle| *idle == id)

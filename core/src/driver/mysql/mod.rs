@@ -12,6 +12,7 @@ mod address;
 mod cell;
 mod fault;
 mod finishing;
+mod gate;
 mod guarantees;
 mod heard;
 mod link;
@@ -27,5 +28,6 @@ mod tls;
 mod told;
 mod transaction;
 
+pub use self::gate::gate_trigger;
 pub use self::schema::schema;
 pub use self::store::MysqlStore;
