@@ -81,7 +81,7 @@ fn delimited(statements: &[String]) -> String {
     while statements.iter().any(|statement| statement.contains(&mark)) {
         mark.push('$');
     }
-    let statements: String =
-        statements.iter().map(|statement| format!("{statement}{mark}\n")).collect();
-    format!("DELIMITER {mark}\n{statements}DELIMITER ;\n")
+    let end = format!("{mark}\n");
+    let statements = statements.join(&end);
+    format!("DELIMITER {mark}\n{statements}{end}DELIMITER ;\n")
 }

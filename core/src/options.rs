@@ -133,7 +133,7 @@ options! {
     fair: Option<bool> = "auto", Boolean, Lock, boolean_or_auto;
     /// How the lock is stored. `auto` is the store's own layout. On Redis, `plain:<prefix>` is the string key that
     /// redis-py, node-redlock and redsync use, and `redisson` is the layout of Redisson's locks. On ZooKeeper, `kazoo` is that
-    /// of kazoo's. On PostgreSQL, `shedlock` and `spring` are the rows of ShedLock and of Spring's `JdbcLockRegistry`.
+    /// of kazoo's. On PostgreSQL and MySQL, `shedlock` and `spring` are the rows of `ShedLock` and of Spring's `JdbcLockRegistry`.
     dialect: Dialect = "auto", Text, Lock, dialect;
     /// A short text for people who inspect the lock.
     label: String = "", Text, Lock, text;

@@ -12,6 +12,7 @@ pub mod equivalence;
 pub mod etcd;
 pub mod etcd_cluster;
 pub mod failover;
+pub mod foreign_tables;
 pub mod freeze;
 pub mod lines;
 pub mod model;

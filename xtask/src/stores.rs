@@ -48,7 +48,7 @@ pub(crate) const POSTGRES: Part = Part {
     name: "postgres",
     tags: &["faults"],
     shows: "PostgreSQL: the table beside the model at every isolation level, sessions, the gate, faults on a real server, a standby, poolers, TLS, rights, ShedLock and Spring on the same tables",
-    budget: Budget { seconds: 60, load: 100 },
+    budget: Budget { seconds: 80, load: 100 },
     steps: &[Step::Tests(Targets::Named(&["postgres"]))],
     full: &[],
 };
@@ -57,8 +57,8 @@ pub(crate) const POSTGRES: Part = Part {
 pub(crate) const MYSQL: Part = Part {
     name: "mysql",
     tags: &["faults"],
-    shows: "MySQL and MariaDB: the table beside the model at every isolation level, faults on a real server, TLS, rights",
-    budget: Budget { seconds: 60, load: 100 },
+    shows: "MySQL and MariaDB: the table beside the model at every isolation level, the gate, faults on a real server, TLS, rights, ShedLock and Spring on the same tables",
+    budget: Budget { seconds: 80, load: 100 },
     steps: &[Step::Tests(Targets::Named(&["mysql"]))],
     full: &[],
 };

@@ -261,9 +261,9 @@ pub(crate) const PARTS: &[Part] = &[
     },
     Part {
         name: "faults",
-        tags: &["redis", "sqlite"],
-        shows: "cancelled acquires and killed holders leave nothing behind; a forked child holds nothing; the blocking twin keeps every promise",
-        budget: Budget { seconds: 70, load: 40 },
+        tags: &["redis", "sqlite", "etcd", "zookeeper", "postgres", "mysql"],
+        shows: "cancelled acquires and killed holders leave nothing behind, on every store; a forked child holds nothing; the blocking twin keeps every promise",
+        budget: Budget { seconds: 110, load: 60 },
         steps: &[Step::Tests(Targets::Named(&[
             "cancels",
             "kills",

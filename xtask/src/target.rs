@@ -28,7 +28,7 @@ const STARTS: &[(&str, Need)] = &[
 const INSTALLS: &[(&str, &[Need])] = &[
     ("Family::Java, \"curator\"", &[Need::Java]),
     ("Family::Java, \"jetcd\"", &[Need::Java]),
-    ("Family::Java, \"shedlock\"", &[Need::Java]),
+    ("foreign_tables", &[Need::Java]),
     ("Family::Go, \"clientv3\"", &[Need::Go]),
     ("Family::Python, \"kazoo\"", &[Need::Python]),
     ("{DOORS, ", &[Need::Python, Need::Node, Need::Java]),

@@ -49,8 +49,8 @@ class LockOptions(TypedDict, total=False):
     dialect: str
     """How the lock is stored. `auto` is the store's own layout. On Redis, `plain:<prefix>` is the string key that
     redis-py, node-redlock and redsync use, and `redisson` is the layout of Redisson's locks. On ZooKeeper, `kazoo` is
-    that of kazoo's. On PostgreSQL, `shedlock` and `spring` are the rows of ShedLock and of Spring's `JdbcLockRegistry`.
-    Default: `auto`."""
+    that of kazoo's. On PostgreSQL and MySQL, `shedlock` and `spring` are the rows of `ShedLock` and of Spring's
+    `JdbcLockRegistry`. Default: `auto`."""
     label: str
     """A short text for people who inspect the lock. Default: ``."""
     metadata: dict[str, str]

@@ -25,9 +25,9 @@ impl<'a> Table<'a> {
         Ok(Self { schema, name })
     }
 
-    /// The schema with a dot behind it, or nothing.
-    pub(super) fn place(&self) -> String {
-        self.schema.map(|schema| format!("{}.", quoted(schema))).unwrap_or_default()
+    /// The schema with a dot behind it, or nothing. Names stand between these marks.
+    pub(super) fn place(&self, mark: char) -> String {
+        self.schema.map(|schema| format!("{}.", quoted(mark, schema))).unwrap_or_default()
     }
 }
 
@@ -40,13 +40,8 @@ pub(super) fn check(argument: &'static str, name: &str, most: usize) -> Result<(
     Ok(())
 }
 
-/// A name as it stands in a statement.
-pub(super) fn quoted(name: &str) -> String {
-    quoted_by('"', name)
-}
-
-/// The same where names stand between other marks.
-pub(super) fn quoted_by(mark: char, name: &str) -> String {
+/// A name as it stands in a statement, between these marks.
+pub(super) fn quoted(mark: char, name: &str) -> String {
     let inside = name.replace(mark, &format!("{mark}{mark}"));
     format!("{mark}{inside}{mark}")
 }
@@ -57,10 +52,10 @@ mod tests {
 
     #[test]
     fn a_name_ends_where_it_ends() {
-        assert_eq!(quoted("a\"; DROP TABLE b; --"), "\"a\"\"; DROP TABLE b; --\"");
+        assert_eq!(quoted('"', "a\"; DROP TABLE b; --"), "\"a\"\"; DROP TABLE b; --\"");
         let table = Table::parse("s\"1.t 2", 63).unwrap();
-        assert_eq!((table.place().as_str(), table.name), ("\"s\"\"1\".", "t 2"));
-        assert_eq!(Table::parse("t", 63).unwrap().place(), "");
+        assert_eq!((table.place('"').as_str(), table.name), ("\"s\"\"1\".", "t 2"));
+        assert_eq!(Table::parse("t", 63).unwrap().place('`'), "");
         for bad in ["", ".", "s.", ".t", "a.b.c", "a\0", &"a".repeat(64)] {
             assert!(Table::parse(bad, 63).is_err(), "{bad}");
         }

@@ -9,7 +9,7 @@ pub(crate) mod datagram;
 pub mod etcd;
 #[cfg(any(feature = "etcd", feature = "mysql", feature = "postgres", feature = "zookeeper"))]
 mod hosts;
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 mod identifier;
 #[cfg(any(feature = "etcd", feature = "zookeeper"))]
 mod line;

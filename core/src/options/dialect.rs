@@ -22,9 +22,9 @@ pub enum Dialect {
     Redisson,
     /// ZooKeeper: as kazoo keeps its locks.
     Kazoo,
-    /// PostgreSQL: as ShedLock keeps its locks.
+    /// PostgreSQL, MySQL: as `ShedLock` keeps its locks.
     Shedlock,
-    /// PostgreSQL: as Spring Integration's `JdbcLockRegistry` keeps its locks.
+    /// PostgreSQL, MySQL: as Spring Integration's `JdbcLockRegistry` keeps its locks.
     Spring,
 }
 

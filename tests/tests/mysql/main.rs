@@ -5,4 +5,5 @@ mod faults;
 mod figures;
 mod gate;
 mod input;
+mod libraries;
 mod model;

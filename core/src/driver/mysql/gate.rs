@@ -2,7 +2,7 @@
 
 use md5::{Digest, Md5};
 
-use crate::driver::identifier::{Table, check, quoted_by};
+use crate::driver::identifier::{Table, check, quoted};
 use crate::error::Result;
 
 /// What 64 characters have at most, which is what the server takes.
@@ -29,14 +29,12 @@ const MOST_IN_TRIGGER: usize = 48;
 pub fn gate_trigger(table: &str, column: &str) -> Result<[String; 2]> {
     let table = Table::parse(table, MOST_BYTES)?;
     check("column", column, MOST_BYTES)?;
-    let quoted = |name: &str| quoted_by('`', name);
-    let place = table.schema.map(|schema| format!("{}.", quoted(schema))).unwrap_or_default();
-    let (name, column) = (quoted(table.name), quoted(column));
+    let (place, name, column) = (table.place('`'), quoted('`', table.name), quoted('`', column));
     let trigger = match table.name {
         short if short.len() <= MOST_IN_TRIGGER => short.to_owned(),
         long => format!("{:032x}", u128::from_be_bytes(Md5::digest(long).into())),
     };
-    let trigger = quoted(&format!("fencelock_gate_{trigger}"));
+    let trigger = quoted('`', &format!("fencelock_gate_{trigger}"));
     Ok([
         format!("DROP TRIGGER IF EXISTS {place}{trigger}"),
         format!(

@@ -14,6 +14,7 @@ use mysql_async::Conn;
 use super::link::Link;
 use super::live::{Live, Statement, ask};
 use super::{statement, told};
+use crate::driver::sql::foreign::lock_of_row;
 use crate::error::{Error, Result};
 use crate::port::backoff::Backoff;
 use crate::port::{BoxFuture, LockKey};
@@ -70,7 +71,7 @@ impl Link {
                 let Ok(name) = String::from_utf8(name) else { continue };
                 // One that cannot be read is refused by the steps on its lock.
                 let told = told::read(text.as_deref()).unwrap_or_default();
-                self.hear(&LockKey::new(name), version, &told);
+                self.hear(&lock_of_row(&name), version, &told);
             }
         })
     }

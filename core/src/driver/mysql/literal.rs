@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::driver::sql::foreign::row_name;
 use crate::port::LockKey;
 
 /// Bytes, as of a name.
@@ -27,7 +28,7 @@ pub(super) fn or_null<T>(value: Option<T>, write: impl FnOnce(T) -> String) -> S
 
 /// Names, between commas.
 pub(super) fn names<'a>(locks: impl IntoIterator<Item = &'a LockKey>) -> String {
-    let names: Vec<_> = locks.into_iter().map(|lock| bytes(lock.as_str())).collect();
+    let names: Vec<_> = locks.into_iter().map(|lock| bytes(&row_name(lock))).collect();
     names.join(", ")
 }
 

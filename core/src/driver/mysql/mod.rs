@@ -12,6 +12,7 @@ mod address;
 mod cell;
 mod fault;
 mod finishing;
+mod foreign;
 mod gate;
 mod guarantees;
 mod heard;

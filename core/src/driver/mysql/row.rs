@@ -7,6 +7,7 @@ use super::told::{self, Told};
 use crate::driver::record::Record;
 use crate::driver::recorded::Loaded;
 use crate::driver::sql::fault::bad_column;
+use crate::driver::sql::foreign::row_name;
 use crate::driver::sql::row::{Columns, number};
 use crate::error::Result;
 use crate::port::{Failure, LockKey};
@@ -32,7 +33,7 @@ pub(super) fn load(rows: &[Row], locks: &[LockKey]) -> Rows {
     let (mut records, mut beside) = (Vec::new(), Vec::new());
     for lock in locks {
         let named = |row: &&Row| {
-            column::<Vec<u8>>(row, 0, "name").is_ok_and(|name| name == lock.as_str().as_bytes())
+            column::<Vec<u8>>(row, 0, "name").is_ok_and(|name| name == row_name(lock).as_bytes())
         };
         let read = match rows.iter().find(named) {
             None => Ok(Default::default()),

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::literal::{bytes, names, or_null, text};
 use crate::driver::record::Record;
 use crate::driver::sql::cell;
+use crate::driver::sql::foreign::row_name;
 use crate::driver::sql::plain::Renewing;
 use crate::driver::sql::row::Written;
 use crate::driver::sql::signed;
@@ -143,7 +144,7 @@ fn end(how: &str) -> String {
 
 /// Gives a transaction up.
 pub(super) fn roll_back() -> String {
-    end("ROLLBACK")
+    end("ROLLBACK; SET SESSION time_zone = '+00:00'")
 }
 
 /// Begins a transaction, locks rows, always in the same order, and reads them; the clock is read behind each.
@@ -161,7 +162,7 @@ fn lock_again(locks: &[LockKey]) -> String {
 
 /// Makes rows where there are none, and locks all.
 pub(super) fn insert(locks: &[LockKey]) -> String {
-    let rows: Vec<_> = locks.iter().map(|lock| format!("({})", bytes(lock.as_str()))).collect();
+    let rows: Vec<_> = locks.iter().map(|lock| format!("({})", bytes(&row_name(lock)))).collect();
     format!(
         "INSERT INTO fencelock (name) VALUES {} ON DUPLICATE KEY UPDATE fencelock.name = fencelock.name; {}",
         rows.join(", "),
@@ -191,7 +192,7 @@ pub(super) fn store(changed: &[(&LockKey, &Record, Option<String>)]) -> String {
             written.longest_lease,
             or_null(written.rest.as_deref(), text),
             or_null(told.as_deref(), text),
-            bytes(lock.as_str()),
+            bytes(&row_name(lock)),
         )
         .expect("text takes whatever is written to it");
     }

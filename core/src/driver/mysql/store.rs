@@ -1,11 +1,13 @@
 //! The table as a store of records and of cells.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
 use url::Url;
 
 use super::address::Address;
+use super::foreign::rows;
 use super::guarantees;
 use super::link::Link;
 use super::live::Statement;
@@ -15,6 +17,7 @@ use crate::driver::cell::row_name;
 use crate::driver::recorded::{Loaded, RecordStore, Recorded, Told};
 use crate::driver::sql::cell::Exchange;
 use crate::driver::sql::fault::{Fault, bad_column};
+use crate::driver::sql::foreign::{self, ForeignTable};
 use crate::driver::sql::plain::plain;
 use crate::driver::sql::replace::Replace;
 use crate::driver::sql::transaction::carry_out;
@@ -66,13 +69,19 @@ impl MysqlStore {
 impl RecordStore for MysqlStore {
     fn capabilities(&self) -> Capabilities {
         let guarantees = if self.durable { guarantees::DURABLE } else { guarantees::RELAXED };
-        Capabilities::new("mysql", Fence::ClockBounded).with_guarantees(guarantees)
+        Capabilities::new("mysql", Fence::ClockBounded)
+            .with_dialects(&["shedlock", "spring"])
+            .with_guarantees(guarantees)
     }
 
     fn warning(&self) -> Option<&'static str> {
         (!self.durable).then_some(
             "the server does not write its log at each commit (`innodb_flush_log_at_trx_commit`): a crash may undo the last grants",
         )
+    }
+
+    fn refusal(step: &Step) -> Option<Failure> {
+        foreign::refusal(step)
     }
 
     fn channel(&self) -> Arc<str> {
@@ -89,7 +98,15 @@ impl RecordStore for MysqlStore {
         let clock = sets.pop().unwrap_or_default();
         let now = clock.first().ok_or_else(|| bad_column("now"));
         let now = now.and_then(|row| column(row, 0, "now")).map_err(Failure::refused)?;
-        Ok((row::load(&sets.pop().unwrap_or_default(), &locks).records, now))
+        let mut records = row::load(&sets.pop().unwrap_or_default(), &locks).records;
+        if locks.iter().any(|lock| ForeignTable::of(lock).is_some()) {
+            let mut live = self.link.take().await.map_err(Failure::refused)?;
+            let found = rows(&mut live.conn, &self.link.address, &locks, false).await;
+            // One that failed may be in another time zone.
+            found.map_err(failure)?.enter(&mut records, now);
+            self.link.put_back(live);
+        }
+        Ok((records, now))
     }
 
     async fn transact<T: Send + 'static>(
@@ -106,14 +123,18 @@ impl RecordStore for MysqlStore {
     }
 
     async fn names(&self, prefix: &str) -> Result<Vec<LockKey>> {
-        let asked = Statement::Text(statement::remembered(prefix));
-        let answered = self.link.ask(asked, false).await.map_err(|fault| fault.failure.error)?;
-        let name = |row| {
-            let name =
-                String::from_utf8(column(row, 0, "name")?).map_err(|_| bad_column("name"))?;
-            Ok(LockKey::new(name))
-        };
-        answered.rows().iter().map(name).collect()
+        let mut locks = BTreeSet::new();
+        for prefix in foreign::row_prefixes(prefix) {
+            let asked = Statement::Text(statement::remembered(&prefix));
+            let answered =
+                self.link.ask(asked, false).await.map_err(|fault| fault.failure.error)?;
+            for row in answered.rows() {
+                let name = column(&row, 0, "name")?;
+                let name = String::from_utf8(name).map_err(|_| bad_column("name"))?;
+                locks.insert(foreign::lock_of_row(&name));
+            }
+        }
+        Ok(locks.into_iter().collect())
     }
 
     fn cells(&self) -> Option<Cells<'_>> {

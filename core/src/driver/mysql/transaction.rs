@@ -6,11 +6,10 @@ use super::fault::judge;
 use super::link::{Link, roll_back};
 use super::live::{Live, Statement, ask};
 use super::told::{Told, concerns};
-use super::{row, statement, told};
+use super::{foreign, row, statement, told};
 use crate::driver::record::Record;
 use crate::driver::recorded::{Loaded, Told as Notices};
 use crate::driver::sql::fault::Fault;
-use crate::driver::sql::foreign::ForeignRows;
 use crate::driver::sql::replace::Replace;
 use crate::driver::sql::transaction::{Pool, Progress, Work};
 use crate::error::Result as Outcome;
@@ -72,7 +71,9 @@ where
         for (lock, row) in locks.iter().zip(&beside) {
             link.hear(lock, row.version, &row.told);
         }
-        let replaced = self.apply(records, ForeignRows::default(), now, &link.channel);
+        let foreign = foreign::rows(&mut live.conn, &link.address, locks, true).await?;
+        let replaced = self.apply(records, foreign, now, &link.channel);
+        foreign::write(&mut live.conn, &link.address, &replaced.foreign).await?;
         let different = replaced.different();
         let mut others: Vec<_> = replaced.others.iter().collect();
         let mut changed = Vec::with_capacity(different.len());

@@ -25,7 +25,7 @@ pub fn gate_trigger(table: &str, column: &str) -> Result<String> {
     check("column", column, MOST_BYTES)?;
     // Whatever `standard_conforming_strings` is.
     let word = format!("E'{}'", column.replace('\\', "\\\\").replace('\'', "''"));
-    let (place, name, column) = (table.place(), quoted(table.name), quoted(column));
+    let (place, name, column) = (table.place('"'), quoted('"', table.name), quoted('"', column));
     Ok(format!(
         "-- Refuses older fencing tokens. To run it again replaces it, in one transaction without a gap.
 CREATE OR REPLACE FUNCTION {place}fencelock_refuse() RETURNS trigger LANGUAGE plpgsql AS $fencelock$

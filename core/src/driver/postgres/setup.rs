@@ -11,7 +11,7 @@ pub(super) fn setup(options: &Options) -> Result<String> {
         String::new()
     } else {
         check("schema", &options.schema, MOST_BYTES)?;
-        format!("SET search_path = {};", quoted(&options.schema))
+        format!("SET search_path = {};", quoted('"', &options.schema))
     };
     let kept = "CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END";
     let commit = match options.durability {

@@ -59,6 +59,7 @@ pub(in crate::driver) struct ForeignTable {
     pub(in crate::driver) name: &'static str,
     /// Its columns: the key, until when the lock is held, since when, by whom.
     pub(in crate::driver) key: &'static str,
+    #[cfg_attr(not(feature = "postgres"), allow(dead_code))] // MySQL compares text with any.
     pub(in crate::driver) key_type: &'static str,
     pub(in crate::driver) until: &'static str,
     pub(in crate::driver) since: &'static str,

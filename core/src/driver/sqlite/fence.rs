@@ -25,8 +25,8 @@ const MOST_BYTES: usize = 1000;
 pub fn gate_trigger(table: &str, column: &str) -> Result<String> {
     let table = Table::parse(table, MOST_BYTES)?;
     check("column", column, MOST_BYTES)?;
-    let trigger = quoted(&format!("fencelock_gate_{}", table.name));
-    let (place, name, column) = (table.place(), quoted(table.name), quoted(column));
+    let trigger = quoted('"', &format!("fencelock_gate_{}", table.name));
+    let (place, name, column) = (table.place('"'), quoted('"', table.name), quoted('"', column));
     Ok(format!(
         "CREATE TRIGGER IF NOT EXISTS {place}{trigger} BEFORE UPDATE ON {name}
 WHEN NEW.{column} < OLD.{column} OR NEW.{column} IS NULL
@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn names_are_taken_as_they_are() {
         for name in ["a b", "a\"b", "a;b", "ä'", "--", "]", "select"] {
-            let (shelf, quoted) = (Connection::open_in_memory().unwrap(), quoted(name));
+            let (shelf, quoted) = (Connection::open_in_memory().unwrap(), quoted('"', name));
             let make = format!(
                 "CREATE TABLE {quoted} ({quoted} INTEGER); INSERT INTO {quoted} VALUES (5)"
             );

@@ -61,8 +61,8 @@ public interface LockOptions<T> {
     /**
      * How the lock is stored. {@code auto} is the store's own layout. On Redis, {@code plain:<prefix>} is the
      * string key that redis-py, node-redlock and redsync use, and {@code redisson} is the layout of Redisson's
-     * locks. On ZooKeeper, {@code kazoo} is that of kazoo's. On PostgreSQL, {@code shedlock} and {@code spring} are
-     * the rows of ShedLock and of Spring's {@code JdbcLockRegistry}. By default {@code auto}.
+     * locks. On ZooKeeper, {@code kazoo} is that of kazoo's. On PostgreSQL and MySQL, {@code shedlock} and {@code
+     * spring} are the rows of {@code ShedLock} and of Spring's {@code JdbcLockRegistry}. By default {@code auto}.
      */
     default T dialect(String dialect) {
         return option("dialect", dialect);

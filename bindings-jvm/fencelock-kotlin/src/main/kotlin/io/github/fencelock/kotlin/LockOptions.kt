@@ -48,8 +48,8 @@ public interface LockOptions<T> {
     /**
      * How the lock is stored. `auto` is the store's own layout. On Redis, `plain:<prefix>` is the string key that
      * redis-py, node-redlock and redsync use, and `redisson` is the layout of Redisson's locks. On ZooKeeper,
-     * `kazoo` is that of kazoo's. On PostgreSQL, `shedlock` and `spring` are the rows of ShedLock and of Spring's
-     * `JdbcLockRegistry`. By default `auto`.
+     * `kazoo` is that of kazoo's. On PostgreSQL and MySQL, `shedlock` and `spring` are the rows of `ShedLock` and
+     * of Spring's `JdbcLockRegistry`. By default `auto`.
      */
     public fun dialect(dialect: String): T = option("dialect", dialect)
 
