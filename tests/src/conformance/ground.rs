@@ -125,7 +125,7 @@ impl Backend {
             }
             (Need::PartSeconds, Self::Etcd) => Some("a session lives for whole seconds"),
             (Need::ForeignHolders, Self::Etcd) => {
-                Some("somebody else holds by commands of Redis; tests/tests/etcd.rs has `etcdctl`")
+                Some("somebody else holds by commands of Redis; tests/tests/etcd/locks.rs has `etcdctl`")
             }
             (Need::ForeignHolders, Self::Zookeeper) => Some(
                 "somebody else holds by commands of Redis; tests/tests/zookeeper/curator.rs has Curator",
@@ -193,10 +193,10 @@ impl Backend {
             (Need::DialectPlain, _) => Some("the store speaks no dialect"),
             (Need::NoDialects, _) => Some("the store speaks dialects"),
             (Need::ServerControl, Self::Postgres) => {
-                Some("tests/postgres/faults.rs stops and kills its server")
+                Some("tests/tests/postgres/faults.rs stops and kills its server")
             }
             (Need::ServerControl, Self::Mysql) => {
-                Some("tests/mysql/faults.rs stops and kills its server")
+                Some("tests/tests/mysql/faults.rs stops and kills its server")
             }
             (Need::ServerControl, _) => Some("the store has no server"),
             (Need::Files, _) => Some("the store lies in no file"),
@@ -218,7 +218,7 @@ fn lacks_by_session(need: Need) -> Option<&'static str> {
         Need::ManyWaits => {
             Some("each wait and each reader of a client takes one of its 32 connections")
         }
-        Need::ServerControl => Some("tests/postgres/session_faults.rs stops and kills its server"),
+        Need::ServerControl => Some("tests/tests/postgres/session_faults.rs stops and kills its server"),
         _ => None,
     }
 }
