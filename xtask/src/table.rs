@@ -262,7 +262,7 @@ pub(crate) const PARTS: &[Part] = &[
     Part {
         name: "faults",
         tags: &["redis", "sqlite", "etcd", "zookeeper", "postgres", "mysql"],
-        shows: "cancelled acquires and killed holders leave nothing behind, on every store; a forked child holds nothing; the blocking twin keeps every promise",
+        shows: "cancelled acquires leave nothing behind on any store, neither do killed and frozen holders where leases are the locks' own; a forked child holds nothing; the blocking twin keeps every promise",
         budget: Budget { seconds: 110, load: 60 },
         steps: &[Step::Tests(Targets::Named(&[
             "cancels",

@@ -94,7 +94,7 @@ impl Server {
 
 #[cfg(test)]
 mod tests {
-    use super::{REDIS_6_2, REDIS_8, VALKEY_8};
+    use super::{OF_SERVERS, REDIS_6_2, REDIS_8, VALKEY_8};
 
     /// A test that was given another name would silently be left out no more, one that is gone is no exception.
     #[test]
@@ -102,6 +102,11 @@ mod tests {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/tests");
         let files = crate::check::files(folder.as_ref(), "rs");
         let all: String = files.iter().flat_map(std::fs::read_to_string).collect();
+        for word in OF_SERVERS {
+            let test = word.strip_prefix("--skip=").map(|test| format!("fn {test}()"));
+            let module = || format!("mod {};", word.trim_end_matches("::"));
+            assert!(all.contains(&test.unwrap_or_else(module)), "{word}");
+        }
         for server in [REDIS_6_2, REDIS_8, VALKEY_8] {
             for (test, why) in server.except {
                 assert!(all.contains(&format!("fn {test}()")), "{}: {test}", server.name);

@@ -6,8 +6,10 @@
 use std::future::Future;
 use std::sync::Arc;
 
+use futures_util::future::join;
+
 use crate::driver::record::{Record, Scene};
-use crate::error::Result;
+use crate::error::{Code, Error, Result};
 use crate::port::{
     Answer, Capabilities, Cells, Failure, LeaseStore, LockKey, MaybeSend, MaybeSync, Notice,
     NoticeSink, Step,
@@ -40,7 +42,12 @@ pub trait RecordStore: MaybeSend + MaybeSync + 'static {
         None
     }
 
-    /// Why a step cannot be carried out on its lock, if so. Nothing is then asked of the store.
+    /// Whether a lock is never in one transaction with others, so that what is wrong with it concerns no other.
+    fn is_alone(_: &LockKey) -> bool {
+        false
+    }
+
+    /// Why a step on such a lock cannot be carried out, if so. Nothing is then asked of the store.
     fn refusal(_: &Step) -> Option<Failure> {
         None
     }
@@ -121,6 +128,27 @@ impl<S: RecordStore> Recorded<S> {
         answers.into_iter().flatten().collect()
     }
 
+    /// Carries steps out in as few transactions as may be.
+    async fn together(&self, batch: &[Step]) -> Vec<Answer> {
+        let mut answers = Vec::with_capacity(batch.len());
+        for part in batch.chunks(PART) {
+            answers.extend(self.part(part).await);
+        }
+        answers
+    }
+
+    /// Carries each step out by itself, one after the other.
+    async fn each(&self, steps: &[&Step]) -> Vec<Answer> {
+        let mut answers = Vec::with_capacity(steps.len());
+        for step in steps {
+            match S::refusal(step) {
+                Some(refusal) => answers.push(Err(refusal)),
+                None => answers.extend(self.part(std::slice::from_ref(*step)).await),
+            }
+        }
+        answers
+    }
+
     async fn look(&self, part: &[Step]) -> Vec<Answer> {
         match self.0.look(locks(part)).await {
             Ok((mut records, now)) => apply(part, &mut records, now, &self.0.channel()).0,
@@ -198,27 +226,23 @@ impl<S: RecordStore> LeaseStore for Recorded<S> {
     }
 
     async fn step(&self, batch: &[Step]) -> Vec<Answer> {
-        let mut answers = Vec::with_capacity(batch.len());
-        let mut rest = batch;
-        while !rest.is_empty() {
-            let fit = rest.iter().take(PART).take_while(|step| S::refusal(step).is_none()).count();
-            let (part, behind) = rest.split_at(fit);
-            if fit > 0 {
-                answers.extend(self.part(part).await);
-            }
-            rest = match behind.split_first().map(|(step, behind)| (S::refusal(step), behind)) {
-                Some((Some(refusal), behind)) => {
-                    answers.push(Err(refusal));
-                    behind
-                }
-                _ => behind,
-            };
+        let is_alone = |step: &&Step| S::is_alone(&step.lock);
+        if !batch.iter().any(|step| is_alone(&step)) {
+            return self.together(batch).await;
         }
-        answers
+        let others: Vec<Step> = batch.iter().filter(|step| !is_alone(step)).cloned().collect();
+        let alone: Vec<&Step> = batch.iter().filter(is_alone).collect();
+        // Boxed: it is rare, and would make all steps' futures larger.
+        let (others, alone) = Box::pin(join(self.together(&others), self.each(&alone))).await;
+        let (mut others, mut alone) = (others.into_iter(), alone.into_iter());
+        let next = |step| if is_alone(&step) { alone.next() } else { others.next() };
+        batch.iter().filter_map(next).collect()
     }
 
     async fn step_all(&self, batch: &[Step]) -> Vec<Answer> {
-        if let Some(refusal) = batch.iter().find_map(S::refusal) {
+        if batch.iter().any(|step| S::is_alone(&step.lock)) {
+            let message = "several mutexes cannot be had as one in the tables of another library; take them one after the other";
+            let refusal = Failure::refused(Error::new(Code::Unsupported, message));
             return alike(batch.len(), &refusal);
         }
         let (steps, channel): (Arc<[Step]>, _) = (batch.into(), self.0.channel());

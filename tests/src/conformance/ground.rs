@@ -124,9 +124,9 @@ impl Backend {
                 Some("entries are served in their order, fair or not")
             }
             (Need::PartSeconds, Self::Etcd) => Some("a session lives for whole seconds"),
-            (Need::ForeignHolders, Self::Etcd) => {
-                Some("somebody else holds by commands of Redis; tests/tests/etcd/locks.rs has `etcdctl`")
-            }
+            (Need::ForeignHolders, Self::Etcd) => Some(
+                "somebody else holds by commands of Redis; tests/tests/etcd/locks.rs has `etcdctl`",
+            ),
             (Need::ForeignHolders, Self::Zookeeper) => Some(
                 "somebody else holds by commands of Redis; tests/tests/zookeeper/curator.rs has Curator",
             ),
@@ -218,7 +218,9 @@ fn lacks_by_session(need: Need) -> Option<&'static str> {
         Need::ManyWaits => {
             Some("each wait and each reader of a client takes one of its 32 connections")
         }
-        Need::ServerControl => Some("tests/tests/postgres/session_faults.rs stops and kills its server"),
+        Need::ServerControl => {
+            Some("tests/tests/postgres/session_faults.rs stops and kills its server")
+        }
         _ => None,
     }
 }

@@ -36,6 +36,8 @@ async fn a_stale_holder_writes_nothing() {
         .unwrap();
     gate(&mut shelf, "shelf", "fence").await;
     gate(&mut shelf, "shop.shelf", "fence").await;
+    let without = shelf.query_drop("UPDATE shelf SET stock = 1000").await;
+    without.expect("nobody has written the row under a lock yet");
     let sleepy = format!("{url}&ttl=100ms&renew=false");
     let (sleepy, awake) =
         (fencelock::connect(&sleepy).await.unwrap(), fencelock::connect(&url).await.unwrap());

@@ -40,6 +40,8 @@ async fn a_stale_holder_writes_nothing() {
     for _ in 0..2 {
         shelf.batch_execute(&gate_trigger("shelf", "fence").unwrap()).await.unwrap();
     }
+    let without = shelf.execute("UPDATE shelf SET stock = 1000", &[]).await;
+    assert_eq!(without.expect("nobody has written the row under a lock yet"), 1);
     let sleepy = format!("{url}&ttl=100ms&renew=false");
     let (sleepy, awake) =
         (fencelock::connect(&sleepy).await.unwrap(), fencelock::connect(&url).await.unwrap());

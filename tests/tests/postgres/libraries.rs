@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fencelock::mutation::{Mutant, activate};
 use fencelock::{Client, Code};
-use fencelock_tests::database::holds;
+use fencelock_tests::database::{connect, holds};
 use fencelock_tests::foreign_tables::{self, exclude_each_other};
 use fencelock_tests::postgres::PostgresServer;
 use futures_util::future::join;
@@ -111,8 +111,47 @@ async fn what_the_tables_cannot_hold_is_refused() {
     server.sql("CREATE TABLE shedlock (name VARCHAR(64) PRIMARY KEY, until TIMESTAMP)");
     let shape = ours.lock("x").try_acquire().await.unwrap_err();
     assert_eq!(shape.code(), Code::Conflict, "{shape}");
+    server.sql("DROP TABLE shedlock; CREATE TABLE shedlock (name VARCHAR(64) PRIMARY KEY, lock_until TIMESTAMPTZ, locked_at TIMESTAMPTZ, locked_by TEXT)");
+    let zone = ours.lock("x").try_acquire().await.unwrap_err();
+    assert!(zone.code() == Code::Conflict && zone.message().contains("zone"), "{zone}");
     let long = ours.lock(&"x".repeat(65)).try_acquire().await.unwrap_err();
     assert!(long.code() == Code::Invalid && long.message().contains("64"), "{long}");
     let reader = ours.read("x").try_acquire().await.unwrap_err();
     assert!(reader.code() == Code::Unsupported && reader.message().contains("dialect"), "{reader}");
+
+    server.sql(&format!("DROP TABLE shedlock; {TABLES}"));
+    let both = ours.all(["x", "y"]).acquire().await.expect("one after the other");
+    assert!(!holds(&ours, "y").await);
+    both.release().await.check().unwrap();
+    assert!(holds(&ours, "x").await);
+}
+
+/// What is wrong with another library's row concerns no lock of fencelock's own, though one client renews both.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_row_that_stays_locked_costs_no_other_lock() {
+    let server = start();
+    let ours = connect(&format!("{}?ttl=2s", server.url("postgres"))).await;
+    let own = ours.lock("own").acquire().await.unwrap();
+    let shared = ours.lock("x").option("dialect", "shedlock");
+    let theirs = shared.acquire().await.unwrap();
+    let (other, connection) =
+        tokio_postgres::connect(&server.url("postgres"), NoTls).await.unwrap();
+    tokio::spawn(connection);
+    other.batch_execute("BEGIN; SELECT 1 FROM shedlock FOR UPDATE").await.unwrap();
+    theirs.lost().await;
+    assert!(own.is_held());
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert!(own.is_held(), "it is renewed beside the other one");
+    other.batch_execute("COMMIT").await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn names_are_those_of_the_dialect() {
+    let server = start();
+    let ours = client(&server, "shedlock").await;
+    for name in ["orders", "fence"] {
+        assert!(holds(&ours, name).await);
+    }
+    assert_eq!(ours.names("f").await.unwrap(), ["fence"]);
+    assert_eq!(ours.names("").await.unwrap(), ["fence", "orders"]);
 }

@@ -275,7 +275,25 @@ fn homeless_tests(site: &Site) -> Vec<String> {
         target::names(&site.root.join(folder)).into_iter().map(move |name| (*folder, name))
     });
     let homeless = targets.filter(|(folder, name)| !housed(folder, name));
-    homeless.map(|(folder, name)| format!("{folder}/{name}.rs: no part runs it")).collect()
+    let homeless = homeless.map(|(folder, name)| format!("{folder}/{name}.rs: no part runs it"));
+    homeless.chain(FOLDERS.iter().flat_map(|folder| unnamed(&site.root.join(folder)))).collect()
+}
+
+/// Files beside the `main.rs` of a program of tests that it does not name, so that they are never compiled.
+fn unnamed(folder: &Path) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for main in files(folder, "rs").into_iter().filter(|file| file.ends_with("main.rs")) {
+        let named = std::fs::read_to_string(&main).unwrap_or_default();
+        let beside = std::fs::read_dir(main.parent().unwrap_or(folder)).into_iter().flatten();
+        for file in beside.flatten().map(|entry| entry.path()) {
+            let name = file.file_stem().unwrap_or_default().to_string_lossy();
+            let is_source = file.extension().is_some_and(|extension| extension == "rs");
+            if is_source && file != main && !named.contains(&format!("mod {name};")) {
+                complaints.push(format!("{}: {} does not name it", file.display(), main.display()));
+            }
+        }
+    }
+    complaints
 }
 
 /// Packages of other languages whose version is not the workspace's.

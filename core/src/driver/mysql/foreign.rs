@@ -11,7 +11,7 @@ use super::literal::text;
 use super::live::{Answered, Statement, ask};
 use super::row::column;
 use crate::driver::sql::fault::Fault;
-use crate::driver::sql::foreign::{ForeignChange, ForeignRow, ForeignRows, ForeignTable};
+use crate::driver::sql::foreign::{ForeignChange, ForeignRow, ForeignRows, ForeignTable, NOBODY};
 use crate::error::{Code, Result};
 use crate::port::LockKey;
 
@@ -93,7 +93,12 @@ fn judge_table(table: &ForeignTable, address: &Address, error: &Error) -> Fault 
     let code = match said.code {
         1146 => Code::Unsupported,
         1142 | 1143 => Code::Auth,
-        1054 | 1062 | 1136 | 1264 | 1265 | 1292 | 1364 | 1366 | 1406 => Code::Conflict,
+        1054 | 1062 | 1136 | 1264 | 1265 | 1364 | 1366 | 1406 => Code::Conflict,
+        1292 => {
+            let message = "the other library's table keeps times in a zone that lacks this one (daylight saving); give it DATETIME columns, or the server a zone without";
+            fault.failure.error = crate::error::Error::new(Code::Unavailable, message);
+            return fault;
+        }
         _ => return fault,
     };
     fault.failure.error = table.unusable(code).with("reply", said.message.clone());
@@ -112,7 +117,7 @@ fn select(table: &ForeignTable, whose: &str, locked: bool) -> String {
     let micros = |column: &str| format!("TIMESTAMPDIFF(MICROSECOND, {EPOCH}, {column})");
     let lock = if locked && !mutant!(ForeignRowNotLocked) { " FOR UPDATE" } else { "" };
     let (until, since) = (micros(until), micros(since));
-    format!("SELECT {until}, {since}, {by} FROM {} WHERE {whose}{lock}", table_name(name))
+    format!("SELECT {until}, {since}, {by} FROM {name} WHERE {whose}{lock}")
 }
 
 /// Makes a row of a lock that nobody holds.
@@ -121,16 +126,15 @@ fn insert(table: &ForeignTable, lock: &LockKey) -> String {
     let (region, value) = table.region.map_or_else(Default::default, |(column, value)| {
         (format!("{column}, "), format!("'{value}', "))
     });
-    let (name, text) = (table_name(name), text(&table.key_of(lock)));
+    let text = text(&table.key_of(lock));
     format!(
-        "INSERT INTO {name} ({key}, {region}{until}, {since}, {by}) VALUES ({text}, {value}{NEVER}, {NEVER}, 'fencelock')
+        "INSERT INTO {name} ({key}, {region}{until}, {since}, {by}) VALUES ({text}, {value}{NEVER}, {NEVER}, '{NOBODY}')
          ON DUPLICATE KEY UPDATE {name}.{key} = {name}.{key}"
     )
 }
 
 fn written(table: &ForeignTable, whose: &str, change: &ForeignChange) -> String {
     let ForeignTable { name, until, since, by, .. } = table;
-    let name = table_name(name);
     let moment = |micros: &u64| format!("TIMESTAMPADD(MICROSECOND, {micros}, {EPOCH})");
     match change {
         ForeignChange::Hold(row) => format!(
@@ -141,12 +145,8 @@ fn written(table: &ForeignTable, whose: &str, change: &ForeignChange) -> String 
         ),
         ForeignChange::Free if table.is_deleted => format!("DELETE FROM {name} WHERE {whose}"),
         ForeignChange::Free => {
-            format!("UPDATE {name} SET {until} = UTC_TIMESTAMP(6) WHERE {whose}")
+            // Cut, as a column of milliseconds would round it up.
+            format!("UPDATE {name} SET {until} = UTC_TIMESTAMP(3) WHERE {whose}")
         }
     }
-}
-
-/// Names of tables may have to be written as they were made.
-fn table_name(name: &str) -> String {
-    if name == "int_lock" { name.to_uppercase() } else { name.to_owned() }
 }

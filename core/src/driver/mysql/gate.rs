@@ -12,7 +12,7 @@ const MOST_IN_TRIGGER: usize = 48;
 
 /// Two statements that make a table refuse every update by a token older than the row's newest: a trigger on `column`, a `bigint` that
 /// the update sets to its token. `table` is `table` or `database.table`. Whoever owns the table runs them once, one after the other; they can
-/// be run again. In between the table has no trigger.
+/// be run again. In between, and if the second one fails, the table has no trigger.
 ///
 /// With it, `UPDATE shelf SET stock = stock - 1, fence = ? WHERE item = ?` fails (SQLSTATE 45000, a message that begins with `lost:`) if a
 /// newer holder has written the row since. Equal tokens pass. An update that leaves the column alone is not checked, and neither is a
@@ -39,7 +39,7 @@ pub fn gate_trigger(table: &str, column: &str) -> Result<[String; 2]> {
         format!("DROP TRIGGER IF EXISTS {place}{trigger}"),
         format!(
             "CREATE TRIGGER {place}{trigger} BEFORE UPDATE ON {place}{name} FOR EACH ROW
-IF NEW.{column} < OLD.{column} OR NEW.{column} IS NULL THEN
+IF NEW.{column} < OLD.{column} OR (NEW.{column} IS NULL AND OLD.{column} IS NOT NULL) THEN
     SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'lost: a newer holder has written this row since; acquire the lock again';
 END IF"
         ),

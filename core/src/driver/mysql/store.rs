@@ -17,10 +17,10 @@ use crate::driver::cell::row_name;
 use crate::driver::recorded::{Loaded, RecordStore, Recorded, Told};
 use crate::driver::sql::cell::Exchange;
 use crate::driver::sql::fault::{Fault, bad_column};
-use crate::driver::sql::foreign::{self, ForeignTable};
+use crate::driver::sql::foreign::{self, ForeignRows, LOOKS};
 use crate::driver::sql::plain::plain;
 use crate::driver::sql::replace::Replace;
-use crate::driver::sql::transaction::carry_out;
+use crate::driver::sql::transaction::{carry_out, within};
 use crate::error::{Error, Result};
 use crate::options::{Durability, Options};
 use crate::port::{
@@ -66,6 +66,21 @@ impl MysqlStore {
     }
 }
 
+impl MysqlStore {
+    /// The rows of other libraries as they are.
+    async fn foreign_rows(&self, locks: &[LockKey]) -> Result<ForeignRows, Fault> {
+        if !locks.iter().any(foreign::is_foreign) {
+            return Ok(ForeignRows::default());
+        }
+        let mut live = self.link.take().await.map_err(Fault::refused)?;
+        let found = rows(&mut live.conn, &self.link.address, locks, false);
+        // A connection on which it failed may be in another time zone.
+        let found = within(&*self.link, found).await?;
+        self.link.put_back(live);
+        Ok(found)
+    }
+}
+
 impl RecordStore for MysqlStore {
     fn capabilities(&self) -> Capabilities {
         let guarantees = if self.durable { guarantees::DURABLE } else { guarantees::RELAXED };
@@ -78,6 +93,10 @@ impl RecordStore for MysqlStore {
         (!self.durable).then_some(
             "the server does not write its log at each commit (`innodb_flush_log_at_trx_commit`): a crash may undo the last grants",
         )
+    }
+
+    fn is_alone(lock: &LockKey) -> bool {
+        foreign::is_foreign(lock)
     }
 
     fn refusal(step: &Step) -> Option<Failure> {
@@ -93,20 +112,21 @@ impl RecordStore for MysqlStore {
     }
 
     async fn look(&self, locks: Vec<LockKey>) -> Result<(Vec<Loaded>, u64), Failure> {
-        let asked = Statement::Text(statement::look(&locks));
-        let mut sets = self.link.ask(asked, false).await.map_err(failure)?.sets;
-        let clock = sets.pop().unwrap_or_default();
-        let now = clock.first().ok_or_else(|| bad_column("now"));
-        let now = now.and_then(|row| column(row, 0, "now")).map_err(Failure::refused)?;
-        let mut records = row::load(&sets.pop().unwrap_or_default(), &locks).records;
-        if locks.iter().any(|lock| ForeignTable::of(lock).is_some()) {
-            let mut live = self.link.take().await.map_err(Failure::refused)?;
-            let found = rows(&mut live.conn, &self.link.address, &locks, false).await;
-            // One that failed may be in another time zone.
-            found.map_err(failure)?.enter(&mut records, now);
-            self.link.put_back(live);
+        let mut looks = LOOKS;
+        loop {
+            let asked = Statement::Text(statement::look(&locks));
+            let mut sets = self.link.ask(asked, false).await.map_err(failure)?.sets;
+            let clock = sets.pop().unwrap_or_default();
+            let now = clock.first().ok_or_else(|| bad_column("now"));
+            let now = now.and_then(|row| column(row, 0, "now")).map_err(Failure::refused)?;
+            let mut records = row::load(&sets.pop().unwrap_or_default(), &locks).records;
+            let mut found = self.foreign_rows(&locks).await.map_err(failure)?;
+            looks -= 1;
+            if looks == 0 || !found.is_torn(&mut records) {
+                found.enter(&mut records, now);
+                return Ok((records, now));
+            }
         }
-        Ok((records, now))
     }
 
     async fn transact<T: Send + 'static>(
@@ -124,14 +144,17 @@ impl RecordStore for MysqlStore {
 
     async fn names(&self, prefix: &str) -> Result<Vec<LockKey>> {
         let mut locks = BTreeSet::new();
-        for prefix in foreign::row_prefixes(prefix) {
-            let asked = Statement::Text(statement::remembered(&prefix));
+        for first in foreign::row_prefixes(prefix) {
+            let asked = Statement::Text(statement::remembered(&first));
             let answered =
                 self.link.ask(asked, false).await.map_err(|fault| fault.failure.error)?;
             for row in answered.rows() {
                 let name = column(&row, 0, "name")?;
                 let name = String::from_utf8(name).map_err(|_| bad_column("name"))?;
-                locks.insert(foreign::lock_of_row(&name));
+                let lock = foreign::lock_of_row(&name);
+                if lock.as_str().starts_with(prefix) {
+                    locks.insert(lock);
+                }
             }
         }
         Ok(locks.into_iter().collect())

@@ -54,6 +54,10 @@ where
 {
     type Done = T;
 
+    fn patience(&self, link: &Link) -> Duration {
+        self.patience(link.timeout)
+    }
+
     async fn attempt(&self, link: &Link, live: &mut Live, progress: &Progress) -> Result<T, Fault> {
         let Self { locks, .. } = self;
         let harmless = |error: mysql_async::Error| judge(&link.address, &error, false);
@@ -90,8 +94,11 @@ where
             link.expect(lock, *read, waits(record, &link.channel));
             changed.push((*lock, *record, told));
         }
-        let asked =
-            if changed.is_empty() { statement::roll_back() } else { statement::store(&changed) };
+        let asked = if changed.is_empty() && replaced.foreign.is_empty() {
+            statement::roll_back()
+        } else {
+            statement::store(&changed)
+        };
         progress.decides();
         let written = ask(&mut live.conn, &Statement::Text(asked)).await;
         written.map_err(|error| judge(&link.address, &error, true))?;

@@ -7,7 +7,9 @@ use super::address::Address;
 use super::fault::judge;
 use super::row::column;
 use crate::driver::sql::fault::Fault;
-use crate::driver::sql::foreign::{ForeignChange, ForeignRow, ForeignRows, ForeignTable};
+use crate::driver::sql::foreign::{
+    ForeignChange, ForeignRow, ForeignRows, ForeignTable, NOBODY, PATIENCE,
+};
 use crate::driver::sql::signed;
 use crate::error::Code;
 use crate::port::LockKey;
@@ -31,6 +33,10 @@ pub(super) async fn rows(
         let key = table.key_of(lock);
         let select = select(table, locked);
         let ask = async || client.query_typed(&select, &[(&key, Type::TEXT)]).await;
+        if locked {
+            let patience = format!("SET LOCAL lock_timeout = {}", PATIENCE.as_millis() / 2);
+            client.batch_execute(&patience).await.map_err(fault)?;
+        }
         let mut rows = ask().await.map_err(fault)?;
         if rows.is_empty() && locked {
             let insert = insert(table);
@@ -81,7 +87,11 @@ fn read(row: &Row) -> crate::error::Result<ForeignRow> {
         value.map(|value| u64::try_from(value).unwrap_or_default())
     };
     // One of fixed length is filled up.
-    let by = column::<&str>(row, 2, "by")?.trim_end().to_owned();
+    let by = column::<Option<&str>>(row, 2, "by")?.unwrap_or_default().trim_end().to_owned();
+    // Times with a zone mean something else in each session that writes UTC without saying so.
+    if column::<bool>(row, 3, "zone")? {
+        return Err(crate::driver::sql::fault::bad_column("until"));
+    }
     Ok(ForeignRow { by, since: micros(1)?, until: micros(0)? })
 }
 
@@ -115,7 +125,8 @@ fn select(table: &ForeignTable, locked: bool) -> String {
     let micros = |column: &str| format!("(extract(epoch FROM {column}) * 1000000)::bigint");
     let lock = if locked && !mutant!(ForeignRowNotLocked) { " FOR UPDATE" } else { "" };
     let (until, since, whose) = (micros(until), micros(since), whose(table));
-    format!("SELECT {until}, {since}, {by}::text FROM {name} WHERE {whose}{lock}")
+    let zone = format!("pg_typeof({}) = 'timestamptz'::regtype", table.until);
+    format!("SELECT {until}, {since}, {by}::text, {zone} FROM {name} WHERE {whose}{lock}")
 }
 
 /// Makes a row of a lock that nobody holds. $1 key.
@@ -125,7 +136,7 @@ fn insert(table: &ForeignTable) -> String {
         (format!("{column}, "), format!("'{value}', "))
     });
     format!(
-        "INSERT INTO {name} ({key}, {region}{until}, {since}, {by}) VALUES ($1, {value}{NEVER}, {NEVER}, 'fencelock') ON CONFLICT DO NOTHING"
+        "INSERT INTO {name} ({key}, {region}{until}, {since}, {by}) VALUES ($1, {value}{NEVER}, {NEVER}, '{NOBODY}') ON CONFLICT DO NOTHING"
     )
 }
 
@@ -144,5 +155,7 @@ fn free(table: &ForeignTable) -> String {
     if table.is_deleted {
         return format!("DELETE FROM {name} WHERE {whose}");
     }
-    format!("UPDATE {name} SET {until} = timezone('utc', clock_timestamp()) WHERE {whose}")
+    // Cut, as a column of milliseconds would round it up.
+    let now = "date_trunc('milliseconds', timezone('utc', clock_timestamp()))";
+    format!("UPDATE {name} SET {until} = {now} WHERE {whose}")
 }

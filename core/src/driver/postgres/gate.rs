@@ -37,7 +37,7 @@ BEGIN
 END $fencelock$;
 DROP TRIGGER IF EXISTS fencelock_gate ON {place}{name};
 CREATE TRIGGER fencelock_gate BEFORE UPDATE ON {place}{name} FOR EACH ROW
-    WHEN (NEW.{column} < OLD.{column} OR NEW.{column} IS NULL) EXECUTE FUNCTION {place}fencelock_refuse({word});
+    WHEN (NEW.{column} < OLD.{column} OR (NEW.{column} IS NULL AND OLD.{column} IS NOT NULL)) EXECUTE FUNCTION {place}fencelock_refuse({word});
 "
     ))
 }

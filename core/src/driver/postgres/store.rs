@@ -18,10 +18,10 @@ use crate::driver::cell::row_name;
 use crate::driver::recorded::{Loaded, RecordStore, Recorded, Told};
 use crate::driver::sql::cell::Exchange;
 use crate::driver::sql::fault::Fault;
-use crate::driver::sql::foreign;
+use crate::driver::sql::foreign::{self, LOOKS};
 use crate::driver::sql::plain::plain;
 use crate::driver::sql::replace::Replace;
-use crate::driver::sql::transaction::carry_out;
+use crate::driver::sql::transaction::{carry_out, within};
 use crate::error::Result;
 use crate::options::{Durability, Options};
 use crate::port::{
@@ -77,6 +77,10 @@ impl RecordStore for PostgresStore {
             .with_guarantees(guarantees)
     }
 
+    fn is_alone(lock: &LockKey) -> bool {
+        foreign::is_foreign(lock)
+    }
+
     fn refusal(step: &Step) -> Option<Failure> {
         foreign::refusal(step)
     }
@@ -92,13 +96,19 @@ impl RecordStore for PostgresStore {
     async fn look(&self, locks: Vec<LockKey>) -> Result<(Vec<Loaded>, u64), Failure> {
         let live = self.link.single().await.map_err(Failure::refused)?;
         let names: Vec<_> = locks.iter().map(foreign::row_name).collect();
-        let asked = async { live.client.query(&live.statements.look, &[&names]).await };
-        let rows = self.link.ask(&live, asked, false).await.map_err(failure)?;
-        let foreign = foreign_rows(&live.client, &self.link.address, &locks, false);
-        let mut foreign = foreign.await.map_err(failure)?;
-        let (mut records, now) = row::load(&rows, locks);
-        foreign.enter(&mut records, now);
-        Ok((records, now))
+        let mut looks = LOOKS;
+        loop {
+            let asked = async { live.client.query(&live.statements.look, &[&names]).await };
+            let rows = self.link.ask(&live, asked, false).await.map_err(failure)?;
+            let found = foreign_rows(&live.client, &self.link.address, &locks, false);
+            let mut found = within(&*self.link, found).await.map_err(failure)?;
+            let (mut records, now) = row::load(&rows, locks.clone());
+            looks -= 1;
+            if looks == 0 || !found.is_torn(&mut records) {
+                found.enter(&mut records, now);
+                return Ok((records, now));
+            }
+        }
     }
 
     async fn transact<T: Send + 'static>(
@@ -122,7 +132,7 @@ impl RecordStore for PostgresStore {
         let rows = self.link.ask(&live, asked, false).await.map_err(|fault| fault.failure.error)?;
         let name = |row| row::column::<&str>(row, 0, "name").map(foreign::lock_of_row);
         let locks: Result<BTreeSet<LockKey>> = rows.iter().flatten().map(name).collect();
-        Ok(locks?.into_iter().collect())
+        Ok(locks?.into_iter().filter(|lock| lock.as_str().starts_with(prefix)).collect())
     }
 
     fn cells(&self) -> Option<Cells<'_>> {

@@ -61,6 +61,10 @@ where
 {
     type Done = T;
 
+    fn patience(&self, link: &Link) -> Duration {
+        self.patience(link.timeout)
+    }
+
     async fn attempt(
         &self,
         link: &Link,

@@ -5,6 +5,7 @@
 //! libraries believe the row, so each excludes the other. What the other one does is told to nobody: who waits for it asks again.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use md5::{Digest, Md5};
 use uuid::Uuid;
@@ -43,10 +44,22 @@ impl ForeignRows {
     /// What the rows have to say after the steps, where that is something else.
     pub(in crate::driver) fn leave(self, records: &mut [Loaded]) -> Vec<(LockKey, ForeignChange)> {
         let change = |Entry { lock, row, is_ours }: Entry| {
-            let change = leave(record_of(records, &lock)?, row.as_ref(), is_ours)?;
+            let is_deleted = ForeignTable::of(&lock).is_some_and(|table| table.is_deleted);
+            let is_left = is_deleted && row.as_ref().is_some_and(|row| row.by == NOBODY);
+            let change = leave(record_of(records, &lock)?, row.as_ref(), is_ours || is_left)?;
             Some((lock, change))
         };
         self.0.into_iter().filter_map(change).collect()
+    }
+
+    /// Whether a row shows a hold of fencelock's that the record does not show: one of both was read before a hand-over, and one behind it.
+    pub(in crate::driver) fn is_torn(&self, records: &mut [Loaded]) -> bool {
+        self.0.iter().any(|Entry { lock, row, .. }| {
+            let shown = row.as_ref().filter(|row| row.by.starts_with(MARK));
+            let record = record_of(records, lock);
+            let held = record.and_then(|record| record.holder().map(mark));
+            shown.is_some_and(|row| held.as_ref() != Some(&row.by))
+        })
     }
 }
 
@@ -93,7 +106,7 @@ const SHEDLOCK: ForeignTable = ForeignTable {
 
 /// Spring Integration's `DefaultLockRepository`, 7.0 or newer.
 const SPRING: ForeignTable = ForeignTable {
-    name: "int_lock",
+    name: "INT_LOCK",
     key: "lock_key",
     key_type: "bpchar",
     until: "expired_after",
@@ -129,6 +142,12 @@ pub(in crate::driver) enum ForeignChange {
 
 /// What a row of ours says in place of a host: this, and the token.
 const MARK: &str = "fencelock:";
+/// What a row says that was made only to be locked.
+pub(in crate::driver) const NOBODY: &str = "fencelock";
+/// How long a transaction on another library's row may take: whoever keeps that row locked must not hold up what is renewed beside it.
+pub(in crate::driver) const PATIENCE: Duration = Duration::from_secs(1);
+/// How often a lock is looked at whose record and row do not agree.
+pub(in crate::driver) const LOOKS: u32 = 3;
 /// The other library may keep times in milliseconds.
 const ROUNDED: u64 = 1000;
 
@@ -148,7 +167,7 @@ impl ForeignTable {
     pub(in crate::driver) fn unusable(&self, code: Code) -> Error {
         let Self { name, key, until, since, by, .. } = self;
         let message = format!(
-            "the table `{name}` of the other library is not there or not as fencelock knows it (columns `{key}`, `{until}`, `{since}`, `{by}`), or this user may not SELECT, INSERT, UPDATE and DELETE there; make it as that library's manual says, and grant that"
+            "where this session looks, the table `{name}` of the other library is not there or not as fencelock knows it (columns `{key}`, `{until}`, `{since}`, `{by}`, times without a zone), or this user may not SELECT, INSERT, UPDATE and DELETE there; make it as that library's manual says, and grant that"
         );
         Error::new(code, message)
     }
@@ -160,6 +179,11 @@ pub(in crate::driver) fn row_name(lock: &LockKey) -> Cow<'_, str> {
         Some(table) => Cow::Owned([table.prefix, lock.as_str()].concat()),
         None => Cow::Borrowed(lock.as_str()),
     }
+}
+
+/// Whether another library's row says who has this lock. Such a lock is never in one transaction with others.
+pub(in crate::driver) fn is_foreign(lock: &LockKey) -> bool {
+    ForeignTable::of(lock).is_some()
 }
 
 /// What the names of rows begin with whose locks begin with this, for each way they are laid out.
@@ -214,8 +238,8 @@ fn enter(record: &mut Record, row: Option<&ForeignRow>, now: u64) -> bool {
     false
 }
 
-/// What the row has to say after the steps, if that is something else. `was_ours` is what [`enter`] answered. The other library's
-/// holder leaves the record.
+/// What the row has to say after the steps, if that is something else. `was_ours`: it shows the record's own holder, as [`enter`] answers,
+/// or was made only to be locked. The other library's holder leaves the record.
 fn leave(record: &mut Record, row: Option<&ForeignRow>, was_ours: bool) -> Option<ForeignChange> {
     record.holders.retain(|holder| !holder.is_foreign());
     let Some(holder) = record.holder() else {

@@ -1,8 +1,9 @@
 //! The work of a transaction on locks, but for the statements.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::foreign::{ForeignChange, ForeignRows};
+use super::foreign::{self, ForeignChange, ForeignRows};
 use crate::driver::record::Record;
 use crate::driver::recorded::{Loaded, Told};
 use crate::port::{LockKey, Notice};
@@ -23,6 +24,13 @@ pub(in crate::driver) struct Replaced<T> {
     pub(in crate::driver) others: Told,
     /// What other libraries' rows have to say.
     pub(in crate::driver) foreign: Vec<(LockKey, ForeignChange)>,
+}
+
+impl<A> Replace<A> {
+    /// How long it may take, of what a step may take.
+    pub(in crate::driver) fn patience(&self, step: Duration) -> Duration {
+        if self.locks.iter().any(foreign::is_foreign) { step.min(foreign::PATIENCE) } else { step }
+    }
 }
 
 impl<T, A: Fn(&mut [Loaded], u64) -> (T, Told)> Replace<A> {

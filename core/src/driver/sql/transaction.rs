@@ -35,7 +35,7 @@ pub(in crate::driver) trait Pool: Send + Sync + 'static {
 
     fn runtime(&self) -> &RuntimeHandle;
 
-    /// How long a transaction may take, with all its tries.
+    /// How long a step may take.
     fn timeout(&self) -> Duration;
 
     /// How many there may be at once.
@@ -54,10 +54,27 @@ pub(in crate::driver) trait Pool: Send + Sync + 'static {
     fn roll_back(&self, live: &mut Self::Live) -> impl Future<Output = bool> + Send;
 }
 
+/// Awaits a look that is no transaction, for as long as a step may take.
+pub(in crate::driver) async fn within<P: Pool, T>(
+    pool: &P,
+    look: impl Future<Output = Result<T, Fault>>,
+) -> Result<T, Fault> {
+    let over = pool.runtime().sleep_until(pool.runtime().now() + pool.timeout());
+    match select(pin!(look), over).await {
+        Either::Left((found, _)) => found,
+        Either::Right(_) => Err(lost(&pool.server(), "it took too long", false)),
+    }
+}
+
 /// What a transaction does. It may be tried several times; only one of them counts.
 pub(in crate::driver) trait Work<P: Pool>: Send + Sync + 'static {
     /// What comes of it.
     type Done: Send + 'static;
+
+    /// How long it may take, with all its tries.
+    fn patience(&self, pool: &P) -> Duration {
+        pool.timeout()
+    }
 
     /// Tries once. After a failure that left the connection sound, it is rolled back.
     fn attempt(
@@ -85,7 +102,7 @@ pub(in crate::driver) async fn carry_out<P: Pool, W: Work<P>>(
 /// Tries until it is carried out, for as long as it is certain that it was not and time is left.
 async fn repeat<P: Pool, W: Work<P>>(pool: &P, work: &W) -> Result<W::Done, Failure> {
     let runtime = pool.runtime();
-    let end = runtime.now() + pool.timeout();
+    let end = runtime.now() + work.patience(pool);
     let mut backoff = Backoff::new();
     let late = |decides| lost(&pool.server(), "it took too long", decides).failure;
     let _turn = match select(pin!(pool.turns().acquire()), runtime.sleep_until(end)).await {
