@@ -11,8 +11,10 @@ use std::time::{Duration, Instant};
 use crate::Result;
 use crate::machine::{SERVER, pinned};
 
-/// How long it may take to start and to answer.
+/// How long it may take to start.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long one question may take: a server that only just listens may leave a connection without an answer.
+const ANSWER: Duration = Duration::from_secs(5);
 
 /// Which of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,7 +118,7 @@ impl QueueServer {
             Store::Zookeeper => ("mntr", "zk_packets_received"),
         };
         let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(ANSWER))?;
         stream.write_all(question.as_bytes())?;
         let mut told = String::new();
         stream.read_to_string(&mut told)?;

@@ -81,8 +81,8 @@ impl<S: SessionStore> Shared<S> {
                     state.coming += 1;
                     return Next::Open;
                 }
-                // What a wait that was given up had is soon there.
-                if state.gives_back() && !mutant!(SessionsNotAwaited) {
+                // What a wait that was given up has, or is about to get, is soon there.
+                if (state.coming > 0 || state.gives_back()) && !mutant!(SessionsNotAwaited) {
                     return Next::Wait;
                 }
                 Next::Fail(too_many())
