@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::time::Duration;
 
 use fencelock_peers::{Family, Lack, Role};
 use serde_json::{Value, json};
@@ -18,6 +19,17 @@ impl OtherLibrary {
     /// Starts the program of this library, with the locks behind a URL. `None`: the machine lacks its language. `actor` is a program of
     /// these tests, whose target folder has the others.
     pub fn start(actor: &Path, family: Family, library: &str, url: &str) -> Option<Self> {
+        Self::start_with(actor, family, library, url, Duration::from_secs(5))
+    }
+
+    /// The same, with locks that last for so long.
+    pub fn start_with(
+        actor: &Path,
+        family: Family,
+        library: &str,
+        url: &str,
+        lease: Duration,
+    ) -> Option<Self> {
         let target = fencelock_peers::target(actor);
         let strict = std::env::var_os("FENCELOCK_STRICT").is_some();
         let program = match family.install(Role::Actor, &target) {
@@ -35,7 +47,7 @@ impl OtherLibrary {
         let requests = process.stdin.take().expect("it is piped");
         let answers = BufReader::new(process.stdout.take().expect("it is piped"));
         let mut peer = Self { process, requests, answers };
-        let options = json!({"ttl": 5000});
+        let options = json!({"ttl": lease.as_millis() as u64});
         peer.ask(&json!({"op": "connect", "url": url, "options": options}));
         Some(peer)
     }
