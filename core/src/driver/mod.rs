@@ -45,5 +45,13 @@ pub(crate) mod tls;
 ))]
 #[path = "no_tls.rs"]
 pub(crate) mod tls;
+#[cfg(any(
+    feature = "etcd",
+    feature = "host",
+    feature = "mysql",
+    feature = "postgres",
+    feature = "redis"
+))]
+mod within;
 #[cfg(feature = "zookeeper")]
 pub mod zookeeper;

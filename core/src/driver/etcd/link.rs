@@ -11,6 +11,7 @@ use super::address::{Address, Host};
 use super::fault::{Fault, Next, absent, ended, judge, unanswered};
 use super::live::Live;
 use super::message::{Call, Status};
+use crate::driver::within::within;
 use crate::error::{Error, Result};
 use crate::options::Options;
 use crate::port::{Failure, RuntimeHandle};
@@ -52,11 +53,11 @@ impl Link {
         runtime: RuntimeHandle,
     ) -> Result<Arc<Self>> {
         let alone = address.hosts.len() == 1;
-        let within = |time: Duration| if alone { time } else { time.min(PATIENCE) };
+        let bounded = |time: Duration| if alone { time } else { time.min(PATIENCE) };
         let beat_timeout = options.timeout.min(PATIENCE);
-        let timeout = within(options.timeout);
+        let timeout = bounded(options.timeout);
         let login_timeout = options.connect_timeout;
-        let connect_timeout = within(login_timeout);
+        let connect_timeout = bounded(login_timeout);
         let (state, connecting) = Default::default();
         let link = Arc::new(Self {
             address,
@@ -231,11 +232,8 @@ impl Link {
         host: &Host,
         work: impl Future<Output = Result<T>>,
     ) -> Result<T> {
-        let over = self.runtime.sleep_until(self.runtime.now() + time);
-        match select(pin!(work), over).await {
-            Either::Left((done, _)) => done,
-            Either::Right(_) => Err(absent(host, "it took too long")),
-        }
+        let late = || Err(absent(host, "it took too long"));
+        within(&self.runtime, time, work).await.unwrap_or_else(late)
     }
 
     pub(super) fn check_open(&self) -> Result<()> {

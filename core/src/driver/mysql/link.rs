@@ -18,6 +18,7 @@ use super::plain::Statements;
 use super::{schema, statement};
 use crate::driver::sql::fault::{Fault, Next, absent, lost};
 use crate::driver::sql::known::Known;
+use crate::driver::within::within;
 use crate::error::{Error, Result};
 use crate::options::Options;
 use crate::port::{Instant, Notice, NoticeSink, OwnerId, RuntimeHandle};
@@ -135,11 +136,8 @@ impl Link {
     }
 
     async fn within_connect<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
-        let over = self.runtime.sleep_until(self.runtime.now() + self.connect_timeout);
-        match select(pin!(work), over).await {
-            Either::Left((done, _)) => done,
-            Either::Right(_) => Err(absent(&self.address, "it took too long")),
-        }
+        let late = || Err(absent(&self.address, "it took too long"));
+        within(&self.runtime, self.connect_timeout, work).await.unwrap_or_else(late)
     }
 
     fn refusal(&self, error: &mysql_async::Error) -> Error {

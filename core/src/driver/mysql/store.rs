@@ -17,10 +17,10 @@ use crate::driver::cell::row_name;
 use crate::driver::recorded::{Loaded, RecordStore, Recorded, Told};
 use crate::driver::sql::cell::Exchange;
 use crate::driver::sql::fault::{Fault, bad_column};
-use crate::driver::sql::foreign::{self, ForeignRows, LOOKS};
+use crate::driver::sql::foreign::{self, ForeignRows};
 use crate::driver::sql::plain::plain;
 use crate::driver::sql::replace::Replace;
-use crate::driver::sql::transaction::{carry_out, within};
+use crate::driver::sql::transaction::{carry_out, within_step};
 use crate::error::{Error, Result};
 use crate::options::{Durability, Options};
 use crate::port::{
@@ -75,7 +75,7 @@ impl MysqlStore {
         let mut live = self.link.take().await.map_err(Fault::refused)?;
         let found = rows(&mut live.conn, &self.link.address, locks, false);
         // A connection on which it failed may be in another time zone.
-        let found = within(&*self.link, found).await?;
+        let found = within_step(&*self.link, found).await?;
         self.link.put_back(live);
         Ok(found)
     }
@@ -112,21 +112,16 @@ impl RecordStore for MysqlStore {
     }
 
     async fn look(&self, locks: Vec<LockKey>) -> Result<(Vec<Loaded>, u64), Failure> {
-        let mut looks = LOOKS;
-        loop {
+        let look = || async {
             let asked = Statement::Text(statement::look(&locks));
-            let mut sets = self.link.ask(asked, false).await.map_err(failure)?.sets;
+            let mut sets = self.link.ask(asked, false).await?.sets;
             let clock = sets.pop().unwrap_or_default();
             let now = clock.first().ok_or_else(|| bad_column("now"));
-            let now = now.and_then(|row| column(row, 0, "now")).map_err(Failure::refused)?;
-            let mut records = row::load(&sets.pop().unwrap_or_default(), &locks).records;
-            let mut found = self.foreign_rows(&locks).await.map_err(failure)?;
-            looks -= 1;
-            if looks == 0 || !found.is_torn(&mut records) {
-                found.enter(&mut records, now);
-                return Ok((records, now));
-            }
-        }
+            let now = now.and_then(|row| column(row, 0, "now")).map_err(Fault::refused)?;
+            let records = row::load(&sets.pop().unwrap_or_default(), &locks).records;
+            Ok((records, self.foreign_rows(&locks).await?, now))
+        };
+        foreign::look(look).await.map_err(failure)
     }
 
     async fn transact<T: Send + 'static>(

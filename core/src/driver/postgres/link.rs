@@ -1,11 +1,8 @@
 //! The connections of one client: one for what is one statement, where notices are heard too, and a few for transactions.
 
 use std::future::Future;
-use std::pin::pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
-
-use futures_util::future::{Either, select};
 
 use super::address::Address;
 use super::fault::judge;
@@ -16,6 +13,7 @@ use super::{schema, setup};
 use crate::driver::datagram;
 use crate::driver::sql::fault::{Fault, Next, absent, lost};
 use crate::driver::sql::known::Known;
+use crate::driver::within::within;
 use crate::error::{Code, Error, Result};
 use crate::options::Options;
 use crate::port::backoff::Backoff;
@@ -206,11 +204,8 @@ impl Link {
     }
 
     async fn within_connect<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
-        let over = self.runtime.sleep_until(self.runtime.now() + self.connect_timeout);
-        match select(pin!(work), over).await {
-            Either::Left((done, _)) => done,
-            Either::Right(_) => Err(absent(&self.address, "it took too long")),
-        }
+        let late = || Err(absent(&self.address, "it took too long"));
+        within(&self.runtime, self.connect_timeout, work).await.unwrap_or_else(late)
     }
 
     fn refusal(&self, error: &tokio_postgres::Error) -> Error {
@@ -224,11 +219,10 @@ impl Link {
         statement: impl Future<Output = Result<T, tokio_postgres::Error>>,
         decides: bool,
     ) -> Result<T, Fault> {
-        let over = self.runtime.sleep_until(self.runtime.now() + self.timeout);
-        let fault = match select(pin!(statement), over).await {
-            Either::Left((Ok(answer), _)) => return Ok(answer),
-            Either::Left((Err(error), _)) => judge(&self.address, &error, decides),
-            Either::Right(_) => lost(&self.address, "it took too long", decides),
+        let fault = match within(&self.runtime, self.timeout, statement).await {
+            Some(Ok(answer)) => return Ok(answer),
+            Some(Err(error)) => judge(&self.address, &error, decides),
+            None => lost(&self.address, "it took too long", decides),
         };
         if fault.next == Next::Reconnect {
             self.leave(live);

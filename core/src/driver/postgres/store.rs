@@ -18,10 +18,10 @@ use crate::driver::cell::row_name;
 use crate::driver::recorded::{Loaded, RecordStore, Recorded, Told};
 use crate::driver::sql::cell::Exchange;
 use crate::driver::sql::fault::Fault;
-use crate::driver::sql::foreign::{self, LOOKS};
+use crate::driver::sql::foreign;
 use crate::driver::sql::plain::plain;
 use crate::driver::sql::replace::Replace;
-use crate::driver::sql::transaction::{carry_out, within};
+use crate::driver::sql::transaction::{carry_out, within_step};
 use crate::error::Result;
 use crate::options::{Durability, Options};
 use crate::port::{
@@ -96,19 +96,15 @@ impl RecordStore for PostgresStore {
     async fn look(&self, locks: Vec<LockKey>) -> Result<(Vec<Loaded>, u64), Failure> {
         let live = self.link.single().await.map_err(Failure::refused)?;
         let names: Vec<_> = locks.iter().map(foreign::row_name).collect();
-        let mut looks = LOOKS;
-        loop {
+        let look = || async {
             let asked = async { live.client.query(&live.statements.look, &[&names]).await };
-            let rows = self.link.ask(&live, asked, false).await.map_err(failure)?;
+            let rows = self.link.ask(&live, asked, false).await?;
             let found = foreign_rows(&live.client, &self.link.address, &locks, false);
-            let mut found = within(&*self.link, found).await.map_err(failure)?;
-            let (mut records, now) = row::load(&rows, locks.clone());
-            looks -= 1;
-            if looks == 0 || !found.is_torn(&mut records) {
-                found.enter(&mut records, now);
-                return Ok((records, now));
-            }
-        }
+            let found = within_step(&*self.link, found).await?;
+            let (records, now) = row::load(&rows, locks.clone());
+            Ok((records, found, now))
+        };
+        foreign::look(look).await.map_err(failure)
     }
 
     async fn transact<T: Send + 'static>(

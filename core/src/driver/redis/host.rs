@@ -6,7 +6,6 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use futures_util::future::{Either, select};
 use redis::{Cmd, Value};
 
 use super::cell::CellCall;
@@ -16,6 +15,7 @@ use super::request::{Request, fail, is_unknown_script};
 use super::scan::Scan;
 use super::script::{Form, Hashes, Texts};
 use super::{DIALECTS, eviction, guarantees, notice};
+use crate::driver::within::within;
 use crate::error::{Code, Error, Result};
 use crate::options::Options;
 use crate::port::{
@@ -164,12 +164,8 @@ impl Shared {
         limit: Duration,
         work: BoxFuture<'_, Result<T, String>>,
     ) -> Result<T, String> {
-        match select(work, self.runtime.sleep_until(self.runtime.now() + limit)).await {
-            Either::Left((ended, _)) => ended,
-            Either::Right(_) => {
-                Err(format!("no answer within {}", humantime::format_duration(limit)))
-            }
-        }
+        let late = || Err(format!("no answer within {}", humantime::format_duration(limit)));
+        within(&self.runtime, limit, work).await.unwrap_or_else(late)
     }
 
     async fn exchange(&self, commands: Vec<Cmd>, limit: Duration) -> Result<Vec<Value>, String> {

@@ -5,6 +5,7 @@
 //! libraries believe the row, so each excludes the other. What the other one does is told to nobody: who waits for it asks again.
 
 use std::borrow::Cow;
+use std::future::Future;
 use std::time::Duration;
 
 use md5::{Digest, Md5};
@@ -53,7 +54,7 @@ impl ForeignRows {
     }
 
     /// Whether a row shows a hold of fencelock's that the record does not show: one of both was read before a hand-over, and one behind it.
-    pub(in crate::driver) fn is_torn(&self, records: &mut [Loaded]) -> bool {
+    fn is_torn(&self, records: &mut [Loaded]) -> bool {
         self.0.iter().any(|Entry { lock, row, .. }| {
             let shown = row.as_ref().filter(|row| row.by.starts_with(MARK));
             let record = record_of(records, lock);
@@ -147,7 +148,7 @@ pub(in crate::driver) const NOBODY: &str = "fencelock";
 /// How long a transaction on another library's row may take: whoever keeps that row locked must not hold up what is renewed beside it.
 pub(in crate::driver) const PATIENCE: Duration = Duration::from_secs(1);
 /// How often a lock is looked at whose record and row do not agree.
-pub(in crate::driver) const LOOKS: u32 = 3;
+const LOOKS: u32 = 3;
 /// The other library may keep times in milliseconds.
 const ROUNDED: u64 = 1000;
 
@@ -216,6 +217,23 @@ pub(in crate::driver) fn refusal(step: &Step) -> Option<Failure> {
             format!("the table `{}` takes names of at most {most} characters", table.name);
         Failure::refused(Error::invalid("name", message))
     })
+}
+
+/// Looks at records and at the rows of other libraries, which are two statements, until they agree. `look` answers records, rows and the
+/// moment.
+pub(in crate::driver) async fn look<E, F>(look: impl Fn() -> F) -> Result<(Vec<Loaded>, u64), E>
+where
+    F: Future<Output = Result<(Vec<Loaded>, ForeignRows, u64), E>>,
+{
+    let mut looks = LOOKS;
+    loop {
+        let (mut records, mut rows, now) = look().await?;
+        looks -= 1;
+        if looks == 0 || !rows.is_torn(&mut records) {
+            rows.enter(&mut records, now);
+            return Ok((records, now));
+        }
+    }
 }
 
 /// Has the record say what the row says at this moment. Answers whether the row shows the record's own holder.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use futures_util::future::{Either, select};
 
 use super::fault::{Fault, Next, lost};
+use crate::driver::within::within;
 use crate::error::{Error, Result};
 use crate::port::backoff::Backoff;
 use crate::port::{Applied, Failure, RuntimeHandle};
@@ -55,15 +56,12 @@ pub(in crate::driver) trait Pool: Send + Sync + 'static {
 }
 
 /// Awaits a look that is no transaction, for as long as a step may take.
-pub(in crate::driver) async fn within<P: Pool, T>(
+pub(in crate::driver) async fn within_step<P: Pool, T>(
     pool: &P,
     look: impl Future<Output = Result<T, Fault>>,
 ) -> Result<T, Fault> {
-    let over = pool.runtime().sleep_until(pool.runtime().now() + pool.timeout());
-    match select(pin!(look), over).await {
-        Either::Left((found, _)) => found,
-        Either::Right(_) => Err(lost(&pool.server(), "it took too long", false)),
-    }
+    let late = || Err(lost(&pool.server(), "it took too long", false));
+    within(pool.runtime(), pool.timeout(), look).await.unwrap_or_else(late)
 }
 
 /// What a transaction does. It may be tried several times; only one of them counts.

@@ -1,12 +1,10 @@
 //! A database as a store of sessions that lock.
 
 use std::future::Future;
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use futures_util::future::{Either, select};
 use tokio_postgres::SimpleQueryMessage;
 use url::Url;
 
@@ -17,6 +15,7 @@ use crate::driver::postgres::fault::{judge, no_tables, pooled};
 use crate::driver::postgres::live::{Hear, Heard, open_first};
 use crate::driver::postgres::{guarantees, schema, setup};
 use crate::driver::sql::fault::absent;
+use crate::driver::within::within;
 use crate::error::Result;
 use crate::options::Options;
 use crate::port::{
@@ -112,11 +111,8 @@ impl AdvisoryStore {
     }
 
     async fn within_connect<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
-        let over = self.runtime.sleep_until(self.runtime.now() + self.connect_timeout);
-        match select(pin!(work), over).await {
-            Either::Left((done, _)) => done,
-            Either::Right(_) => Err(absent(&*self.address, "it took too long")),
-        }
+        let late = || Err(absent(&*self.address, "it took too long"));
+        within(&self.runtime, self.connect_timeout, work).await.unwrap_or_else(late)
     }
 }
 

@@ -15,6 +15,7 @@ use crate::driver::redis::script::Texts;
 use crate::driver::redis::sentinel;
 use crate::driver::redis::server_info::ServerInfo;
 use crate::driver::redis::wire::{self, AbortOnDrop, Trouble};
+use crate::driver::within::within;
 use crate::error::Result;
 use crate::runtime::sync::Mutex;
 
@@ -40,7 +41,7 @@ impl Link {
             let error = std::io::Error::from(std::io::ErrorKind::TimedOut).into();
             Err(fault::unreachable(&self.address, &error))
         };
-        self.within(self.connect_timeout, work).await.unwrap_or_else(late)
+        within(&self.runtime, self.connect_timeout, work).await.unwrap_or_else(late)
     }
 
     async fn shake_hands(self: &Arc<Self>, place: Host) -> Result<Arc<Live>> {

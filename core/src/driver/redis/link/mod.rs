@@ -4,7 +4,6 @@ mod cancelled;
 mod handshake;
 
 use std::future::Future;
-use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -25,6 +24,7 @@ use super::script::Texts;
 #[cfg(feature = "test-hooks")]
 use super::wire;
 use super::wire::AbortOnDrop;
+use crate::driver::within::within;
 use crate::error::{Error, Result};
 use crate::options::Options;
 use crate::port::backoff::Backoff;
@@ -161,7 +161,7 @@ impl Link {
         let live = self.live().await?;
         self.sink.set(sink).map_err(|_| Error::internal("a store is listened to once"))?;
         let late = || Err(fault::unanswered(&self.address, "the subscription timed out"));
-        self.within(self.timeout, self.subscribe(&live)).await.unwrap_or_else(late)
+        within(&self.runtime, self.timeout, self.subscribe(&live)).await.unwrap_or_else(late)
     }
 
     /// The connection. If it is broken, waits for the next attempt to make it again.
@@ -191,7 +191,7 @@ impl Link {
         live: &Arc<Live>,
         request: impl Future<Output = Result<T, RedisError>>,
     ) -> Result<T> {
-        let error = match self.within(self.timeout, request).await {
+        let error = match within(&self.runtime, self.timeout, request).await {
             Some(Ok(answer)) => return Ok(answer),
             Some(Err(error)) => fault::unanswered(&self.address, &error.to_string()),
             None => {
@@ -210,14 +210,6 @@ impl Link {
         }
         self.changed.notify(usize::MAX);
         self.wanted.notify(usize::MAX);
-    }
-
-    async fn within<T>(&self, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
-        let end = self.runtime.sleep_until(self.runtime.now() + limit);
-        match select(pin!(work), end).await {
-            Either::Left((done, _)) => Some(done),
-            Either::Right(_) => None,
-        }
     }
 
     /// A message has come. Where replicas have to acknowledge, a grant is but an invitation to ask.
