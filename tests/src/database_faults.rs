@@ -236,18 +236,20 @@ pub async fn a_row_that_is_gone_is_made_again<S: DatabaseServer>() {
     }
 }
 
-/// Who waits is told of a release, not left to its next look.
+/// Who waits is told of a release, not left to its next look, also if the client that released is gone at once.
 pub async fn a_release_wakes_the_next<S: DatabaseServer>() {
     let server = S::start();
     let url = server.place("a");
-    let (one, two) = (connect(&url).await, connect(&url).await);
+    let (observer, two) = (connect(&url).await, connect(&url).await);
     let mut quick = 0;
     for _ in 0..10 {
+        let one = connect(&url).await;
         let guard = one.lock("x").acquire_within(PATIENCE).await.unwrap();
         let waits = tokio::spawn(two.lock("x").acquire_within(PATIENCE));
-        waited_for(&one, "x", 1).await;
+        waited_for(&observer, "x", 1).await;
         let began = Instant::now();
         guard.release().await.check().unwrap();
+        drop(one);
         let next = waits.await.unwrap().unwrap();
         quick += usize::from(began.elapsed() < Duration::from_millis(300));
         next.release().await.check().unwrap();

@@ -28,24 +28,28 @@ pub async fn client(url: &str, dialect: &str) -> Client {
     connect(&format!("{url}{mark}dialect={dialect}")).await
 }
 
-/// They exclude each other, both ways, also after a lease that nobody renews and a killed holder.
+/// They exclude each other on the database behind this URL, both ways, also after a lease that nobody renews and a killed holder.
 pub async fn exclude_each_other(
     server: &impl DatabaseServer,
-    ours: &Client,
+    url: &str,
+    dialect: &str,
     [mut other, mut mortal]: [OtherLibrary; 2],
 ) {
+    let ours = &client(url, dialect).await;
+    let beside = client(url, dialect).await;
     let theirs = other.take("x", 5000, "exclusive").expect("it is free");
     assert!(ours.lock("x").try_acquire().await.unwrap().is_none());
     let seen = ours.lock("x").inspect().await.unwrap();
     assert!(seen.holders[0].token.is_none() && seen.holders[0].left.is_some(), "{seen:?}");
     let next = tokio::spawn(ours.lock("x").acquire_within(PATIENCE));
-    waiting(ours, "x", 1).await;
+    waiting(&beside, "x", 1).await;
     other.release(&theirs);
     let guard = next.await.unwrap().expect("it is served");
     assert!(other.take("x", 0, "exclusive").is_none());
     other.send_take("x", 20_000, "exclusive");
-    // Among ours the queue and the tokens go on; the library comes when nobody of ours is there.
-    let second = tokio::spawn(ours.lock("x").acquire_within(PATIENCE));
+    // Among our clients the queue and the tokens go on; the library comes when nobody of ours is there. (A waiter of the client that
+    // holds asks the table only when the lock is free.)
+    let second = tokio::spawn(beside.lock("x").acquire_within(PATIENCE));
     waiting(ours, "x", 1).await;
     let first = guard.token();
     guard.release().await.check().unwrap();

@@ -1,7 +1,7 @@
 //! A network that fails on purpose: a TCP proxy on loopback that cuts and holds back.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -30,6 +30,8 @@ pub struct Proxy {
     url: Url,
     /// The weather of the connections made last, and of those to come.
     weather: watch::Sender<Arc<watch::Sender<Weather>>>,
+    /// The weather of those that were made before, for as long as there are any.
+    before: Mutex<Vec<Arc<watch::Sender<Weather>>>>,
     task: tokio::task::JoinHandle<()>,
 }
 
@@ -46,7 +48,7 @@ impl Proxy {
             }
         });
         let url = format!("redis://{address}").parse().expect("this is a URL");
-        Self { url, weather, task }
+        Self { url, weather, before: Mutex::default(), task }
     }
 
     /// Where clients connect to.
@@ -79,11 +81,20 @@ impl Proxy {
         Held(self.change(Weather::SlowReplies(by)))
     }
 
-    /// Those connected now meet this weather; those who come later meet a fair one.
-    fn change(&self, weather: Weather) -> Arc<watch::Sender<Weather>> {
-        let present = self.weather.send_replace(Arc::new(watch::channel(Weather::Fair).0));
-        present.send_replace(weather);
-        present
+    /// Those connected now meet this weather, if they meet no other yet; those who come later meet a fair one.
+    fn change(&self, weather: Weather) -> Vec<Arc<watch::Sender<Weather>>> {
+        let newest = self.weather.send_replace(Arc::new(watch::channel(Weather::Fair).0));
+        let mut present = self.before.lock().unwrap_or_else(PoisonError::into_inner);
+        present.push(newest);
+        present.retain(|connections| connections.receiver_count() > 0);
+        let was_fair = |connections: &&Arc<watch::Sender<Weather>>| {
+            connections.send_if_modified(|now| {
+                let is_fair = *now == Weather::Fair;
+                *now = if is_fair { weather } else { *now };
+                is_fair
+            })
+        };
+        present.iter().filter(was_fair).cloned().collect()
     }
 }
 
@@ -94,11 +105,13 @@ impl Drop for Proxy {
 }
 
 /// Connections whose data is held back or slow; it flows again when this is dropped.
-pub struct Held(Arc<watch::Sender<Weather>>);
+pub struct Held(Vec<Arc<watch::Sender<Weather>>>);
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.0.send_replace(Weather::Fair);
+        for connections in &self.0 {
+            connections.send_replace(Weather::Fair);
+        }
     }
 }
 

@@ -25,6 +25,8 @@ macro_rules! with_sessions {
             ForeignRowNotBelieved,
             /// On a database, the row of another library is not locked while a step is carried out.
             ForeignRowNotLocked,
+            /// On `MySQL`, all listeners sleep, so that who wakes one holds up who connects.
+            ListenersAllSleep,
             /// On `ZooKeeper`, what a join without an answer has made is not looked for.
             ZookeeperOrphanNotLookedFor,
             /// On `ZooKeeper`, a join without an answer is taken back by removing whatever entry is first.

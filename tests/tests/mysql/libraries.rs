@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fencelock_tests::foreign_tables::{client, exclude_each_other, library};
+use fencelock_tests::foreign_tables::{exclude_each_other, library};
 use fencelock_tests::mysql::MysqlServer;
 
 /// As the manuals of the libraries have their tables made.
@@ -18,7 +18,7 @@ async fn left(dialect: &str, setting: &str, count: &str) -> Option<String> {
     server.sql(TABLES);
     let jdbc = format!("jdbc:mariadb://127.0.0.1:{}/shop?user=shop", server.port());
     let library = library(Path::new(env!("CARGO_BIN_EXE_actor")), dialect, &jdbc)?;
-    exclude_each_other(&server, &client(&url, dialect).await, library).await;
+    exclude_each_other(&server, &url, dialect, library).await;
     Some(server.sql(count))
 }
 

@@ -6,4 +6,5 @@ mod figures;
 mod gate;
 mod input;
 mod libraries;
+mod listeners;
 mod model;

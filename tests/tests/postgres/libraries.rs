@@ -31,7 +31,7 @@ async fn both_ways(server: &PostgresServer, dialect: &str) -> bool {
     let jdbc = format!("jdbc:postgresql://127.0.0.1:{}/postgres?user=postgres", server.port());
     let actor = Path::new(env!("CARGO_BIN_EXE_actor"));
     let Some(library) = foreign_tables::library(actor, dialect, &jdbc) else { return false };
-    exclude_each_other(server, &client(server, dialect).await, library).await;
+    exclude_each_other(server, &server.url("postgres"), dialect, library).await;
     true
 }
 

@@ -3,6 +3,7 @@
 //! A statement sets columns from left to right, and each expression sees what is set already.
 
 use std::fmt::Write;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::literal::{bytes, names, or_null, text};
@@ -170,8 +171,11 @@ pub(super) fn insert(locks: &[LockKey]) -> String {
     )
 }
 
-/// Writes records, each with what is told there, and commits.
-pub(super) fn store(changed: &[(&LockKey, &Record, Option<String>)]) -> String {
+/// Writes records, each with what is told there, and commits; then wakes those who listen on these channels.
+pub(super) fn store(
+    changed: &[(&LockKey, &Record, Option<String>)],
+    channels: &[Arc<str>],
+) -> String {
     let mut statements = String::new();
     for (lock, record, told) in changed {
         let written = Written::from(*record);
@@ -196,7 +200,12 @@ pub(super) fn store(changed: &[(&LockKey, &Record, Option<String>)]) -> String {
         )
         .expect("text takes whatever is written to it");
     }
-    statements + &end("COMMIT")
+    statements += &end("COMMIT");
+    for channel in channels {
+        statements += "; ";
+        statements += &wake(channel);
+    }
+    statements
 }
 
 /// A cell as it is, and the clock after that.
@@ -236,17 +245,33 @@ pub(super) fn cell_sweep() -> String {
     )
 }
 
-/// Has a connection be found by the name of its client's channel.
-pub(super) fn take_channel(channel: &str) -> String {
+/// Has a connection sleep for as long as it is told to, whatever the server's limits.
+pub(super) fn without_limits() -> String {
     // Each kind of server reads one of the comments.
     format!(
-        "SET SESSION wait_timeout = {IDLE} /*M!, max_statement_time = 0 */ /*!80000, max_execution_time = 0 */; SELECT GET_LOCK('{channel}', 0)"
+        "SET SESSION wait_timeout = {IDLE} /*M!, max_statement_time = 0 */ /*!80000, max_execution_time = 0 */"
     )
 }
 
-/// Sleeps until somebody wakes it.
-pub(super) fn sleep() -> String {
-    format!("SELECT SLEEP({})", SLEEP.as_secs())
+/// Waits until somebody ends it: 0 if nobody has, 2 if another connection has the channel. For as long as it runs the connection can be found
+/// by the channel. One listener of a server has the second lock and sleeps, the others wait for that lock. All sleepers of a server share one
+/// mutex, and whoever wakes one of many tries it for up to two seconds, in which nobody can connect; who waits for a lock has a mutex of its
+/// own.
+pub(super) fn sleep(channel: &str) -> String {
+    let seconds = SLEEP.as_secs();
+    let sleep = if mutant!(ListenersAllSleep) {
+        format!("SLEEP({seconds})")
+    } else {
+        format!(
+            "CASE GET_LOCK('fencelock_asleep', {seconds}) WHEN 0 THEN 0 WHEN 1 THEN SLEEP({seconds}) END"
+        )
+    };
+    format!("SELECT CASE GET_LOCK('{channel}', 0) WHEN 0 THEN 2 ELSE {sleep} END")
+}
+
+/// Ends what [`sleep`] has begun: from now on nobody finds the connection.
+pub(super) fn stop_listening(channel: &str) -> String {
+    format!("DO RELEASE_LOCK('{channel}')")
 }
 
 /// Ends the sleep of whoever listens to this.

@@ -1,0 +1,57 @@
+//! The connections in which clients wait to be woken, on a real MariaDB.
+
+use std::time::{Duration, Instant};
+
+use fencelock::Client;
+use fencelock::mutation::{Mutant, activate};
+use fencelock_tests::database::connect;
+use fencelock_tests::mysql::MysqlServer;
+use fencelock_tests::session_store::PATIENCE;
+use futures_util::future::join_all;
+
+const WAITERS: usize = 12;
+
+/// How many connections are in this state.
+fn in_state(server: &MysqlServer, state: &str) -> usize {
+    let count =
+        format!("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE STATE = '{state}'");
+    server.sql(&count).parse().expect("the server counts")
+}
+
+async fn turn(client: Client) {
+    client.lock("x").acquire().await.unwrap().release().await.check().unwrap();
+}
+
+/// How many of the listeners sleep, when all of them listen.
+async fn sleepers() -> usize {
+    let server = MysqlServer::start();
+    let url = server.place("a");
+    let clients = join_all((0..=WAITERS).map(|_| connect(&url))).await;
+    let holder = clients[0].lock("x").acquire().await.unwrap();
+    let waits: Vec<_> =
+        clients[1..].iter().map(|client| tokio::spawn(turn(client.clone()))).collect();
+    let began = Instant::now();
+    let sleepers = loop {
+        let sleepers = in_state(&server, "User sleep");
+        if sleepers + in_state(&server, "User lock") == WAITERS {
+            break sleepers;
+        }
+        assert!(began.elapsed() < PATIENCE, "{WAITERS} should listen");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    };
+    holder.release().await.check().unwrap();
+    for wait in waits {
+        tokio::time::timeout(PATIENCE, wait).await.expect("it is woken").unwrap();
+    }
+    sleepers
+}
+
+/// Whoever wakes one of many sleepers keeps the server from taking connections, for up to two seconds.
+#[tokio::test]
+async fn only_one_listener_sleeps() {
+    assert_eq!(sleepers().await, 1);
+    activate(Some(Mutant::ListenersAllSleep));
+    let broken = sleepers().await;
+    activate(None);
+    assert_eq!(broken, WAITERS, "it is not seen");
+}
