@@ -5,6 +5,7 @@ mod cells;
 mod curator;
 mod ensemble;
 mod faults;
+mod gate;
 mod kazoo;
 mod locks;
 mod model;

@@ -21,7 +21,7 @@ use crate::options::Options;
 use crate::port;
 use crate::port::{
     Capabilities, Cells, Entry, EntryView, Failure, Fence, Joined, LockKey, Mode, Moved, OwnerId,
-    QueueSink, QueueStore, Rank, RuntimeHandle, SessionId, Standing,
+    QueueSink, QueueStore, Rank, RuntimeHandle, SessionId, Standing, StoreEntry,
 };
 
 /// One client's view of a ZooKeeper ensemble. [`Queue`](crate::Queue) makes a store of locks of it.
@@ -230,6 +230,12 @@ impl QueueStore for ZookeeperStore {
         locks.sort();
         locks.dedup();
         Ok(locks)
+    }
+
+    fn entry(&self, of: SessionId, at: &Rank) -> Option<StoreEntry> {
+        let session = self.sessions.get(of)?;
+        let path = session.own.lock().get(at)?.stored.path();
+        Some(StoreEntry { path: path.into(), revision: None })
     }
 
     fn cells(&self) -> Option<Cells<'_>> {
