@@ -55,3 +55,23 @@ async fn only_one_listener_sleeps() {
     activate(None);
     assert_eq!(broken, WAITERS, "it is not seen");
 }
+
+/// Only the same user may be woken. A hand-over to another user's client is none the less a hand-over, and that one looks by the clock.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_may_not_be_woken_is_no_failure_of_a_release() {
+    let server = MysqlServer::start();
+    let one = connect(&server.place("a")).await;
+    server.sql("CREATE USER b; GRANT ALL ON a.* TO b");
+    let two = connect(&server.url("a").replace("a@", "b@")).await;
+    for _ in 0..3 {
+        let guard = one.lock("x").acquire_within(PATIENCE).await.unwrap();
+        let waits = tokio::spawn(two.lock("x").acquire_within(PATIENCE));
+        let began = Instant::now();
+        while in_state(&server, "User sleep") == 0 {
+            assert!(began.elapsed() < PATIENCE, "it should listen");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        guard.release().await.check().unwrap();
+        waits.await.unwrap().expect("it looks").release().await.check().unwrap();
+    }
+}

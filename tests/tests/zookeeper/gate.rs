@@ -85,4 +85,8 @@ async fn the_manuals_example_is_refused_when_the_hold_has_ended() {
     let entry = entry(&guard);
     server.admin().await.delete(&entry, None).await.unwrap();
     assert_eq!(tokio::task::block_in_place(|| run(&guard)), "refused");
+    // The server removes the node of a lock that nobody has.
+    server.admin().await.delete("/shop/orders/42", None).await.unwrap();
+    let ended = tokio::task::block_in_place(|| run(&guard));
+    assert!(ended.ends_with("NoNodeError"), "{ended}");
 }

@@ -135,12 +135,15 @@ impl Link {
         self.within_connect(tried).await
     }
 
-    async fn within_connect<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+    pub(super) async fn within_connect<T>(
+        &self,
+        work: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
         let late = || Err(absent(&self.address, "it took too long"));
         within(&self.runtime, self.connect_timeout, work).await.unwrap_or_else(late)
     }
 
-    fn refusal(&self, error: &mysql_async::Error) -> Error {
+    pub(super) fn refusal(&self, error: &mysql_async::Error) -> Error {
         judge(&self.address, error, false).failure.error
     }
 

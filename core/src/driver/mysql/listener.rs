@@ -10,18 +10,22 @@ use std::sync::{Arc, Weak};
 use futures_channel::oneshot;
 use futures_util::future::{Either, join, select};
 use mysql_async::Conn;
+use mysql_async::prelude::Queryable;
 
-use super::fault::judge;
 use super::link::Link;
-use super::live::{Live, Statement, ask};
+use super::live::{Live, Statement, ask, ask_until_error};
+use super::statement::SLEEP;
 use super::{statement, told};
 use crate::driver::sql::foreign::lock_of_row;
+use crate::driver::within::within;
 use crate::error::Result;
 use crate::port::LockKey;
 use crate::port::backoff::Backoff;
 
-/// How often somebody is woken who is not there.
-const WAKES: u32 = 4;
+/// How often a wake-up is repeated that found nobody.
+const REPEATS: u32 = 4;
+/// What the server says of a connection that it does not have.
+const ABSENT: u16 = 1094;
 
 impl Link {
     /// Sees to it that this client listens.
@@ -46,35 +50,54 @@ impl Link {
         idle
     }
 
-    /// Wakes those who listen there, of whom one at least could not be woken: it may be about to sleep.
-    pub(super) fn wake(&self, mut channels: Vec<Arc<str>>) {
-        let Some(link) = self.weak.upgrade() else { return };
+    /// Writes, commits and wakes those who listen on these channels, in one flight. An error behind the commit concerns only who is woken.
+    pub(super) async fn write_and_wake(
+        &self,
+        live: &mut Live,
+        statements: &str,
+        channels: Vec<Arc<str>>,
+    ) -> Result<(), mysql_async::Error> {
+        let (sets, ended) = ask_until_error(&mut live.conn, statements).await;
+        // Behind the commit there is a row.
+        let is_committed = sets.iter().any(|rows| !rows.is_empty());
+        if !is_committed || !matches!(ended, Err(mysql_async::Error::Server(_))) {
+            return ended;
+        }
+        // Those behind the one that failed were not sought.
+        let absent = wake_each(&mut live.conn, channels).await;
+        self.wake_again(absent);
+        Ok(())
+    }
+
+    /// Wakes those who were not found: they may be about to wait.
+    fn wake_again(&self, mut absent: Vec<Arc<str>>) {
+        let Some(link) = self.weak.upgrade().filter(|_| !absent.is_empty()) else { return };
         self.runtime.spawn(Box::pin(async move {
             let mut backoff = Backoff::new();
-            for _ in 0..WAKES {
+            for _ in 0..REPEATS {
                 let pause = Backoff::spread(backoff.next(), &link.runtime);
                 link.runtime.sleep_until(link.runtime.now() + pause).await;
-                let mut absent = Vec::new();
-                for channel in channels {
-                    let wake = Statement::Text(statement::wake(&channel));
-                    if link.ask(wake, false).await.is_err() {
-                        absent.push(channel);
-                    }
+                let Ok(mut live) = link.take().await else { return };
+                let waking = wake_each(&mut live.conn, absent);
+                let Some(left) = within(&link.runtime, link.timeout, waking).await else { return };
+                link.put_back(live);
+                if left.is_empty() {
+                    return;
                 }
-                channels = absent;
+                absent = left;
             }
         }));
     }
 
-    /// Reads what is told where one of ours waits. (Not on the connection that sleeps: a statement that is ended while it opens a table may have the
-    /// server take the table's triggers for broken.)
-    async fn read_told(&self) {
+    /// Reads what is told where one of ours waits; whether it was answered. (Not on the connection that sleeps: a statement that is ended while it
+    /// opens a table may have the server take the table's triggers for broken.)
+    async fn read_told(&self) -> bool {
         let waits_at = self.state.lock().heard.waits_at();
         if waits_at.is_empty() {
-            return;
+            return true;
         }
         let asked = Statement::Text(statement::told(&waits_at));
-        let Ok(answered) = self.ask(asked, false).await else { return };
+        let Ok(answered) = self.ask(asked, false).await else { return false };
         for row in answered.rows() {
             let (name, version, text): (Vec<u8>, u64, Option<String>) =
                 match mysql_async::from_row_opt(row) {
@@ -86,6 +109,7 @@ impl Link {
             let told = told::read(text.as_deref()).unwrap_or_default();
             self.hear(&lock_of_row(&name), version, &told);
         }
+        true
     }
 
     /// A row that was read in this version is about to be written, and one of ours waits there, or none.
@@ -105,9 +129,22 @@ impl Link {
     /// A connection that can sleep.
     async fn open_listener(&self) -> Result<Conn> {
         let Live { mut conn, .. } = self.open().await?;
-        let asked = ask(&mut conn, &Statement::Text(statement::without_limits())).await;
-        asked.map(|_| conn).map_err(|error| judge(&self.address, &error, false).failure.error)
+        let asked = Statement::Text(statement::without_limits());
+        let asked = self.within_connect(async { Ok(ask(&mut conn, &asked).await) }).await?;
+        asked.map(|_| conn).map_err(|error| self.refusal(&error))
     }
+}
+
+/// Wakes those who listen there, one by one; those who were not found. Who is another user's looks by the clock.
+async fn wake_each(conn: &mut Conn, channels: Vec<Arc<str>>) -> Vec<Arc<str>> {
+    let mut absent = Vec::new();
+    for channel in channels {
+        let woken = conn.query_drop(statement::wake(&channel)).await;
+        if matches!(woken, Err(mysql_async::Error::Server(said)) if said.code == ABSENT) {
+            absent.push(channel);
+        }
+    }
+    absent
 }
 
 /// What the server says where a statement was ended and its connection was not: by another client, or by a limit of the server's.
@@ -143,35 +180,34 @@ enum SleepEnd {
 /// What is told is read while the next sleep begins. Whoever tells something later finds the connection asleep and wakes it, or does not find
 /// it and tries again.
 async fn sleep(mut conn: Conn, weak: &Weak<Link>, backoff: &mut Backoff) -> SleepEnd {
-    // What was told while nobody listened.
-    let mut told = true;
     while let Some(link) = weak.upgrade() {
-        let channel = link.channel.clone();
+        let (channel, runtime) = (link.channel.clone(), link.runtime.clone());
+        // A connection may end without a word.
+        let limit = 2 * SLEEP + link.timeout;
         let read = async {
-            if told {
-                link.read_told().await;
-            }
+            // The first connection that is asked may have ended while it lay idle.
+            let _ = link.read_told().await || link.read_told().await;
             drop(link);
         };
         let asked = Statement::Text(statement::sleep(&channel));
-        let (slept, ()) = join(ask(&mut conn, &asked), read).await;
-        told = match slept {
-            Ok(answered) => {
+        let (slept, ()) = join(within(&runtime, limit, ask(&mut conn, &asked)), read).await;
+        let woken = match slept {
+            Some(Ok(answered)) => {
                 let row = answered.rows().pop();
                 match row.and_then(|row| row.get::<Option<u8>, _>(0)).flatten() {
                     Some(2) => return SleepEnd::Broken,
                     end => end != Some(0),
                 }
             }
-            Err(mysql_async::Error::Server(said)) if ENDED.contains(&said.code) => true,
-            Err(_) => return SleepEnd::Broken,
+            Some(Err(mysql_async::Error::Server(said))) if ENDED.contains(&said.code) => true,
+            Some(Err(_)) | None => return SleepEnd::Broken,
         };
         let asked = Statement::Text(statement::stop_listening(&channel));
-        if ask(&mut conn, &asked).await.is_err() {
+        if !matches!(within(&runtime, limit, ask(&mut conn, &asked)).await, Some(Ok(_))) {
             return SleepEnd::Broken;
         }
         *backoff = Backoff::new();
-        if !told && weak.upgrade().is_none_or(|link| link.stops_listening()) {
+        if !woken && weak.upgrade().is_none_or(|link| link.stops_listening()) {
             return SleepEnd::NotNeeded;
         }
     }

@@ -70,6 +70,25 @@ pub(super) async fn ask(
     }
 }
 
+/// Asks a server several statements, and reads the rows of each up to one that fails.
+pub(super) async fn ask_until_error(
+    conn: &mut Conn,
+    text: &str,
+) -> (Vec<Vec<Row>>, Result<(), mysql_async::Error>) {
+    let mut sets = Vec::new();
+    let mut result = match conn.query_iter(text).await {
+        Ok(result) => result,
+        Err(error) => return (sets, Err(error)),
+    };
+    while !result.is_empty() {
+        match result.collect::<Row>().await {
+            Ok(rows) => sets.push(rows),
+            Err(error) => return (sets, Err(error)),
+        }
+    }
+    (sets, result.drop_result().await)
+}
+
 impl Live {
     /// Connects to a server and sets the connection up.
     pub(super) async fn open(address: &Address, host: &Host, now: Instant) -> Result<Self> {

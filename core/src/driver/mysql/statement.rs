@@ -32,7 +32,8 @@ const ROW_WAIT: u32 = 1;
 const STALLED: u32 = 1;
 /// How long a connection may lie idle, in seconds: a month.
 const IDLE: u32 = 2_592_000;
-/// How long a client sleeps; then it looks whether it still waits for anything.
+/// How long a listener waits to become the one that sleeps, and how long it then sleeps; after that it looks whether its client still waits
+/// for anything.
 pub(super) const SLEEP: Duration = Duration::from_secs(10);
 
 /// What each connection is told first.
@@ -171,7 +172,7 @@ pub(super) fn insert(locks: &[LockKey]) -> String {
     )
 }
 
-/// Writes records, each with what is told there, and commits; then wakes those who listen on these channels.
+/// Writes records, each with what is told there, and commits; then answers a row and wakes those who listen on these channels, if any.
 pub(super) fn store(
     changed: &[(&LockKey, &Record, Option<String>)],
     channels: &[Arc<str>],
@@ -200,7 +201,7 @@ pub(super) fn store(
         )
         .expect("text takes whatever is written to it");
     }
-    statements += &end("COMMIT");
+    statements += &end(if channels.is_empty() { "COMMIT" } else { "COMMIT; SELECT 1" });
     for channel in channels {
         statements += "; ";
         statements += &wake(channel);

@@ -104,20 +104,12 @@ where
             statement::store(&changed, &channels)
         };
         progress.decides();
-        match ask(&mut live.conn, &Statement::Text(asked)).await {
-            // It was committed before. One was not found, and those behind it were not sought.
-            Err(error) if is_unheard(&error) => link.wake(channels),
-            written => drop(written.map_err(|error| judge(&link.address, &error, true))?),
-        }
+        let written = link.write_and_wake(live, &asked, channels).await;
+        written.map_err(|error| judge(&link.address, &error, true))?;
         link.known.note(replaced.waited_for());
         link.tell_self(replaced.own);
         Ok(replaced.done)
     }
-}
-
-/// Whether it says that somebody who is to be woken is not there, or is another user's.
-fn is_unheard(error: &mysql_async::Error) -> bool {
-    matches!(error, mysql_async::Error::Server(said) if matches!(said.code, 1094 | 1095))
 }
 
 /// Whether a client that listens there waits in this record.
