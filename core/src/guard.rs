@@ -92,8 +92,8 @@ impl Claim {
 
     /// The entry by which the store proves this hold, so that a transaction of your own on the same store can be refused when
     /// the hold has ended. In etcd compare the create revision of the key with `revision`; in ZooKeeper check the path, which
-    /// begins with the chroot, at any version in your multi. `None`: the hold has ended, or the store has no such transactions. A change of the mode
-    /// changes the entry.
+    /// begins with the chroot, at any version in your multi. `None`: the hold has ended, or the store has no such
+    /// transactions. A change of the mode changes the entry.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::Duration;
 
-use fencelock_peers::{Family, Lack, Role};
+use fencelock_peers::{Family, Lack, Program, Role};
 use serde_json::{Value, json};
 
 /// A program over such a library, which is asked one thing after the other.
@@ -13,6 +13,21 @@ pub struct OtherLibrary {
     process: Child,
     requests: ChildStdin,
     answers: BufReader<ChildStdout>,
+}
+
+/// The program over the libraries of this family. `None`: the machine lacks its language.
+pub fn installed(actor: &Path, family: Family, library: &str) -> Option<Program> {
+    let target = fencelock_peers::target(actor);
+    let strict = std::env::var_os("FENCELOCK_STRICT").is_some();
+    match family.install(Role::Actor, &target) {
+        Ok(program) => Some(program),
+        Err(Lack::Language(lack)) if !strict => {
+            // Past the harness, which keeps to itself what tests print that pass.
+            writeln!(std::io::stdout().lock(), "\nskipped: {library}: {lack}").unwrap();
+            None
+        }
+        Err(lack) => panic!("{library}: {lack}"),
+    }
 }
 
 impl OtherLibrary {
@@ -30,18 +45,7 @@ impl OtherLibrary {
         url: &str,
         lease: Duration,
     ) -> Option<Self> {
-        let target = fencelock_peers::target(actor);
-        let strict = std::env::var_os("FENCELOCK_STRICT").is_some();
-        let program = match family.install(Role::Actor, &target) {
-            Ok(program) => program,
-            Err(Lack::Language(lack)) if !strict => {
-                // Past the harness, which keeps to itself what tests print that pass.
-                writeln!(std::io::stdout().lock(), "\nskipped: {library}: {lack}").unwrap();
-                return None;
-            }
-            Err(lack) => panic!("{library}: {lack}"),
-        };
-        let mut command = program.with(library).command();
+        let mut command = installed(actor, family, library)?.with(library).command();
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = command.spawn().expect("it can be run");
         let requests = process.stdin.take().expect("it is piped");

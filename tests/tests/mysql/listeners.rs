@@ -6,7 +6,7 @@ use fencelock::Client;
 use fencelock::mutation::{Mutant, activate};
 use fencelock_tests::database::connect;
 use fencelock_tests::mysql::MysqlServer;
-use fencelock_tests::session_store::PATIENCE;
+use fencelock_tests::session_store::{PATIENCE, waiting};
 use futures_util::future::join_all;
 
 const WAITERS: usize = 12;
@@ -22,7 +22,20 @@ async fn turn(client: Client) {
     client.lock("x").acquire().await.unwrap().release().await.check().unwrap();
 }
 
-/// How many of the listeners sleep, when all of them listen.
+/// How many of the listeners sleep, when so many listen.
+async fn sleepers_of(server: &MysqlServer, listeners: usize) -> usize {
+    let began = Instant::now();
+    loop {
+        let sleepers = in_state(server, "User sleep");
+        if sleepers + in_state(server, "User lock") == listeners {
+            return sleepers;
+        }
+        assert!(began.elapsed() < PATIENCE, "{listeners} should listen");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// How many of twelve listeners sleep. All are served.
 async fn sleepers() -> usize {
     let server = MysqlServer::start();
     let url = server.place("a");
@@ -30,15 +43,7 @@ async fn sleepers() -> usize {
     let holder = clients[0].lock("x").acquire().await.unwrap();
     let waits: Vec<_> =
         clients[1..].iter().map(|client| tokio::spawn(turn(client.clone()))).collect();
-    let began = Instant::now();
-    let sleepers = loop {
-        let sleepers = in_state(&server, "User sleep");
-        if sleepers + in_state(&server, "User lock") == WAITERS {
-            break sleepers;
-        }
-        assert!(began.elapsed() < PATIENCE, "{WAITERS} should listen");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    };
+    let sleepers = sleepers_of(&server, WAITERS).await;
     holder.release().await.check().unwrap();
     for wait in waits {
         tokio::time::timeout(PATIENCE, wait).await.expect("it is woken").unwrap();
@@ -66,11 +71,8 @@ async fn who_may_not_be_woken_is_no_failure_of_a_release() {
     for _ in 0..3 {
         let guard = one.lock("x").acquire_within(PATIENCE).await.unwrap();
         let waits = tokio::spawn(two.lock("x").acquire_within(PATIENCE));
-        let began = Instant::now();
-        while in_state(&server, "User sleep") == 0 {
-            assert!(began.elapsed() < PATIENCE, "it should listen");
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        waiting(&one, "x", 1).await;
+        assert_eq!(sleepers_of(&server, 1).await, 1);
         guard.release().await.check().unwrap();
         waits.await.unwrap().expect("it looks").release().await.check().unwrap();
     }

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::process::Command;
 
 use fencelock::Guard;
-use fencelock_peers::{Family, Lack, Role};
+use fencelock_peers::Family;
+use fencelock_tests::other_library::installed;
 use fencelock_tests::session_store::clients;
 use fencelock_tests::zookeeper::ZookeeperServer;
 use zookeeper_client::{Acls, Client as Admin, CreateMode};
@@ -61,12 +62,9 @@ async fn a_transaction_of_the_users_own_checks_the_entry() {
 /// The manual's example with kazoo, as it stands there.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_manuals_example_is_refused_when_the_hold_has_ended() {
-    let target = fencelock_peers::target(Path::new(env!("CARGO_BIN_EXE_actor")));
-    match Family::Python.install(Role::Actor, &target) {
-        Ok(_) => {}
-        Err(Lack::Language(_)) if std::env::var_os("FENCELOCK_STRICT").is_none() => return,
-        Err(lack) => panic!("{lack}"),
-    }
+    let actor = Path::new(env!("CARGO_BIN_EXE_actor"));
+    let Some(program) = installed(actor, Family::Python, "kazoo") else { return };
+    let kazoos_python = program.command().get_program().to_owned();
     let server = ZookeeperServer::start();
     stock(&server.admin().await).await;
     let clients = clients(&server, "shop", 1).await;
@@ -75,7 +73,7 @@ async fn the_manuals_example_is_refused_when_the_hold_has_ended() {
     let address = server.url("").authority().to_owned();
     let script = format!("import os\n{example}").replace("127.0.0.1:2181", &address);
     let run = |guard: &Guard| {
-        let mut python = Command::new(target.join("peers/python/venv/bin/python"));
+        let mut python = Command::new(&kazoos_python);
         python.args(["-c", &script]).env("FENCELOCK_LOCK", guard.name());
         let ended = python.env("FENCELOCK_TOKEN", guard.token().to_string()).output().unwrap();
         String::from_utf8_lossy(&[ended.stdout, ended.stderr].concat()).trim().to_owned()

@@ -1,11 +1,8 @@
 //! The way to the cluster: one connection to one member, made when it is needed; the next member when that one fails.
 
 use std::future::Future;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
-
-use futures_util::future::{Either, select};
 
 use super::address::{Address, Host};
 use super::fault::{Fault, Next, absent, ended, judge, unanswered};
@@ -137,15 +134,11 @@ impl Link {
         call: C,
         timeout: Duration,
     ) -> Result<C::Answer, Fault> {
-        let answer = pin!(live.call(call));
-        let over = self.runtime.sleep_until(self.runtime.now() + timeout);
-        match select(answer, over).await {
-            Either::Left((answer, _)) => answer.map_err(|status| judge(&live.host, &status)),
-            Either::Right(_) => {
-                let error = unanswered(&live.host, "it took too long");
-                Err(Fault { failure: Failure::unknown(error), next: Next::Member })
-            }
-        }
+        let Some(answer) = within(&self.runtime, timeout, live.call(call)).await else {
+            let error = unanswered(&live.host, "it took too long");
+            return Err(Fault { failure: Failure::unknown(error), next: Next::Member });
+        };
+        answer.map_err(|status| judge(&live.host, &status))
     }
 
     /// Goes on as a failure on a connection says.

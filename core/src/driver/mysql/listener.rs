@@ -13,7 +13,7 @@ use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
 
 use super::link::Link;
-use super::live::{Live, Statement, ask, ask_until_error};
+use super::live::{Live, Statement, ask, ask_into};
 use super::statement::SLEEP;
 use super::{statement, told};
 use crate::driver::sql::foreign::lock_of_row;
@@ -54,14 +54,15 @@ impl Link {
     pub(super) async fn write_and_wake(
         &self,
         live: &mut Live,
-        statements: &str,
+        statements: String,
         channels: Vec<Arc<str>>,
     ) -> Result<(), mysql_async::Error> {
-        let (sets, ended) = ask_until_error(&mut live.conn, statements).await;
+        let mut sets = Vec::new();
+        let ended = ask_into(&mut sets, &mut live.conn, &Statement::Text(statements)).await;
         // Behind the commit there is a row.
         let is_committed = sets.iter().any(|rows| !rows.is_empty());
         if !is_committed || !matches!(ended, Err(mysql_async::Error::Server(_))) {
-            return ended;
+            return ended.map(drop);
         }
         // Those behind the one that failed were not sought.
         let absent = wake_each(&mut live.conn, channels).await;

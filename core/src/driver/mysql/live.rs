@@ -53,40 +53,32 @@ pub(super) async fn ask(
     statement: &Statement,
 ) -> Result<Answered, mysql_async::Error> {
     let mut sets = Vec::new();
+    let (changed, last_id) = ask_into(&mut sets, conn, statement).await?;
+    Ok(Answered { sets, changed, last_id })
+}
+
+/// The same, with the rows in `sets`: where a statement fails, those of the ones before it are there. Answers how many rows the last one has
+/// changed, and the last id.
+pub(super) async fn ask_into(
+    sets: &mut Vec<Vec<Row>>,
+    conn: &mut Conn,
+    statement: &Statement,
+) -> Result<(u64, Option<u64>), mysql_async::Error> {
     macro_rules! read {
         ($result:expr) => {{
             let mut result = $result;
             while !result.is_empty() {
                 sets.push(result.collect::<Row>().await?);
             }
-            let (changed, last_id) = (result.affected_rows(), result.last_insert_id());
+            let told = (result.affected_rows(), result.last_insert_id());
             result.drop_result().await?;
-            Ok(Answered { sets, changed, last_id })
+            Ok(told)
         }};
     }
     match statement {
         Statement::Text(text) => read!(conn.query_iter(text).await?),
         Statement::Prepared(text, values) => read!(conn.exec_iter(&**text, values.clone()).await?),
     }
-}
-
-/// Asks a server several statements, and reads the rows of each up to one that fails.
-pub(super) async fn ask_until_error(
-    conn: &mut Conn,
-    text: &str,
-) -> (Vec<Vec<Row>>, Result<(), mysql_async::Error>) {
-    let mut sets = Vec::new();
-    let mut result = match conn.query_iter(text).await {
-        Ok(result) => result,
-        Err(error) => return (sets, Err(error)),
-    };
-    while !result.is_empty() {
-        match result.collect::<Row>().await {
-            Ok(rows) => sets.push(rows),
-            Err(error) => return (sets, Err(error)),
-        }
-    }
-    (sets, result.drop_result().await)
 }
 
 impl Live {

@@ -104,7 +104,7 @@ where
             statement::store(&changed, &channels)
         };
         progress.decides();
-        let written = link.write_and_wake(live, &asked, channels).await;
+        let written = link.write_and_wake(live, asked, channels).await;
         written.map_err(|error| judge(&link.address, &error, true))?;
         link.known.note(replaced.waited_for());
         link.tell_self(replaced.own);

@@ -1,9 +1,8 @@
 //! One connection to one server, in the clear, over TLS or a socket of the machine.
 
-use std::pin::pin;
 use std::time::Duration;
 
-use futures_util::future::{AbortHandle, Either, abortable, select};
+use futures_util::future::{AbortHandle, abortable};
 use redis::aio::{MultiplexedConnection, PubSub};
 use redis::io::tcp::TcpSettings;
 use redis::{
@@ -17,6 +16,7 @@ use super::address::{Address, Host};
 use super::fault;
 use super::script::{Hashes, Texts};
 use crate::driver::tls::Tls;
+use crate::driver::within::within;
 use crate::error::Error;
 use crate::port::RuntimeHandle;
 
@@ -121,11 +121,8 @@ async fn last_words(address: &Address, host: &Host, runtime: &RuntimeHandle) -> 
         let count = stream.try_read(&mut words).ok()?;
         Some(String::from_utf8_lossy(words[..count].strip_prefix(b"-")?).trim().to_owned())
     };
-    let end = runtime.sleep_until(runtime.now() + PATIENCE);
-    match select(pin!(listening), end).await {
-        Either::Left((words, _)) => Some(fault::refusal(address, &words?, None)),
-        Either::Right(_) => None,
-    }
+    let words = within(runtime, PATIENCE, listening).await??;
+    Some(fault::refusal(address, &words, None))
 }
 
 /// Makes the scripts known to the server; answers their hashes.

@@ -1,11 +1,9 @@
 //! One session: a connection that locks.
 
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use futures_util::future::select;
 use tokio::io::AsyncReadExt;
 use tokio_postgres::{CancelToken, NoTls, Row, Statement};
 
@@ -16,6 +14,7 @@ use crate::driver::postgres::fault::{judge, pooled};
 use crate::driver::postgres::live::{Live, connect};
 use crate::driver::postgres::row::column;
 use crate::driver::sql::host::Host;
+use crate::driver::within::within;
 use crate::error::Error;
 use crate::fence::Token;
 use crate::port::{Failure, LockKey, LockState, Mode, RuntimeHandle, Session};
@@ -99,7 +98,7 @@ impl AdvisorySession {
                 let _ = stream.read(&mut [0]).await;
             }
         };
-        select(pin!(told), runtime.sleep_until(runtime.now() + INTERRUPT)).await;
+        within(&runtime, INTERRUPT, told).await;
     }
 }
 
@@ -169,9 +168,8 @@ impl Session for AdvisorySession {
             }
             let _ = self.ask(|statements| &statements.free_all, None).await;
         };
-        let over = self.runtime.sleep_until(self.runtime.now() + INTERRUPT * 2);
         // If that takes too long, the server gives back what the session has when it ends.
-        select(pin!(given_back), over).await;
+        within(&self.runtime, INTERRUPT * 2, given_back).await;
         self.cut();
     }
 
