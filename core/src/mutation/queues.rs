@@ -44,6 +44,8 @@ macro_rules! with_queues {
             QueueLeaseBeyondSession,
             /// A renewal is answered though the store has not been heard of.
             QueueDoubtAnswered,
+            /// A lock is taken in a session of which the store has not been heard.
+            QueueTakesInDoubt,
             /// A pushed grant is as long as was asked for, whatever is left of the session.
             QueuePushIsWhole,
             /// A hold whose session or entry is gone is not told so.

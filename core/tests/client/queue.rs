@@ -45,6 +45,7 @@ fn world_of(clause: Mutant, world: &World) -> BoxFuture<'_, Ended> {
         Mutant::QueueSessionResumed => sessions::not_resumed(world).boxed(),
         Mutant::QueueLeaseBeyondSession => sessions::cut_off(world, false).boxed(),
         Mutant::QueueDoubtAnswered => sessions::in_doubt(world).boxed(),
+        Mutant::QueueTakesInDoubt => sessions::granted_in_doubt(world, false).boxed(),
         Mutant::QueuePushIsWhole => sessions::pushed_in_doubt(world).boxed(),
         Mutant::QueueLossNotTold => sessions::told_at_once(world).boxed(),
         Mutant::QueueLeaseNotEnded => sessions::short_lease(world).boxed(),
@@ -117,6 +118,12 @@ fn a_mutex_keeps_its_place_behind_one_of_another_kind_that_never_held() {
 fn b74_a_session_that_ended_ends_what_hangs_on_it() {
     holds(|world| sessions::stood_still(world).boxed());
     holds(|world| unknown::waiters_session_ends(world).boxed());
+}
+
+/// B02: a lock is not lost right after it came to a waiter in a session that was about to end.
+#[test]
+fn b02_what_was_waited_for_can_be_renewed() {
+    holds(|world| sessions::granted_in_doubt(world, true).boxed());
 }
 
 /// B63: what was not confirmed to be freed is freed in the end.

@@ -2,7 +2,7 @@
 
 use fencelock::Code;
 
-use super::{Call, MS, S, TTL, World, check, granted};
+use super::{Call, MS, Machine, S, TTL, World, check, granted};
 
 /// Whoever gets the lock after a session has ended finds no other guard that is held; `late`: the last heartbeats were
 /// answered late; else it was extended after the last one was answered, and the machine stands still from then on.
@@ -107,6 +107,34 @@ pub(crate) async fn in_doubt(world: &World) -> Result<(), String> {
     one.line.lose(&[]);
     world.sleep(2 * S).await;
     guard.extend(TTL).await.map_err(|error| error.to_string())
+}
+
+/// A lock is held for as long as it is wanted, also if it came when the session was about to end: by a wait, or because it was free.
+pub(crate) async fn granted_in_doubt(world: &World, waits: bool) -> Result<(), String> {
+    let (one, two) = (world.client().await, world.machine().await);
+    let _opens = two.client.lock("y").acquire().await.expect("it is free");
+    let first = one.lock("x").acquire().await.expect("it is free");
+    let waiting = waits.then(|| world.start(two.client.lock("x").acquire()));
+    silence(world, &two).await;
+    first.release().await.check().expect("it was held");
+    let won = match waiting {
+        Some(waiting) => waiting.await.expect("it is served"),
+        None => two.client.lock("x").acquire().await.expect("it is free"),
+    };
+    world.sleep(TTL).await;
+    check(won.is_held(), || "it was lost though the store answers".to_owned())
+}
+
+/// No heartbeat arrives until the session has almost ended.
+async fn silence(world: &World, machine: &Machine) {
+    world.sleep(100 * S).await;
+    let before = machine.line.count(Call::Beat);
+    while machine.line.count(Call::Beat) == before {
+        world.sleep(MS).await;
+    }
+    machine.line.lose(&[Call::Beat]);
+    world.sleep(TTL - 800 * MS).await;
+    machine.line.lose(&[]);
 }
 
 /// A grant that is pushed ends with the session of the one who waited.

@@ -186,6 +186,21 @@ impl<S: QueueStore> Shared<S> {
         Some(looks)
     }
 
+    /// Whether the store was heard of lately. If it was not, it is asked.
+    pub(super) async fn is_sure_of(self: &Arc<Self>, id: SessionId) -> bool {
+        let is_sure = || {
+            self.change(|state, now, effects| {
+                let session = state.live(now, effects).filter(|session| session.id == id);
+                session.is_some_and(|session| !session.is_in_doubt(now))
+            })
+        };
+        if is_sure() || mutant!(QueueTakesInDoubt) {
+            return true;
+        }
+        self.clone().beat(id).await;
+        is_sure()
+    }
+
     async fn beat(self: Arc<Self>, id: SessionId) {
         let sent = self.runtime.now();
         let answer = self.store.beat(id).await;

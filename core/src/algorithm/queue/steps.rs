@@ -81,6 +81,10 @@ impl<S: QueueStore> Shared<S> {
         match stage {
             // It was taken back meanwhile, or the session ended.
             None => Ok(Outcome::Gone),
+            // What is left of a session that was silent for long may not be enough for a renewal. What was made is taken back.
+            Some(Stage::Holding) if !self.is_sure_of(session).await => {
+                Err(Failure::unknown(doubt().error))
+            }
             Some(Stage::Holding) => self.answer_of(owner),
             Some(_) if kind != step.kind && !mutant!(QueueKindIgnored) => {
                 self.give_up(owner).await;
