@@ -81,6 +81,25 @@ impl Versioned {
         self
     }
 
+    /// Keeps the value in a row of your own table, which you make and delete: `account(id, version, balance)` is the table `account`
+    /// (or `schema.table`), the column with the key, which is the version's name, one with a whole number that rises with each change,
+    /// and one with the value. Each change of yours to such a row has to raise that number too.
+    ///
+    /// On PostgreSQL only. Whether a change was made whose answer was lost cannot be told from such a row: if it has changed since, the
+    /// answer is `unavailable`, not retryable.
+    ///
+    /// ```no_run
+    /// # async fn example() -> fencelock::Result<()> {
+    /// let client = fencelock::connect("postgres://app@localhost/shop").await?;
+    /// let balance = client.version("42").on_table("account(id, version, balance)");
+    /// balance.update(|value: Option<u64>| value?.checked_sub(30)).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn on_table(mut self, table: &str) -> Self {
+        table.clone_into(&mut self.options.on_table);
+        self
+    }
+
     /// Sets any option by its name in the [table](crate::options::TABLE).
     pub fn option(mut self, name: &str, value: impl Into<Value>) -> Self {
         if let Err(mistake) = self.options.set_all([(name, value.into())], false) {
@@ -96,7 +115,7 @@ impl Versioned {
 
     /// The value and its version; `None` if there is none.
     pub async fn read<T: DeserializeOwned>(&self) -> Result<Option<Snapshot<T>>> {
-        let look = self.core()?.look(&self.key).await?;
+        let look = self.core()?.look(&self.key()).await?;
         self.snapshot(&look)
     }
 
@@ -132,7 +151,7 @@ impl Versioned {
         let core = self.core()?;
         let mut made = None;
         let version = core
-            .update(&self.key, self.request(), |text| {
+            .update(&self.key(), self.request(), |text| {
                 let before = text.map(|text| self.parse(text)).transpose()?;
                 made = change(before);
                 made.as_ref().map(|value| self.text(value)).transpose()
@@ -148,7 +167,7 @@ impl Versioned {
     ) -> Result<Swapped<T>> {
         let core = self.core()?;
         let writer = OwnerId::draw(&*core.runtime);
-        let (key, keep) = (self.key.clone(), self.options.keep);
+        let (key, keep) = (self.key(), self.options.keep);
         let mut change = Change { key, expected, writer, value, keep };
         loop {
             let until = core.runtime.now() + self.options.timeout;
@@ -167,7 +186,14 @@ impl Versioned {
 
     /// What an update that a binding drives does before it tries again.
     pub(crate) async fn back_off(&self, tries: u32) -> Result<()> {
-        self.core()?.rest(&self.key, self.request(), tries).await
+        self.core()?.rest(&self.key(), self.request(), tries).await
+    }
+
+    /// Where it lies.
+    fn key(&self) -> CellKey {
+        let table = &self.options.on_table;
+        let table = (!table.is_empty()).then(|| table.as_str().into());
+        CellKey { table, ..self.key.clone() }
     }
 
     fn core(&self) -> Result<&Arc<Core>> {

@@ -140,6 +140,11 @@ pub fn usual_rounds() -> usize {
     if crate::in_full() { 30 } else { 3 }
 }
 
+/// How often the leader of an ensemble is killed, or a session ended there: 5 times, or 50 with `FENCELOCK_FULL=1`.
+pub fn ensemble_rounds() -> usize {
+    if crate::in_full() { 50 } else { 5 }
+}
+
 /// Has the servers of a set fail over again and again under load: no token falls, no write behind the fence is lost, and every lock is
 /// granted again in time. `fail_over` tells which server went, and when another had taken over.
 pub async fn under_load<S>(

@@ -254,6 +254,11 @@ pub async fn nothing_left(url: &str) {
         .unwrap();
 }
 
+/// How many holders of locks that live with a session are frozen: 5, or 200 with `FENCELOCK_FULL=1`.
+pub fn frozen_rounds() -> usize {
+    if crate::in_full() { 200 } else { 5 }
+}
+
 /// Freezes so many holders, one after the other, until the next one has the lock: the first thing asked of it then is answered honestly.
 /// `leases` are those of the one that is frozen and of the next one.
 pub async fn freeze_holders(

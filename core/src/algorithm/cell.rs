@@ -26,14 +26,19 @@ pub(crate) struct UpdateRequest {
 }
 
 impl Core {
-    fn cells(&self) -> Result<Cells<'_>> {
+    fn cells(&self, key: &CellKey) -> Result<Cells<'_>> {
+        if key.table.is_some() && !self.store.capabilities().own_tables {
+            let message = "only on PostgreSQL (`postgres://`) a version can lie in a table of your own; leave `on_table` out";
+            return Err(Error::new(Code::Unsupported, message));
+        }
         self.store.cells().ok_or_else(Error::no_cells)
     }
 
     /// What lies in a cell.
     pub(crate) async fn look(&self, key: &CellKey) -> Result<Look> {
         self.check_open()?;
-        self.cells()?.read(key).await.map_err(|error| error.with("name", &*key.name))
+        let read = async { self.cells(key)?.read(key).await };
+        read.await.map_err(|error| error.with("name", &*key.name))
     }
 
     /// Carries a change out, or tells what lies there instead.
@@ -46,7 +51,8 @@ impl Core {
             error: failure.error.with("name", &*change.key.name),
             ..failure
         };
-        let cells = self.cells().map_err(Failure::refused).map_err(named)?;
+        let cells = self.cells(&change.key).map_err(Failure::refused).map_err(named)?;
+        check_own_row(change).map_err(Failure::refused).map_err(named)?;
         let mut doubtful = false;
         let mut backoff = Backoff::new();
         loop {
@@ -136,6 +142,24 @@ fn settle(change: &Change, look: Look, doubtful: bool) -> Result<Swap, Failure> 
             Err(unknown(&Error::new(Code::Unavailable, message)))
         }
     }
+}
+
+/// A row of the user's own table is changed, never made, deleted or forgotten.
+fn check_own_row(change: &Change) -> Result<()> {
+    if change.key.table.is_none() {
+        return Ok(());
+    }
+    let message = match (change.expected, &change.value, change.keep) {
+        (.., Some(_)) => "`keep` is not for a row of your own table: fencelock deletes none",
+        (None, ..) => {
+            "your table has no row of this name; make it yourself: fencelock changes rows of your own table, and makes none"
+        }
+        (_, None, _) => {
+            "fencelock deletes no row of your own table; delete it yourself, under the version that you have read"
+        }
+        (Some(_), Some(_), None) => return Ok(()),
+    };
+    Err(Error::new(Code::Unsupported, message))
 }
 
 fn unknown(reason: &Error) -> Failure {

@@ -16,6 +16,8 @@ pub struct Capabilities {
     pub dialects: &'static [&'static str],
     /// Whether holders that are not fencelock's may stand on the store.
     pub foreign_holders: bool,
+    /// Whether a version may lie in a row of a table of the user's own.
+    pub own_tables: bool,
     /// Why the store cannot serve waiters of different clients in order, nor count permits, if it cannot.
     pub unordered: Option<&'static str>,
     /// What is set up on the store so that a promise is not kept, if anything was found: [`LeaseStore::warning`](super::LeaseStore::warning), for a client.
@@ -49,6 +51,7 @@ impl Capabilities {
             life: Life::Lease,
             dialects: &[],
             foreign_holders: false,
+            own_tables: false,
             unordered: None,
             warning: None,
             guarantees: &[],
@@ -64,6 +67,12 @@ impl Capabilities {
     /// The same, for a store whose leases live with a session.
     pub const fn with_sessions(mut self) -> Self {
         self.life = Life::Session;
+        self
+    }
+
+    /// The same, for a store on which a version may lie in a row of a table of the user's own.
+    pub const fn with_own_tables(mut self) -> Self {
+        self.own_tables = true;
         self
     }
 

@@ -20,6 +20,8 @@ pub struct CellKey {
     pub family: Family,
     /// Its name.
     pub name: Arc<str>,
+    /// A table of the user's own whose row it is, with its columns: `account(id, version, balance)`.
+    pub table: Option<Arc<str>>,
 }
 
 /// What a cell is for.
@@ -47,7 +49,7 @@ impl Family {
 impl CellKey {
     /// The cell of this name within its family.
     pub fn new(family: Family, name: impl Into<Arc<str>>) -> Self {
-        Self { family, name: name.into() }
+        Self { family, name: name.into(), table: None }
     }
 }
 

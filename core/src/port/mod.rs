@@ -11,6 +11,7 @@ mod lease;
 mod marker;
 pub(crate) mod millis;
 mod mode;
+mod onward;
 mod queue;
 mod runtime;
 mod session;
@@ -28,6 +29,7 @@ pub use lease::{
 };
 pub use marker::{MaybeSend, MaybeSync};
 pub use mode::{Kind, Mode};
+pub(crate) use onward::Onward;
 pub use queue::{
     Entry, EntryView, Joined, Moved, QueueNotice, QueueSink, QueueStore, Rank, SessionId, Standing,
     StoreEntry,

@@ -133,7 +133,7 @@ async fn silence(world: &World, machine: &Machine) {
         world.sleep(MS).await;
     }
     machine.line.lose(&[Call::Beat]);
-    world.sleep(TTL - 800 * MS).await;
+    world.sleep(TTL.saturating_sub(800 * MS)).await;
     machine.line.lose(&[]);
 }
 

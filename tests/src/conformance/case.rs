@@ -113,6 +113,9 @@ pub enum Need {
     /// The engine speaks with the server by commands of Redis. Every case that does so needs it.
     #[serde(rename = "commands")]
     Commands,
+    /// A version can lie in a table of the user's own. Every case that makes one needs it.
+    #[serde(rename = "own_tables")]
+    OwnTables,
     /// What one actor holds and asks for goes through one client.
     #[serde(rename = "one_client")]
     OneClient,
@@ -193,6 +196,9 @@ impl Case {
         }
         if any(&self.steps, |step| matches!(step, Step::TakeAway(_))) {
             needs.insert(Need::TakingAway);
+        }
+        if any(&self.steps, |step| matches!(step, Step::Sql(_))) {
+            needs.insert(Need::OwnTables);
         }
         if any(&self.steps, speaks_redis) {
             needs.insert(Need::Commands);

@@ -16,8 +16,15 @@ use crate::command_line::program;
 /// What the table calls `fencelock run`.
 const COMMAND_LINE: &str = "command line";
 /// The stores that every door is played on.
-const STORES: [Backend; 5] =
-    [Backend::Memory, Backend::Sqlite, Backend::Redis, Backend::Etcd, Backend::Postgres];
+const STORES: [Backend; 7] = [
+    Backend::Memory,
+    Backend::Sqlite,
+    Backend::Redis,
+    Backend::Etcd,
+    Backend::Zookeeper,
+    Backend::Postgres,
+    Backend::Mysql,
+];
 
 /// See the module.
 #[derive(Clone, Debug)]

@@ -143,6 +143,7 @@ impl Run<'_> {
             | Step::Resume(_)
             | Step::Reach(_)
             | Step::Redis(_)
+            | Step::Sql(_)
             | Step::TakeAway(_)
             | Step::Server(_) => self.on_world(scope, step).await?,
             Step::State(state) => self.state(scope, state).await?,

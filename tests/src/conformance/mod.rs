@@ -14,6 +14,7 @@ mod grid;
 mod ground;
 mod guard_step;
 mod incumbent;
+mod lacks;
 mod leases;
 mod outside;
 pub mod player;

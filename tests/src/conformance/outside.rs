@@ -18,6 +18,12 @@ impl Ground {
         tokio::task::block_in_place(|| run(&lock(server), words))
     }
 
+    /// Statements, as the owner of the database.
+    pub(super) fn sql(&self, statements: &str) -> Result<String, String> {
+        let server = self.postgres.as_ref().ok_or("this store takes no SQL")?;
+        Ok(tokio::task::block_in_place(|| server.sql(statements)))
+    }
+
     /// Has something happen to the server.
     pub(super) fn control(&self, what: Server) -> Result<(), String> {
         tokio::task::block_in_place(|| match (&self.etcd, &self.zookeeper, &self.redis) {

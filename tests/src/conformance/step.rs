@@ -84,6 +84,8 @@ pub enum Step {
     Rising(Vec<String>),
     /// A raw command to the store as somebody else; `$x` at the end of a word, or before a brace, is the name of lock `x`.
     Redis(Redis),
+    /// Statements of SQL as the owner of the database; `$x` is the name of lock `x`.
+    Sql(Sql),
     /// Something happens to the server.
     Server(Server),
     /// Somebody takes this lock away on the store: deletes what is stored of it, or ends the session it lives with.
@@ -309,6 +311,16 @@ pub struct Redis {
     /// The command and its arguments.
     pub command: Vec<String>,
     /// What the store answers, as text.
+    pub answer: Option<String>,
+}
+
+/// See [`Step::Sql`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sql {
+    /// The statements.
+    pub run: String,
+    /// What the server answers.
     pub answer: Option<String>,
 }
 

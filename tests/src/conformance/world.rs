@@ -55,6 +55,13 @@ impl Run<'_> {
                     return Err(format!("the store answered {answer}"));
                 }
             }
+            Step::Sql(step) => {
+                let name = scope.lock_name(&self.prefix, &Name::Own("x".to_owned()));
+                let answer = self.ground.sql(&step.run.replace("$x", &name))?;
+                if step.answer.as_ref().is_some_and(|expected| *expected != answer) {
+                    return Err(format!("the database answered {answer}"));
+                }
+            }
             Step::Server(what) => self.ground.control(*what)?,
             Step::TakeAway(lock) => self.ground.take_away(&scope.lock_name(&self.prefix, lock))?,
             _ => unreachable!("the engine takes the others"),

@@ -8,6 +8,7 @@ mod input;
 mod inside;
 mod libraries;
 mod model;
+mod own_table;
 mod rows;
 mod session_clauses;
 mod session_faults;

@@ -1,12 +1,13 @@
-//! Locks on a ZooKeeper of three members: killed leaders, ended sessions, frozen holders. 5 of each, 50 with `FENCELOCK_FULL=1`.
+//! Locks on a ZooKeeper of three members: killed leaders, ended sessions, frozen holders. 5 of each; with
+//! `FENCELOCK_FULL=1` 50, and 200 frozen holders.
 #![allow(missing_docs)]
 
 use std::time::{Duration, Instant};
 
 use fencelock::Client;
 use fencelock_peers::Program;
-use fencelock_tests::failover::{Course, under_load};
-use fencelock_tests::shop;
+use fencelock_tests::failover::{Course, ensemble_rounds, under_load};
+use fencelock_tests::shop::{self, frozen_rounds};
 use fencelock_tests::zookeeper_ensemble::ZookeeperEnsemble;
 
 const NAMES: [&str; 3] = ["a", "b/c", "d"];
@@ -15,12 +16,8 @@ const TTL: Duration = Duration::from_secs(2);
 /// How soon after a fault every lock is granted again.
 const WITHIN: Duration = Duration::from_secs(3);
 
-fn rounds() -> usize {
-    if fencelock_tests::in_full() { 50 } else { 5 }
-}
-
 fn course(url: &str) -> Course<'_> {
-    Course { url, names: &NAMES, within: WITHIN, rounds: rounds() }
+    Course { url, names: &NAMES, within: WITHIN, rounds: ensemble_rounds() }
 }
 
 /// No write behind the fence is lost, no token falls, every lock is granted again in time, and nothing is left.
@@ -53,7 +50,7 @@ async fn frozen_holders_are_told_at_their_first_look() {
     let set = tokio::task::block_in_place(ZookeeperEnsemble::start);
     let url = format!("{}?ttl=2s", set.url("frozen"));
     let actor = Program::new(env!("CARGO_BIN_EXE_actor"));
-    shop::freeze_holders(&actor, &url, rounds(), [TTL, TTL], WITHIN).await;
+    shop::freeze_holders(&actor, &url, frozen_rounds(), [TTL, TTL], WITHIN).await;
 }
 
 /// Whatever a client had there is gone one session after its end, at the latest.

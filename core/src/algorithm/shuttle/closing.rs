@@ -127,7 +127,7 @@ pub(super) fn runs() {
         let runtime: RuntimeHandle = Arc::new(Still::default());
         let memory = Memory::new();
         let (closes, last) = (core(&memory, &runtime).await, core(&memory, &runtime).await);
-        let key = CellKey { family: Family::Job, name: "nightly".into() };
+        let key = CellKey::new(Family::Job, "nightly");
         // It takes a while to be freed.
         let _held = acquire(&closes).await;
         let (client, job) = (closes.clone(), key.clone());

@@ -8,7 +8,9 @@ use crate::error::{Code, Error};
 use crate::port::Failure;
 
 /// What the server says, by SQLSTATE (or its first two digits), what it means and what to do.
-const STATES: &[(&str, Code, Next, &str)] = &[
+pub(super) type State = (&'static str, Code, Next, &'static str);
+
+const STATES: &[State] = &[
     ("40001", Code::Unavailable, Next::Again, "other transactions were in the way for too long"),
     ("40P01", Code::Unavailable, Next::Again, "other transactions were in the way for too long"),
     (
@@ -95,6 +97,16 @@ pub(super) fn pooled() -> Error {
 
 /// What a failed statement means. `decides`: it may have been carried out though its answer was lost.
 pub(super) fn judge(address: &Address, error: &tokio_postgres::Error, decides: bool) -> Fault {
+    judge_as(address, error, decides, &[])
+}
+
+/// The same, where some of what the server says means something else.
+pub(super) fn judge_as(
+    address: &Address,
+    error: &tokio_postgres::Error,
+    decides: bool,
+    states: &[State],
+) -> Fault {
     let Some(said) = error.as_db_error() else {
         let (text, source) = (error.to_string(), std::error::Error::source(error));
         if ["invalid configuration", "authentication error"].iter().any(|said| text.contains(said))
@@ -116,7 +128,7 @@ pub(super) fn judge(address: &Address, error: &tokio_postgres::Error, decides: b
     if ended && decides {
         return lost(address, reply, true);
     }
-    let known = STATES.iter().find(|row| state.starts_with(row.0));
+    let known = states.iter().chain(STATES).find(|row| state.starts_with(row.0));
     if let Some((_, code, next, message)) = known {
         let error = told(Error::new(*code, *message), address, state, reply);
         let next = if ended { Next::Reconnect } else { *next };

@@ -1,5 +1,6 @@
 //! The connections of one client: one for what is one statement, where notices are heard too, and a few for transactions.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -7,6 +8,7 @@ use std::time::Duration;
 use super::address::Address;
 use super::fault::judge;
 use super::live::{Hear, Heard, Live, open_first};
+use super::own_table::OwnTable;
 use super::statement::{Several, Single};
 use super::sweep::Sweep;
 use super::{schema, setup};
@@ -41,6 +43,8 @@ pub(super) struct Link {
     setup: String,
     state: Mutex<State>,
     pub(super) sweep: Mutex<Sweep>,
+    /// The user's own tables that were found.
+    pub(super) own_tables: Mutex<BTreeMap<Arc<str>, Arc<OwnTable>>>,
     /// Held by the one who connects.
     connecting: tokio::sync::Mutex<()>,
     pub(super) turns: tokio::sync::Semaphore,
@@ -83,6 +87,7 @@ impl Link {
             setup,
             state: Mutex::default(),
             sweep: Mutex::default(),
+            own_tables: Mutex::default(),
             connecting: tokio::sync::Mutex::default(),
             turns: tokio::sync::Semaphore::new(AT_ONCE),
             weak: weak.clone(),

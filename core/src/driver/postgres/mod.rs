@@ -17,6 +17,7 @@ mod guarantees;
 mod link;
 mod live;
 mod lock_in;
+mod own_table;
 mod plain;
 mod row;
 mod schema;

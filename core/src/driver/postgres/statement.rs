@@ -11,7 +11,7 @@ use crate::port::limits::{COUNTER_TTLS, TOKEN_LEAD};
 const COLUMNS: &str = "name, kind, owner, holder, token, granted_at, expires_at, last_token, counter_until, longest_lease, rest";
 
 /// The server's clock, in µs.
-const CLOCK: &str = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+pub(super) const CLOCK: &str = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
 
 /// Statements that need no transaction.
 pub(super) struct Single {

@@ -12,6 +12,7 @@ use super::cell;
 use super::foreign::rows as foreign_rows;
 use super::guarantees;
 use super::link::Link;
+use super::own_table;
 use super::plain::Statements;
 use super::row;
 use crate::driver::cell::row_name;
@@ -74,6 +75,7 @@ impl RecordStore for PostgresStore {
         };
         Capabilities::new("postgres", Fence::ClockBounded)
             .with_dialects(&["shedlock", "spring"])
+            .with_own_tables()
             .with_guarantees(guarantees)
     }
 
@@ -142,6 +144,10 @@ impl RecordStore for PostgresStore {
 
 impl CellStore for PostgresStore {
     async fn read(&self, key: &CellKey) -> Result<Look> {
+        if key.table.is_some() {
+            let read = carry_out(&self.link, own_table::Read(key.clone())).await;
+            return read.map_err(|failure| failure.error);
+        }
         let live = self.link.single().await?;
         let name = row_name(key);
         let asked = async { live.client.query_one(&live.statements.cell_look, &[&name]).await };
@@ -150,6 +156,9 @@ impl CellStore for PostgresStore {
     }
 
     async fn compare_and_set(&self, change: &Change) -> Result<Swap, Failure> {
+        if change.key.table.is_some() {
+            return carry_out(&self.link, own_table::Replace(change.clone())).await;
+        }
         carry_out(&self.link, Exchange(change.clone())).await
     }
 }

@@ -1,4 +1,4 @@
-//! Transactions, each on a connection of its own and on a task of its own: once begun it runs to its end, whoever stays for it.
+//! Transactions, each on a connection of its own. Once begun it runs to its end, whoever stays for it.
 
 use std::future::Future;
 use std::pin::pin;
@@ -10,9 +10,9 @@ use futures_util::future::{Either, select};
 
 use super::fault::{Fault, Next, lost};
 use crate::driver::within::within;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::port::backoff::Backoff;
-use crate::port::{Applied, Failure, RuntimeHandle};
+use crate::port::{Applied, Failure, Onward, RuntimeHandle};
 
 /// How far one try of a transaction has come.
 #[derive(Default)]
@@ -83,18 +83,14 @@ pub(in crate::driver) trait Work<P: Pool>: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Self::Done, Fault>> + Send;
 }
 
-/// Carries a transaction out, on a task of its own.
+/// Carries a transaction out.
 pub(in crate::driver) async fn carry_out<P: Pool, W: Work<P>>(
     pool: &Arc<P>,
     work: W,
 ) -> Result<W::Done, Failure> {
-    let (sender, answer) = futures_channel::oneshot::channel();
-    let task = pool.clone();
-    pool.runtime().spawn(Box::pin(async move {
-        let _ = sender.send(repeat(&*task, &work).await);
-    }));
-    let dropped = |_| Failure::unknown(Error::internal("the runtime dropped a task"));
-    answer.await.map_err(dropped)?
+    let own = pool.clone();
+    let repeated = async move { repeat(&*own, &work).await };
+    Onward::new(Box::pin(repeated), pool.runtime()).await
 }
 
 /// Tries until it is carried out, for as long as it is certain that it was not and time is left.

@@ -59,7 +59,7 @@ impl Layout {
 
     /// The folder of a cell, and its node there.
     pub(super) fn cell(&self, key: &CellKey) -> (String, String) {
-        let CellKey { family, name } = key;
+        let CellKey { family, name, .. } = key;
         let mut text = String::new();
         for letter in name.chars() {
             if matches!(letter, '%' | '/') || is_refused(letter) {

@@ -115,6 +115,15 @@ public interface LockOptions<T> {
     }
 
     /**
+     * On PostgreSQL: keeps a version in a row of your own table, written as the table with three of its columns in
+     * brackets: {@code account(id, version, balance)}. The first is the key, whose value is the version's name. The
+     * second is a whole number that rises with each change. The third is the value. By default empty.
+     */
+    default T onTable(String onTable) {
+        return option("on_table", onTable);
+    }
+
+    /**
      * The shortest time from the start of a job's run to the start of the next one, even if the run ends sooner. By
      * default {@code none}, which is {@code null} here.
      */

@@ -87,6 +87,13 @@ public interface LockOptions<T> {
     public fun keep(keep: Duration?): T = option("keep", keep)
 
     /**
+     * On PostgreSQL: keeps a version in a row of your own table, written as the table with three of its columns in
+     * brackets: `account(id, version, balance)`. The first is the key, whose value is the version's name. The
+     * second is a whole number that rises with each change. The third is the value. By default empty.
+     */
+    public fun onTable(onTable: String): T = option("on_table", onTable)
+
+    /**
      * The shortest time from the start of a job's run to the start of the next one, even if the run ends sooner. By
      * default `none`, which is `null` here.
      */

@@ -1,0 +1,130 @@
+//! What a backend lacks, whoever the actors are.
+
+use super::case::Need;
+use super::ground::Backend;
+
+/// Why leases of their own are left out.
+const OF_SESSION: &str = "a lease lives with its client's session";
+
+impl Backend {
+    /// Why this backend cannot play a case that needs this, whoever the actors are; `None` if it can.
+    pub(super) fn lacks(self, need: Need) -> Option<&'static str> {
+        if self == Self::PostgresSessions
+            && let Some(why) = lacks_by_session(need)
+        {
+            return Some(why);
+        }
+        match (need, self) {
+            (Need::Order, Self::Redlock) => {
+                Some("no order is kept between the clients of a quorum")
+            }
+            (Need::Urls | Need::UrlOptions, Self::Queue) => {
+                Some("no URL names an entry queue in memory")
+            }
+            (Need::OwnLeases, Self::Queue | Self::Etcd | Self::Zookeeper) => Some(OF_SESSION),
+            (Need::Passing, Self::Queue | Self::Etcd | Self::Zookeeper) => {
+                Some("entries are served in their order, fair or not")
+            }
+            (Need::PartSeconds, Self::Etcd) => Some("a session lives for whole seconds"),
+            (Need::ForeignHolders, Self::Etcd) => Some(
+                "somebody else holds by commands of Redis; tests/tests/etcd/locks.rs has `etcdctl`",
+            ),
+            (Need::ForeignHolders, Self::Zookeeper) => Some(
+                "somebody else holds by commands of Redis; tests/tests/zookeeper/curator.rs has Curator",
+            ),
+            (Need::Commands, Self::Etcd | Self::Zookeeper) => {
+                Some("the server takes no commands of Redis")
+            }
+            (Need::Forgets, Self::Etcd | Self::Zookeeper) => {
+                Some("what it knows outlives a restart")
+            }
+            (Need::Permits, Self::Redlock) => Some("a quorum has no permits"),
+            (Need::TakingAway, Self::Memory | Self::Sim | Self::Queue) => {
+                Some("nobody else reaches what a process remembers")
+            }
+            (Need::Credentials, Self::Memory | Self::Sim | Self::Queue | Self::Sqlite) => {
+                Some("the store asks nobody who they are")
+            }
+            (Need::ForeignHolders | Need::DialectPlain, Self::Redis)
+            | (Need::ServerControl, Self::Redis | Self::Etcd | Self::Zookeeper)
+            | (
+                Need::NoDialects,
+                Self::Memory
+                | Self::Sim
+                | Self::Queue
+                | Self::Sqlite
+                | Self::Postgres
+                | Self::PostgresSessions
+                | Self::Mysql
+                | Self::Etcd
+                | Self::Zookeeper,
+            )
+            | (Need::Files, Self::Sqlite)
+            | (Need::OwnTables, Self::Postgres)
+            | (Need::VirtualTime, Self::Sim | Self::Queue)
+            | (
+                Need::Kill
+                | Need::SharedStore
+                | Need::TakingAway
+                | Need::Abort
+                | Need::Untyped
+                | Need::RunRelease
+                | Need::Urls
+                | Need::UrlOptions
+                | Need::OwnLeases
+                | Need::Passing
+                | Need::PartSeconds
+                | Need::Cells
+                | Need::Commands
+                | Need::Credentials
+                | Need::Forgets
+                | Need::OneClient
+                | Need::Order
+                | Need::Permits
+                | Need::WholeLease
+                | Need::Upgrades
+                | Need::Names
+                | Need::Details
+                | Need::ManyWaits,
+                _,
+            ) => None,
+            (
+                Need::Extends | Need::Kinds | Need::LooksAgain | Need::Renews | Need::TellsLoss,
+                _,
+            ) => Some("there is no other library in this column"),
+            (Need::ForeignHolders, _) => Some("the store keeps no locks but fencelock's own"),
+            (Need::DialectPlain, _) => Some("the store speaks no dialect"),
+            (Need::NoDialects, _) => Some("the store speaks dialects"),
+            (Need::ServerControl, Self::Postgres) => {
+                Some("tests/tests/postgres/faults.rs stops and kills its server")
+            }
+            (Need::ServerControl, Self::Mysql) => {
+                Some("tests/tests/mysql/faults.rs stops and kills its server")
+            }
+            (Need::ServerControl, _) => Some("the store has no server"),
+            (Need::OwnTables, _) => Some("the store has no tables of the user's own"),
+            (Need::Files, _) => Some("the store lies in no file"),
+            (Need::VirtualTime, _) => {
+                Some("in real time a stall of the machine would rightly change the outcome")
+            }
+        }
+    }
+}
+
+/// Why sessions of PostgreSQL cannot play a case that needs this, if that is why.
+fn lacks_by_session(need: Need) -> Option<&'static str> {
+    match need {
+        Need::OwnLeases => Some(OF_SESSION),
+        Need::Passing => Some("the server serves waiters in their order, fair or not"),
+        Need::Permits | Need::Upgrades => Some("the server's locks are exclusive or shared"),
+        Need::Cells | Need::Names => Some("the server keeps numbers of locks, and no more"),
+        Need::Details => Some("the server tells how many hold and wait, not who"),
+        Need::ManyWaits => {
+            Some("each wait and each reader of a client takes one of its 32 connections")
+        }
+        Need::ServerControl => {
+            Some("tests/tests/postgres/session_faults.rs stops and kills its server")
+        }
+        _ => None,
+    }
+}
