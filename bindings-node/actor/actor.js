@@ -132,7 +132,7 @@ const operations = {
   read_version: ({ lock: name }) => client().version(name).read(),
   compare_and_set: ({ lock: name, options, expected, value }) =>
     client().version(name, options).compareAndSet(expected, value),
-  delete_version: ({ lock: name, expected }) => client().version(name).delete(expected),
+  delete_version: ({ lock: name, options, expected }) => client().version(name, options).delete(expected),
   update: ({ lock: name, options, add }) => {
     const sum = (value = 0) => (value + add < 0 ? undefined : value + add);
     return client().version(name, options).update(sum);

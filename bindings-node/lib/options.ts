@@ -61,9 +61,9 @@ export interface LockOptions {
    */
   keep?: number | null;
   /**
-   * On PostgreSQL: keeps a version in a row of your own table, written as the table with three of its columns in
-   * brackets: `account(id, version, balance)`. The first is the key, whose value is the version's name. The second
-   * is a whole number that rises with each change. The third is the value.
+   * On PostgreSQL, MySQL and SQLite: keeps a version in a row of your own table, written as the table with three
+   * of its columns in brackets: `account(id, version, balance)`. The first is the key, whose value is the
+   * version's name. The second is a whole number that rises with each change. The third is the value.
    */
   onTable?: string;
   /**

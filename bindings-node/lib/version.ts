@@ -45,7 +45,7 @@ export class Version<T> {
 
   /** Deletes the value if its version is still the one expected. Versions rise on from there. */
   delete(expected: number): Promise<Swapped<T>> {
-    return this.#perform('delete_version', { expected });
+    return this.#perform('delete_version', { options: this.#options, expected });
   }
 
   /**

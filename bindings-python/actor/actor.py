@@ -251,8 +251,9 @@ class Actor:
         version = self.client.version(lock, **said(options or {}))
         return self.swapped(await self.ask(version, "compare_and_set", expected, value))
 
-    async def do_delete_version(self, lock, expected):
-        return self.swapped(await self.ask(self.client.version(lock), "delete", expected))
+    async def do_delete_version(self, lock, expected, options=None):
+        version = self.client.version(lock, **said(options or {}))
+        return self.swapped(await self.ask(version, "delete", expected))
 
     async def do_update(self, lock, add, options=None):
         def change(value):

@@ -19,6 +19,7 @@ pub mod model;
 pub mod mysql;
 pub mod other_library;
 mod own_server;
+pub mod own_table;
 pub mod peer;
 pub mod place;
 pub mod postgres;

@@ -235,6 +235,9 @@ pub enum Call {
     DeleteVersion {
         /// The value's name.
         lock: String,
+        /// Its options.
+        #[serde(default)]
+        options: Options,
         /// The version.
         expected: u64,
     },

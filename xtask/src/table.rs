@@ -326,7 +326,11 @@ pub(crate) const PARTS: &[Part] = &[
         tags: &["faults", "quick"],
         shows: "SQLite: bad input, faults on real files, killed processes",
         budget: Budget { seconds: 20, load: 15 },
-        steps: &[Step::Tests(Targets::Named(&["sqlite_faults", "sqlite_identity"]))],
+        steps: &[Step::Tests(Targets::Named(&[
+            "sqlite_faults",
+            "sqlite_identity",
+            "sqlite_own_table",
+        ]))],
         full: &[],
     },
     stores::ETCD,

@@ -81,11 +81,11 @@ class Version:
 
     def delete(self, expected: int) -> Swapped:
         """Deletes if the version is the one expected."""
-        return Swapped.from_json(self._link.perform(self._delete(expected)))
+        return Swapped.from_json(self._link.perform(self._ask("delete_version", expected=expected)))
 
     async def delete_async(self, expected: int) -> Swapped:
         """The same, awaited."""
-        return Swapped.from_json(await self._link.perform_async(self._delete(expected)))
+        return Swapped.from_json(await self._link.perform_async(self._ask("delete_version", expected=expected)))
 
     def update(self, change: Callable[[Any], Any]) -> Snapshot | None:
         """Replaces the value by what ``change`` makes of it (of ``None`` if there is none), again with the newer value
@@ -115,6 +115,3 @@ class Version:
 
     def _ask(self, operation: str, **facts: Any) -> str:
         return json.dumps({"op": operation, "name": self._name, "options": self._options, **facts})
-
-    def _delete(self, expected: int) -> str:
-        return json.dumps({"op": "delete_version", "name": self._name, "expected": expected})

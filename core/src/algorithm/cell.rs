@@ -28,7 +28,7 @@ pub(crate) struct UpdateRequest {
 impl Core {
     fn cells(&self, key: &CellKey) -> Result<Cells<'_>> {
         if key.table.is_some() && !self.store.capabilities().own_tables {
-            let message = "only on PostgreSQL (`postgres://`) a version can lie in a table of your own; leave `on_table` out";
+            let message = "only on PostgreSQL (`postgres://`), MySQL and SQLite a version can lie in a table of your own; leave `on_table` out";
             return Err(Error::new(Code::Unsupported, message));
         }
         self.store.cells().ok_or_else(Error::no_cells)
@@ -52,7 +52,11 @@ impl Core {
             ..failure
         };
         let cells = self.cells(&change.key).map_err(Failure::refused).map_err(named)?;
-        check_own_row(change).map_err(Failure::refused).map_err(named)?;
+        if let Some(there) =
+            own_row(cells, change).await.map_err(Failure::refused).map_err(named)?
+        {
+            return Ok(Swap::Other(there));
+        }
         let mut doubtful = false;
         let mut backoff = Backoff::new();
         loop {
@@ -132,6 +136,11 @@ impl Core {
 /// What became of a change that was answered with what lies there instead. An earlier copy may have been carried out: one
 /// that was not answered (`doubtful`), or one that a transport made without being asked.
 fn settle(change: &Change, look: Look, doubtful: bool) -> Result<Swap, Failure> {
+    if doubtful && change.key.table.is_some() && look.version() != change.expected {
+        // Such a row does not tell who changed it, and may have been made anew.
+        let message = "the row has changed, and does not tell by whom";
+        return Err(unknown(&Error::new(Code::Unavailable, message)));
+    }
     let fate = look.cell.as_ref().map(|cell| (cell.fate(change.expected, change.writer), cell));
     match fate {
         Some((Ok(Some(version)), Cell { since, .. })) => Ok(Swap::Done { version, since: *since }),
@@ -144,20 +153,23 @@ fn settle(change: &Change, look: Look, doubtful: bool) -> Result<Swap, Failure> 
     }
 }
 
-/// A row of the user's own table is changed, never made, deleted or forgotten.
-fn check_own_row(change: &Change) -> Result<()> {
+/// A row of the user's own table is changed, never made, deleted or forgotten. Answers the row that is there when none was expected.
+async fn own_row(cells: Cells<'_>, change: &Change) -> Result<Option<Look>> {
     if change.key.table.is_none() {
-        return Ok(());
+        return Ok(None);
     }
-    let message = match (change.expected, &change.value, change.keep) {
-        (.., Some(_)) => "`keep` is not for a row of your own table: fencelock deletes none",
-        (None, ..) => {
-            "your table has no row of this name; make it yourself: fencelock changes rows of your own table, and makes none"
+    let message = if change.keep.is_some() {
+        "`keep` is not for a row of your own table: fencelock deletes none"
+    } else if change.value.is_none() {
+        "fencelock deletes no row of your own table; delete it yourself, under the version that you have read"
+    } else if change.expected.is_some() {
+        return Ok(None);
+    } else {
+        let look = cells.read(&change.key).await?;
+        if look.cell.is_some() {
+            return Ok(Some(look));
         }
-        (_, None, _) => {
-            "fencelock deletes no row of your own table; delete it yourself, under the version that you have read"
-        }
-        (Some(_), Some(_), None) => return Ok(()),
+        "your table has no row of this name; make it yourself: fencelock changes rows of your own table, and makes none"
     };
     Err(Error::new(Code::Unsupported, message))
 }

@@ -25,7 +25,8 @@ pub(super) fn too_long(action: &Action, most: Duration) -> Option<Failure> {
 
 /// The store has not answered the heartbeats of late, so that nothing can be promised.
 pub(super) fn doubt() -> Failure {
-    let message = "the store has not answered for half of the session's time; nothing is renewed";
+    let message =
+        "the store has not answered for half of the session's time; nothing is granted or renewed";
     Failure::refused(Error::new(Code::Unavailable, message))
 }
 

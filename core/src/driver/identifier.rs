@@ -31,38 +31,6 @@ impl<'a> Table<'a> {
     }
 }
 
-/// A table of the user's own with three of its columns.
-#[cfg(feature = "postgres")]
-pub(super) struct OwnTable<'a> {
-    pub(super) table: Table<'a>,
-    pub(super) key: &'a str,
-    pub(super) version: &'a str,
-    pub(super) value: &'a str,
-}
-
-#[cfg(feature = "postgres")]
-impl<'a> OwnTable<'a> {
-    /// Reads `table(key, version, value)`. `most` is how many bytes a name may have on this database.
-    pub(super) fn parse(text: &'a str, most: usize) -> Result<Self> {
-        let wrong = || {
-            let message = "`on_table` is a table with three of its columns, the key, the version and the value: `account(id, version, balance)`";
-            Error::invalid("on_table", message)
-        };
-        let (table, columns) = text.split_once('(').ok_or_else(wrong)?;
-        let columns = columns.trim_end().strip_suffix(')').ok_or_else(wrong)?;
-        let columns: Vec<_> = columns.split(',').map(str::trim).collect();
-        let [key, version, value] = columns[..] else { return Err(wrong()) };
-        let table = Table::parse(table.trim(), most).map_err(|_| wrong())?;
-        for column in [key, version, value] {
-            check("on_table", column, most)?;
-        }
-        if version == value || version == key {
-            return Err(wrong());
-        }
-        Ok(Self { table, key, version, value })
-    }
-}
-
 /// Refuses what no database takes as a name, and what is longer than `most` bytes: a database may cut that.
 pub(super) fn check(argument: &'static str, name: &str, most: usize) -> Result<()> {
     if name.is_empty() || name.contains('\0') || name.len() > most {

@@ -19,6 +19,8 @@ pub mod memory;
 #[cfg(feature = "mysql")]
 pub mod mysql;
 pub(crate) mod numbers;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+mod own_table;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 pub mod queue;

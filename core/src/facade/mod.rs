@@ -230,7 +230,9 @@ impl Facade {
             Op::CompareAndSet { name, options, expected, value } => {
                 self.compare_and_set(&name, options, expected, value)
             }
-            Op::DeleteVersion { name, expected } => self.delete_version(&name, expected),
+            Op::DeleteVersion { name, options, expected } => {
+                self.delete_version(&name, options, expected)
+            }
             Op::BackOff { name, options, tries } => self.back_off(&name, options, tries),
             Op::StartJob { name, period, at, options } => {
                 self.start_job(&name, period, at, options)

@@ -144,6 +144,9 @@ pub enum Operation {
     DeleteVersion {
         /// Its name.
         name: String,
+        /// Options by name.
+        #[serde(default)]
+        options: Map<String, Value>,
         /// The version.
         expected: u64,
     },

@@ -29,8 +29,8 @@ impl Facade {
         Box::pin(async move { Ok(told(version.compare_and_set(expected, &value).await?).into()) })
     }
 
-    pub(super) fn delete_version(&self, name: &str, expected: u64) -> Work {
-        let version = self.client.version(name);
+    pub(super) fn delete_version(&self, name: &str, options: Named, expected: u64) -> Work {
+        let version = self.version(name, options);
         Box::pin(
             async move { Ok(told(version.delete::<Value>(Version::new(expected)).await?).into()) },
         )

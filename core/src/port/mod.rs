@@ -11,7 +11,6 @@ mod lease;
 mod marker;
 pub(crate) mod millis;
 mod mode;
-mod onward;
 mod queue;
 mod runtime;
 mod session;
@@ -29,7 +28,6 @@ pub use lease::{
 };
 pub use marker::{MaybeSend, MaybeSync};
 pub use mode::{Kind, Mode};
-pub(crate) use onward::Onward;
 pub use queue::{
     Entry, EntryView, Joined, Moved, QueueNotice, QueueSink, QueueStore, Rank, SessionId, Standing,
     StoreEntry,

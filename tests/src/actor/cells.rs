@@ -27,7 +27,9 @@ pub(super) fn operation(call: Call) -> Result<Operation> {
         Call::CompareAndSet { lock: name, options, expected, value } => {
             Operation::CompareAndSet { name, options, expected, value }
         }
-        Call::DeleteVersion { lock: name, expected } => Operation::DeleteVersion { name, expected },
+        Call::DeleteVersion { lock: name, options, expected } => {
+            Operation::DeleteVersion { name, options, expected }
+        }
         other => return Err(unreadable(&serde_json::Error::custom(format!("{other:?}")))),
     };
     Ok(operation)

@@ -103,7 +103,9 @@ impl Run<'_> {
                 let (options, value) = (step.options.clone(), value.clone());
                 Call::CompareAndSet { lock, options, expected, value }
             }
-            (None, Some(expected)) => Call::DeleteVersion { lock, expected },
+            (None, Some(expected)) => {
+                Call::DeleteVersion { lock, options: step.options.clone(), expected }
+            }
             (None, None) => return Err("a deletion needs a version".to_owned()),
         };
         let told = self.call(&step.by, call, step.expect.as_ref().unwrap_or(&Expect::Done)).await?;

@@ -156,7 +156,9 @@ impl Column {
         match self.backend {
             Backend::Sqlite if hosted => Some("the language reaches no files"),
             Backend::Etcd if hosted => Some("the language reaches no etcd"),
+            Backend::Zookeeper if hosted => Some("the language reaches no ZooKeeper"),
             Backend::Postgres if hosted => Some("the language reaches no PostgreSQL"),
+            Backend::Mysql if hosted => Some("the language reaches no MySQL"),
             _ => None,
         }
     }

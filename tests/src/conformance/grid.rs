@@ -187,14 +187,19 @@ impl Grid {
 }
 
 /// Whether a case's turn with these actors is on another store. A door holds no lock logic, so each case is played through it once,
-/// on one of the stores that can; the core's own actors play every case on every store.
+/// on one of the stores that can; the core's own actors play every case on every store. Servers that take much of the machine have their
+/// turns where all stores are played.
 fn is_played_elsewhere(case: &Case, columns: &[Column], at: usize) -> bool {
     let own = &columns[at];
     if !own.is_door() || case.each_store || !own.plays(case) {
         return false;
     }
     let able = |column: &&Column| column.language == own.language && column.plays(case);
-    let able: Vec<_> = columns.iter().filter(able).collect();
+    let (heavy, light): (Vec<_>, Vec<_>) = columns
+        .iter()
+        .filter(able)
+        .partition(|column| matches!(column.backend, Backend::Zookeeper | Backend::Mysql));
+    let able = if light.is_empty() { heavy } else { light };
     // Other languages are on other stores at the same case.
     let language: usize = own.language.bytes().map(usize::from).sum();
     let turn = (case.turn(usize::MAX / 2) + language) % able.len();

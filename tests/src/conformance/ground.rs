@@ -187,7 +187,9 @@ impl Grounds {
                     server.sql(&format!(
                         "CREATE DATABASE locks; USE locks; {} CREATE USER locks;
                          GRANT SELECT, INSERT, UPDATE ON locks.fencelock TO locks;
-                         GRANT SELECT, INSERT, UPDATE, DELETE ON locks.fencelock_cell TO locks",
+                         GRANT SELECT, INSERT, UPDATE, DELETE ON locks.fencelock_cell TO locks;
+                         CREATE TABLE account (id varchar(90) PRIMARY KEY, version int NOT NULL, balance bigint, owner varchar(9));
+                         GRANT SELECT, UPDATE ON locks.account TO locks",
                         fencelock::driver::mysql::schema()
                     ));
                     Arc::new(server)

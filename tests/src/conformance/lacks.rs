@@ -60,7 +60,7 @@ impl Backend {
                 | Self::Zookeeper,
             )
             | (Need::Files, Self::Sqlite)
-            | (Need::OwnTables, Self::Postgres)
+            | (Need::OwnTables, Self::Postgres | Self::Mysql)
             | (Need::VirtualTime, Self::Sim | Self::Queue)
             | (
                 Need::Kill
@@ -102,6 +102,7 @@ impl Backend {
                 Some("tests/tests/mysql/faults.rs stops and kills its server")
             }
             (Need::ServerControl, _) => Some("the store has no server"),
+            (Need::OwnTables, Self::Sqlite) => Some("tests/tests/sqlite_own_table.rs has it"),
             (Need::OwnTables, _) => Some("the store has no tables of the user's own"),
             (Need::Files, _) => Some("the store lies in no file"),
             (Need::VirtualTime, _) => {

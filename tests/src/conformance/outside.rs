@@ -20,8 +20,11 @@ impl Ground {
 
     /// Statements, as the owner of the database.
     pub(super) fn sql(&self, statements: &str) -> Result<String, String> {
-        let server = self.postgres.as_ref().ok_or("this store takes no SQL")?;
-        Ok(tokio::task::block_in_place(|| server.sql(statements)))
+        tokio::task::block_in_place(|| match (&self.postgres, &self.mysql) {
+            (Some(server), _) => Ok(server.sql(statements)),
+            (_, Some(server)) => Ok(server.sql(&format!("USE locks; {statements}"))),
+            _ => Err("this store takes no SQL".to_owned()),
+        })
     }
 
     /// Has something happen to the server.

@@ -8,3 +8,4 @@ mod input;
 mod libraries;
 mod listeners;
 mod model;
+mod own_table;

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use super::keep_alive::keep_alive;
 use super::live::{Id, Live};
+use super::onward::Onward;
 use super::shared::Shared;
 use crate::error::{Code, Error, Result};
-use crate::port::{EndSink, LockKey, Onward, OwnerId, Session, SessionStore};
+use crate::port::{EndSink, LockKey, OwnerId, Session, SessionStore};
 
 /// The most sessions of one client.
 const MOST: usize = 32;

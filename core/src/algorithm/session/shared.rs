@@ -9,10 +9,11 @@ use event_listener::Event;
 use futures_util::future::{Either, join_all, select};
 
 use super::live::Id;
+use super::onward::Onward;
 use super::state::{Effects, State};
 use crate::error::{Code, Error};
 use crate::port::{
-    Answer, Failure, Instant, MaybeSend, Onward, OwnerId, RuntimeHandle, Session, SessionStore,
+    Answer, Failure, Instant, MaybeSend, OwnerId, RuntimeHandle, Session, SessionStore,
 };
 use crate::runtime::sync::Mutex;
 

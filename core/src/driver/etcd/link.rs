@@ -11,7 +11,7 @@ use super::message::{Call, Status};
 use crate::driver::within::within;
 use crate::error::{Error, Result};
 use crate::options::Options;
-use crate::port::{Failure, Onward, RuntimeHandle};
+use crate::port::{Failure, RuntimeHandle};
 use crate::runtime::sync::Mutex;
 
 /// No heartbeat takes longer, nor any call or attempt to connect if there is another member to ask: a lease that is kept alive says
@@ -72,7 +72,7 @@ impl Link {
         Ok(link)
     }
 
-    /// Sends a request. Once sent it runs to its end, whoever stays for it.
+    /// Sends a request, on a task of its own: once sent it runs to its end, whoever stays for it.
     pub(super) async fn call<C: Call>(self: &Arc<Self>, call: C) -> Result<C::Answer, Failure> {
         self.send(call, || true, self.timeout).await
     }
@@ -92,9 +92,13 @@ impl Link {
         wanted: impl Fn() -> bool + Send + 'static,
         timeout: Duration,
     ) -> Result<C::Answer, Failure> {
+        let (sender, answer) = futures_channel::oneshot::channel();
         let link = self.clone();
-        let work = async move { link.carry_out(call, wanted, timeout).await };
-        Onward::new(Box::pin(work), &self.runtime).await
+        self.runtime.spawn(Box::pin(async move {
+            let _ = sender.send(link.carry_out(call, wanted, timeout).await);
+        }));
+        let dropped = |_| Failure::unknown(Error::internal("the runtime dropped a task"));
+        answer.await.map_err(dropped)?
     }
 
     /// Asks one member after the other for as long as it is certain that none has done anything.

@@ -9,8 +9,10 @@ use crate::driver::tls;
 use crate::error::{Code, Error};
 use crate::port::Failure;
 
-/// What the server says, by its number, what it means and what to do.
-const NUMBERS: &[(&[u16], Code, Next, &str)] = &[
+/// What the server says, by its numbers, what it means and what to do.
+pub(super) type Number = (&'static [u16], Code, Next, &'static str);
+
+const NUMBERS: &[Number] = &[
     (&[1213], Code::Unavailable, Next::Again, "other transactions were in the way for too long"),
     (
         &[1205],
@@ -93,8 +95,18 @@ pub(super) fn other_shape() -> Error {
 
 /// What a failed statement means. `decides`: it may have been carried out though its answer was lost.
 pub(super) fn judge(server: &impl Display, error: &mysql_async::Error, decides: bool) -> Fault {
+    judge_as(server, error, decides, &[])
+}
+
+/// The same, where some of what the server says means something else.
+pub(super) fn judge_as(
+    server: &impl Display,
+    error: &mysql_async::Error,
+    decides: bool,
+    numbers: &[Number],
+) -> Fault {
     match error {
-        mysql_async::Error::Server(said) => judge_answer(server, said, decides),
+        mysql_async::Error::Server(said) => judge_answer(server, said, decides, numbers),
         mysql_async::Error::Driver(DriverError::NoClientSslFlagFromServer) => {
             let message = "the server has no TLS, so what is sent there could be read and changed; set it up there, or add `sslmode=disable` if the network between is trusted";
             let error = Error::new(Code::Unavailable, message).with("server", server.to_string());
@@ -138,7 +150,12 @@ fn reason(error: &mysql_async::Error) -> String {
     }
 }
 
-fn judge_answer(server: &impl Display, said: &ServerError, decides: bool) -> Fault {
+fn judge_answer(
+    server: &impl Display,
+    said: &ServerError,
+    decides: bool,
+    numbers: &[Number],
+) -> Fault {
     let ServerError { code: number, state, message: reply } = said;
     if ENDS.contains(number) {
         return lost(server, reply, decides);
@@ -147,7 +164,7 @@ fn judge_answer(server: &impl Display, said: &ServerError, decides: bool) -> Fau
         let error = error.with("server", server.to_string());
         error.with("number", number.to_string()).with("sqlstate", state.clone())
     };
-    let known = NUMBERS.iter().find(|(numbers, ..)| numbers.contains(number));
+    let known = numbers.iter().chain(NUMBERS).find(|(numbers, ..)| numbers.contains(number));
     let Some((_, code, next, message)) = known else {
         let message = "the server refused a statement; see `reply`";
         return Fault::refused(

@@ -2,11 +2,10 @@
 
 use md5::{Digest, Md5};
 
+use super::schema::MOST_BYTES;
 use crate::driver::identifier::{Table, check, quoted};
 use crate::error::Result;
 
-/// What 64 characters have at most, which is what the server takes.
-const MOST_BYTES: usize = 256;
 /// The longest name that stands in the trigger's.
 const MOST_IN_TRIGGER: usize = 48;
 

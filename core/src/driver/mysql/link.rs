@@ -14,10 +14,12 @@ use super::fault::{judge, other_shape};
 use super::finishing::Finishing;
 use super::heard::Heard;
 use super::live::{Answered, Live, Statement, ask};
+use super::own_table::OwnTable;
 use super::plain::Statements;
 use super::{schema, statement};
 use crate::driver::sql::fault::{Fault, Next, absent, lost};
 use crate::driver::sql::known::Known;
+use crate::driver::sql::known_tables::KnownTables;
 use crate::driver::within::within;
 use crate::error::{Error, Result};
 use crate::options::Options;
@@ -40,6 +42,10 @@ pub(super) struct Link {
     pub(super) timeout: Duration,
     pub(super) known: Known,
     pub(super) statements: Statements,
+    /// The user's own tables that were found.
+    pub(super) own_tables: KnownTables<OwnTable>,
+    /// A row there may be locked for long; that is not to hold up locks.
+    pub(super) own_turns: tokio::sync::Semaphore,
     connect_timeout: Duration,
     pub(super) state: Mutex<State>,
     pub(super) turns: tokio::sync::Semaphore,
@@ -76,6 +82,8 @@ impl Link {
             timeout: options.timeout,
             known: Known::default(),
             statements: Statements::default(),
+            own_tables: KnownTables::default(),
+            own_turns: tokio::sync::Semaphore::new(AT_ONCE),
             connect_timeout: options.connect_timeout,
             state: Mutex::default(),
             turns: tokio::sync::Semaphore::new(AT_ONCE),

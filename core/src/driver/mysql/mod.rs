@@ -20,6 +20,7 @@ mod link;
 mod listener;
 mod literal;
 mod live;
+mod own_table;
 mod plain;
 mod row;
 mod schema;

@@ -5,6 +5,9 @@ use std::collections::BTreeSet;
 use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
 
+/// What the 64 characters of a name that the server takes have at most.
+pub(super) const MOST_BYTES: usize = 256;
+
 const SCHEMA: &str = r"-- Locks of fencelock: one row each. A row stays when its lock is free, so that tokens rise.
 CREATE TABLE IF NOT EXISTS fencelock (
     name varbinary(544) NOT NULL PRIMARY KEY,       -- its bytes, also of a job's lock: no two names are alike

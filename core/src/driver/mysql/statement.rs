@@ -18,7 +18,7 @@ use crate::port::LockKey;
 use crate::port::limits::{COUNTER_TTLS, TOKEN_LEAD};
 
 /// The server's clock, in µs, read where it stands: `NOW` is the moment a statement began, before it waited for a row.
-const CLOCK: &str = "TIMESTAMPDIFF(MICROSECOND, DATE'1970-01-01', SYSDATE(6))";
+pub(super) const CLOCK: &str = "TIMESTAMPDIFF(MICROSECOND, DATE'1970-01-01', SYSDATE(6))";
 
 /// A moment before the last token, from which on the plain cases leave what is to be refused to the long way: 2255-01-01.
 const LAST_YEAR: u64 = 8_993_808_000_000_000;
@@ -135,12 +135,12 @@ pub(super) fn remembered(prefix: &str) -> String {
 }
 
 /// Begins a transaction. Whoever stands still within it is cut off.
-fn begin() -> String {
+pub(super) fn begin() -> String {
     format!("SET SESSION wait_timeout = {STALLED}; BEGIN; ")
 }
 
 /// Ends a transaction in this way.
-fn end(how: &str) -> String {
+pub(super) fn end(how: &str) -> String {
     format!("{how}; SET SESSION wait_timeout = {IDLE}")
 }
 

@@ -12,7 +12,7 @@ use super::guarantees;
 use super::link::Link;
 use super::live::Statement;
 use super::row::{self, column};
-use super::{cell, statement};
+use super::{cell, own_table, statement};
 use crate::driver::cell::row_name;
 use crate::driver::recorded::{Loaded, RecordStore, Recorded, Told};
 use crate::driver::sql::cell::Exchange;
@@ -86,6 +86,7 @@ impl RecordStore for MysqlStore {
         let guarantees = if self.durable { guarantees::DURABLE } else { guarantees::RELAXED };
         Capabilities::new("mysql", Fence::ClockBounded)
             .with_dialects(&["shedlock", "spring"])
+            .with_own_tables()
             .with_guarantees(guarantees)
     }
 
@@ -166,6 +167,10 @@ impl RecordStore for MysqlStore {
 
 impl CellStore for MysqlStore {
     async fn read(&self, key: &CellKey) -> Result<Look> {
+        if key.table.is_some() {
+            let read = carry_out(&self.link, own_table::Read(key.clone())).await;
+            return read.map_err(|failure| failure.error);
+        }
         let asked = Statement::Text(statement::cell_look(&row_name(key)));
         let answered = self.link.ask(asked, false).await.map_err(|fault| fault.failure.error)?;
         let [rows, clock] = &answered.sets[..] else { return Err(bad_column("now")) };
@@ -173,6 +178,9 @@ impl CellStore for MysqlStore {
     }
 
     async fn compare_and_set(&self, change: &Change) -> Result<Swap, Failure> {
+        if change.key.table.is_some() {
+            return carry_out(&self.link, own_table::Replace(change.clone())).await;
+        }
         carry_out(&self.link, Exchange(change.clone())).await
     }
 }

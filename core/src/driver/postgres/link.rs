@@ -1,6 +1,5 @@
 //! The connections of one client: one for what is one statement, where notices are heard too, and a few for transactions.
 
-use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -15,6 +14,7 @@ use super::{schema, setup};
 use crate::driver::datagram;
 use crate::driver::sql::fault::{Fault, Next, absent, lost};
 use crate::driver::sql::known::Known;
+use crate::driver::sql::known_tables::KnownTables;
 use crate::driver::within::within;
 use crate::error::{Code, Error, Result};
 use crate::options::Options;
@@ -44,7 +44,9 @@ pub(super) struct Link {
     state: Mutex<State>,
     pub(super) sweep: Mutex<Sweep>,
     /// The user's own tables that were found.
-    pub(super) own_tables: Mutex<BTreeMap<Arc<str>, Arc<OwnTable>>>,
+    pub(super) own_tables: KnownTables<OwnTable>,
+    /// A row there may be locked for long; that is not to hold up locks.
+    pub(super) own_turns: tokio::sync::Semaphore,
     /// Held by the one who connects.
     connecting: tokio::sync::Mutex<()>,
     pub(super) turns: tokio::sync::Semaphore,
@@ -87,7 +89,8 @@ impl Link {
             setup,
             state: Mutex::default(),
             sweep: Mutex::default(),
-            own_tables: Mutex::default(),
+            own_tables: KnownTables::default(),
+            own_turns: tokio::sync::Semaphore::new(AT_ONCE),
             connecting: tokio::sync::Mutex::default(),
             turns: tokio::sync::Semaphore::new(AT_ONCE),
             weak: weak.clone(),

@@ -7,6 +7,7 @@ pub(super) mod foreign;
 pub(super) mod guarantees;
 pub(super) mod host;
 pub(super) mod known;
+pub(super) mod known_tables;
 pub(super) mod place;
 pub(super) mod plain;
 pub(super) mod replace;

@@ -1,4 +1,4 @@
-//! Transactions, each on a connection of its own. Once begun it runs to its end, whoever stays for it.
+//! Transactions, each on a connection of its own and on a task of its own: once begun it runs to its end, whoever stays for it.
 
 use std::future::Future;
 use std::pin::pin;
@@ -10,9 +10,9 @@ use futures_util::future::{Either, select};
 
 use super::fault::{Fault, Next, lost};
 use crate::driver::within::within;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::port::backoff::Backoff;
-use crate::port::{Applied, Failure, Onward, RuntimeHandle};
+use crate::port::{Applied, Failure, RuntimeHandle};
 
 /// How far one try of a transaction has come.
 #[derive(Default)]
@@ -74,6 +74,11 @@ pub(in crate::driver) trait Work<P: Pool>: Send + Sync + 'static {
         pool.timeout()
     }
 
+    /// Whose turn it waits for.
+    fn turns<'p>(&self, pool: &'p P) -> &'p tokio::sync::Semaphore {
+        pool.turns()
+    }
+
     /// Tries once. After a failure that left the connection sound, it is rolled back.
     fn attempt(
         &self,
@@ -83,14 +88,18 @@ pub(in crate::driver) trait Work<P: Pool>: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Self::Done, Fault>> + Send;
 }
 
-/// Carries a transaction out.
+/// Carries a transaction out, on a task of its own.
 pub(in crate::driver) async fn carry_out<P: Pool, W: Work<P>>(
     pool: &Arc<P>,
     work: W,
 ) -> Result<W::Done, Failure> {
-    let own = pool.clone();
-    let repeated = async move { repeat(&*own, &work).await };
-    Onward::new(Box::pin(repeated), pool.runtime()).await
+    let (sender, answer) = futures_channel::oneshot::channel();
+    let task = pool.clone();
+    pool.runtime().spawn(Box::pin(async move {
+        let _ = sender.send(repeat(&*task, &work).await);
+    }));
+    let dropped = |_| Failure::unknown(Error::internal("the runtime dropped a task"));
+    answer.await.map_err(dropped)?
 }
 
 /// Tries until it is carried out, for as long as it is certain that it was not and time is left.
@@ -99,7 +108,7 @@ async fn repeat<P: Pool, W: Work<P>>(pool: &P, work: &W) -> Result<W::Done, Fail
     let end = runtime.now() + work.patience(pool);
     let mut backoff = Backoff::new();
     let late = |decides| lost(&pool.server(), "it took too long", decides).failure;
-    let _turn = match select(pin!(pool.turns().acquire()), runtime.sleep_until(end)).await {
+    let _turn = match select(pin!(work.turns(pool).acquire()), runtime.sleep_until(end)).await {
         Either::Left((turn, _)) => turn,
         Either::Right(_) => return Err(late(false)),
     };

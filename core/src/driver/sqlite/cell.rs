@@ -4,6 +4,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::fault::Fault;
+use super::own_table;
 use crate::driver::cell::{self, CellRecord, row_name};
 use crate::port::{Cell, CellKey, Change, Look, Mark, Swap};
 
@@ -40,11 +41,17 @@ pub(super) fn prepare(connection: &Connection) -> Result<(), Fault> {
 
 /// What is there at `now`.
 pub(super) fn look(connection: &Connection, key: &CellKey, now: u64) -> Result<Look, Fault> {
+    if key.table.is_some() {
+        return own_table::look(connection, key, now);
+    }
     Ok(cell::look(load(connection, key)?.as_ref(), now))
 }
 
 /// Carries a change out, within a transaction.
 pub(super) fn swap(connection: &Connection, change: &Change, now: u64) -> Result<Swap, Fault> {
+    if change.key.table.is_some() {
+        return own_table::swap(connection, change, now);
+    }
     let before = load(connection, &change.key)?;
     if let Some(failure) = cell::refusal(before.as_ref(), now, now) {
         return Err(Fault::Row(failure.error));

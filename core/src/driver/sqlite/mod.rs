@@ -25,6 +25,7 @@ mod identity;
 mod log;
 mod log_files;
 mod open_file;
+mod own_table;
 mod published;
 mod receiver;
 mod row;
@@ -223,7 +224,9 @@ impl SqliteStore {
 
 impl LeaseStore for SqliteStore {
     fn capabilities(&self) -> Capabilities {
-        Capabilities::new("sqlite", Fence::ClockBounded).with_guarantees(guarantees::GUARANTEES)
+        Capabilities::new("sqlite", Fence::ClockBounded)
+            .with_own_tables()
+            .with_guarantees(guarantees::GUARANTEES)
     }
 
     async fn step(&self, batch: &[Step]) -> Vec<Answer> {

@@ -95,7 +95,8 @@ public final class Versioned implements LockOptions<Versioned> {
     }
 
     private Request<Swapped> deleting(long expected) {
-        Map<String, Object> operation = Map.of("op", "delete_version", "name", name, "expected", expected);
+        Map<String, Object> operation = operation("delete_version");
+        operation.put("expected", expected);
         return Request.of(client, operation, Versioned::swapped);
     }
 

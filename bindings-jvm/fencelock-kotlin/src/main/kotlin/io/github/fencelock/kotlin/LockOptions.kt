@@ -87,9 +87,10 @@ public interface LockOptions<T> {
     public fun keep(keep: Duration?): T = option("keep", keep)
 
     /**
-     * On PostgreSQL: keeps a version in a row of your own table, written as the table with three of its columns in
-     * brackets: `account(id, version, balance)`. The first is the key, whose value is the version's name. The
-     * second is a whole number that rises with each change. The third is the value. By default empty.
+     * On PostgreSQL, MySQL and SQLite: keeps a version in a row of your own table, written as the table with three
+     * of its columns in brackets: `account(id, version, balance)`. The first is the key, whose value is the
+     * version's name. The second is a whole number that rises with each change. The third is the value. By default
+     * empty.
      */
     public fun onTable(onTable: String): T = option("on_table", onTable)
 

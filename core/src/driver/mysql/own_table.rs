@@ -1,0 +1,226 @@
+//! Versions in a table of the user's own. The row is locked before it is changed: whoever waits for it in vain has
+//! changed nothing.
+
+use serde_json::Value as Json;
+
+use super::fault::{Number, judge_as};
+use super::link::Link;
+use super::literal::text;
+use super::live::{Answered, Live, Statement, ask};
+use super::row::column;
+use super::schema::MOST_BYTES;
+use super::statement::{self, CLOCK};
+use crate::driver::own_table::{self, CONSTRAINT, UNFIT};
+use crate::driver::sql::fault::{Fault, Next, bad_column};
+use crate::driver::sql::known_tables::{CHANGED, RIGHTS};
+use crate::driver::sql::signed;
+use crate::driver::sql::transaction::{Progress, Work};
+use crate::error::{Code, Error, Result as Outcome};
+use crate::port::{CellKey, Change, Look, Swap, Version};
+
+/// What is known of a table.
+pub(super) struct OwnTable {
+    table: String,
+    key: String,
+    version: String,
+    value: String,
+    kind: Kind,
+}
+
+/// How a column holds a value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Number,
+    /// Its text is JSON.
+    Document,
+    /// Its text is a text.
+    Text,
+}
+
+/// What the server says of somebody else's table.
+const NUMBERS: &[Number] = &[
+    (&[1142, 1143], Code::Auth, Next::Keep, RIGHTS),
+    (&[1054, 1146, 1356], Code::Conflict, Next::Keep, CHANGED),
+    (&[1048, 1062, 1451, 1452, 1644, 3819, 4025], Code::Conflict, Next::Keep, CONSTRAINT),
+    (&[1264, 1265, 1292, 1366, 1367, 1406, 3140, 3156], Code::Invalid, Next::Keep, UNFIT),
+];
+
+const WHOLE: &[&str] = &["tinyint", "smallint", "mediumint", "int", "bigint"];
+const NUMERIC: &[&str] = &["decimal", "float", "double", "year"];
+/// What text cannot be made of.
+const BYTES: &[&str] =
+    &["bit", "binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob", "geometry"];
+
+impl OwnTable {
+    /// Finds a table that was written as `table(key, version, value)`.
+    async fn find(link: &Link, live: &mut Live, written: &str) -> Result<Self, Fault> {
+        let own = own_table::OwnTable::parse(written, MOST_BYTES).map_err(Fault::refused)?;
+        let asked = Statement::Text(shape(&own));
+        let judged = |error: mysql_async::Error| judge_as(&link.address, &error, false, NUMBERS);
+        let rows = ask(&mut live.conn, &asked).await.map_err(judged)?.rows();
+        if rows.is_empty() {
+            return Err(Fault::refused(own.no_table()));
+        }
+        let mut columns = Vec::new();
+        for row in &rows {
+            let read = || {
+                let (name, kind) = (column::<String>(row, 0, "name")?, column(row, 1, "type")?);
+                Ok((name, kind, column::<i64>(row, 2, "unique")?, column::<i64>(row, 3, "json")?))
+            };
+            let row: Outcome<(String, String, i64, i64)> = read();
+            columns.push(row.map_err(Fault::refused)?);
+        }
+        let found = |name: &str| {
+            let named = |row: &&(String, String, i64, i64)| row.0.eq_ignore_ascii_case(name);
+            let row = columns.iter().find(named);
+            row.ok_or_else(|| Fault::refused(own.no_column(name)))
+        };
+        let (key, version, value) = (found(own.key)?, found(own.version)?, found(own.value)?);
+        if !WHOLE.contains(&&*version.1) {
+            return Err(Fault::refused(own.does_not_count(&version.1)));
+        }
+        if key.2 == 0 {
+            return Err(Fault::refused(own.not_unique()));
+        }
+        let kind = match &*value.1 {
+            _ if value.3 != 0 => Kind::Document,
+            kind if WHOLE.contains(&kind) || NUMERIC.contains(&kind) => Kind::Number,
+            kind if BYTES.contains(&kind) => {
+                let message = format!("a column of the type {kind} holds no value that JSON knows");
+                return Err(Fault::refused(Error::invalid("on_table", message)));
+            }
+            _ => Kind::Text,
+        };
+        let [key, version, value] = own.columns('`');
+        Ok(Self { table: own.name('`'), key, version, value, kind })
+    }
+
+    /// What makes a row this one. Text that only begins with a number is no number.
+    fn is_it(&self, name: &str) -> String {
+        let (Self { key, .. }, name) = (self, text(name));
+        format!("{key} = {name} AND CAST({key} AS CHAR) = {name}")
+    }
+
+    async fn look(&self, link: &Link, live: &mut Live, key: &CellKey) -> Result<Look, Fault> {
+        let Self { table, version, value, .. } = self;
+        let is_it = self.is_it(&key.name);
+        let asked = format!("SELECT {version}, {value} FROM {table} WHERE {is_it}; SELECT {CLOCK}");
+        let judged = |error: mysql_async::Error| judge_as(&link.address, &error, false, NUMBERS);
+        let answered = ask(&mut live.conn, &Statement::Text(asked)).await.map_err(judged)?;
+        self.shown(&answered).map_err(Fault::refused)
+    }
+
+    fn shown(&self, answered: &Answered) -> Outcome<Look> {
+        let [rows, clock] = &answered.sets[..] else { return Err(bad_column("now")) };
+        let clock = clock.first().ok_or_else(|| bad_column("now"))?;
+        let clock = column(clock, 0, "now")?;
+        let Some(row) = rows.first() else { return Ok(Look { cell: None, clock }) };
+        let value = column::<Option<String>>(row, 1, "value")?;
+        let json = match value {
+            None => "null".to_owned(),
+            Some(text) if self.kind == Kind::Text => Json::from(text).to_string(),
+            Some(text) => {
+                serde_json::from_str::<Json>(&text).map_err(|_| own_table::no_json())?;
+                text
+            }
+        };
+        own_table::look(column(row, 0, "version")?, &json, clock)
+    }
+
+    /// The value as it stands in SQL.
+    fn literal(&self, json: &str) -> Outcome<String> {
+        let unfit = |_| Error::invalid("value", UNFIT);
+        Ok(match serde_json::from_str::<Json>(json).map_err(unfit)? {
+            Json::Null => "NULL".to_owned(),
+            _ if self.kind == Kind::Document => text(json),
+            Json::Bool(truth) => i32::from(truth).to_string(),
+            Json::Number(number) => number.to_string(),
+            Json::String(value) => text(&value),
+            Json::Array(_) | Json::Object(_) => text(json),
+        })
+    }
+}
+
+/// The columns of a table: names, types, whether each is a key by itself, whether it holds JSON.
+fn shape(own: &own_table::OwnTable<'_>) -> String {
+    let schema = own.table.schema.map_or("DATABASE()".to_owned(), text);
+    let table = text(own.table.name);
+    // Each kind of server reads one of the comments.
+    format!(
+        "SELECT c.COLUMN_NAME, c.DATA_TYPE, EXISTS (SELECT 1 FROM information_schema.STATISTICS AS s
+             WHERE s.TABLE_SCHEMA = c.TABLE_SCHEMA AND s.TABLE_NAME = c.TABLE_NAME AND s.NON_UNIQUE = 0 AND s.SEQ_IN_INDEX = 1
+                 AND s.COLUMN_NAME = c.COLUMN_NAME AND s.SUB_PART IS NULL AND NOT EXISTS (SELECT 1 FROM information_schema.STATISTICS AS o
+                     WHERE o.TABLE_SCHEMA = s.TABLE_SCHEMA AND o.TABLE_NAME = s.TABLE_NAME AND o.INDEX_NAME = s.INDEX_NAME
+                         AND o.SEQ_IN_INDEX = 2)),
+             c.DATA_TYPE = 'json' /*M! OR EXISTS (SELECT 1 FROM information_schema.CHECK_CONSTRAINTS AS k
+                 WHERE k.CONSTRAINT_SCHEMA = c.TABLE_SCHEMA AND k.TABLE_NAME = c.TABLE_NAME
+                     AND k.CHECK_CLAUSE = CONCAT('json_valid(`', c.COLUMN_NAME, '`)')) */
+         FROM information_schema.COLUMNS AS c WHERE c.TABLE_SCHEMA = {schema} AND c.TABLE_NAME = {table}"
+    )
+}
+
+/// Reads such a version.
+pub(super) struct Read(pub(super) CellKey);
+
+impl Work<Link> for Read {
+    type Done = Look;
+
+    async fn attempt(&self, link: &Link, live: &mut Live, _: &Progress) -> Result<Look, Fault> {
+        let find = async |written: &str| OwnTable::find(link, live, written).await;
+        let table = link.own_tables.of(&self.0, find).await?;
+        let look = table.look(link, live, &self.0).await;
+        link.own_tables.passed(&self.0, look)
+    }
+}
+
+/// Replaces such a version if nobody was faster.
+pub(super) struct Replace(pub(super) Change);
+
+impl Work<Link> for Replace {
+    type Done = Swap;
+
+    fn turns<'p>(&self, link: &'p Link) -> &'p tokio::sync::Semaphore {
+        &link.own_turns
+    }
+
+    async fn attempt(
+        &self,
+        link: &Link,
+        live: &mut Live,
+        progress: &Progress,
+    ) -> Result<Swap, Fault> {
+        let Self(Change { key, expected, value, .. }) = self;
+        let find = async |written: &str| OwnTable::find(link, live, written).await;
+        let own = link.own_tables.of(key, find).await?;
+        let OwnTable { table, version, value: holds, .. } = &*own;
+        let expected = expected.map_or(0, Version::get);
+        let value = own.literal(value.as_deref().unwrap_or("null")).map_err(Fault::refused)?;
+        let is_it = own.is_it(&key.name);
+        let judged = |decides| {
+            move |error: mysql_async::Error| judge_as(&link.address, &error, decides, NUMBERS)
+        };
+        let begin = statement::begin();
+        let asked =
+            format!("{begin}SELECT {version}, {CLOCK} FROM {table} WHERE {is_it} FOR UPDATE");
+        let locked = ask(&mut live.conn, &Statement::Text(asked)).await.map_err(judged(false));
+        let rows = link.own_tables.passed(key, locked)?.rows();
+        let present = rows.first().map(|row| {
+            Ok((column::<Option<i64>>(row, 0, "version")?, column::<u64>(row, 1, "now")?))
+        });
+        let present = present.transpose().map_err(Fault::refused)?;
+        let Some((_, since)) = present.filter(|(version, _)| *version == Some(signed(expected)))
+        else {
+            let asked = Statement::Text(statement::roll_back());
+            ask(&mut live.conn, &asked).await.map_err(judged(false))?;
+            return Ok(Swap::Other(own.look(link, live, key).await?));
+        };
+        let asked = format!(
+            "UPDATE {table} SET {version} = {version} + 1, {holds} = {value} WHERE {is_it}; {}",
+            statement::end("COMMIT")
+        );
+        progress.decides();
+        let written = ask(&mut live.conn, &Statement::Text(asked)).await.map_err(judged(true));
+        link.own_tables.passed(key, written)?;
+        Ok(Swap::Done { version: Version::new(expected + 1), since })
+    }
+}
