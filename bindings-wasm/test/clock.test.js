@@ -10,11 +10,15 @@ function moved(t) {
   t.mock.method(Date, 'now', () => time.date);
   const host = new Host(() => {}, (call) => call());
   const begin = host.now();
-  return (clock, date) => {
+  const step = (clock, date = clock) => {
     time.clock += clock;
     time.date += date;
+  };
+  const pass = (clock, date) => {
+    step(clock, date);
     return host.now() - begin;
   };
+  return Object.assign(pass, { step, date: () => time.date });
 }
 
 test('time that only the wall clock has seen pass has passed', (t) => {
@@ -38,4 +42,31 @@ test('both clocks together are as quick as one, though one shows whole milliseco
     last = now;
   }
   assert.equal(last, 100);
+});
+
+// Seen as a wait of 200 ms that ended after 170, on a machine with much other work.
+test('to be held up between the looks at both clocks is no sleep', (t) => {
+  for (const first of [true, false]) {
+    const pass = moved(t);
+    const held = t.mock.method(Date, 'now', () => {
+      pass.step(first ? 30 : 0);
+      const date = pass.date();
+      pass.step(first ? 0 : 30);
+      return date;
+    });
+    assert.equal(pass(100, 100), 130);
+    held.mock.restore();
+    assert.equal(pass(1, 1), 131);
+  }
+});
+
+test('a sleep during which the process was held up is seen at the next look', (t) => {
+  const pass = moved(t);
+  const held = t.mock.method(Date, 'now', () => {
+    pass.step(30, 60_030);
+    return pass.date();
+  });
+  assert.equal(pass(0, 0), 30);
+  held.mock.restore();
+  assert.equal(pass(1, 1), 60_031);
 });
