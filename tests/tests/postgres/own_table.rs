@@ -8,6 +8,7 @@ use fencelock_tests::own_table::{
 };
 use fencelock_tests::postgres::PostgresServer;
 use serde_json::{Value, json};
+use tokio::task::JoinHandle;
 
 const ACCOUNT: &str = "account(id, version, balance)";
 
@@ -17,6 +18,28 @@ impl On {
     fn start() -> Self {
         Self(PostgresServer::start())
     }
+
+    /// With one account.
+    fn with_account() -> Self {
+        let on = Self::start();
+        on.sql(
+            "CREATE TABLE account (id int PRIMARY KEY, version int NOT NULL DEFAULT 0, balance int);
+             INSERT INTO account VALUES (1, 0, 5)",
+        );
+        on
+    }
+}
+
+/// A transaction of somebody else's that does this and then keeps the row locked for so many seconds. It has the row.
+async fn locks_row(server: &Arc<On>, statement: &'static str, seconds: f64) -> JoinHandle<String> {
+    let other = server.clone();
+    let transaction = tokio::task::spawn_blocking(move || {
+        other.sql(&format!("BEGIN; {statement}; SELECT pg_sleep({seconds}); COMMIT"))
+    });
+    while server.sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'") == "0" {
+        tokio::task::yield_now().await;
+    }
+    transaction
 }
 
 impl Tables for On {
@@ -78,20 +101,11 @@ async fn what_is_wrong_with_a_table_is_told() {
 /// An update that another transaction holds up waits for it, and finds what it has made.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_row_that_is_locked_is_waited_for() {
-    let server = Arc::new(On::start());
-    server.sql(
-        "CREATE TABLE account (id int PRIMARY KEY, version int NOT NULL DEFAULT 0, balance int);
-         INSERT INTO account VALUES (1, 0, 5)",
-    );
+    let server = Arc::new(On::with_account());
     let own = server.client().await.version("1").on_table(ACCOUNT);
     own.read::<u32>().await.unwrap();
-    let other = server.clone();
-    let transaction = tokio::task::spawn_blocking(move || {
-        other.sql("BEGIN; UPDATE account SET balance = 50, version = version + 1; SELECT pg_sleep(0.5); COMMIT")
-    });
-    while server.sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'") == "0" {
-        tokio::task::yield_now().await;
-    }
+    let change = "UPDATE account SET balance = 50, version = version + 1";
+    let transaction = locks_row(&server, change, 0.5).await;
     let updated = own.update(|value: Option<u32>| Some(value? + 1)).await.unwrap().unwrap();
     assert_eq!((updated.value, updated.version.get()), (51, 2));
     transaction.await.unwrap();
@@ -100,22 +114,12 @@ async fn a_row_that_is_locked_is_waited_for() {
 /// Whoever waits for a row in vain has changed nothing, knows it, and has held up no lock.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_row_that_stays_locked_is_not_changed() {
-    let server = Arc::new(On::start());
-    server.sql(
-        "CREATE TABLE account (id int PRIMARY KEY, version int NOT NULL DEFAULT 0, balance int);
-         INSERT INTO account VALUES (1, 0, 5)",
-    );
+    let server = Arc::new(On::with_account());
     let url = format!("{}?create=true&timeout=1s", server.0.url("postgres"));
     let client = fencelock::connect(&url).await.unwrap();
     let own = client.version("1").on_table(ACCOUNT);
     own.read::<u32>().await.unwrap();
-    let other = server.clone();
-    let transaction = tokio::task::spawn_blocking(move || {
-        other.sql("BEGIN; SELECT 1 FROM account FOR UPDATE; SELECT pg_sleep(3); COMMIT")
-    });
-    while server.sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'") == "0" {
-        tokio::task::yield_now().await;
-    }
+    let transaction = locks_row(&server, "SELECT 1 FROM account FOR UPDATE", 3.0).await;
     let update = async || own.update(|value: Option<u32>| Some(value? + 1)).await;
     let locks = async {
         let began = std::time::Instant::now();

@@ -12,6 +12,7 @@ use crate::port::Failure;
 /// What the server says, by its numbers, what it means and what to do.
 pub(super) type Number = (&'static [u16], Code, Next, &'static str);
 
+/// What it says of fencelock's own tables, and of anything.
 const NUMBERS: &[Number] = &[
     (&[1213], Code::Unavailable, Next::Again, "other transactions were in the way for too long"),
     (

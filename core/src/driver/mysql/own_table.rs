@@ -1,6 +1,7 @@
 //! Versions in a table of the user's own. The row is locked before it is changed: whoever waits for it in vain has
 //! changed nothing.
 
+use mysql_async::Row;
 use serde_json::Value as Json;
 
 use super::fault::{Number, judge_as};
@@ -25,6 +26,25 @@ pub(super) struct OwnTable {
     version: String,
     value: String,
     kind: Kind,
+}
+
+/// What the catalogue says of a column.
+struct Column {
+    name: String,
+    kind: String,
+    is_unique: bool,
+    is_json: bool,
+}
+
+impl Column {
+    fn of(row: &Row) -> Outcome<Self> {
+        Ok(Self {
+            name: column(row, 0, "name")?,
+            kind: column(row, 1, "type")?,
+            is_unique: column::<i64>(row, 2, "unique")? != 0,
+            is_json: column::<i64>(row, 3, "json")? != 0,
+        })
+    }
 }
 
 /// How a column holds a value.
@@ -56,34 +76,25 @@ impl OwnTable {
     async fn find(link: &Link, live: &mut Live, written: &str) -> Result<Self, Fault> {
         let own = own_table::OwnTable::parse(written, MOST_BYTES).map_err(Fault::refused)?;
         let asked = Statement::Text(shape(&own));
-        let judged = |error: mysql_async::Error| judge_as(&link.address, &error, false, NUMBERS);
-        let rows = ask(&mut live.conn, &asked).await.map_err(judged)?.rows();
+        let rows = ask(&mut live.conn, &asked).await.map_err(judged(link, false))?.rows();
         if rows.is_empty() {
             return Err(Fault::refused(own.no_table()));
         }
-        let mut columns = Vec::new();
-        for row in &rows {
-            let read = || {
-                let (name, kind) = (column::<String>(row, 0, "name")?, column(row, 1, "type")?);
-                Ok((name, kind, column::<i64>(row, 2, "unique")?, column::<i64>(row, 3, "json")?))
-            };
-            let row: Outcome<(String, String, i64, i64)> = read();
-            columns.push(row.map_err(Fault::refused)?);
-        }
+        let columns: Outcome<Vec<Column>> = rows.iter().map(Column::of).collect();
+        let columns = columns.map_err(Fault::refused)?;
         let found = |name: &str| {
-            let named = |row: &&(String, String, i64, i64)| row.0.eq_ignore_ascii_case(name);
-            let row = columns.iter().find(named);
-            row.ok_or_else(|| Fault::refused(own.no_column(name)))
+            let column = columns.iter().find(|column| column.name.eq_ignore_ascii_case(name));
+            column.ok_or_else(|| Fault::refused(own.no_column(name)))
         };
         let (key, version, value) = (found(own.key)?, found(own.version)?, found(own.value)?);
-        if !WHOLE.contains(&&*version.1) {
-            return Err(Fault::refused(own.does_not_count(&version.1)));
+        if !WHOLE.contains(&&*version.kind) {
+            return Err(Fault::refused(own.does_not_count(&version.kind)));
         }
-        if key.2 == 0 {
+        if !key.is_unique {
             return Err(Fault::refused(own.not_unique()));
         }
-        let kind = match &*value.1 {
-            _ if value.3 != 0 => Kind::Document,
+        let kind = match &*value.kind {
+            _ if value.is_json => Kind::Document,
             kind if WHOLE.contains(&kind) || NUMERIC.contains(&kind) => Kind::Number,
             kind if BYTES.contains(&kind) => {
                 let message = format!("a column of the type {kind} holds no value that JSON knows");
@@ -97,7 +108,7 @@ impl OwnTable {
 
     /// What makes a row this one. Text that only begins with a number is no number.
     fn is_it(&self, name: &str) -> String {
-        let (Self { key, .. }, name) = (self, text(name));
+        let (key, name) = (&self.key, text(name));
         format!("{key} = {name} AND CAST({key} AS CHAR) = {name}")
     }
 
@@ -105,9 +116,8 @@ impl OwnTable {
         let Self { table, version, value, .. } = self;
         let is_it = self.is_it(&key.name);
         let asked = format!("SELECT {version}, {value} FROM {table} WHERE {is_it}; SELECT {CLOCK}");
-        let judged = |error: mysql_async::Error| judge_as(&link.address, &error, false, NUMBERS);
-        let answered = ask(&mut live.conn, &Statement::Text(asked)).await.map_err(judged)?;
-        self.shown(&answered).map_err(Fault::refused)
+        let answered = ask(&mut live.conn, &Statement::Text(asked)).await;
+        self.shown(&answered.map_err(judged(link, false))?).map_err(Fault::refused)
     }
 
     fn shown(&self, answered: &Answered) -> Outcome<Look> {
@@ -139,6 +149,11 @@ impl OwnTable {
             Json::Array(_) | Json::Object(_) => text(json),
         })
     }
+}
+
+/// What a failed statement on such a table means.
+fn judged(link: &Link, decides: bool) -> impl Fn(mysql_async::Error) -> Fault {
+    move |error| judge_as(&link.address, &error, decides, NUMBERS)
 }
 
 /// The columns of a table: names, types, whether each is a key by itself, whether it holds JSON.
@@ -196,13 +211,11 @@ impl Work<Link> for Replace {
         let expected = expected.map_or(0, Version::get);
         let value = own.literal(value.as_deref().unwrap_or("null")).map_err(Fault::refused)?;
         let is_it = own.is_it(&key.name);
-        let judged = |decides| {
-            move |error: mysql_async::Error| judge_as(&link.address, &error, decides, NUMBERS)
-        };
         let begin = statement::begin();
         let asked =
             format!("{begin}SELECT {version}, {CLOCK} FROM {table} WHERE {is_it} FOR UPDATE");
-        let locked = ask(&mut live.conn, &Statement::Text(asked)).await.map_err(judged(false));
+        let locked =
+            ask(&mut live.conn, &Statement::Text(asked)).await.map_err(judged(link, false));
         let rows = link.own_tables.passed(key, locked)?.rows();
         let present = rows.first().map(|row| {
             Ok((column::<Option<i64>>(row, 0, "version")?, column::<u64>(row, 1, "now")?))
@@ -211,7 +224,7 @@ impl Work<Link> for Replace {
         let Some((_, since)) = present.filter(|(version, _)| *version == Some(signed(expected)))
         else {
             let asked = Statement::Text(statement::roll_back());
-            ask(&mut live.conn, &asked).await.map_err(judged(false))?;
+            ask(&mut live.conn, &asked).await.map_err(judged(link, false))?;
             return Ok(Swap::Other(own.look(link, live, key).await?));
         };
         let asked = format!(
@@ -219,7 +232,8 @@ impl Work<Link> for Replace {
             statement::end("COMMIT")
         );
         progress.decides();
-        let written = ask(&mut live.conn, &Statement::Text(asked)).await.map_err(judged(true));
+        let written =
+            ask(&mut live.conn, &Statement::Text(asked)).await.map_err(judged(link, true));
         link.own_tables.passed(key, written)?;
         Ok(Swap::Done { version: Version::new(expected + 1), since })
     }

@@ -10,6 +10,7 @@ use crate::port::Failure;
 /// What the server says, by SQLSTATE (or its first two digits), what it means and what to do.
 pub(super) type State = (&'static str, Code, Next, &'static str);
 
+/// What it says of fencelock's own tables, and of anything.
 const STATES: &[State] = &[
     ("40001", Code::Unavailable, Next::Again, "other transactions were in the way for too long"),
     ("40P01", Code::Unavailable, Next::Again, "other transactions were in the way for too long"),

@@ -55,10 +55,9 @@ impl OwnTable {
     async fn find(link: &Link, client: &Client, text: &str) -> Result<Self, Fault> {
         let own = own_table::OwnTable::parse(text, MOST_BYTES).map_err(Fault::refused)?;
         let table = own.name('"');
-        let judged = |error: tokio_postgres::Error| judge_as(&link.address, &error, false, STATES);
         let names = [&*table, own.key, own.version, own.value];
         let names = names.each_ref().map(|name| (name as &(dyn ToSql + Sync), Type::TEXT));
-        let rows = client.query_typed(SHAPE, &names).await.map_err(judged)?;
+        let rows = client.query_typed(SHAPE, &names).await.map_err(judged(link, false))?;
         let row = rows.first().ok_or_else(Fault::vanished)?;
         let truth = |at, name| column::<bool>(row, at, name).map_err(Fault::refused);
         if !truth(0, "table")? {
@@ -112,9 +111,8 @@ impl OwnTable {
     }
 
     async fn look(&self, link: &Link, client: &Client, key: &CellKey) -> Result<Look, Fault> {
-        let judged = |error: tokio_postgres::Error| judge_as(&link.address, &error, false, STATES);
         let rows = client.query_typed(&self.look, &[(&&*key.name, Type::TEXT)]).await;
-        let rows = rows.map_err(judged)?;
+        let rows = rows.map_err(judged(link, false))?;
         let row = rows.first().ok_or_else(Fault::vanished)?;
         let read = || {
             let clock = number(column(row, 3, "now")?, "now")?;
@@ -167,23 +165,20 @@ impl Work<Link> for Replace {
         let Live { client, .. } = live;
         let find = async |written: &str| OwnTable::find(link, client, written).await;
         let table = link.own_tables.of(key, find).await?;
-        let judged = |decides| {
-            move |error: tokio_postgres::Error| judge_as(&link.address, &error, decides, STATES)
-        };
         let (name, value, expected) = (&*key.name, value.as_deref(), expected.map(Version::get));
         // One flight: what is polled first is sent first.
         let named: [(&(dyn ToSql + Sync), Type); 1] = [(&name, Type::TEXT)];
         let (begun, rows) =
             join(client.batch_execute(BEGIN), client.query_typed(&table.lock, &named)).await;
-        begun.map_err(judged(false))?;
-        let rows = link.own_tables.passed(key, rows.map_err(judged(false)))?;
+        begun.map_err(judged(link, false))?;
+        let rows = link.own_tables.passed(key, rows.map_err(judged(link, false)))?;
         let present: Option<i64> = match rows.first() {
             Some(row) => column(row, 0, "version").map_err(Fault::refused)?,
             None => None,
         };
         let expected = signed(expected.unwrap_or_default());
         if present != Some(expected) {
-            client.batch_execute("ROLLBACK").await.map_err(judged(false))?;
+            client.batch_execute("ROLLBACK").await.map_err(judged(link, false))?;
             return Ok(Swap::Other(table.look(link, client, key).await?));
         }
         progress.decides();
@@ -191,8 +186,8 @@ impl Work<Link> for Replace {
             [(&name, Type::TEXT), (&value, Type::TEXT), (&expected, Type::INT8)];
         let (rows, committed) =
             join(client.query_typed(&table.replace, &values), client.batch_execute("COMMIT")).await;
-        let rows = link.own_tables.passed(key, rows.map_err(judged(true)))?;
-        committed.map_err(judged(true))?;
+        let rows = link.own_tables.passed(key, rows.map_err(judged(link, true)))?;
+        committed.map_err(judged(link, true))?;
         let told = rows.first().map(|row| {
             let version: i64 = column(row, 0, "version")?;
             let risen = u64::try_from(version).ok().filter(|_| version > expected);
@@ -203,6 +198,11 @@ impl Work<Link> for Replace {
             Err(error) => Err(Fault { failure: Failure::unknown(error), next: Next::Keep }),
         }
     }
+}
+
+/// What a failed statement on such a table means.
+fn judged(link: &Link, decides: bool) -> impl Fn(tokio_postgres::Error) -> Fault {
+    move |error| judge_as(&link.address, &error, decides, STATES)
 }
 
 fn not_risen() -> Error {

@@ -36,7 +36,8 @@ impl<'a> Found<'a> {
         let typed = |column: &str| {
             let mut statement = connection.prepare_cached(TYPE)?;
             let found = statement.query_row([table, schema, column], |row| row.get::<_, String>(0));
-            Ok::<_, Fault>(found.optional()?.map(|kind| kind.to_ascii_uppercase()))
+            let kind = found.optional()?.ok_or_else(|| Fault::Row(own.no_column(column)))?;
+            Ok::<_, Fault>(kind.to_ascii_uppercase())
         };
         // No other database is attached here.
         if !schema.eq_ignore_ascii_case("main") {
@@ -47,18 +48,16 @@ impl<'a> Found<'a> {
         if !is_there {
             return Err(Fault::Row(own.no_table()));
         }
-        let mut kinds = Vec::new();
-        for column in [own.key, own.version, own.value] {
-            kinds.push(typed(column)?.ok_or_else(|| Fault::Row(own.no_column(column)))?);
-        }
-        if !kinds[1].contains("INT") {
-            return Err(Fault::Row(own.does_not_count(&kinds[1])));
+        typed(own.key)?;
+        let (version, value) = (typed(own.version)?, typed(own.value)?);
+        if !version.contains("INT") {
+            return Err(Fault::Row(own.does_not_count(&version)));
         }
         let mut unique = connection.prepare_cached(UNIQUE)?;
         if !unique.query_row([table, schema, own.key], |row| row.get(0))? {
             return Err(Fault::Row(own.not_unique()));
         }
-        let (is_document, is_truth) = (kinds[2].contains("JSON"), kinds[2].contains("BOOL"));
+        let (is_document, is_truth) = (value.contains("JSON"), value.contains("BOOL"));
         Ok(Self { own, is_document, is_truth })
     }
 
