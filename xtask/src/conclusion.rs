@@ -15,24 +15,27 @@ pub(crate) struct Conclusion {
 }
 
 impl Conclusion {
-    /// Every part with its time beside its budget, and the sums.
+    /// Every part with its time beside its budget, the processor time of its commands, and the sums.
     pub(crate) fn table(&self) -> String {
-        let mut table =
-            format!("\n{:<12}  {:<7}  {:>8}  {:>7}  what\n", "part", "result", "time", "budget");
+        let mut table = format!(
+            "\n{:<15}  {:<7}  {:>8}  {:>7}  {:>9}  what\n",
+            "part", "result", "time", "budget", "processor"
+        );
         for report in &self.reports {
-            let Report { name, verdict, took, budget } = report;
+            let Report { name, verdict, took, used, budget } = report;
             let (Verdict::Passed(words) | Verdict::Failed(words) | Verdict::Skipped(words)) =
                 verdict;
             let late = if report.is_late() { "over twice its budget: " } else { "" };
             let budget = format!("{} s", budget.seconds);
             let _ = writeln!(
                 table,
-                "{name:<12}  {:<7}  {:>8}  {budget:>7}  {late}{words}",
+                "{name:<15}  {:<7}  {:>8}  {budget:>7}  {:>9}  {late}{words}",
                 verdict.word(),
-                seconds(*took)
+                seconds(*took),
+                seconds(*used)
             );
         }
-        let _ = writeln!(table, "{:<12}  {:<7}  {:>8}\n", "all", "", seconds(self.took));
+        let _ = writeln!(table, "{:<15}  {:<7}  {:>8}\n", "all", "", seconds(self.took));
         let word = if self.quiet { "quiet" } else { "not quiet, so budgets were not enforced" };
         let _ = writeln!(table, "the machine was {word}; {}", self.why);
         let [passed, failed, skipped] = self.counts();
@@ -93,8 +96,8 @@ mod tests {
         let of = |quiet, seconds| {
             let verdict = Verdict::Passed("7 tests".into());
             let budget = Budget { seconds: 10, load: 100 };
-            let report =
-                Report { name: "core", verdict, took: Duration::from_secs(seconds), budget };
+            let (took, used) = (Duration::from_secs(seconds), Duration::ZERO);
+            let report = Report { name: "core", verdict, took, used, budget };
             Conclusion { reports: vec![report], took: Duration::ZERO, quiet, why: String::new() }
         };
         assert!(of(true, 20).is_good(true, false));

@@ -111,6 +111,8 @@ pub(crate) struct Report {
     pub verdict: Verdict,
     /// How long it took.
     pub took: Duration,
+    /// The processor time of its commands.
+    pub used: Duration,
     /// What it should have taken.
     pub budget: Budget,
 }

@@ -74,22 +74,33 @@ impl Used {
     }
 
     fn read(machine: &str, own: &str) -> Option<Self> {
-        let numbers = |words: &str| -> Vec<f64> {
-            words.split_whitespace().filter_map(|word| word.parse().ok()).collect()
-        };
         // user nice system idle iowait irq softirq steal
         let of = numbers(machine.lines().next()?.strip_prefix("cpu ")?);
         let (busy, stolen) = (of.get(..3)?.iter().chain(of.get(5..7)?), of.get(7)?);
-        // Behind the name, which may have blanks: the state, then what is field 4 in proc(5). 14 to 17 are user and system
-        // time, of this process and of those it has waited for.
-        let behind = numbers(own.rsplit_once(')')?.1);
-        let ours = behind.get(10..14)?;
         Some(Self {
             all: busy.sum::<f64>() / TICKS,
             stolen: stolen / TICKS,
-            ours: ours.iter().sum::<f64>() / TICKS,
+            ours: seconds_of(own)?,
         })
     }
+}
+
+/// The processor time of a process and of those it has waited for, by what `/proc` tells of it; none where there is no `/proc`.
+/// A process that has ended tells it until it is waited for.
+pub(crate) fn processor_time(process: u32) -> Duration {
+    let told = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    Duration::from_secs_f64(seconds_of(&told).unwrap_or_default())
+}
+
+/// Behind the name, which may have blanks: the state, then what is field 4 in proc(5). 14 to 17 are user and system time, of the
+/// process and of those it has waited for.
+fn seconds_of(stat: &str) -> Option<f64> {
+    let behind = numbers(stat.rsplit_once(')')?.1);
+    Some(behind.get(10..14)?.iter().sum::<f64>() / TICKS)
+}
+
+fn numbers(words: &str) -> Vec<f64> {
+    words.split_whitespace().filter_map(|word| word.parse().ok()).collect()
 }
 
 /// A fixed piece of work, and the least processor time it took of three.

@@ -7,12 +7,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::build::{self, Built, Program};
 use crate::need::{self, Machine};
 use crate::part::{COMPUTES, Part, Report, Site, Step, Targets, Verdict};
+use crate::quiet::processor_time;
 use crate::tail;
 
 /// A part that takes longer hangs.
@@ -46,19 +47,31 @@ enum End {
     Lacking(String),
 }
 
+/// A part under way, or one of several lists of its steps.
+#[derive(Clone, Copy)]
+struct Course<'a> {
+    file: &'a File,
+    /// Where that file is.
+    log: &'a Path,
+    limit: Instant,
+    /// The processor time of what has ended, in milliseconds.
+    used: &'a AtomicU64,
+}
+
 impl Runner {
     /// Runs a part to its end.
     pub(crate) fn run(&self, part: &Part) -> Report {
-        let begin = Instant::now();
+        let (begin, used) = (Instant::now(), AtomicU64::new(0));
         // A defect of this program must not leave the others without an end.
-        let steps = AssertUnwindSafe(|| self.steps(part, begin));
+        let steps = AssertUnwindSafe(|| self.steps(part, begin, &used));
         let panicked = |_| Err(End::Failed("this program panicked".into()));
         let verdict = match catch_unwind(steps).unwrap_or_else(panicked) {
             Ok(words) => Verdict::Passed(words),
             Err(End::Failed(words)) => Verdict::Failed(words),
             Err(End::Lacking(words)) => Verdict::Skipped(words),
         };
-        Report { name: part.name, verdict, took: begin.elapsed(), budget: part.budget }
+        let used = Duration::from_millis(used.into_inner());
+        Report { name: part.name, verdict, took: begin.elapsed(), used, budget: part.budget }
     }
 
     /// The end of a part's log, and where the whole of it is.
@@ -72,7 +85,7 @@ impl Runner {
         log(&self.site, part.name)
     }
 
-    fn steps(&self, part: &Part, begin: Instant) -> Result<String, End> {
+    fn steps(&self, part: &Part, begin: Instant, used: &AtomicU64) -> Result<String, End> {
         let log = self.log(part);
         let file = create(&log).map_err(End::Failed)?;
         if self.interrupted.load(Ordering::Relaxed) {
@@ -85,7 +98,8 @@ impl Runner {
             stand_back();
         }
         let limit = begin + if self.site.full { LIMIT_IN_FULL } else { LIMIT };
-        let words = self.list(part.steps(self.site.full), &file, &log, limit)?;
+        let course = Course { file: &file, log: &log, limit, used };
+        let words = self.list(part.steps(self.site.full), course)?;
         let mut all = vec![tail::tests(&log).unwrap_or(words)];
         all.extend(tail::sizes(&log));
         let words = all.join("; ");
@@ -97,32 +111,21 @@ impl Runner {
     }
 
     /// One step after the other; the words of the last.
-    fn list(
-        &self,
-        list: &'static [Step],
-        file: &File,
-        log: &Path,
-        limit: Instant,
-    ) -> Result<String, End> {
-        list.iter().try_fold(String::new(), |_, step| self.step(step, file, log, limit))
+    fn list(&self, list: &'static [Step], course: Course<'_>) -> Result<String, End> {
+        list.iter().try_fold(String::new(), |_, step| self.step(step, course))
     }
 
     /// All lists at once, each with a log of its own, which is put behind the part's in the end.
-    fn beside(
-        &self,
-        lists: &'static [&'static [Step]],
-        mut file: &File,
-        log: &Path,
-        limit: Instant,
-    ) -> Result<String, End> {
+    fn beside(&self, lists: &'static [&'static [Step]], course: Course<'_>) -> Result<String, End> {
         let failed = |error: std::io::Error| End::Failed(error.to_string());
         let run = |(number, list): (usize, &&'static [Step])| {
-            let log = log.with_extension(format!("{number}.log"));
+            let log = course.log.with_extension(format!("{number}.log"));
             let ended = File::create(&log)
                 .map_err(failed)
-                .and_then(|file| self.list(list, &file, &log, limit));
+                .and_then(|file| self.list(list, Course { file: &file, log: &log, ..course }));
             (log, ended)
         };
+        let mut file = course.file;
         let ended: Vec<_> = std::thread::scope(|scope| {
             let lanes: Vec<_> =
                 lists.iter().enumerate().map(|lane| scope.spawn(move || run(lane))).collect();
@@ -141,20 +144,15 @@ impl Runner {
         words
     }
 
-    fn step(
-        &self,
-        step: &'static Step,
-        file: &File,
-        log: &Path,
-        limit: Instant,
-    ) -> Result<String, End> {
+    fn step(&self, step: &'static Step, course: Course<'_>) -> Result<String, End> {
+        let log = course.log;
         let before = tail::length(log);
         let (mut command, expect): (_, &[&str]) = match step {
-            Step::Beside(lists) => return self.beside(lists, file, log, limit),
+            Step::Beside(lists) => return self.beside(lists, course),
             Step::Check(check) => return self.check(*check, log),
             Step::Tests(Targets::Docs) => (cargo(&[build::TEST, &["--doc"]].concat()), &[]),
             Step::Tests(targets) => {
-                self.tests(targets, &|_| {}, file, log, limit)?;
+                self.tests(targets, &|_| {}, course)?;
                 return ran(log, before);
             }
             Step::Build(_) => return self.built().map(|_| String::new()),
@@ -163,14 +161,14 @@ impl Runner {
                 let say = |command: &mut Command| {
                     command.args(*words);
                 };
-                self.tests(&targets, &say, file, log, limit)?;
+                self.tests(&targets, &say, course)?;
                 return ran(log, before);
             }
             Step::Door(language, _) => {
                 let say = |command: &mut Command| {
                     command.arg(language);
                 };
-                self.tests(&Targets::Named(&["doors"]), &say, file, log, limit)?;
+                self.tests(&Targets::Named(&["doors"]), &say, course)?;
                 return ran(log, before);
             }
             Step::On(server, names, words) => {
@@ -179,7 +177,7 @@ impl Runner {
                     command.args(*words).args(server.left_out());
                     command.env(need::REDIS_SERVER, &program).env("FENCELOCK_TENTH", "1");
                 };
-                self.tests(&Targets::Named(names), &say, file, log, limit)?;
+                self.tests(&Targets::Named(names), &say, course)?;
                 return ran(log, before);
             }
             Step::Cargo { args, env, expect } => {
@@ -201,7 +199,7 @@ impl Runner {
                 (command, &[])
             }
         };
-        let status = self.wait(&mut command, file, limit)?;
+        let status = self.wait(&mut command, course)?;
         let last = tail::last_line(log);
         if !status.success() {
             let script = matches!(step, Step::Script(..) | Step::Suite(..));
@@ -241,24 +239,23 @@ impl Runner {
         &self,
         targets: &Targets,
         say: &dyn Fn(&mut Command),
-        mut file: &File,
-        log: &Path,
-        limit: Instant,
+        course: Course<'_>,
     ) -> Result<(), End> {
         let programs = self.built()?.of(targets).map_err(End::Failed)?;
-        let mut failed = false;
+        let (mut file, mut failed) = (course.file, false);
         for Program { name, file: program, package, .. } in programs {
             let _ = writeln!(file, "\n     Running {name} ({})", program.display());
             let mut command = Command::new(program);
             command.current_dir(package);
             say(&mut command);
-            failed |= !self.wait(&mut command, file, limit)?.success();
+            failed |= !self.wait(&mut command, course)?.success();
         }
-        if failed { Err(End::Failed(tail::complaint(log))) } else { Ok(()) }
+        if failed { Err(End::Failed(tail::complaint(course.log))) } else { Ok(()) }
     }
 
     /// Runs a command to its end, its words going to the log.
-    fn wait(&self, command: &mut Command, file: &File, limit: Instant) -> Result<ExitStatus, End> {
+    fn wait(&self, command: &mut Command, course: Course<'_>) -> Result<ExitStatus, End> {
+        let Course { file, limit, used, .. } = course;
         let failed = |error: std::io::Error| End::Failed(error.to_string());
         forget_cargo(command);
         if command.get_current_dir().is_none() {
@@ -283,8 +280,10 @@ impl Runner {
         }
         let mut child = command.spawn().map_err(failed)?;
         loop {
-            if let Some(status) = child.try_wait().map_err(failed)? {
-                return Ok(status);
+            if has_ended(&child).map_err(failed)? {
+                let spent = processor_time(child.id()).as_millis();
+                used.fetch_add(u64::try_from(spent).unwrap_or_default(), Ordering::Relaxed);
+                return child.wait().map_err(failed);
             }
             let interrupted = self.interrupted.load(Ordering::Relaxed);
             if interrupted || Instant::now() > limit {
@@ -295,6 +294,14 @@ impl Runner {
             std::thread::sleep(LOOK);
         }
     }
+}
+
+/// Whether a process has ended, without waiting for it: it still tells what it used.
+fn has_ended(child: &Child) -> std::io::Result<bool> {
+    use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+    let id = WaitId::Pid(Pid::from_child(child));
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    Ok(waitid(id, options)?.is_some())
 }
 
 /// What this thread runs from now on comes after what others run: on a busy machine a test that computes takes a little

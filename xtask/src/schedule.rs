@@ -76,7 +76,8 @@ mod tests {
                 std::thread::sleep(Duration::from_millis(20));
                 load.fetch_sub(part.budget.load, Ordering::SeqCst);
                 let verdict = Verdict::Passed(String::new());
-                Report { name: part.name, verdict, took: Duration::ZERO, budget: part.budget }
+                let (took, used) = (Duration::ZERO, Duration::ZERO);
+                Report { name: part.name, verdict, took, used, budget: part.budget }
             },
             |news| {
                 if let super::News::Begins(part) = news {

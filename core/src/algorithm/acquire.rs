@@ -94,11 +94,12 @@ impl Core {
             match told.map_err(|_| Error::closed())? {
                 LineMessage::Lead(attempt) => break attempt,
                 LineMessage::Passed(local) if local.hold.is_held() || mutant!(LatePassAccepted) => {
-                    self.events.emit(|| Event::granted(lock.as_str(), local.token));
-                    return Ok(Some(local));
+                    local.hold.serve(local.number);
+                    return Ok(Some(self.received(local)));
                 }
-                // Passed on in time, but looked at only after its end: that is no grant.
-                LineMessage::Passed(local) => self.abandon(&local),
+                // Passed on in time, but looked at only after its end: that is no grant. It is still this one's turn.
+                LineMessage::Passed(local) if self.leads_after(&local) => break None,
+                LineMessage::Passed(_) => {}
             }
         };
         let mut attempt = match attempt {
@@ -130,14 +131,29 @@ impl Core {
     pub(super) fn install(self: &Arc<Self>, hold: Arc<Hold>) -> Local {
         self.floors.saw(&hold.lock.key, hold.newest_token());
         let local = self.cohorts.lock().install(hold, self.runtime.now());
+        self.received(local)
+    }
+
+    /// A local hold has its guard from now on.
+    fn received(self: &Arc<Self>, local: Local) -> Local {
         let name = local.hold.lock.as_str();
         self.events.emit(|| Event::granted(name, local.token));
-        // Lost before it was installed: nobody would clear the front later, and nobody was told.
+        // Lost before there was a guard: nobody would clear the front later, and nobody was told.
         if local.hold.is_lost() {
             self.clear_front(&local.hold);
             self.tell_loss(&local.hold);
         }
         local
+    }
+
+    /// A hold that was passed on was lost before anybody looked at it. Whether whoever looks now leads in its place.
+    fn leads_after(self: &Arc<Self>, local: &Local) -> bool {
+        if mutant!(LatePassLosesTurn) {
+            self.abandon(local);
+            return false;
+        }
+        self.lose(&local.hold, false);
+        self.cohorts.lock().leads_after(local)
     }
 
     /// Nobody is at the front: the next in line leads, with the attempt under way if there is one; else it is cleaned up.

@@ -265,6 +265,16 @@ impl<A> Cohorts<A> {
         had
     }
 
+    /// A hold that was passed on was lost before its guard was made. If it is at the front, its waiter leads from now on: true.
+    pub(crate) fn leads_after(&mut self, local: &Local) -> bool {
+        let Some(cohort) = self.by_lock.get_mut(&local.hold.lock) else { return false };
+        let first = matches!(&cohort.front, Front::Held(tenure) if tenure.number == local.number);
+        if first {
+            cohort.front = Front::default();
+        }
+        first
+    }
+
     /// A local hold ends.
     pub(crate) fn give_up(&mut self, local: &Local, now: Instant) -> Next<A> {
         if local.hold.stands_alone() {
@@ -293,7 +303,8 @@ impl<A> Cohorts<A> {
             }
             *numbers += 1;
             tenure.hold.set_request(&waiting.request, now);
-            tenure.hold.serve(*numbers);
+            // It serves the next one from when that looks.
+            tenure.hold.serve(0);
             let step = if mutant!(LocalTokenRepeats) { 0 } else { u64::from(tenure.passes) + 1 };
             let token = Token::new(tenure.hold.token.get() + step);
             let passed = Local { hold: tenure.hold.clone(), number: *numbers, token };

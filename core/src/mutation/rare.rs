@@ -47,6 +47,7 @@ impl Mutant {
         Self::AllPollForeign,
         Self::LongerInnerNotRenewed,
         Self::LatePassAccepted,
+        Self::LatePassLosesTurn,
         Self::HandOverGrantsWholeLease,
         Self::FloorUnclamped,
         Self::LeftBelievedUnbounded,

@@ -138,6 +138,8 @@ with_sessions! {
     ReadersPassInside,
     /// A hold that was passed on inside in time counts though nobody looked before its end.
     LatePassAccepted,
+    /// Whoever looks at such a hold only after its end stands behind all who have asked meanwhile.
+    LatePassLosesTurn,
     /// A release that finds nothing is told to have freed the lock.
     GoneToldAsReleased,
     /// A release whose answer was lost is told to have freed the lock.

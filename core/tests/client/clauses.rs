@@ -342,6 +342,7 @@ fn run(clause: Mutant, broken: Option<Mutant>, seed: u64) -> Result<(), String> 
             Mutant::LongerInnerNotRenewed => line::longer_inside(&world).await,
             Mutant::LostHoldPassedOn => line::little_left(&world).await,
             Mutant::LatePassAccepted => line::passed_unseen(&world).await,
+            Mutant::LatePassLosesTurn => line::passed_unseen_in_turn(&world).await,
             Mutant::HandOverGrantsWholeLease => served_dead(&world).await,
             Mutant::OneGivesUpForAll => upgrades::one_of_two(&world).await,
             Mutant::OldUpgradeGivenUp => upgrades::of_before(&world).await,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use fencelock::port::{Runtime, RuntimeHandle};
 use fencelock_sim::Fault;
+use futures_util::future::{Either, select};
 
 use super::{World, check, given_held, look};
 
@@ -57,6 +58,28 @@ pub(crate) async fn passed_unseen(world: &World) -> Result<(), String> {
     let held = given_held(&mut waiting).await;
     node.resume();
     check(held, || "a guard was given out that is not held".to_owned())
+}
+
+/// It is still its turn then, before that of others who asked before it looked.
+pub(crate) async fn passed_unseen_in_turn(world: &World) -> Result<(), String> {
+    let (node, client) = world.machine().await;
+    let lock = || client.lock("x").ttl(400 * MS);
+    let guard = lock().acquire().await.expect("it is free");
+    let mut waiting = Box::pin(lock().acquire());
+    assert!(look(&mut waiting).await.is_pending(), "it is held");
+    guard.release().await.check().expect("it was held");
+    node.pause();
+    world.sleep(S).await;
+    node.resume();
+    let mut later = Box::pin(lock().acquire());
+    assert!(look(&mut later).await.is_pending(), "somebody waits for it");
+    match select(world.start(waiting), world.start(later)).await {
+        Either::Left((served, _)) => {
+            let served = served.expect("the task ends");
+            check(served.is_held(), || "the first was served, and does not hold".to_owned())
+        }
+        Either::Right(_) => Err("who asked later was served first".to_owned()),
+    }
 }
 
 /// A hold that was passed on inside is renewed as before, and its loss told to whoever has it by then.
