@@ -21,6 +21,7 @@ pub mod other_library;
 mod own_server;
 pub mod own_table;
 pub mod peer;
+pub mod periods;
 pub mod place;
 pub mod postgres;
 pub mod protocol;

@@ -94,6 +94,7 @@ impl Entries {
         let upgraded = all.iter().any(|view| view.standing.upgrades);
         let kind = all.first().map(|first| first.standing.mode.kind()).unwrap_or_default();
         let mut record = Record { kind, ..Record::default() };
+        let mut left_behind = Vec::new();
         for (at, view) in all.iter().enumerate() {
             let (mode, token) = (view.standing.mode, view.fence.unwrap_or_default() * TOKENS);
             let owner = self.owners[&view.standing.rank];
@@ -108,8 +109,7 @@ impl Entries {
                 match record.holders.iter_mut().find(reader) {
                     Some(reader) if alone => (reader.mode, reader.token) = (Mode::Write, token),
                     Some(_) => {}
-                    // What is left of a holder keeps others out too.
-                    None => record.holders.push(holder()),
+                    None => left_behind.push(holder()),
                 }
             } else if holds(view, &all[..at])
                 && (!upgraded
@@ -131,6 +131,10 @@ impl Entries {
                     info: view.info.clone(),
                 });
             }
+        }
+        // Nobody claims an upgrade whose reader is gone. Until it is removed, it keeps out whoever waits behind it.
+        if record.holders.is_empty() {
+            record.holders = left_behind;
         }
         record
     }

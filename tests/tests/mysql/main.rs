@@ -5,6 +5,7 @@ mod faults;
 mod figures;
 mod gate;
 mod input;
+mod jobs;
 mod libraries;
 mod listeners;
 mod model;

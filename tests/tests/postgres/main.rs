@@ -6,6 +6,7 @@ mod figures;
 mod gate;
 mod input;
 mod inside;
+mod jobs;
 mod libraries;
 mod model;
 mod own_table;
