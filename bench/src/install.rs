@@ -14,7 +14,7 @@ const PEERS: &[(Family, &[&str])] = &[
     (Family::Go, &["redislock", "redsync", "rueidislock", "etcd-bare", "clientv3", "go-zookeeper"]),
     (Family::Node, &["redis-semaphore", "node-redlock"]),
     (Family::Python, &["redis-py", "redis-py-asyncio", "python-redis-lock", "kazoo"]),
-    (Family::Java, &["redisson", "curator", "jetcd"]),
+    (Family::Java, &["redisson", "curator", "jetcd", "shedlock", "spring-jdbc"]),
 ];
 
 /// The peers to measure, all of them or those that are named, and the doors where they are measured; why some are missing.

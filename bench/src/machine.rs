@@ -32,12 +32,19 @@ pub(crate) const CLIENT: Core = Core(1);
 
 /// `program`, kept on one core if there are two and `taskset` is installed.
 pub(crate) fn pinned(core: Core, program: &Path) -> Command {
-    if !can_pin() {
-        return Command::new(program);
-    }
-    let mut command = Command::new("taskset");
-    command.args(["-c", &core.0.to_string()]).arg(program);
+    let pinning = pinning(core);
+    let Some((first, words)) = pinning.split_first() else { return Command::new(program) };
+    let mut command = Command::new(first);
+    command.args(words).arg(program);
     command
+}
+
+/// The words before a program that keep it on this core; none if that cannot be.
+pub(crate) fn pinning(core: Core) -> Vec<String> {
+    if !can_pin() {
+        return Vec::new();
+    }
+    vec!["taskset".to_owned(), "-c".to_owned(), core.0.to_string()]
 }
 
 fn can_pin() -> bool {

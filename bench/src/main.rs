@@ -3,6 +3,8 @@
 mod arguments;
 mod awake;
 mod contender;
+mod crossing;
+mod database;
 mod install;
 mod machine;
 mod queue_server;

@@ -12,7 +12,7 @@ fn a_workload_it_does_not_know_is_named_with_those_it_knows() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success());
     assert!(said.contains("no workload `nonsense`"), "{said}");
-    for name in ["pair", "handover", "leases", "doors", "queues"] {
+    for name in ["pair", "handover", "leases", "doors", "queues", "databases"] {
         assert!(said.contains(name), "{said}");
     }
 }

@@ -6,8 +6,10 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicLong;
@@ -95,8 +97,8 @@ final class Course {
             times[number] = (System.nanoTime() - begin) / 1e3;
         }
         return String.format(java.util.Locale.ROOT,
-            "{\"p50_us\": %.3f, \"p99_us\": %.3f, \"pairs\": %d, \"acquire_p50_us\": %.3f}",
-            at(times, 0.5), at(times, 0.99), pairs, at(acquires, 0.5));
+            "{\"p50_us\": %.3f, \"p99_us\": %.3f, \"pairs\": %d, \"warm_pairs\": %d, \"acquire_p50_us\": %.3f}",
+            at(times, 0.5), at(times, 0.99), pairs, pairs, at(acquires, 0.5));
     }
 
     private static double at(double[] times, double part) {
@@ -122,7 +124,7 @@ final class Course {
     private String contend() throws Exception {
         String key = words.get("key");
         long[] acquired = new long[number("tasks")];
-        AtomicLong handed = new AtomicLong();
+        Passages passages = new Passages();
         contestant.acquire(key + ":warm:" + words.get("first")).run();
         ready();
         long begin = System.nanoTime();
@@ -132,7 +134,7 @@ final class Course {
             int task = number;
             new Thread(() -> {
                 try {
-                    take(key, turn, task, acquired, handed);
+                    take(key, turn, task, acquired, passages);
                 } catch (Exception error) {
                     error.printStackTrace();
                     Runtime.getRuntime().halt(1);
@@ -141,25 +143,42 @@ final class Course {
         }
         Thread.sleep(number("milliseconds"));
         double seconds = (System.nanoTime() - begin) / 1e9;
-        return String.format(java.util.Locale.ROOT, "{\"acquired\": %s, \"handed\": %d, \"seconds\": %.3f}",
-            Arrays.toString(acquired), handed.get(), seconds);
+        double[] times = passages.all();
+        return String.format(java.util.Locale.ROOT,
+            "{\"acquired\": %s, \"handed\": %d, \"seconds\": %.3f, \"passage_p50_us\": %s}",
+            Arrays.toString(acquired), times.length, seconds, times.length == 0 ? "null" : at(times, 0.5));
     }
 
-    private void take(String key, FileChannel turn, int task, long[] acquired, AtomicLong handed) throws Exception {
-        ByteBuffer last = ByteBuffer.allocate(Long.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+    /** How long it took from the release of one task to the acquisition of another, in microseconds. */
+    private static final class Passages {
+        private final List<Double> times = new ArrayList<>();
+
+        synchronized void add(double time) {
+            times.add(time);
+        }
+
+        synchronized double[] all() {
+            return times.stream().mapToDouble(Double::doubleValue).toArray();
+        }
+    }
+
+    private void take(String key, FileChannel turn, int task, long[] acquired, Passages passages) throws Exception {
+        ByteBuffer last = ByteBuffer.allocate(2 * Long.BYTES).order(ByteOrder.LITTLE_ENDIAN);
         long me = number("first") + task;
         long section = number("section_us") * 1_000L;
         while (true) {
             Release release = contestant.acquire(key);
+            // Linux's monotonic clock, the same in every process.
+            long won = System.nanoTime();
             acquired[task]++;
             turn.read(last.clear(), 0);
             if (last.getLong(0) != me) {
-                handed.incrementAndGet();
-                turn.write(last.clear().putLong(0, me), 0);
+                passages.add(Math.max(0, won - last.getLong(Long.BYTES)) / 1e3);
             }
             if (section > 0) {
                 LockSupport.parkNanos(section);
             }
+            turn.write(last.clear().putLong(0, me).putLong(Long.BYTES, System.nanoTime()), 0);
             release.run();
         }
     }

@@ -1,5 +1,5 @@
 //! Other lock libraries: which versions, how they are had from their registries, and the programs around them that the
-//! bench measures and the tests play against. This is the only place that knows versions and installs. Our own packages
+//! bench measures and the tests play against. This is the only place that knows versions and installs, and the tables that some need. Our own packages
 //! for other languages are installed from here too ([`Door`]), each by its own script.
 //!
 //! A folder beside this file is a family: what can be installed in one go. Its manifest pins the versions. What is
@@ -8,10 +8,12 @@
 mod door;
 mod family;
 mod program;
+mod tables;
 
 pub use door::{DOORS, Door};
 pub use family::{Family, Lack};
 pub use program::{Program, target};
+pub use tables::{MYSQL_TABLES, POSTGRES_TABLES};
 
 /// What a program around a library does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,8 +10,8 @@ use tempfile::TempDir;
 use url::Url;
 
 use crate::freeze::{freeze, resume};
-use crate::own_server::{folder, free_port};
 use crate::session_store::SessionServer;
+use fencelock_servers::own::{folder, free_port};
 
 /// How long a server may take to start.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -45,7 +45,7 @@ impl EtcdServer {
     /// Starts a server with more arguments. Clients speak TLS with it if it has a certificate.
     pub fn start_with(arguments: &[&str]) -> Self {
         let arguments: Vec<_> = arguments.iter().map(|&argument| argument.to_owned()).collect();
-        let folder = folder().expect("a temporary folder can be made");
+        let folder = folder(None).expect("a temporary folder can be made");
         // Between the search for a free port and the server's own bind somebody else may take it: then the next one.
         for _ in 0..5 {
             let (port, peers) = (free_port(), free_port());
@@ -58,7 +58,7 @@ impl EtcdServer {
 
     /// Starts a member of a cluster on these ports, for clients and for members; `None` if it ended instead.
     pub(crate) fn start_member(port: u16, peers: u16, arguments: Vec<String>) -> Option<Self> {
-        let folder = folder().expect("a temporary folder can be made");
+        let folder = folder(None).expect("a temporary folder can be made");
         let process = launch(port, peers, &arguments, &folder)?;
         Some(Self { process, port, peers, arguments, folder, user: None })
     }

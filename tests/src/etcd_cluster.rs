@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::etcd::EtcdServer;
-use crate::own_server::free_port;
+use fencelock_servers::own::free_port;
 
 const NAMES: [&str; 3] = ["one", "two", "three"];
 /// How long the others may take to agree on a leader.

@@ -18,7 +18,6 @@ pub mod lines;
 pub mod model;
 pub mod mysql;
 pub mod other_library;
-mod own_server;
 pub mod own_table;
 pub mod peer;
 pub mod periods;

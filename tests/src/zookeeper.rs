@@ -13,9 +13,9 @@ use url::Url;
 use zookeeper_client::{Acl, Acls, AuthId, Client, CreateMode, Error, Permission};
 
 use crate::freeze::{freeze, resume};
-use crate::own_server::{folder, free_port};
 use crate::servers::Authority;
 use crate::session_store::SessionServer;
+use fencelock_servers::own::{folder, free_port};
 
 /// How long a server may take to start.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -44,7 +44,7 @@ impl ZookeeperServer {
 
     /// Starts a server with these settings beside those of every server.
     fn start_with(settings: &str) -> Self {
-        let folder = folder().expect("a temporary folder can be made");
+        let folder = folder(None).expect("a temporary folder can be made");
         // Between the search for a free port and the server's own bind somebody else may take it: then the next one.
         for _ in 0..5 {
             let port = free_port();
@@ -66,7 +66,7 @@ impl ZookeeperServer {
 
     /// Starts a member of an ensemble with these settings beside those of every server; `None` if it ended instead.
     pub(crate) fn start_member(port: u16, id: usize, settings: String) -> Option<Self> {
-        let folder = folder().expect("a temporary folder can be made");
+        let folder = folder(None).expect("a temporary folder can be made");
         let data = folder.path().join("data");
         let written =
             fs::create_dir(&data).and_then(|()| fs::write(data.join("myid"), id.to_string()));

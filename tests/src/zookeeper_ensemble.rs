@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
 
-use crate::own_server::free_port;
 use crate::servers::Authority;
 use crate::zookeeper::ZookeeperServer;
+use fencelock_servers::own::free_port;
 
 /// How long the others may take to agree on a leader.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -352,7 +352,7 @@ pub(crate) const PARTS: &[Part] = &[
         name: "bench",
         tags: &[],
         shows: "the workloads run; figures are shown, no ratio is asserted",
-        budget: Budget { seconds: 80, load: 110 },
+        budget: Budget { seconds: 95, load: 110 },
         steps: &[
             Step::Tests(Targets::Named(&["words"])),
             Step::Program { built_with: "words", name: "fencelock-bench", args: &["--quick"] },

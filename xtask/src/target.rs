@@ -11,8 +11,10 @@ use crate::need::Need;
 /// The folders of integration tests.
 pub(crate) const FOLDERS: &[&str] =
     &["core/tests", "cli/tests", "tests/tests", "bench/tests", "examples/tests"];
-/// The library that the tests share. Its modules start servers, so a target that uses such a module needs the server.
-const SHARED: &str = "tests/src";
+/// The libraries that tests and programs share, by what names them. Their modules start servers, so a target that uses such a module needs
+/// the server.
+const SHARED: &[(&str, &str)] =
+    &[("fencelock_tests::", "tests/src"), ("fencelock_servers::", "servers/src")];
 
 /// What a source says when it starts something the machine has to have.
 const STARTS: &[(&str, Need)] = &[
@@ -21,7 +23,7 @@ const STARTS: &[(&str, Need)] = &[
     ("Path::new(\"etcd\")", Need::EtcdServer),
     ("org.apache.zookeeper.server", Need::ZookeeperServer),
     ("\"/usr/sbin/mariadbd\"", Need::Mariadb),
-    ("program(\"postgres\"", Need::Postgres),
+    ("path(\"postgres\"", Need::Postgres),
     ("Command::new(\"ab\")", Need::ApacheBench),
 ];
 /// What a test target says when it installs packages of several languages, and leaves out those it cannot.
@@ -64,7 +66,7 @@ pub(crate) fn ambiguous(root: &Path) -> Vec<String> {
 /// What the test target of this name needs.
 pub(crate) fn needs(root: &Path, name: &str) -> BTreeSet<Need> {
     let sources = sources(root, name);
-    Sources { root, seen: BTreeSet::new() }.needs(sources, "fencelock_tests::")
+    Sources { root, seen: BTreeSet::new() }.needs(sources, None)
 }
 
 /// What the program of this name needs: a file in a folder of programs, or a package named after the project.
@@ -72,7 +74,7 @@ pub(crate) fn needs_of_program(root: &Path, name: &str) -> BTreeSet<Need> {
     let file = root.join("tests/src/bin").join(name).with_extension("rs");
     let package = root.join(name.trim_start_matches("fencelock-")).join("src");
     let sources = if file.is_file() { vec![file] } else { files(&package, "rs") };
-    Sources { root, seen: BTreeSet::new() }.needs(sources, "fencelock_tests::")
+    Sources { root, seen: BTreeSet::new() }.needs(sources, None)
 }
 
 /// What the test target of this name can do without, showing less.
@@ -92,26 +94,30 @@ fn sources(root: &Path, name: &str) -> Vec<PathBuf> {
     FOLDERS.iter().flat_map(of).collect()
 }
 
-/// Follows sources into the modules of the shared library.
+/// Follows sources into the modules of the shared libraries.
 struct Sources<'a> {
     root: &'a Path,
-    seen: BTreeSet<String>,
+    seen: BTreeSet<PathBuf>,
 }
 
 impl Sources<'_> {
-    fn needs(&mut self, sources: Vec<PathBuf>, library: &str) -> BTreeSet<Need> {
+    /// `home` is the library that the sources are of, if they are of one.
+    fn needs(&mut self, sources: Vec<PathBuf>, home: Option<&str>) -> BTreeSet<Need> {
         let mut needs = BTreeSet::new();
         for source in sources {
             let text = std::fs::read_to_string(source).unwrap_or_default();
             needs.extend(
                 STARTS.iter().filter(|(said, _)| text.contains(said)).map(|(_, need)| *need),
             );
-            for module in modules(&text, library) {
-                if self.seen.insert(module.clone()) {
-                    let file = self.root.join(SHARED).join(&module);
-                    let mut inside = files(&file, "rs");
-                    inside.push(file.with_extension("rs"));
-                    needs.extend(self.needs(inside, "crate::"));
+            let own = home.map(|folder| ("crate::", folder));
+            for (library, folder) in SHARED.iter().copied().chain(own) {
+                for module in modules(&text, library) {
+                    let file = self.root.join(folder).join(module);
+                    if self.seen.insert(file.clone()) {
+                        let mut inside = files(&file, "rs");
+                        inside.push(file.with_extension("rs"));
+                        needs.extend(self.needs(inside, Some(folder)));
+                    }
                 }
             }
         }
@@ -151,9 +157,16 @@ mod tests {
         assert!(needs(root(), "conformance").contains(&Need::RedisServer), "through a module");
         assert!(needs(root(), "seeds").contains(&Need::ApacheBench));
         let bench = needs_of_program(root(), "fencelock-bench");
-        for need in [Need::RedisServer, Need::EtcdServer, Need::ZookeeperServer] {
+        for need in [
+            Need::RedisServer,
+            Need::EtcdServer,
+            Need::ZookeeperServer,
+            Need::Postgres,
+            Need::Mariadb,
+        ] {
             assert!(bench.contains(&need));
         }
+        assert!(needs(root(), "postgres").contains(&Need::Postgres), "through two libraries");
         assert!(needs_of_program(root(), "sim").is_empty());
         assert!(wants(root(), "interop").contains(&Need::Go) && wants(root(), "hold").is_empty());
         assert!(wants(root(), "fleet").contains(&Need::Java));

@@ -74,7 +74,8 @@ pub(crate) async fn run<C: Contestant>(contestant: C, workload: &str, course: &C
 /// Acquire and release with nobody else around, one after the other.
 async fn pair<C: Contestant>(contestant: &C, course: &Course) -> Value {
     let (key, pairs) = (course.text("key"), course.number("pairs"));
-    for _ in 0..pairs / 10 {
+    let warm = pairs / 10;
+    for _ in 0..warm {
         contestant.release(contestant.acquire(key).await).await;
     }
     ready();
@@ -89,6 +90,7 @@ async fn pair<C: Contestant>(contestant: &C, course: &Course) -> Value {
     }
     let mut figures = pair_figures(times);
     figures["acquire_p50_us"] = pair_figures(acquires)["p50_us"].take();
+    figures["warm_pairs"] = warm.into();
     figures
 }
 

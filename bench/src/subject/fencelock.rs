@@ -1,5 +1,7 @@
 //! fencelock itself, async and blocking.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use fencelock::port::Mode;
@@ -9,18 +11,39 @@ use serde_json::json;
 use super::course::{Contestant, Course, pair_figures, ready};
 use crate::machine;
 
-/// The async client; `local` and `mode` as the course says.
+/// The async client; `local` and `mode` as the course says. With `clients` there are so many, which take the lock by turns: as in so many
+/// processes, whoever waits does so in the store's queue.
 #[derive(Clone)]
 pub(super) struct Fencelock {
-    client: Client,
+    clients: Arc<[Client]>,
+    turn: Arc<AtomicUsize>,
     local: Option<u32>,
     mode: Mode,
 }
 
 impl Fencelock {
     pub(super) async fn connect(course: &Course) -> Self {
-        let client = fencelock::connect(course.text("url")).await.expect("the store is there");
-        Self { client, local: course.text("local").parse().ok(), mode: mode(course) }
+        let url = url(course);
+        let count: usize = course.text("clients").parse().unwrap_or(1);
+        let mut clients = Vec::with_capacity(count);
+        for _ in 0..count {
+            clients.push(fencelock::connect(&url).await.expect("the store is there"));
+        }
+        let local = course.text("local").parse().ok();
+        Self { clients: clients.into(), turn: Arc::default(), local, mode: mode(course) }
+    }
+
+    fn client(&self) -> &Client {
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        &self.clients[turn % self.clients.len()]
+    }
+}
+
+/// The store, on a database in the way that `by` says: `postgres+advisory://` by advisory locks.
+fn url(course: &Course) -> String {
+    match course.text("by") {
+        "" => course.text("url").to_owned(),
+        by => course.text("url").replacen("://", &format!("+{by}://"), 1),
     }
 }
 
@@ -28,7 +51,7 @@ impl Contestant for Fencelock {
     type Guard = Guard;
 
     async fn acquire(&self, key: &str) -> Guard {
-        let lock = lock(&self.client, self.mode, key);
+        let lock = lock(self.client(), self.mode, key);
         let lock = if let Some(local) = self.local { lock.local(local) } else { lock };
         lock.acquire().await.expect("an answer")
     }
@@ -135,7 +158,7 @@ pub(super) async fn hold(course: &Course) {
 pub(super) async fn wait(course: &Course) {
     let contestant = Fencelock::connect(course).await;
     ready();
-    let lock = contestant.client.lock(course.text("key"));
+    let lock = contestant.client().lock(course.text("key"));
     let waiting = tokio::spawn(async move { lock.acquire().await });
     tokio::time::sleep(Duration::from_millis(100)).await;
     let (begin, cpu) = (Instant::now(), machine::own_cpu_seconds());

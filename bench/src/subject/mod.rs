@@ -6,6 +6,8 @@
 mod course;
 mod fencelock;
 mod metered;
+mod mysql_bare;
+mod postgres_bare;
 mod raw;
 mod redis_rs;
 mod zookeeper_client;
@@ -31,6 +33,12 @@ pub(crate) fn run(mut words: impl Iterator<Item = String>) {
         match (contestant.as_str(), workload.as_str()) {
             ("redis-rs", _) => {
                 course::run(redis_rs::RedisRs::connect(&course).await, &workload, &course).await;
+            }
+            ("postgres-bare", _) => {
+                course::run(postgres_bare::PostgresBare::new(&course), &workload, &course).await;
+            }
+            ("mysql-bare", _) => {
+                course::run(mysql_bare::MysqlBare::new(&course), &workload, &course).await;
             }
             ("zookeeper-client", _) => {
                 let contestant = zookeeper_client::ZookeeperClient::connect(&course).await;

@@ -1,6 +1,7 @@
 //! The workloads: what is run, in how many processes, and which figures it gives.
 
 mod busy;
+mod databases;
 mod doors;
 mod handover;
 mod kinds;
@@ -47,10 +48,11 @@ pub(crate) enum Workload {
     Sqlite,
     Doors,
     Queues,
+    Databases,
 }
 
 impl Workload {
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::Pair,
         Self::Parallel,
         Self::Handover,
@@ -61,6 +63,7 @@ impl Workload {
         Self::Sqlite,
         Self::Doors,
         Self::Queues,
+        Self::Databases,
     ];
 
     /// Its word on the command line.
@@ -76,6 +79,7 @@ impl Workload {
             Self::Sqlite => "sqlite",
             Self::Doors => "doors",
             Self::Queues => "queues",
+            Self::Databases => "databases",
         }
     }
 
@@ -92,6 +96,7 @@ impl Workload {
             Self::Sqlite => sqlite::run(bench).await,
             Self::Doors => doors::run(bench).await,
             Self::Queues => queues::run(bench).await,
+            Self::Databases => databases::run(bench).await,
         }
     }
 }

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use super::case::Need;
 use crate::etcd::EtcdServer;
 use crate::mysql::MysqlServer;
-use crate::postgres::PostgresServer;
+use crate::postgres::{self, PostgresServer};
 use crate::servers::{Authority, ClusterSet, QuorumSet, RedisServer};
 use crate::zookeeper::ZookeeperServer;
 
@@ -167,14 +167,14 @@ impl Grounds {
                     GRANT SELECT, INSERT, UPDATE, DELETE ON fencelock_cell TO secret;
                     CREATE TABLE account (id text PRIMARY KEY, version integer NOT NULL, balance bigint, owner text);
                     GRANT SELECT, UPDATE ON account TO secret";
-                let start = || Arc::new(PostgresServer::start_with_rights(grant));
+                let start = || Arc::new(postgres::start_with_rights(grant));
                 let server = self.postgres.get_or_init(start).clone();
                 let url = server.url("secret:hunter2");
                 Ground { postgres: Some(server), ..Ground::without_server(url) }
             }
             Backend::PostgresSessions => {
                 let grant = "GRANT SELECT, UPDATE ON SEQUENCE fencelock_token TO secret";
-                let start = || Arc::new(PostgresServer::start_with_rights(grant));
+                let start = || Arc::new(postgres::start_with_rights(grant));
                 let server = self.sessions.get_or_init(start).clone();
                 let url = server.url("secret:hunter2").replacen("postgres", SESSIONS, 1);
                 Ground { postgres: Some(server), ..Ground::without_server(url) }

@@ -4,10 +4,9 @@ use std::net::TcpStream;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
+use fencelock_servers::own::free_port;
+use fencelock_servers::postgres::{folder, give, program};
 use tempfile::TempDir;
-
-use super::server::{folder, give, program};
-use crate::own_server::free_port;
 
 /// A running `pgbouncer` on a free loopback port; it ends when this is dropped.
 pub struct Pooler {
@@ -19,7 +18,7 @@ pub struct Pooler {
 impl Pooler {
     /// Starts one before the server on this port, for users who need no password. `mode` is its `pool_mode`.
     pub fn before(server: u16, users: &[&str], mode: &str) -> Self {
-        let folder = folder();
+        let folder = folder(None);
         let file = |name: &str, text: &str| {
             let path = folder.path().join(name);
             std::fs::write(&path, text).expect("the folder can be written to");

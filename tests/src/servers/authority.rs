@@ -6,7 +6,7 @@ use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use tempfile::TempDir;
 
 use super::redis::RedisServer;
-use crate::own_server::free_port;
+use fencelock_servers::own::free_port;
 
 /// An authority, and the files of one server and one client it vouches for.
 pub struct Authority {

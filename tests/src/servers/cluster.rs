@@ -6,7 +6,7 @@ use redis::Value;
 
 use super::authority::Authority;
 use super::redis::{RedisServer, free_port_of_a_node};
-use crate::own_server::free_port;
+use fencelock_servers::own::free_port;
 
 const SLOTS: usize = 16384;
 const MASTERS: usize = 3;

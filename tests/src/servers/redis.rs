@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use url::Url;
 
 use crate::freeze::{freeze, resume};
-use crate::own_server::free_port;
+use fencelock_servers::own::free_port;
 
 /// How long a server may take to start.
 const PATIENCE: Duration = Duration::from_secs(20);

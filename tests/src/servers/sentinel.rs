@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use super::authority::Authority;
 use super::redis::{RedisServer, admin, program, start};
-use crate::own_server::free_port;
+use fencelock_servers::own::free_port;
 
 /// What the sentinels call the master.
 const MASTER: &str = "mymaster";

@@ -2,20 +2,15 @@
 
 use std::path::Path;
 
+use fencelock_peers::MYSQL_TABLES;
 use fencelock_tests::foreign_tables::{exclude_each_other, library};
 use fencelock_tests::mysql::MysqlServer;
-
-/// As the manuals of the libraries have their tables made.
-const TABLES: &str = "CREATE TABLE shop.shedlock (name VARCHAR(64) NOT NULL, lock_until TIMESTAMP(3) NOT NULL,
-        locked_at TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3), locked_by VARCHAR(255) NOT NULL, PRIMARY KEY (name));
-    CREATE TABLE shop.INT_LOCK (LOCK_KEY CHAR(36) NOT NULL, REGION VARCHAR(100) NOT NULL, CLIENT_ID CHAR(36),
-        CREATED_DATE DATETIME(6) NOT NULL, EXPIRED_AFTER DATETIME(6) NOT NULL, CONSTRAINT INT_LOCK_PK PRIMARY KEY (LOCK_KEY, REGION));";
 
 /// What is left in the library's table, or nothing if the machine lacks Java.
 async fn left(dialect: &str, setting: &str, count: &str) -> Option<String> {
     let server = MysqlServer::start_with(&[setting]);
     let url = server.place("shop");
-    server.sql(TABLES);
+    server.sql(&format!("USE shop; {MYSQL_TABLES}"));
     let jdbc = format!("jdbc:mariadb://127.0.0.1:{}/shop?user=shop", server.port());
     let library = library(Path::new(env!("CARGO_BIN_EXE_actor")), dialect, &jdbc)?;
     exclude_each_other(&server, &url, dialect, library).await;

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use fencelock::driver::postgres::PostgresStore;
 use fencelock::options::Options;
-use fencelock_tests::database::{DatabaseServer, connect};
+use fencelock_tests::database::connect;
 use fencelock_tests::peer::{Peer, runtime};
 use fencelock_tests::postgres::PostgresServer;
 use fencelock_tests::turns::{Turns, all_take, bare_pairs, median, pairs};

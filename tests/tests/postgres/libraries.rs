@@ -5,21 +5,16 @@ use std::time::Duration;
 
 use fencelock::mutation::{Mutant, activate};
 use fencelock::{Client, Code};
+use fencelock_peers::POSTGRES_TABLES;
 use fencelock_tests::database::{connect, holds};
 use fencelock_tests::foreign_tables::{self, exclude_each_other};
 use fencelock_tests::postgres::PostgresServer;
 use futures_util::future::join;
 use tokio_postgres::NoTls;
 
-/// As the manuals of the libraries have their tables made.
-const TABLES: &str = "CREATE TABLE shedlock (name VARCHAR(64) NOT NULL, lock_until TIMESTAMP NOT NULL, locked_at TIMESTAMP NOT NULL,
-        locked_by VARCHAR(255) NOT NULL, PRIMARY KEY (name));
-    CREATE TABLE int_lock (lock_key CHAR(36) NOT NULL, region VARCHAR(100) NOT NULL, client_id CHAR(36),
-        created_date TIMESTAMP NOT NULL, expired_after TIMESTAMP NOT NULL, CONSTRAINT int_lock_pk PRIMARY KEY (lock_key, region));";
-
 fn start() -> PostgresServer {
     let server = PostgresServer::start();
-    server.sql(&format!("{}; {TABLES}", fencelock::driver::postgres::schema()));
+    server.sql(&format!("{}; {POSTGRES_TABLES}", fencelock::driver::postgres::schema()));
     server
 }
 
@@ -119,7 +114,7 @@ async fn what_the_tables_cannot_hold_is_refused() {
     let reader = ours.read("x").try_acquire().await.unwrap_err();
     assert!(reader.code() == Code::Unsupported && reader.message().contains("dialect"), "{reader}");
 
-    server.sql(&format!("DROP TABLE shedlock; {TABLES}"));
+    server.sql(&format!("DROP TABLE shedlock; {POSTGRES_TABLES}"));
     let both = ours.all(["x", "y"]).acquire().await.expect("one after the other");
     assert!(!holds(&ours, "y").await);
     both.release().await.check().unwrap();
