@@ -1,4 +1,4 @@
-//! The clauses that only real servers show: sessions of `PostgreSQL`, tables of other libraries, `ZooKeeper`'s driver.
+//! The clauses that only real servers show: sessions that lock, tables of other libraries, `ZooKeeper`'s driver.
 
 /// Adds them to the last group of the others.
 macro_rules! with_sessions {
@@ -7,8 +7,12 @@ macro_rules! with_sessions {
             $($others)*
             /// A session asks for a lock that it has.
             SessionAsksTwice,
+            /// A session that may have one lock is asked for others.
+            SessionHoldsSeveral,
             /// The end of a session's connection ends no guard.
             SessionEndUnheard,
+            /// A heartbeat that failed because its session is over is repeated.
+            SessionEndOverlooked,
             /// A lock is given back in the common session, whichever has it.
             SessionUnlocksElsewhere,
             /// A session gets no heartbeats.

@@ -13,7 +13,7 @@ use super::lease::Failure;
 use super::marker::{MaybeSend, MaybeSync};
 use super::mode::Mode;
 use super::view::LockState;
-use crate::error::Result;
+use crate::error::{Code, Error, Result};
 use crate::fence::Token;
 
 /// How many tokens a grant has: the one that is answered, and those after it, which nobody else is given.
@@ -37,6 +37,12 @@ pub trait SessionStore: MaybeSend + MaybeSync + 'static {
     /// Why a lock cannot be held so, if it cannot.
     fn refusal(&self, mode: Mode) -> Option<&'static str>;
 
+    /// Whether a session may have several locks. If not, what gives one back may give back all that is in the session, as the end of a
+    /// transaction does; each lock is then asked for in a session that has none.
+    fn holds_several(&self) -> bool {
+        true
+    }
+
     /// Opens a session that the server ends when it was silent for `ttl`.
     fn connect(
         &self,
@@ -50,6 +56,17 @@ pub trait SessionStore: MaybeSend + MaybeSync + 'static {
         of: &Self::Session,
         lock: &LockKey,
     ) -> impl Future<Output = Result<LockState, Failure>> + MaybeSend;
+
+    /// The names that begin with `prefix` and are held, in their order. Unless it says otherwise, the server does not know them.
+    fn names(
+        &self,
+        of: &Self::Session,
+        prefix: &str,
+    ) -> impl Future<Output = Result<Vec<LockKey>>> + MaybeSend {
+        let _ = (of, prefix);
+        let message = "this store knows locks by numbers only, so it cannot list their names; ask for one by its name";
+        std::future::ready(Err(Error::new(Code::Unsupported, message)))
+    }
 
     /// Lets go of what belongs to no session.
     fn close(&self) -> impl Future<Output = ()> + MaybeSend {
@@ -76,7 +93,7 @@ pub trait Session: MaybeSend + MaybeSync + 'static {
         mode: Mode,
     ) -> impl Future<Output = Result<bool, Failure>> + MaybeSend;
 
-    /// Asks for an answer: the server counts its silence from there.
+    /// Asks for an answer: the server counts its silence from there. If it is over after a failure, so are its locks.
     fn beat(&self) -> impl Future<Output = Result<(), Failure>> + MaybeSend;
 
     /// Ends a lock that waits. It is answered when it interrupts nothing any more that is asked later.

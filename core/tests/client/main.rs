@@ -26,6 +26,7 @@ mod quorum_scenarios;
 mod roundtrips;
 mod runs;
 mod schedule;
+mod sessions;
 #[cfg(all(feature = "test-hooks", feature = "mutants"))]
 #[path = "../wire/mod.rs"]
 mod wire;

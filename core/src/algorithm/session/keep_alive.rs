@@ -91,6 +91,8 @@ impl<S: SessionStore> Shared<S> {
             let Some(live) = state.live(id, now, effects) else { return };
             if answer.is_ok() {
                 live.answered(sent, self.ttl);
+            } else if session.is_over() && !mutant!(SessionEndOverlooked) {
+                state.lose(id, effects);
             } else {
                 live.next_beat = live.next_beat.min(now + self.ttl / AGAIN);
                 effects.earlier = true;

@@ -1,8 +1,9 @@
 //! Sessions that lock: a lease store made of a server that queues, and that ends a session which was silent for too long.
 //!
 //! A client has one session for what is free. Whoever waits does so in a session of its own, since the server answers in order. A
-//! session has a lock's name once at most, for the server gives a session again what it has. A lease ends with its session: the last
-//! answered request, counted from its sending. A session whose deadline has passed is cut, never used again.
+//! session has a lock's name once at most, for the server gives a session again what it has. Where a session may have one lock only,
+//! each has one of its own. A lease ends with its session: the last answered request, counted from its sending. A session whose deadline
+//! has passed is cut, never used again.
 //!
 //! What was asked of a session runs to its end, whoever stays for it ([`onward`]). So the state always tells what the server may keep.
 
@@ -22,7 +23,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 
 use self::shared::Shared;
-use crate::error::{Code, Error, Result};
+use crate::error::Result;
 use crate::port::{
     Answer, Capabilities, LeaseStore, LockKey, NoticeSink, RuntimeHandle, SessionStore, Step,
 };
@@ -65,9 +66,9 @@ impl<S: SessionStore> LeaseStore for Sessions<S> {
         Ok(())
     }
 
-    async fn names(&self, _: &str) -> Result<Vec<LockKey>> {
-        let message = "this store knows locks by numbers only, so it cannot list their names; ask for one by its name";
-        Err(Error::new(Code::Unsupported, message))
+    async fn names(&self, prefix: &str) -> Result<Vec<LockKey>> {
+        let (_, session) = self.0.main().await?;
+        self.0.store.names(&session, prefix).await
     }
 
     async fn close(&self) {

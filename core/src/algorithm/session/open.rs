@@ -85,7 +85,7 @@ impl<S: SessionStore> Shared<S> {
                 if (state.coming > 0 || state.gives_back()) && !mutant!(SessionsNotAwaited) {
                     return Next::Wait;
                 }
-                Next::Fail(too_many())
+                Next::Fail(too_many(self.store.holds_several()))
             });
             match next {
                 Next::Use(session) => return Ok(session),
@@ -142,14 +142,15 @@ impl<S: SessionStore> Shared<S> {
         Ok((id, session))
     }
 
-    /// A session in which this lock may be asked for: it has not got it yet.
+    /// A session in which this lock may be asked for: it has not got it yet, nor any other where it may have one only.
     pub(super) async fn session_for(
         self: &Arc<Self>,
         owner: OwnerId,
         lock: &LockKey,
     ) -> Result<Numbered<S>> {
         let main = self.main().await?;
-        if self.enter(owner, lock, main.0) {
+        let shared = self.store.holds_several() || mutant!(SessionHoldsSeveral);
+        if shared && self.enter(owner, lock, main.0) {
             return Ok(main);
         }
         let borrowed = self.borrow().await?;
@@ -183,9 +184,10 @@ enum Next<T> {
     Open,
 }
 
-fn too_many() -> Error {
+fn too_many(holds_several: bool) -> Error {
+    let does = if holds_several { "waits for" } else { "has or waits for" };
     let message = format!(
-        "each lock that a client waits for takes a connection, and it has {MOST} already; wait for fewer at once, or use `postgres://`"
+        "each lock that a client {does} takes a connection, and it has {MOST} already; ask for fewer at once, or use a store that keeps locks in a table, such as `postgres://`"
     );
     Error::new(Code::Unavailable, message)
 }
