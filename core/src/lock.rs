@@ -245,6 +245,15 @@ impl Lock {
         Ok(())
     }
 
+    /// Which rows are locks is said once for a client: elsewhere it would be overlooked.
+    fn check_rows(&self) -> Result<()> {
+        if self.options.on_table == self.client.options().on_table {
+            return Ok(());
+        }
+        let message = "whose rows are locks is said in the client's URL, `postgres+row://…?on_table=account(id)`, not for one lock";
+        Err(Error::invalid("on_table", message))
+    }
+
     fn lock_id(&self, key: LockKey) -> LockId {
         LockId { key, kind: self.mode.kind() }
     }
@@ -255,6 +264,7 @@ impl Lock {
         }
         self.options.check()?;
         self.check_order()?;
+        self.check_rows()?;
         match &self.options.dialect {
             Dialect::Auto => Ok(LockKey::new(self.name.clone())),
             dialect => {

@@ -151,7 +151,8 @@ options! {
     keep: Option<Duration> = "forever", OptionalDuration, Lock, positive;
     /// On PostgreSQL, MySQL and SQLite: keeps a version in a row of your own table, written as the table with three of its columns in
     /// brackets: `account(id, version, balance)`. The first is the key, whose value is the version's name. The second is a whole number
-    /// that rises with each change. The third is the value.
+    /// that rises with each change. The third is the value. In a URL whose scheme ends in `+row`: the table with its key only,
+    /// `account(id)`, whose rows are then the locks.
     on_table: String = "", Text, Lock, text;
     /// The shortest time from the start of a job's run to the start of the next one, even if the run ends sooner.
     at_least_for: Option<Duration> = "none", OptionalDuration, Lock, positive;

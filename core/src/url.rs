@@ -90,7 +90,8 @@ impl StoreUrl {
         let named = files.into_iter().find(|(_, file)| !file.is_empty());
         match named
             // The schemes of databases say nothing of it; their own check does.
-            .filter(|_| !matches!(scheme, "etcds" | "rediss" | "zookeepers" | "postgres+advisory"))
+            .filter(|_| !matches!(scheme, "etcds" | "rediss" | "zookeepers"))
+            .filter(|_| !matches!(scheme, "postgres+advisory" | "postgres+row"))
             .filter(|_| !matches!(scheme, "mariadb" | "mysql" | "postgres" | "postgresql"))
             .filter(|_| !scheme.starts_with("rediss+"))
         {
@@ -102,6 +103,18 @@ impl StoreUrl {
                 ),
             )),
             None => Ok(()),
+        }
+    }
+
+    /// Rows as locks are those of one scheme; on another one a lock would lie elsewhere.
+    fn check_rows(&self, options: &Options) -> Result<()> {
+        let columns = options.on_table.split_once('(').map(|(_, columns)| columns);
+        match columns {
+            Some(key) if !key.contains(',') && self.url.scheme() != "postgres+row" => {
+                let message = "a table with its key only, such as `account(id)`, makes locks of its rows: write `postgres+row://`; a version takes three columns: `account(id, version, balance)`";
+                Err(Error::invalid("on_table", message))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -132,6 +145,7 @@ impl StoreUrl {
     /// Refuses what no store could make good.
     pub(crate) fn check(&self, options: &Options) -> Result<()> {
         self.check_tls(options)?;
+        self.check_rows(options)?;
         #[cfg(feature = "redis")]
         for node in &self.nodes {
             crate::driver::redis::RedisStore::check(node, &[])?;
@@ -167,15 +181,17 @@ impl StoreUrl {
             #[cfg(not(feature = "mysql"))]
             "mariadb" | "mysql" => Err(Error::not_built("mysql")),
             #[cfg(feature = "postgres")]
-            "postgres" | "postgresql" | "postgres+advisory" => {
+            "postgres" | "postgresql" | "postgres+advisory" | "postgres+row" => {
                 crate::driver::postgres::PostgresStore::check(&self.url, &self.others)
             }
             #[cfg(not(feature = "postgres"))]
-            "postgres" | "postgresql" | "postgres+advisory" => Err(Error::not_built("postgres")),
+            "postgres" | "postgresql" | "postgres+advisory" | "postgres+row" => {
+                Err(Error::not_built("postgres"))
+            }
             _ => Err(Error::invalid(
                 "url",
                 "no store goes by that scheme; there are `redis://`, `rediss://`, `redis+sentinel://`, `redis+cluster://`, `redis+unix:`, \
-                 `redlock://`, `etcd://`, `etcds://`, `zookeeper://`, `zookeepers://`, `postgres://`, `postgres+advisory://`, `mysql://`, `sqlite:` and `memory:`",
+                 `redlock://`, `etcd://`, `etcds://`, `zookeeper://`, `zookeepers://`, `postgres://`, `postgres+advisory://`, `postgres+row://`, `mysql://`, `sqlite:` and `memory:`",
             )),
         }
     }
@@ -239,6 +255,13 @@ impl StoreUrl {
                 let (url, others, again) = (&self.url, &self.others, runtime.clone());
                 let store =
                     crate::driver::postgres::AdvisoryStore::new(url, others, options, again)?;
+                let sessions = crate::Sessions::open(store, runtime, options.ttl, options.timeout);
+                Ok(LeaseHandle::new(sessions.await?))
+            }
+            #[cfg(feature = "postgres")]
+            "postgres+row" => {
+                let (url, others, again) = (&self.url, &self.others, runtime.clone());
+                let store = crate::driver::postgres::RowStore::new(url, others, options, again)?;
                 let sessions = crate::Sessions::open(store, runtime, options.ttl, options.timeout);
                 Ok(LeaseHandle::new(sessions.await?))
             }

@@ -63,16 +63,17 @@ pub(crate) const MYSQL: Part = Part {
     full: &[],
 };
 
-/// The cases on `PostgreSQL`, in both ways, and on `MariaDB`. Each client has some connections, so nothing runs beside them.
+/// The cases on `PostgreSQL`, in three ways, and on `MariaDB`. Each client has some connections, so nothing runs beside them.
 pub(crate) const SQL_CASES: Part = Part {
     name: "sql-cases",
     tags: &["conformance", "rust", "postgres", "mysql"],
-    shows: "the cases on PostgreSQL, in its table and by session, and on MariaDB, as grids without a gap",
-    budget: Budget { seconds: 160, load: 200 },
+    shows: "the cases on PostgreSQL, in its table, by session and by row, and on MariaDB, as grids without a gap",
+    budget: Budget { seconds: 200, load: 200 },
     // Each client opens some connections, and all clients do so first of all.
     steps: &[
         Step::Test("conformance", &["", "postgres", "--at-once=12"]),
         Step::Test("conformance", &["", "postgres sessions", "--at-once=12"]),
+        Step::Test("conformance", &["", "postgres rows", "--at-once=12"]),
         Step::Test("conformance", &["", "mysql", "--at-once=12"]),
     ],
     full: &[],

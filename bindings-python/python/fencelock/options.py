@@ -69,7 +69,8 @@ class LockOptions(TypedDict, total=False):
     on_table: str
     """On PostgreSQL, MySQL and SQLite: keeps a version in a row of your own table, written as the table with three of
     its columns in brackets: `account(id, version, balance)`. The first is the key, whose value is the version's name.
-    The second is a whole number that rises with each change. The third is the value. Default: ``."""
+    The second is a whole number that rises with each change. The third is the value. In a URL whose scheme ends in
+    `+row`: the table with its key only, `account(id)`, whose rows are then the locks. Default: ``."""
     at_least_for: Time | None
     """The shortest time from the start of a job's run to the start of the next one, even if the run ends sooner.
     Default: `none`."""

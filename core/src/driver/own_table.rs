@@ -1,48 +1,48 @@
-//! Versions in a table of the user's own: how it is written, what may be wrong with it, what its row shows. The databases' folders have
-//! the SQL.
+//! A table of the user's own, whose rows are versions or locks: how it is written, what may be wrong with it, what the row of a version
+//! shows. The databases' folders have the SQL.
 
 use super::identifier::{Table, check, quoted};
 use crate::error::{Code, Error, Result};
 use crate::port::{Cell, Look, Mark, OwnerId, Version};
 
-/// A table of the user's own with three of its columns.
-pub(super) struct OwnTable<'a> {
+/// A table of the user's own with the column that names its rows.
+pub(super) struct KeyedTable<'a> {
     pub(super) table: Table<'a>,
     pub(super) key: &'a str,
+}
+
+/// The same with two more columns.
+pub(super) struct OwnTable<'a> {
+    pub(super) keyed: KeyedTable<'a>,
     pub(super) version: &'a str,
     pub(super) value: &'a str,
 }
 
-impl<'a> OwnTable<'a> {
-    /// Reads `table(key, version, value)`. `most` is how many bytes a name may have on this database.
+impl<'a> KeyedTable<'a> {
+    /// Reads `table(key)`, whose rows are locks. `most` is how many bytes a name may have on this database.
+    #[cfg(feature = "postgres")] // Only there is a lock a row.
     pub(super) fn parse(text: &'a str, most: usize) -> Result<Self> {
         let form = || {
-            wrong(
-                "`on_table` is a table with three of its columns, the key, the version and the value: `account(id, version, balance)`",
-            )
+            wrong("`on_table` is a table with its key, whose values name the locks: `account(id)`")
         };
-        let (table, columns) = text.split_once('(').ok_or_else(form)?;
-        let columns = columns.trim_end().strip_suffix(')').ok_or_else(form)?;
-        let columns: Vec<_> = columns.split(',').map(str::trim).collect();
-        let [key, version, value] = columns[..] else { return Err(form()) };
-        let table = Table::parse(table.trim(), most).map_err(|_| form())?;
-        for column in [key, version, value] {
-            check("on_table", column, most)?;
+        let (table, columns) = split(text).ok_or_else(form)?;
+        match columns[..] {
+            [key] => Self::of(table, key, most, form),
+            [_, _, _] => Err(wrong(
+                "a lock by row takes a table with its key only: `account(id)`; a version takes three columns, but on another store: use `postgres://` for it",
+            )),
+            _ => Err(form()),
         }
-        if [key, value].iter().any(|column| column.eq_ignore_ascii_case(version)) {
-            return Err(form());
-        }
-        Ok(Self { table, key, version, value })
+    }
+
+    fn of(table: &'a str, key: &'a str, most: usize, form: impl Fn() -> Error) -> Result<Self> {
+        check("on_table", key, most)?;
+        Ok(Self { table: Table::parse(table, most).map_err(|_| form())?, key })
     }
 
     /// The table as it stands in SQL. Names stand between these marks.
     pub(super) fn name(&self, mark: char) -> String {
         format!("{}{}", self.table.place(mark), quoted(mark, self.table.name))
-    }
-
-    /// The columns as they stand in SQL: key, version, value.
-    pub(super) fn columns(&self, mark: char) -> [String; 3] {
-        [self.key, self.version, self.value].map(|column| quoted(mark, column))
     }
 
     pub(super) fn no_table(&self) -> Error {
@@ -54,12 +54,14 @@ impl<'a> OwnTable<'a> {
         wrong(format!("the table `{}` has no column `{column}`", self.table.name))
     }
 
-    /// The column with the version is of this type.
-    pub(super) fn does_not_count(&self, kind: &str) -> Error {
-        let column = self.version;
-        wrong(format!(
-            "the column `{column}` counts versions, so it has to be of a type for whole numbers, not {kind}"
-        ))
+    /// There is no row with this name.
+    #[cfg(feature = "postgres")]
+    pub(super) fn no_row(&self) -> Error {
+        let (table, key) = (self.table.name, self.key);
+        let message = format!(
+            "the table `{table}` has no row whose `{key}` is this name, so there is nothing to lock; insert the row first"
+        );
+        Error::invalid("name", message)
     }
 
     /// The column with the key is of this type.
@@ -77,6 +79,47 @@ impl<'a> OwnTable<'a> {
             "several rows can have the same `{column}`; make that column the primary key, or unique"
         ))
     }
+}
+
+impl<'a> OwnTable<'a> {
+    /// Reads `table(key, version, value)`. `most` is how many bytes a name may have on this database.
+    pub(super) fn parse(text: &'a str, most: usize) -> Result<Self> {
+        let form = || {
+            wrong(
+                "`on_table` is a table with three of its columns, the key, the version and the value: `account(id, version, balance)`",
+            )
+        };
+        let (table, columns) = split(text).ok_or_else(form)?;
+        let [key, version, value] = columns[..] else { return Err(form()) };
+        let keyed = KeyedTable::of(table, key, most, form)?;
+        for column in [version, value] {
+            check("on_table", column, most)?;
+        }
+        if [key, value].iter().any(|column| column.eq_ignore_ascii_case(version)) {
+            return Err(form());
+        }
+        Ok(Self { keyed, version, value })
+    }
+
+    /// The columns as they stand in SQL: key, version, value.
+    pub(super) fn columns(&self, mark: char) -> [String; 3] {
+        [self.keyed.key, self.version, self.value].map(|column| quoted(mark, column))
+    }
+
+    /// The column with the version is of this type.
+    pub(super) fn does_not_count(&self, kind: &str) -> Error {
+        let column = self.version;
+        wrong(format!(
+            "the column `{column}` counts versions, so it has to be of a type for whole numbers, not {kind}"
+        ))
+    }
+}
+
+/// The table and its columns.
+fn split(text: &str) -> Option<(&str, Vec<&str>)> {
+    let (table, columns) = text.split_once('(')?;
+    let columns = columns.trim_end().strip_suffix(')')?;
+    Some((table.trim(), columns.split(',').map(str::trim).collect()))
 }
 
 fn wrong(message: impl Into<String>) -> Error {
@@ -154,7 +197,7 @@ mod tests {
     #[test]
     fn a_table_has_three_columns() {
         let own = OwnTable::parse(" s.t ( a b , c, d )", 63).unwrap();
-        assert_eq!(own.name('"'), "\"s\".\"t\"");
+        assert_eq!(own.keyed.name('"'), "\"s\".\"t\"");
         assert_eq!(own.columns('`'), ["`a b`", "`c`", "`d`"]);
         for bad in [
             "",
@@ -169,5 +212,17 @@ mod tests {
         ] {
             assert!(OwnTable::parse(bad, 63).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    #[cfg(feature = "postgres")]
+    fn a_table_of_locks_has_a_key_only() {
+        let keyed = KeyedTable::parse(" s.t ( a b )", 63).unwrap();
+        assert_eq!((keyed.name('"'), keyed.key), ("\"s\".\"t\"".to_owned(), "a b"));
+        for bad in ["", "t", "t()", "t(a, b)", "a.b.t(a)", "t(a", "t(a, b, c, d)"] {
+            assert!(KeyedTable::parse(bad, 63).is_err(), "{bad}");
+        }
+        let three = KeyedTable::parse("t(a, b, c)", 63).err().unwrap();
+        assert!(three.message().contains("`postgres://`"), "{three}");
     }
 }

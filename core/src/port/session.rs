@@ -64,14 +64,19 @@ pub trait SessionStore: MaybeSend + MaybeSync + 'static {
         prefix: &str,
     ) -> impl Future<Output = Result<Vec<LockKey>>> + MaybeSend {
         let _ = (of, prefix);
-        let message = "this store knows locks by numbers only, so it cannot list their names; ask for one by its name";
-        std::future::ready(Err(Error::new(Code::Unsupported, message)))
+        std::future::ready(Err(names_unknown()))
     }
 
     /// Lets go of what belongs to no session.
     fn close(&self) -> impl Future<Output = ()> + MaybeSend {
         std::future::ready(())
     }
+}
+
+/// Says that the server does not know the names of locks.
+pub(crate) fn names_unknown() -> Error {
+    let message = "this store knows locks by numbers only, so it cannot list their names; ask for one by its name";
+    Error::new(Code::Unsupported, message)
 }
 
 /// A session of a [`SessionStore`]. What is asked of it is carried out in the order in which the futures are polled first, also if

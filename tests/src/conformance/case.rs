@@ -131,6 +131,9 @@ pub enum Need {
     /// A hold can become another mode's. Every case in which one does needs it.
     #[serde(rename = "upgrades")]
     Upgrades,
+    /// Locks that readers share. Every case that asks for one needs it.
+    #[serde(rename = "readers")]
+    Readers,
     /// The store can list the names of its locks. Every case that asks for them needs it.
     #[serde(rename = "names")]
     Names,
@@ -169,6 +172,9 @@ impl Case {
         }
         if any(&self.steps, asks_for_permit) {
             needs.insert(Need::Permits);
+        }
+        if any(&self.steps, shares) {
+            needs.insert(Need::Readers);
         }
         if any(&self.steps, changes_mode) {
             needs.insert(Need::Upgrades);
@@ -240,6 +246,11 @@ fn any(steps: &[Step], such: fn(&Step) -> bool) -> bool {
 fn asks_for_permit(step: &Step) -> bool {
     let (Step::Acquire(ask) | Step::Try(ask) | Step::Start(ask)) = step else { return false };
     ask.mode == Mode::Permit
+}
+
+fn shares(step: &Step) -> bool {
+    let (Step::Acquire(ask) | Step::Try(ask) | Step::Start(ask)) = step else { return false };
+    matches!(ask.mode, Mode::Read | Mode::Write)
 }
 
 fn changes_mode(step: &Step) -> bool {

@@ -12,8 +12,9 @@ use crate::postgres::{self, PostgresServer};
 use crate::servers::{Authority, ClusterSet, QuorumSet, RedisServer};
 use crate::zookeeper::ZookeeperServer;
 
-/// The scheme of locks that live with sessions of a PostgreSQL server.
+/// The schemes of locks that live with sessions of a PostgreSQL server.
 const SESSIONS: &str = "postgres+advisory";
+const ROWS: &str = "postgres+row";
 
 /// A store, and whose time it lives in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,6 +35,8 @@ pub enum Backend {
     Postgres,
     /// The same, where locks live with sessions.
     PostgresSessions,
+    /// The same, where each lock is a row that a session's transaction has locked.
+    PostgresRows,
     /// A MariaDB database.
     Mysql,
     /// A Redis server.
@@ -52,12 +55,13 @@ pub enum Backend {
 
 impl Backend {
     /// Those every case is for.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Memory,
         Self::Sim,
         Self::Sqlite,
         Self::Postgres,
         Self::PostgresSessions,
+        Self::PostgresRows,
         Self::Mysql,
         Self::Redis,
         Self::Etcd,
@@ -83,6 +87,7 @@ impl Backend {
             Self::Zookeeper => "zookeeper",
             Self::Postgres => "postgres",
             Self::PostgresSessions => "postgres sessions",
+            Self::PostgresRows => "postgres rows",
             Self::Mysql => "mysql",
             Self::Redis => "redis",
             Self::RedisTls => "redis over TLS",
@@ -110,6 +115,7 @@ pub(super) struct Grounds {
     folder: OnceLock<TempDir>,
     postgres: OnceLock<Arc<PostgresServer>>,
     sessions: OnceLock<Arc<PostgresServer>>,
+    rows: OnceLock<Arc<PostgresServer>>,
     mysql: OnceLock<Arc<MysqlServer>>,
     redis: OnceLock<Arc<Mutex<RedisServer>>>,
     etcd: OnceLock<Arc<Mutex<EtcdServer>>>,
@@ -177,6 +183,14 @@ impl Grounds {
                 let start = || Arc::new(postgres::start_with_rights(grant));
                 let server = self.sessions.get_or_init(start).clone();
                 let url = server.url("secret:hunter2").replacen("postgres", SESSIONS, 1);
+                Ground { postgres: Some(server), ..Ground::without_server(url) }
+            }
+            Backend::PostgresRows => {
+                let grant = "GRANT SELECT, UPDATE ON SEQUENCE fencelock_token TO secret;
+                    GRANT SELECT, INSERT, UPDATE, DELETE ON fencelock_row TO secret";
+                let start = || Arc::new(PostgresServer::start_with_rights(grant));
+                let server = self.rows.get_or_init(start).clone();
+                let url = server.url("secret:hunter2").replacen("postgres", ROWS, 1);
                 Ground { postgres: Some(server), ..Ground::without_server(url) }
             }
             Backend::Mysql => {
@@ -266,7 +280,7 @@ impl Ground {
 
     /// Whether it tells who holds a lock and who waits for it. PostgreSQL tells of sessions only how many there are.
     pub(super) fn tells_who(&self) -> bool {
-        !self.url.starts_with(SESSIONS)
+        !self.url.starts_with(SESSIONS) && !self.url.starts_with(ROWS)
     }
 
     /// Whether it is a quorum.

@@ -9,10 +9,13 @@ const OF_SESSION: &str = "a lease lives with its client's session";
 impl Backend {
     /// Why this backend cannot play a case that needs this, whoever the actors are; `None` if it can.
     pub(super) fn lacks(self, need: Need) -> Option<&'static str> {
-        if self == Self::PostgresSessions
-            && let Some(why) = lacks_by_session(need)
-        {
-            return Some(why);
+        let lacks = match self {
+            Self::PostgresSessions => lacks_by_session(need),
+            Self::PostgresRows => lacks_by_row(need),
+            _ => None,
+        };
+        if lacks.is_some() {
+            return lacks;
         }
         match (need, self) {
             (Need::Order, Self::Redlock) => {
@@ -55,6 +58,7 @@ impl Backend {
                 | Self::Sqlite
                 | Self::Postgres
                 | Self::PostgresSessions
+                | Self::PostgresRows
                 | Self::Mysql
                 | Self::Etcd
                 | Self::Zookeeper,
@@ -83,6 +87,7 @@ impl Backend {
                 | Need::Permits
                 | Need::WholeLease
                 | Need::Upgrades
+                | Need::Readers
                 | Need::Names
                 | Need::Details
                 | Need::ManyWaits,
@@ -127,5 +132,16 @@ fn lacks_by_session(need: Need) -> Option<&'static str> {
             Some("tests/tests/postgres/session_faults.rs stops and kills its server")
         }
         _ => None,
+    }
+}
+
+/// The same of rows that sessions have locked.
+fn lacks_by_row(need: Need) -> Option<&'static str> {
+    match need {
+        Need::Permits | Need::Upgrades | Need::Readers => Some("a row is locked by one holder"),
+        Need::Cells => Some("the rows are locks, and no more"),
+        Need::Names => None,
+        Need::ManyWaits => Some("each lock of a client takes one of its 32 connections"),
+        need => lacks_by_session(need),
     }
 }

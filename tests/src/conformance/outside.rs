@@ -70,7 +70,9 @@ impl Ground {
             }
             if let Some(server) = &self.postgres {
                 let held = server.sql(&format!(
-                    "SELECT name FROM fencelock WHERE name LIKE '%{prefix}%' AND expires_at > clock_timestamp()"
+                    "SELECT name FROM fencelock WHERE name LIKE '%{prefix}%' AND expires_at > clock_timestamp()
+                     UNION ALL SELECT r.name FROM fencelock_row AS r JOIN pg_locks AS l ON l.transactionid = r.xmax
+                     WHERE l.locktype = 'transactionid' AND l.granted AND r.name LIKE '%{prefix}%'"
                 ));
                 left.extend(held.lines().map(|name| format!("a hold of {name}")));
             }

@@ -29,7 +29,9 @@ impl Ground {
             let ended = server.sql(&format!(
                 "WITH row AS (DELETE FROM fencelock WHERE name = '{name}' RETURNING true AS there)
                  SELECT there FROM row UNION ALL SELECT pg_terminate_backend(pid) FROM pg_locks
-                 WHERE locktype = 'advisory' AND granted AND (classid::bigint << 32 | objid::bigint) = fencelock_key('{name}')"
+                 WHERE locktype = 'advisory' AND granted AND (classid::bigint << 32 | objid::bigint) = fencelock_key('{name}')
+                 UNION ALL SELECT pg_terminate_backend(pid) FROM pg_locks AS l JOIN fencelock_row AS r ON l.transactionid = r.xmax
+                 WHERE l.locktype = 'transactionid' AND l.granted AND r.name = '{name}'"
             ));
             return Ok(!ended.is_empty());
         }

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use fencelock::mutation::{Mutant, activate};
-use fencelock_tests::postgres::{Pooler, PostgresSessions};
+use fencelock_tests::postgres::{Pooler, PostgresSessions, Way};
 use fencelock_tests::session_store::PATIENCE;
 use futures_util::future::join_all;
 use rustix::process::{Pid, Signal, kill_process};
@@ -14,8 +14,8 @@ use tokio::time::{sleep, timeout};
 const SOON: Duration = Duration::from_secs(2);
 
 /// A clause holds as it is, and does not hold when it is broken.
-async fn is_seen(mutant: Mutant, holds: impl AsyncFn(&PostgresSessions) -> bool) {
-    let server = PostgresSessions::start_with_rights();
+async fn is_seen(way: Way, mutant: Mutant, holds: impl AsyncFn(&PostgresSessions) -> bool) {
+    let server = PostgresSessions::start_with_rights(way);
     assert!(holds(&server).await, "nothing is broken");
     server.comes_to("0|0").await;
     activate(Some(mutant));
@@ -26,49 +26,53 @@ async fn is_seen(mutant: Mutant, holds: impl AsyncFn(&PostgresSessions) -> bool)
 
 #[tokio::test]
 async fn the_end_of_a_connection_is_told_at_once() {
-    is_seen(Mutant::SessionEndUnheard, async |server| {
-        let client = server.client("?ttl=20s").await;
-        let guard = client.lock("x").acquire().await.unwrap();
-        server
-            .server
-            .sql("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'");
-        timeout(SOON, guard.lost()).await.is_ok() && !guard.is_held()
-    })
-    .await;
+    for way in Way::ALL {
+        is_seen(way, Mutant::SessionEndUnheard, async |server| {
+            let client = server.client("?ttl=20s").await;
+            let guard = client.lock("x").acquire().await.unwrap();
+            server.end_backends(true);
+            timeout(SOON, guard.lost()).await.is_ok() && !guard.is_held()
+        })
+        .await;
+    }
 }
 
 #[tokio::test]
 async fn a_lock_is_given_back_where_it_was_taken() {
-    is_seen(Mutant::SessionUnlocksElsewhere, async |server| {
-        let (one, two) = (server.client("").await, server.client("").await);
-        let first = one.lock("x").acquire().await.unwrap();
-        let waits = tokio::spawn(two.lock("x").acquire_within(PATIENCE));
-        server.comes_to("1|1").await;
-        first.release().await.check().unwrap();
-        // It was waited for, so the common session has not got it.
-        let second = waits.await.unwrap().unwrap();
-        let _ = second.release().await;
-        one.lock("x").try_acquire().await.unwrap().is_some()
-    })
-    .await;
+    for way in Way::ALL {
+        is_seen(way, Mutant::SessionUnlocksElsewhere, async |server| {
+            let (one, two) = (server.client("").await, server.client("").await);
+            let first = one.lock("x").acquire().await.unwrap();
+            let waits = tokio::spawn(two.lock("x").acquire_within(SOON));
+            server.comes_to("1|1").await;
+            first.release().await.check().unwrap();
+            // It was waited for, so the common session has not got it.
+            let Ok(second) = waits.await.unwrap() else { return false };
+            let _ = second.release().await;
+            one.lock("x").try_acquire().await.unwrap().is_some()
+        })
+        .await;
+    }
 }
 
 #[tokio::test]
 async fn heartbeats_keep_a_session() {
-    is_seen(Mutant::SessionNotKept, async |server| {
-        let client = server.client("?ttl=2s").await;
-        let guard = client.lock("x").acquire().await.unwrap();
-        sleep(Duration::from_secs(5)).await;
-        guard.is_held()
-    })
-    .await;
+    for way in Way::ALL {
+        is_seen(way, Mutant::SessionNotKept, async |server| {
+            let client = server.client("?ttl=2s").await;
+            let guard = client.lock("x").acquire().await.unwrap();
+            sleep(Duration::from_secs(5)).await;
+            guard.is_held()
+        })
+        .await;
+    }
 }
 
 /// B88: what is interrupted too early is interrupted again. Which of both a process that goes on hears of first is open, so there are many.
 #[tokio::test]
 async fn b88_a_wait_ends_that_begins_behind_its_interrupt() {
     const MANY: usize = 16;
-    is_seen(Mutant::SessionInterruptedOnce, async |server| {
+    is_seen(Way::Advisory, Mutant::SessionInterruptedOnce, async |server| {
         let (one, two) = (server.client("").await, server.client("").await);
         let mut guards = Vec::new();
         for number in 0..MANY {
@@ -107,30 +111,34 @@ async fn b88_a_wait_ends_that_begins_behind_its_interrupt() {
 
 #[tokio::test]
 async fn tokens_rise_after_a_restore() {
-    is_seen(Mutant::SessionTokensNotAdvanced, async |server| {
-        let before = server.client("").await.lock("x").acquire().await.unwrap().token();
-        server.comes_to("0|0").await;
-        server.server.sql("SELECT setval('fencelock_token', 64)");
-        let after = server.client("").await.lock("x").acquire().await.unwrap().token();
-        server.comes_to("0|0").await;
-        after > before
-    })
-    .await;
+    for way in Way::ALL {
+        is_seen(way, Mutant::SessionTokensNotAdvanced, async |server| {
+            let before = server.client("").await.lock("x").acquire().await.unwrap().token();
+            server.comes_to("0|0").await;
+            server.server.sql("SELECT setval('fencelock_token', 64)");
+            let after = server.client("").await.lock("x").acquire().await.unwrap().token();
+            server.comes_to("0|0").await;
+            after > before
+        })
+        .await;
+    }
 }
 
 #[tokio::test]
 async fn b91_a_pooler_is_found() {
-    is_seen(Mutant::PoolerNotSought, async |server| {
-        let pooler = Pooler::before(server.server.port(), &["locks"], "transaction");
-        fencelock::connect(&server.at(pooler.port(), "")).await.is_err()
-    })
-    .await;
+    for way in Way::ALL {
+        is_seen(way, Mutant::PoolerNotSought, async |server| {
+            let pooler = Pooler::before(server.server.port(), &["locks"], "transaction");
+            fencelock::connect(&server.at(pooler.port(), "")).await.is_err()
+        })
+        .await;
+    }
 }
 
 /// A session that asked for what it has would be given it past a writer that waits.
 #[tokio::test]
 async fn a_session_has_a_lock_once() {
-    is_seen(Mutant::SessionAsksTwice, async |server| {
+    is_seen(Way::Advisory, Mutant::SessionAsksTwice, async |server| {
         let (one, two) = (server.client("").await, server.client("").await);
         let first = one.read("x").acquire().await.unwrap();
         let writes = tokio::spawn(two.write("x").acquire_within(PATIENCE));
@@ -148,7 +156,7 @@ async fn a_session_has_a_lock_once() {
 #[tokio::test]
 async fn many_waits_that_are_given_up_leave_room_for_others() {
     const NAMES: usize = 8;
-    is_seen(Mutant::SessionsNotAwaited, async |server| {
+    is_seen(Way::Advisory, Mutant::SessionsNotAwaited, async |server| {
         let (one, two) = (server.client("").await, server.client("").await);
         let mut guards = Vec::new();
         for number in 0..NAMES {

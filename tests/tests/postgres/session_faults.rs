@@ -1,4 +1,4 @@
-//! Faults of locks that live with a session, on a real PostgreSQL server: holders that die or freeze, backends and servers that end,
+//! Faults of locks that live with a session, on a real PostgreSQL server, in both ways: holders that die or freeze, backends and servers that end,
 //! networks that are silent.
 
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use fencelock::{Code, Released};
 use fencelock_peers::Program;
 use fencelock_tests::clerk::Post;
-use fencelock_tests::postgres::{PostgresServer, PostgresSessions};
+use fencelock_tests::postgres::{PostgresSessions, Way};
 use fencelock_tests::protocol::Call;
 use fencelock_tests::proxy::Proxy;
 use fencelock_tests::session_store::{self, PATIENCE};
@@ -16,11 +16,15 @@ use serde_json::json;
 /// The sessions of those who freeze.
 const TTL: Duration = Duration::from_secs(1);
 
-/// Ends the backends that have an advisory lock, or wait for one.
-fn end_backends(server: &PostgresServer, granted: bool) {
-    server.sql(&format!(
-        "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted = {granted}"
-    ));
+in_both_ways! {
+    the_lock_of_a_killed_process_is_free_at_once,
+    killed_holders,
+    a_frozen_holder_knows_at_its_first_look,
+    b90_b93_an_ended_backend_is_a_loss_that_is_told,
+    a_restart_ends_the_locks_and_not_the_tokens,
+    a_silent_network_ends_the_session_on_both_sides,
+    what_was_not_answered_is_taken_back,
+    a_server_that_hangs_keeps_no_guard_alive,
 }
 
 fn actor() -> Program {
@@ -28,9 +32,8 @@ fn actor() -> Program {
 }
 
 /// The lock of a process that is killed is the next one's long before the lease would end.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_lock_of_a_killed_process_is_free_at_once() {
-    let server = PostgresSessions::start();
+async fn the_lock_of_a_killed_process_is_free_at_once(way: Way) {
+    let server = PostgresSessions::start(way);
     let url = server.at(server.server.port(), "");
     let client = server.client("").await;
     let rounds = if fencelock_tests::in_full() { 50 } else { 5 };
@@ -70,18 +73,16 @@ async fn the_lock_of_a_killed_process_is_free_at_once() {
 }
 
 /// Holders are killed under load: what they guard stays exact.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn killed_holders() {
-    let server = PostgresSessions::start();
+async fn killed_holders(way: Way) {
+    let server = PostgresSessions::start(way);
     let url = server.at(server.server.port(), "");
     let kills = if fencelock_tests::in_full() { 100 } else { 10 };
     shop::kill_clerks(&url, &vec![Post::Actor(actor()); 4], kills).await;
 }
 
 /// A process that stands still: the server ends its session, and it knows at its first look.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_frozen_holder_knows_at_its_first_look() {
-    let server = PostgresSessions::start();
+async fn a_frozen_holder_knows_at_its_first_look(way: Way) {
+    let server = PostgresSessions::start(way);
     let url = server.at(server.server.port(), "?ttl=1s");
     let rounds = if fencelock_tests::in_full() { 50 } else { 3 };
     for _ in 0..rounds {
@@ -111,9 +112,8 @@ async fn a_frozen_holder_knows_at_its_first_look() {
 }
 
 /// B90, B93: a backend that is ended is told as a loss at once, and costs nothing that comes after it.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn b90_b93_an_ended_backend_is_a_loss_that_is_told() {
-    let server = PostgresSessions::start();
+async fn b90_b93_an_ended_backend_is_a_loss_that_is_told(way: Way) {
+    let server = PostgresSessions::start(way);
     let (one, two) = (server.client("").await, server.client("").await);
     let rounds = if fencelock_tests::in_full() { 100 } else { 10 };
     for round in 0..rounds {
@@ -122,10 +122,10 @@ async fn b90_b93_an_ended_backend_is_a_loss_that_is_told() {
         server.comes_to("1|1").await;
         if round % 2 == 1 {
             // A place in the queue that is lost is taken again.
-            end_backends(&server.server, false);
+            server.end_backends(false);
             server.comes_to("1|1").await;
         }
-        end_backends(&server.server, true);
+        server.end_backends(true);
         tokio::time::timeout(PATIENCE, guard.lost()).await.expect("it is told");
         assert!(!guard.is_held());
         let next = waits.await.unwrap().unwrap();
@@ -138,9 +138,8 @@ async fn b90_b93_an_ended_backend_is_a_loss_that_is_told() {
 }
 
 /// A server that is killed and started again has no locks; tokens go on.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_restart_ends_the_locks_and_not_the_tokens() {
-    let mut server = PostgresSessions::start();
+async fn a_restart_ends_the_locks_and_not_the_tokens(way: Way) {
+    let mut server = PostgresSessions::start(way);
     let (one, two) = (server.client("").await, server.client("").await);
     let rounds = if fencelock_tests::in_full() { 50 } else { 3 };
     for _ in 0..rounds {
@@ -161,9 +160,8 @@ async fn a_restart_ends_the_locks_and_not_the_tokens() {
 }
 
 /// A network that is silent: the holder loses the lock by its own clock, and the server gives it to the next one.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_silent_network_ends_the_session_on_both_sides() {
-    let server = PostgresSessions::start();
+async fn a_silent_network_ends_the_session_on_both_sides(way: Way) {
+    let server = PostgresSessions::start(way);
     let proxy = Proxy::before(server.server.port()).await;
     let port = proxy.url().port().expect("a proxy has a port");
     let behind = fencelock::connect(&server.at(port, "?ttl=2s&timeout=1s")).await.unwrap();
@@ -188,14 +186,15 @@ async fn a_silent_network_ends_the_session_on_both_sides() {
 }
 
 /// What was not answered is taken back, though the session lives on.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_not_answered_is_taken_back() {
-    let server = PostgresSessions::start();
+async fn what_was_not_answered_is_taken_back(way: Way) {
+    let server = PostgresSessions::start(way);
     let proxy = Proxy::before(server.server.port()).await;
     let port = proxy.url().port().expect("a proxy has a port");
     let behind = fencelock::connect(&server.at(port, "?ttl=20s&timeout=500ms")).await.unwrap();
     let beside = server.client("").await;
     let kept = behind.lock("kept").acquire().await.unwrap();
+    // The connection that is to wait for its answers is there.
+    behind.lock("x").acquire().await.unwrap().release().await.check().unwrap();
     let held = proxy.hold_replies();
     let tried = behind.lock("x").try_acquire().await;
     assert_eq!(tried.unwrap_err().code(), Code::Unavailable);
@@ -207,7 +206,6 @@ async fn what_was_not_answered_is_taken_back() {
     server.comes_to("0|0").await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_hangs_keeps_no_guard_alive() {
-    session_store::a_server_that_hangs_keeps_no_guard_alive(&PostgresSessions::start()).await;
+async fn a_server_that_hangs_keeps_no_guard_alive(way: Way) {
+    session_store::a_server_that_hangs_keeps_no_guard_alive(&PostgresSessions::start(way)).await;
 }

@@ -1,16 +1,25 @@
-//! Locks that live with a session, on a real PostgreSQL server: who excludes whom, what is refused, poolers, cancelled calls.
+//! Locks that live with a session, on a real PostgreSQL server, in both ways where both can: who excludes whom, what is refused, poolers, cancelled calls.
 
 use std::time::{Duration, Instant};
 
 use fencelock::driver::postgres::lock_in;
 use fencelock::{Code, Token};
-use fencelock_tests::postgres::{Pooler, PostgresSessions};
+use fencelock_tests::postgres::{Pooler, PostgresSessions, Way};
 use fencelock_tests::session_store::{self, PATIENCE, code};
 use tokio_postgres::NoTls;
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_lock_excludes_and_its_tokens_rise() {
-    let server = PostgresSessions::start_with_rights();
+in_both_ways! {
+    a_lock_excludes_and_its_tokens_rise,
+    waiters_are_served_in_order,
+    what_is_given_up_leaves_nothing,
+    b88_a_wait_that_ends_at_the_grant_leaves_no_lock,
+    b89_heartbeats_end_no_lock,
+    b91_a_pooler_has_to_keep_sessions,
+    waits_are_limited_and_give_their_connections_back,
+}
+
+async fn a_lock_excludes_and_its_tokens_rise(way: Way) {
+    let server = PostgresSessions::start_with_rights(way);
     let (one, two) = (server.client("").await, server.client("").await);
     let mut last = Token::default();
     for _ in 0..3 {
@@ -35,7 +44,7 @@ async fn a_lock_excludes_and_its_tokens_rise() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn readers_share_and_writers_do_not() {
-    let server = PostgresSessions::start_with_rights();
+    let server = PostgresSessions::start_with_rights(Way::Advisory);
     let (one, two) = (server.client("").await, server.client("").await);
     let first = one.read("x").acquire().await.unwrap();
     let second = one.read("x").acquire().await.unwrap();
@@ -59,7 +68,7 @@ async fn readers_share_and_writers_do_not() {
 /// What the server cannot do is refused with the reason.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_session_cannot_do_is_unsupported() {
-    let server = PostgresSessions::start_with_rights();
+    let server = PostgresSessions::start_with_rights(Way::Advisory);
     let client = server.client("?ttl=5s").await;
     let unsupported = Some(Code::Unsupported);
     assert_eq!(code(client.permits("x", 2).acquire().await), unsupported);
@@ -79,23 +88,20 @@ async fn what_a_session_cannot_do_is_unsupported() {
     assert_eq!(code(fencelock::connect(&url).await), unsupported);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn waiters_are_served_in_order() {
-    let server = PostgresSessions::start_with_rights();
+async fn waiters_are_served_in_order(way: Way) {
+    let server = PostgresSessions::start_with_rights(way);
     let took = session_store::waiters_are_served_in_order(&server, "", 8, || ()).await;
     println!("8 hand-overs took {took:?}");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_given_up_leaves_nothing() {
-    let server = PostgresSessions::start_with_rights();
+async fn what_is_given_up_leaves_nothing(way: Way) {
+    let server = PostgresSessions::start_with_rights(way);
     session_store::what_is_given_up_leaves_nothing(&server, "").await;
 }
 
 /// B88: a wait that ends just as the lock is granted leaves no lock behind.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn b88_a_wait_that_ends_at_the_grant_leaves_no_lock() {
-    let server = PostgresSessions::start_with_rights();
+async fn b88_a_wait_that_ends_at_the_grant_leaves_no_lock(way: Way) {
+    let server = PostgresSessions::start_with_rights(way);
     let (one, two) = (server.client("").await, server.client("").await);
     let rounds = if fencelock_tests::in_full() { 500 } else { 100 };
     let mut granted = 0;
@@ -120,9 +126,8 @@ async fn b88_a_wait_that_ends_at_the_grant_leaves_no_lock() {
 }
 
 /// B89: heartbeats beside everything else that a session does end no lock, and hold nothing up.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn b89_heartbeats_end_no_lock() {
-    let server = PostgresSessions::start_with_rights();
+async fn b89_heartbeats_end_no_lock(way: Way) {
+    let server = PostgresSessions::start_with_rights(way);
     // A heartbeat every 150 ms, and a session that ends after 600.
     let client = server.client("?ttl=600ms").await;
     let kept = client.lock("kept").acquire().await.unwrap();
@@ -131,7 +136,7 @@ async fn b89_heartbeats_end_no_lock() {
     let mut rounds = 0;
     while began.elapsed() < lasts {
         let guard = client.lock("x").acquire_within(PATIENCE).await.unwrap();
-        let waits = tokio::spawn(client.read("y").acquire_within(PATIENCE));
+        let waits = tokio::spawn(client.lock("y").acquire_within(PATIENCE));
         guard.release().await.check().unwrap();
         waits.await.unwrap().unwrap().release().await.check().unwrap();
         rounds += 1;
@@ -146,10 +151,81 @@ async fn b89_heartbeats_end_no_lock() {
     server.comes_to("0|0").await;
 }
 
+/// The same of rows: they have no readers. Their names are known.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_row_cannot_do_is_unsupported() {
+    let server = PostgresSessions::start_with_rights(Way::Rows);
+    let client = server.client("?ttl=5s").await;
+    let unsupported = Some(Code::Unsupported);
+    assert_eq!(code(client.read("x").acquire().await), unsupported);
+    assert_eq!(code(client.write("x").acquire().await), unsupported);
+    assert_eq!(code(client.permits("x", 2).acquire().await), unsupported);
+    assert_eq!(code(client.upgradeable("x").acquire().await), unsupported);
+    assert_eq!(code(client.version("x").read::<u64>().await), unsupported);
+    let [a, b] = [client.lock("a/b").acquire().await, client.lock("a/c").acquire().await];
+    client.lock("a").acquire().await.unwrap().release().await.check().unwrap();
+    assert_eq!(client.names("").await.unwrap(), ["a/b", "a/c"]);
+    assert_eq!(client.names("a/b").await.unwrap(), ["a/b"]);
+    drop((a, b));
+    server.comes_to("0|0").await;
+    assert_eq!(client.names("").await.unwrap(), [] as [&str; 0]);
+    server.server.sql("REVOKE INSERT ON fencelock_row FROM locks");
+    assert_eq!(code(client.lock("new").acquire().await), Some(Code::Auth));
+    client.lock("a").acquire().await.unwrap().release().await.check().unwrap();
+    server.server.sql("REVOKE UPDATE ON fencelock_row FROM locks");
+    let error = client.lock("a").acquire().await.unwrap_err();
+    assert!(error.code() == Code::Auth && error.message().contains("fencelock_row"), "{error}");
+    server.comes_to("0|0").await;
+    server.server.sql("DROP TABLE fencelock_row");
+    let url = server.at(server.server.port(), "");
+    assert_eq!(code(fencelock::connect(&url).await), unsupported);
+    let owner = url.replace("locks@", "postgres@");
+    let made = fencelock::connect(&format!("{owner}?create=true")).await.unwrap();
+    made.lock("a").acquire().await.unwrap().release().await.check().unwrap();
+}
+
+/// Rows of names that were made long ago go, but for those that are locked. A waiter whose row was deleted makes it anew.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_that_are_old_go_and_come_back() {
+    let server = PostgresSessions::start_with_rights(Way::Rows);
+    let (one, two) = (server.client("").await, server.client("").await);
+    let held = one.lock("held").acquire().await.unwrap();
+    let waits = tokio::spawn(two.lock("held").acquire_within(PATIENCE));
+    server.comes_to("1|1").await;
+    server
+        .server
+        .sql("INSERT INTO fencelock_row SELECT 'old' || n FROM generate_series(1, 60) AS n");
+    server
+        .server
+        .sql("UPDATE fencelock_row SET made = made - interval '8 days' WHERE name <> 'held'");
+    for number in 0..40 {
+        let name = format!("new{number}");
+        one.lock(&name).acquire().await.unwrap().release().await.check().unwrap();
+    }
+    let old = "SELECT count(*) FROM fencelock_row WHERE name LIKE 'old%'";
+    assert_eq!(server.server.sql(old), "0");
+    assert_eq!(server.locks(), "1|1");
+    held.release().await.check().unwrap();
+    waits.await.unwrap().unwrap().release().await.check().unwrap();
+    // Somebody deletes the row while it is waited for.
+    let url = server.server.url("postgres");
+    let (mut user, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let deletes = user.transaction().await.unwrap();
+    deletes.execute("DELETE FROM fencelock_row WHERE name = 'held'", &[]).await.unwrap();
+    let waits = tokio::spawn(two.lock("held").acquire_within(PATIENCE));
+    server.comes_to("1|1").await;
+    deletes.commit().await.unwrap();
+    let guard = waits.await.unwrap().unwrap();
+    assert!(one.lock("held").try_acquire().await.unwrap().is_none());
+    guard.release().await.check().unwrap();
+    server.comes_to("0|0").await;
+}
+
 /// A lock within a user's transaction excludes a session, and the other way round; their tokens are of one order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_users_transaction_takes_the_same_lock() {
-    let server = PostgresSessions::start_with_rights();
+    let server = PostgresSessions::start_with_rights(Way::Advisory);
     let client = server.client("").await;
     let url = server.server.url("locks");
     let (mut user, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
@@ -180,9 +256,8 @@ async fn a_users_transaction_takes_the_same_lock() {
 }
 
 /// B91: a pooler that does not keep sessions is found and refused, one that does is used.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn b91_a_pooler_has_to_keep_sessions() {
-    let server = PostgresSessions::start_with_rights();
+async fn b91_a_pooler_has_to_keep_sessions(way: Way) {
+    let server = PostgresSessions::start_with_rights(way);
     for mode in ["transaction", "statement"] {
         let pooler = Pooler::before(server.server.port(), &["locks"], mode);
         for _ in 0..3 {
@@ -212,21 +287,28 @@ async fn b91_a_pooler_has_to_keep_sessions() {
 }
 
 /// A client waits for 31 locks at once. What it asks for beside them is asked for again later.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn waits_are_limited_and_give_their_connections_back() {
-    let server = PostgresSessions::start_with_rights();
-    let (one, two) = (server.client("").await, server.client("").await);
+async fn waits_are_limited_and_give_their_connections_back(way: Way) {
+    let server = PostgresSessions::start_with_rights(way);
+    let (one, other) = (server.client("").await, server.client("").await);
+    let two = server.client("").await;
     let names: Vec<String> = (0..40).map(|number| format!("x{number}")).collect();
     let mut guards = Vec::new();
-    for name in &names {
-        guards.push(one.lock(name).acquire().await.unwrap());
+    for (number, name) in names.iter().enumerate() {
+        // A client has 31 locks at most where each takes a connection.
+        let holder = if number % 2 == 0 { &one } else { &other };
+        guards.push(holder.lock(name).acquire().await.unwrap());
     }
     let waits: Vec<_> =
         names.iter().map(|name| tokio::spawn(two.lock(name).acquire_within(PATIENCE))).collect();
     server.comes_to("40|31").await;
-    // Whoever does not wait needs no connection of its own.
-    let free = two.lock("free").try_acquire().await.unwrap().expect("it is free");
-    free.release().await.check().unwrap();
+    let free = two.lock("free").try_acquire().await;
+    match way {
+        // Whoever does not wait needs no connection of its own.
+        Way::Advisory => {
+            free.unwrap().expect("it is free").release().await.check().unwrap();
+        }
+        Way::Rows => assert_eq!(code(free), Some(Code::Unavailable)),
+    }
     for guard in guards {
         guard.release().await.check().unwrap();
     }
@@ -234,7 +316,7 @@ async fn waits_are_limited_and_give_their_connections_back() {
         wait.await.unwrap().unwrap().release().await.check().unwrap();
     }
     server.comes_to("0|0").await;
-    let sessions = "SELECT count(*) <= 10 FROM pg_stat_activity WHERE usename = 'locks'";
+    let sessions = "SELECT count(*) <= 15 FROM pg_stat_activity WHERE usename = 'locks'";
     let began = Instant::now();
     while server.server.sql(sessions) != "t" {
         assert!(began.elapsed() < PATIENCE, "connections that nobody needs are ended");

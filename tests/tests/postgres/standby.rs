@@ -38,7 +38,7 @@ async fn the_server_that_takes_writes_is_used() {
         format!("{scheme}://postgres@{}/postgres?timeout=1s", hosts.join(","))
     };
     let both = [standby.port(), primary.port()];
-    for scheme in ["postgres", "postgres+advisory"] {
+    for scheme in ["postgres", "postgres+advisory", "postgres+row"] {
         let refused = fencelock::connect(&at(scheme, &both[..1])).await.unwrap_err();
         assert_eq!(refused.code(), Code::Unavailable, "{refused}");
         assert!(refused.message().contains("read-only"), "{refused}");

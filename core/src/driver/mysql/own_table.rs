@@ -78,20 +78,20 @@ impl OwnTable {
         let asked = Statement::Text(shape(&own));
         let rows = ask(&mut live.conn, &asked).await.map_err(judged(link, false))?.rows();
         if rows.is_empty() {
-            return Err(Fault::refused(own.no_table()));
+            return Err(Fault::refused(own.keyed.no_table()));
         }
         let columns: Outcome<Vec<Column>> = rows.iter().map(Column::of).collect();
         let columns = columns.map_err(Fault::refused)?;
         let found = |name: &str| {
             let column = columns.iter().find(|column| column.name.eq_ignore_ascii_case(name));
-            column.ok_or_else(|| Fault::refused(own.no_column(name)))
+            column.ok_or_else(|| Fault::refused(own.keyed.no_column(name)))
         };
-        let (key, version, value) = (found(own.key)?, found(own.version)?, found(own.value)?);
+        let (key, version, value) = (found(own.keyed.key)?, found(own.version)?, found(own.value)?);
         if !WHOLE.contains(&&*version.kind) {
             return Err(Fault::refused(own.does_not_count(&version.kind)));
         }
         if !key.is_unique {
-            return Err(Fault::refused(own.not_unique()));
+            return Err(Fault::refused(own.keyed.not_unique()));
         }
         let kind = match &*value.kind {
             _ if value.is_json => Kind::Document,
@@ -103,7 +103,7 @@ impl OwnTable {
             _ => Kind::Text,
         };
         let [key, version, value] = own.columns('`');
-        Ok(Self { table: own.name('`'), key, version, value, kind })
+        Ok(Self { table: own.keyed.name('`'), key, version, value, kind })
     }
 
     /// What makes a row this one. Text that only begins with a number is no number.
@@ -158,8 +158,8 @@ fn judged(link: &Link, decides: bool) -> impl Fn(mysql_async::Error) -> Fault {
 
 /// The columns of a table: names, types, whether each is a key by itself, whether it holds JSON.
 fn shape(own: &own_table::OwnTable<'_>) -> String {
-    let schema = own.table.schema.map_or("DATABASE()".to_owned(), text);
-    let table = text(own.table.name);
+    let schema = own.keyed.table.schema.map_or("DATABASE()".to_owned(), text);
+    let table = text(own.keyed.table.name);
     // Each kind of server reads one of the comments.
     format!(
         "SELECT c.COLUMN_NAME, c.DATA_TYPE, EXISTS (SELECT 1 FROM information_schema.STATISTICS AS s

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::options::Options;
 
 const RULES: Rules = Rules {
-    schemes: &["postgres", "postgresql", "postgres+advisory"],
+    schemes: &["postgres", "postgresql", "postgres+advisory", "postgres+row"],
     port: 5432,
     socket: |folder, port| format!("{folder}/.s.PGSQL.{port}"),
     malformed,

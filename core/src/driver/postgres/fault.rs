@@ -4,6 +4,7 @@ use tokio_postgres::error::Severity;
 
 use super::address::Address;
 use crate::driver::sql::fault::{Fault, Next, READ_ONLY, lost};
+use crate::driver::sql::known_tables::CHANGED;
 use crate::error::{Code, Error};
 use crate::port::Failure;
 
@@ -37,7 +38,7 @@ const STATES: &[State] = &[
         "42501",
         Code::Auth,
         Next::Keep,
-        "the user may not do this; grant it SELECT, INSERT and UPDATE on `fencelock`, and the same with DELETE on `fencelock_cell`, by session SELECT and UPDATE on the sequence `fencelock_token`; to create them (`create=true`) it needs CREATE on the schema",
+        "the user may not do this; grant it SELECT, INSERT and UPDATE on `fencelock`, and the same with DELETE on `fencelock_cell`, by session SELECT and UPDATE on the sequence `fencelock_token`, by row also SELECT, INSERT, UPDATE and DELETE on `fencelock_row`; to create them (`create=true`) it needs CREATE on the schema",
     ),
     (
         "28",
@@ -71,9 +72,26 @@ const STATES: &[State] = &[
         "42704",
         Code::Unsupported,
         Next::Keep,
-        "the server is too old to end a session that is silent: `postgres+advisory` needs PostgreSQL 14; `postgres` works with 12",
+        "the server is too old to end a session that is silent: `postgres+advisory` and `postgres+row` need PostgreSQL 14; `postgres` works with 12",
     ),
     ("57P03", Code::Unavailable, Next::Reconnect, "the server is starting or stopping; try again"),
+];
+
+/// What it says of a table of the user's own whose rows are locks.
+pub(super) const OWN_ROWS: &[State] = &[
+    (
+        "42501",
+        Code::Auth,
+        Next::Keep,
+        "the user may not do this; grant it SELECT and UPDATE on your table and on the sequence `fencelock_token`, SELECT and INSERT on `fencelock_row`",
+    ),
+    ("42", Code::Conflict, Next::Keep, CHANGED),
+    (
+        "22",
+        Code::Invalid,
+        Next::Keep,
+        "the name of the lock is no value of the key's column; see `reply`",
+    ),
 ];
 
 const OTHER_SHAPE: &str = "the database's fencelock tables are not as fencelock made them; use another schema (`schema`, or the user's `search_path`), or drop them while nobody holds a lock";

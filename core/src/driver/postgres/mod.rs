@@ -8,7 +8,6 @@
 //! there, and a few for transactions. `statement` has the SQL, `row` says how a record lies in the table.
 
 mod address;
-mod advisory;
 mod cell;
 mod fault;
 mod foreign;
@@ -21,15 +20,17 @@ mod own_table;
 mod plain;
 mod row;
 mod schema;
+mod session;
 mod setup;
+mod shape;
 mod statement;
 mod store;
 mod sweep;
 mod transaction;
 mod value;
 
-pub use self::advisory::{AdvisorySession, AdvisoryStore};
 pub use self::gate::gate_trigger;
 pub use self::lock_in::lock_in;
 pub use self::schema::schema;
+pub use self::session::{AdvisoryStore, RowStore};
 pub use self::store::PostgresStore;

@@ -10,6 +10,7 @@ use super::link::Link;
 use super::live::Live;
 use super::row::column;
 use super::schema::MOST_BYTES;
+use super::shape::{self, of_type};
 use super::statement::{CLOCK, Several};
 use super::transaction::BEGIN;
 use crate::driver::own_table::{self, CONSTRAINT, UNFIT};
@@ -40,47 +41,17 @@ const STATES: &[State] = &[
     ("22", Code::Invalid, Next::Keep, UNFIT),
 ];
 
-/// The types of the three columns, and whether the first is a key by itself. Table, key, version, value.
-const SHAPE: &str = "WITH t AS (SELECT to_regclass($1) AS oid), c AS (
-        SELECT a.attname, a.attnum, format_type(a.atttypid, -1) AS type FROM pg_attribute AS a, t
-        WHERE a.attrelid = t.oid AND a.attnum > 0 AND NOT a.attisdropped)
-    SELECT t.oid IS NOT NULL, (SELECT type FROM c WHERE attname = $2), (SELECT type FROM c WHERE attname = $3),
-        (SELECT type FROM c WHERE attname = $4), EXISTS (SELECT FROM pg_index AS i, c WHERE i.indrelid = t.oid AND i.indisunique
-            AND i.indisvalid AND i.indpred IS NULL AND i.indnkeyatts = 1 AND i.indkey[0] = c.attnum AND c.attname = $2)
-        AND NOT EXISTS (SELECT FROM pg_inherits AS h, pg_class AS p WHERE h.inhparent = t.oid AND p.oid = t.oid AND p.relkind = 'r')
-    FROM t";
-
 impl OwnTable {
     /// Finds a table that was written as `table(key, version, value)`.
     async fn find(link: &Link, client: &Client, text: &str) -> Result<Self, Fault> {
         let own = own_table::OwnTable::parse(text, MOST_BYTES).map_err(Fault::refused)?;
-        let table = own.name('"');
-        let names = [&*table, own.key, own.version, own.value];
-        let names = names.each_ref().map(|name| (name as &(dyn ToSql + Sync), Type::TEXT));
-        let rows = client.query_typed(SHAPE, &names).await.map_err(judged(link, false))?;
-        let row = rows.first().ok_or_else(Fault::vanished)?;
-        let truth = |at, name| column::<bool>(row, at, name).map_err(Fault::refused);
-        if !truth(0, "table")? {
-            return Err(Fault::refused(own.no_table()));
-        }
-        let typed = |at, name: &str| {
-            let kind = column::<Option<&str>>(row, at, "type");
-            let kind = kind.and_then(|kind| kind.ok_or_else(|| own.no_column(name)));
-            kind.map_err(Fault::refused)
-        };
-        let key = typed(1, own.key)?;
-        let version = typed(2, own.version)?;
-        let value = typed(3, own.value)?;
-        if !["smallint", "integer", "bigint"].contains(&version) {
+        let columns = [own.keyed.key, own.version, own.value];
+        let types = shape::types(client, &own.keyed, &columns, judged(link, false)).await?;
+        let [key, version, value] = &types[..] else { return Err(Fault::vanished()) };
+        if !["smallint", "integer", "bigint"].contains(&version.as_str()) {
             return Err(Fault::refused(own.does_not_count(version)));
         }
-        if ["name", "\"char\""].contains(&key) {
-            return Err(Fault::refused(own.does_not_name(key)));
-        }
-        if !truth(4, "unique")? {
-            return Err(Fault::refused(own.not_unique()));
-        }
-        Ok(Self::of(&table, own.columns('"'), key, value))
+        Ok(Self::of(&own.keyed.name('"'), own.columns('"'), key, value))
     }
 
     fn of(
@@ -89,12 +60,6 @@ impl OwnTable {
         key_type: &str,
         value_type: &str,
     ) -> Self {
-        // By the input of the type: a cast would cut what is too long.
-        let of_type = |parameter: &str, kind| {
-            format!(
-                "(SELECT x.it FROM jsonb_to_record(jsonb_build_object('it', {parameter})) AS x(it {kind}))"
-            )
-        };
         let is_it = format!("t.{key} = {}", of_type("$1::text", key_type));
         Self {
             look: format!(

@@ -37,6 +37,11 @@ CREATE TABLE IF NOT EXISTS fencelock_cell (
     forget_after bigint
 ) WITH (fillfactor = 70);
 CREATE INDEX IF NOT EXISTS fencelock_cell_end ON fencelock_cell (forget_after) WHERE forget_after IS NOT NULL;
+-- Locks by row: a row is a lock while somebody has it locked. It tells nothing else, so an old one may go, and all go with a crash.
+CREATE UNLOGGED TABLE IF NOT EXISTS fencelock_row (
+    name text COLLATE "C" PRIMARY KEY,
+    made timestamptz NOT NULL DEFAULT clock_timestamp()
+);
 -- Fencing tokens of locks that live with a session or a transaction. What is drawn stays drawn, also after a rollback.
 CREATE SEQUENCE IF NOT EXISTS fencelock_token INCREMENT 32 MINVALUE 32 MAXVALUE 9007199254740960;
 -- The number by which PostgreSQL knows such a lock.
@@ -51,6 +56,18 @@ BEGIN
     IF EXISTS (SELECT FROM fencelock_token WHERE last_value < now) THEN
         PERFORM pg_advisory_xact_lock(fencelock_key(''));
         PERFORM setval('fencelock_token', now + 60000000) FROM fencelock_token WHERE last_value < now;
+    END IF;
+END $fencelock$;
+-- Sets the tokens a minute ahead after a crash, which may have lost those of transactions that were open. It has also emptied
+-- `fencelock_row`.
+CREATE OR REPLACE FUNCTION fencelock_leap() RETURNS void LANGUAGE plpgsql SET search_path FROM CURRENT AS $fencelock$
+BEGIN
+    IF NOT EXISTS (SELECT FROM fencelock_row WHERE name = '') THEN
+        PERFORM pg_advisory_xact_lock(fencelock_key(''));
+        INSERT INTO fencelock_row VALUES ('', 'infinity') ON CONFLICT (name) DO NOTHING;
+        IF FOUND THEN
+            PERFORM setval('fencelock_token', last_value + 60000000) FROM fencelock_token;
+        END IF;
     END IF;
 END $fencelock$;
 -- Takes a lock until the end of the transaction and answers its fencing token. It waits for whoever has it.

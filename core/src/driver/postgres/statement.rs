@@ -143,14 +143,20 @@ fn names() -> String {
     )
 }
 
-/// Deletes the rows behind $1 whose names were not used for long, but for those somebody is at. Answers the last name it has looked at.
+/// Deletes the rows behind $1 whose names were not used for long.
 fn sweep() -> String {
     let kept = KEPT.as_micros();
+    let unused =
+        format!("f.owner IS NULL AND f.rest IS NULL AND f.counter_until < {CLOCK} - {kept}");
+    sweep_of("fencelock", &unused)
+}
+
+/// Deletes the rows behind $1 of this table that are unused, but for those somebody is at. Answers the last name it has looked at.
+pub(super) fn sweep_of(table: &str, unused: &str) -> String {
     format!(
-        "WITH part AS (SELECT max(name) AS last FROM (SELECT name FROM fencelock WHERE name > $1 ORDER BY name LIMIT {PART}) AS p),
-             gone AS (DELETE FROM fencelock WHERE name IN (SELECT f.name FROM fencelock AS f, part
-                 WHERE f.name > $1 AND f.name <= part.last AND f.owner IS NULL AND f.rest IS NULL AND f.counter_until < {CLOCK} - {kept}
-                 FOR UPDATE OF f SKIP LOCKED))
+        "WITH part AS (SELECT max(name) AS last FROM (SELECT name FROM {table} WHERE name > $1 ORDER BY name LIMIT {PART}) AS p),
+             gone AS (DELETE FROM {table} WHERE name IN (SELECT f.name FROM {table} AS f, part
+                 WHERE f.name > $1 AND f.name <= part.last AND {unused} FOR UPDATE OF f SKIP LOCKED))
          SELECT last FROM part"
     )
 }

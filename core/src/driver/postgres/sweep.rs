@@ -26,29 +26,37 @@ pub(super) struct Sweep {
     forbidden: bool,
 }
 
+impl Sweep {
+    /// A row was made. Behind which name to look, if it is time.
+    pub(super) fn row_made(&mut self) -> Option<String> {
+        self.made += 1;
+        if self.forbidden || self.made < EVERY {
+            return None;
+        }
+        self.made = 0;
+        Some(self.last.clone())
+    }
+
+    /// How far it came, or why not. Behind the last name it begins anew.
+    pub(super) fn swept(&mut self, last: Result<Option<String>, Code>) {
+        match last {
+            Ok(last) => self.last = last.unwrap_or_default(),
+            Err(code) => self.forbidden = code == Code::Auth,
+        }
+    }
+}
+
 impl Link {
     /// A row was made. Sweeps beside whoever made it, if it is time.
     pub(super) fn row_made(self: &Arc<Self>) {
-        let from = {
-            let mut sweep = self.sweep.lock();
-            sweep.made += 1;
-            if sweep.forbidden || sweep.made < EVERY {
-                return;
-            }
-            sweep.made = 0;
-            sweep.last.clone()
-        };
+        let Some(from) = self.sweep.lock().row_made() else { return };
         let link = self.clone();
         self.runtime.spawn(Box::pin(async move {
             let Ok(live) = link.single().await else { return };
             let asked = async { live.client.query_one(&live.statements.sweep, &[&from]).await };
             let swept = link.ask(&live, asked, false).await;
-            let mut sweep = link.sweep.lock();
-            match swept {
-                // Behind the last one it begins anew.
-                Ok(row) => sweep.last = row.get::<_, Option<String>>(0).unwrap_or_default(),
-                Err(fault) => sweep.forbidden = fault.failure.error.code() == Code::Auth,
-            }
+            let swept = swept.map(|row| row.get(0));
+            link.sweep.lock().swept(swept.map_err(|fault| fault.failure.error.code()));
         }));
     }
 }

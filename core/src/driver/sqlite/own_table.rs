@@ -32,30 +32,30 @@ impl<'a> Found<'a> {
     fn of(connection: &Connection, key: &'a CellKey) -> Result<Self, Fault> {
         let text = key.table.as_deref().unwrap_or_default();
         let own = OwnTable::parse(text, MOST_BYTES).map_err(Fault::Row)?;
-        let (table, schema) = (own.table.name, own.table.schema.unwrap_or("main"));
+        let (table, schema) = (own.keyed.table.name, own.keyed.table.schema.unwrap_or("main"));
         let typed = |column: &str| {
             let mut statement = connection.prepare_cached(TYPE)?;
             let found = statement.query_row([table, schema, column], |row| row.get::<_, String>(0));
-            let kind = found.optional()?.ok_or_else(|| Fault::Row(own.no_column(column)))?;
+            let kind = found.optional()?.ok_or_else(|| Fault::Row(own.keyed.no_column(column)))?;
             Ok::<_, Fault>(kind.to_ascii_uppercase())
         };
         // No other database is attached here.
         if !schema.eq_ignore_ascii_case("main") {
-            return Err(Fault::Row(own.no_table()));
+            return Err(Fault::Row(own.keyed.no_table()));
         }
         let is_there = "SELECT 1 FROM pragma_table_info(?1, ?2)";
         let is_there = connection.prepare_cached(is_there)?.exists([table, schema])?;
         if !is_there {
-            return Err(Fault::Row(own.no_table()));
+            return Err(Fault::Row(own.keyed.no_table()));
         }
-        typed(own.key)?;
+        typed(own.keyed.key)?;
         let (version, value) = (typed(own.version)?, typed(own.value)?);
         if !version.contains("INT") {
             return Err(Fault::Row(own.does_not_count(&version)));
         }
         let mut unique = connection.prepare_cached(UNIQUE)?;
-        if !unique.query_row([table, schema, own.key], |row| row.get(0))? {
-            return Err(Fault::Row(own.not_unique()));
+        if !unique.query_row([table, schema, own.keyed.key], |row| row.get(0))? {
+            return Err(Fault::Row(own.keyed.not_unique()));
         }
         let (is_document, is_truth) = (value.contains("JSON"), value.contains("BOOL"));
         Ok(Self { own, is_document, is_truth })
@@ -106,7 +106,7 @@ impl<'a> Found<'a> {
 
     fn look(&self, connection: &Connection, key: &CellKey, now: u64) -> Result<Look, Fault> {
         let [_, version, value] = self.own.columns('"');
-        let table = self.own.name('"');
+        let table = self.own.keyed.name('"');
         let text = format!("SELECT {version}, {value} FROM {table} WHERE {}", self.is_it());
         let mut statement = connection.prepare_cached(&text)?;
         let mut rows = statement.query([&*key.name])?;
@@ -136,7 +136,7 @@ pub(super) fn swap(connection: &Connection, change: &Change, now: u64) -> Result
     let [_, counts, holds] = found.own.columns('"');
     let text = format!(
         "UPDATE {} SET {counts} = {counts} + 1, {holds} = ?2 WHERE {}",
-        found.own.name('"'),
+        found.own.keyed.name('"'),
         found.is_it()
     );
     let refused = |error: rusqlite::Error| match error.sqlite_error_code() {

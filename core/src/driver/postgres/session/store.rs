@@ -8,22 +8,24 @@ use std::time::Duration;
 use tokio_postgres::SimpleQueryMessage;
 use url::Url;
 
-use super::session::AdvisorySession;
-use super::statement::Statements;
+use super::connection::{Connection, Prepared};
+use super::way::{Way, judge};
 use crate::driver::postgres::address::Address;
-use crate::driver::postgres::fault::{judge, no_tables, pooled};
+use crate::driver::postgres::fault::{no_tables, pooled};
 use crate::driver::postgres::live::{Hear, Heard, open_first};
-use crate::driver::postgres::{guarantees, schema, setup};
+use crate::driver::postgres::{schema, setup};
 use crate::driver::sql::fault::absent;
 use crate::driver::within::within;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::options::Options;
 use crate::port::{
-    Capabilities, EndSink, Failure, Fence, LockKey, LockState, Mode, RuntimeHandle, SessionStore,
+    Capabilities, EndSink, Failure, Fence, LockKey, LockState, Mode, RuntimeHandle, Session,
+    SessionStore,
 };
 
-/// One client's view of the advisory locks in a PostgreSQL database. [`Sessions`](crate::Sessions) makes a store of locks of it.
-pub struct AdvisoryStore {
+/// One client's view of the locks of one way in a PostgreSQL database. [`Sessions`](crate::Sessions) makes a store of locks of it.
+pub struct SessionLocks<W> {
+    way: Arc<W>,
     address: Arc<Address>,
     runtime: RuntimeHandle,
     setup: String,
@@ -33,26 +35,29 @@ pub struct AdvisoryStore {
     probed: AtomicBool,
 }
 
-impl AdvisoryStore {
-    /// The database of `postgres+advisory://user[:password]@host[:port]/database`. `others` are the hosts behind the first, which a
-    /// URL cannot hold. Nothing is connected yet.
+impl<W: Way> SessionLocks<W> {
+    /// The database of `postgres+advisory://user[:password]@host[:port]/database`, or `postgres+row`. `others` are the hosts behind the
+    /// first, which a URL cannot hold. Nothing is connected yet.
     pub fn new(
         url: &Url,
         others: &[String],
         options: &Options,
         runtime: RuntimeHandle,
     ) -> Result<Self> {
-        let address = Arc::new(Address::parse(url, others, options)?);
+        let (way, address) =
+            (Arc::new(W::new(options)?), Arc::new(Address::parse(url, others, options)?));
         let (create, connect_timeout) = (options.create, options.connect_timeout);
         let (setup, probed) = (setup::setup(options)?, AtomicBool::new(false));
-        Ok(Self { address, runtime, setup, create, connect_timeout, probed })
+        Ok(Self { way, address, runtime, setup, create, connect_timeout, probed })
     }
 
-    async fn open(&self, ttl: Duration, ended: EndSink) -> Result<AdvisorySession> {
+    async fn open(&self, ttl: Duration, ended: EndSink) -> Result<Connection<W>> {
         let ttl = ttl.as_millis();
         // A session that waits is not idle; it ends when it is told of the grant, or when the server sees that its client has gone.
         let setup = format!(
-            "SET idle_session_timeout = {ttl}; SET tcp_user_timeout = {ttl}; SET statement_timeout = 0; SET lock_timeout = 0;
+            "SET idle_session_timeout = {ttl}; SET idle_in_transaction_session_timeout = {ttl}; SET tcp_user_timeout = {ttl};
+             SET statement_timeout = 0; SET lock_timeout = 0;
+             SELECT set_config('transaction_timeout', '0', false) WHERE current_setting('server_version_num')::integer >= 170000;
              SELECT set_config('client_connection_check_interval', '1000', false) WHERE version() ~* 'linux|darwin|bsd';
              {}",
             self.setup
@@ -66,25 +71,24 @@ impl AdvisoryStore {
             }
         });
         let (live, host) = open_first(&self.address, &setup, Some(hear), &self.runtime).await?;
-        let refusal =
-            |error: tokio_postgres::Error| judge(&self.address, &error, false).failure.error;
-        let missing = |error: &tokio_postgres::Error| {
-            error.code().is_some_and(|code| matches!(code.code(), "42P01" | "42883"))
-        };
-        let prepared = match Statements::prepare(&live.client).await {
-            Err(error) if self.create && missing(&error) => {
+        let refusal = |error: tokio_postgres::Error| self.refusal(&error);
+        let beat = live.client.prepare("SELECT pg_backend_pid()").await.map_err(refusal)?;
+        let prepared = match self.way.prepare(&live.client, &refusal).await {
+            Err(error) if self.create && is_missing(&error) => {
                 schema::create(&live.client).await.map_err(refusal)?;
-                Statements::prepare(&live.client).await
+                self.way.prepare(&live.client, &refusal).await
             }
             prepared => prepared,
         };
-        let unprepared = |error| if missing(&error) { no_tables() } else { refusal(error) };
-        let live = live.with(prepared.map_err(unprepared)?);
+        let unprepared = |error| if is_missing(&error) { no_tables() } else { error };
+        let locking = prepared.map_err(unprepared)?;
+        let live = live.with(Prepared { beat, locking });
         if !mutant!(SessionTokensNotAdvanced) {
-            live.client.batch_execute("SELECT fencelock_advance()").await.map_err(refusal)?;
+            live.client.batch_execute(W::ADVANCE).await.map_err(refusal)?;
         }
         let place = (self.address.clone(), host);
-        let session = AdvisorySession::new(place, self.runtime.clone(), live, over).await;
+        let (way, runtime) = (self.way.clone(), self.runtime.clone());
+        let session = Connection::new(way, place, runtime, live, over).await;
         let session = session.map_err(|failure| failure.error)?;
         if !self.probed.load(Ordering::Acquire) && !mutant!(PoolerNotSought) {
             self.probe(&session).await?;
@@ -94,20 +98,22 @@ impl AdvisoryStore {
     }
 
     /// Makes sure that a session keeps its backend while another one has a transaction open.
-    async fn probe(&self, session: &AdvisorySession) -> Result<()> {
-        let refusal =
-            |error: tokio_postgres::Error| judge(&self.address, &error, false).failure.error;
+    async fn probe(&self, session: &Connection<W>) -> Result<()> {
         let (other, _) = open_first(&self.address, &self.setup, None, &self.runtime).await?;
         let told = other.client.simple_query("BEGIN; SELECT pg_backend_pid()").await;
-        let told = told.map_err(refusal)?;
+        let told = told.map_err(|error| self.refusal(&error))?;
         let backend = told.iter().find_map(|answer| match answer {
             SimpleQueryMessage::Row(row) => row.get(0)?.parse::<i32>().ok(),
             _ => None,
         });
-        let kept = crate::port::Session::beat(session).await;
+        let kept = session.beat().await;
         let _ = other.client.batch_execute("COMMIT").await;
         kept.map_err(|failure| failure.error)?;
         if backend == Some(session.backend()) { Err(pooled()) } else { Ok(()) }
+    }
+
+    fn refusal(&self, error: &tokio_postgres::Error) -> Error {
+        judge(&*self.way, &self.address, error, false).error
     }
 
     async fn within_connect<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
@@ -116,32 +122,37 @@ impl AdvisoryStore {
     }
 }
 
-impl SessionStore for AdvisoryStore {
-    type Session = AdvisorySession;
+/// Whether a table or function of the migration is not there.
+fn is_missing(error: &Error) -> bool {
+    error.fields().get("sqlstate").is_some_and(|state| matches!(state.as_str(), "42P01" | "42883"))
+}
+
+impl<W: Way> SessionStore for SessionLocks<W> {
+    type Session = Connection<W>;
 
     fn capabilities(&self) -> Capabilities {
         Capabilities::new("postgres", Fence::ClockBounded)
             .with_sessions()
-            .with_guarantees(guarantees::ADVISORY)
+            .with_guarantees(W::GUARANTEES)
     }
 
     fn refusal(&self, mode: Mode) -> Option<&'static str> {
-        match mode {
-            Mode::Exclusive | Mode::Read | Mode::Write => None,
-            Mode::Upgradeable => Some(
-                "advisory locks of PostgreSQL have readers and writers only; for an upgrade use `postgres://`",
-            ),
-            Mode::Permit => {
-                Some("advisory locks of PostgreSQL do not count; for permits use `postgres://`")
-            }
-        }
+        W::refusal(mode)
     }
 
-    async fn connect(&self, ttl: Duration, ended: EndSink) -> Result<AdvisorySession> {
+    fn holds_several(&self) -> bool {
+        !W::IN_TRANSACTION
+    }
+
+    async fn connect(&self, ttl: Duration, ended: EndSink) -> Result<Connection<W>> {
         self.within_connect(self.open(ttl, ended)).await
     }
 
-    async fn state(&self, of: &AdvisorySession, lock: &LockKey) -> Result<LockState, Failure> {
-        of.look(lock).await
+    async fn state(&self, of: &Connection<W>, lock: &LockKey) -> Result<LockState, Failure> {
+        self.way.look(of, lock).await
+    }
+
+    async fn names(&self, of: &Connection<W>, prefix: &str) -> Result<Vec<LockKey>> {
+        self.way.names(of, prefix).await
     }
 }

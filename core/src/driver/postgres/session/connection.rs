@@ -5,50 +5,63 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
+use tokio_postgres::types::ToSql;
 use tokio_postgres::{CancelToken, NoTls, Row, Statement};
 
-use super::statement::Statements;
 use super::unclosed::Unclosed;
+use super::way::{Way, judge};
 use crate::driver::postgres::address::Address;
-use crate::driver::postgres::fault::{judge, pooled};
+use crate::driver::postgres::fault::pooled;
 use crate::driver::postgres::live::{Live, connect};
 use crate::driver::postgres::row::column;
 use crate::driver::sql::host::Host;
 use crate::driver::within::within;
 use crate::error::Error;
 use crate::fence::Token;
-use crate::port::{Failure, LockKey, LockState, Mode, RuntimeHandle, Session};
+use crate::port::{Failure, LockKey, Mode, RuntimeHandle, Session};
 use crate::runtime::sync::Mutex;
 
 /// How long a request to interrupt may take.
 const INTERRUPT: Duration = Duration::from_secs(1);
 
+/// What is prepared on a connection.
+pub(super) struct Prepared<S> {
+    /// Answers the number of the backend, and no more.
+    pub(super) beat: Statement,
+    pub(super) locking: S,
+}
+
+/// A connection with its statements.
+pub(super) type Locking<W> = Live<Prepared<<W as Way>::Statements>>;
+
 /// See the module.
-pub struct AdvisorySession {
+pub struct Connection<W: Way> {
+    way: Arc<W>,
     address: Arc<Address>,
     host: Host,
     runtime: RuntimeHandle,
     /// The number of its process on the server.
     backend: i32,
     /// `None` once it was cut.
-    live: Mutex<Option<Arc<Live<Statements>>>>,
+    live: Mutex<Option<Arc<Locking<W>>>>,
     /// A lock waits in it.
     waits: AtomicBool,
     over: Arc<AtomicBool>,
 }
 
-impl AdvisorySession {
+impl<W: Way> Connection<W> {
     pub(super) async fn new(
+        way: Arc<W>,
         (address, host): (Arc<Address>, Host),
         runtime: RuntimeHandle,
-        live: Live<Statements>,
+        live: Locking<W>,
         over: Arc<AtomicBool>,
     ) -> Result<Self, Failure> {
         let (live, waits) = (Arc::new(live), AtomicBool::new(false));
         let row = live.client.query_one(&live.statements.beat, &[]).await;
-        let row = row.map_err(|error| judge(&address, &error, false).failure)?;
+        let row = row.map_err(|error| judge(&*way, &address, &error, false))?;
         let live = Mutex::new(Some(live));
-        Ok(Self { address, host, runtime, backend: row.get(0), live, waits, over })
+        Ok(Self { way, address, host, runtime, backend: row.get(0), live, waits, over })
     }
 
     /// The number of its process on the server.
@@ -56,24 +69,19 @@ impl AdvisorySession {
         self.backend
     }
 
-    fn live(&self) -> Result<Arc<Live<Statements>>, Failure> {
+    pub(super) fn live(&self) -> Result<Arc<Locking<W>>, Failure> {
         self.live.lock().clone().ok_or_else(|| Failure::refused(Error::closed()))
     }
 
-    /// Asks, and makes sure that it was this session's backend that answered.
-    async fn ask(
+    /// Asks, and makes sure that it was this session's backend that answered. Each of these statements answers its number first.
+    pub(super) async fn ask(
         &self,
-        statement: impl Fn(&Statements) -> &Statement,
-        lock: Option<&LockKey>,
+        live: &Locking<W>,
+        statement: &Statement,
+        values: &[&(dyn ToSql + Sync)],
     ) -> Result<Row, Failure> {
-        let live = self.live()?;
-        let name = lock.map(LockKey::as_str);
-        let statement = statement(&live.statements);
-        let row = match &name {
-            Some(name) => live.client.query_one(statement, &[name]).await,
-            None => live.client.query_one(statement, &[]).await,
-        };
-        let row = row.map_err(|error| judge(&self.address, &error, true).failure)?;
+        let row = live.client.query_one(statement, values).await;
+        let row = row.map_err(|error| self.judged(&error, true))?;
         let backend = column::<i32>(&row, 0, "pg_backend_pid").map_err(Failure::unknown)?;
         if backend != self.backend && !mutant!(PoolerNotSought) {
             return Err(Failure::unknown(pooled()));
@@ -81,12 +89,15 @@ impl AdvisorySession {
         Ok(row)
     }
 
-    /// Who has a lock and who waits for it.
-    pub(super) async fn look(&self, lock: &LockKey) -> Result<LockState, Failure> {
-        let live = self.live()?;
-        let rows = live.client.query(&live.statements.look, &[&lock.as_str()]).await;
-        let rows = rows.map_err(|error| judge(&self.address, &error, false).failure)?;
-        super::view::state(&rows).map_err(Failure::refused)
+    /// What a failed statement means. `decides`: it may have been carried out though its answer was lost.
+    pub(super) fn judged(&self, error: &tokio_postgres::Error, decides: bool) -> Failure {
+        judge(&*self.way, &self.address, error, decides)
+    }
+
+    /// What a statement answers to the wish for a lock, as a token.
+    pub(super) fn token(row: &Row) -> Result<Option<Token>, Failure> {
+        let token = column::<Option<i64>>(row, 1, "fencelock_token").map_err(Failure::unknown)?;
+        Ok(token.and_then(|token| u64::try_from(token).ok()).map(Token::new))
     }
 
     /// Has the server interrupt what this session does. The server ends the connection when it has told the session.
@@ -102,42 +113,32 @@ impl AdvisorySession {
     }
 }
 
-impl Session for AdvisorySession {
+impl<W: Way> Session for Connection<W> {
     async fn lock(&self, lock: &LockKey, mode: Mode, wait: bool) -> Result<Option<Token>, Failure> {
-        let shared = usize::from(mode == Mode::Read);
-        let asked = if wait {
-            self.waits.store(true, Ordering::Release);
-            let asked = self.ask(|statements| &statements.wait[shared], Some(lock)).await;
-            self.waits.store(false, Ordering::Release);
-            asked
-        } else {
-            self.ask(|statements| &statements.take[shared], Some(lock)).await
-        };
-        let row = match asked {
-            Err(failure)
-                if wait
-                    && failure
-                        .error
-                        .fields()
-                        .get("sqlstate")
-                        .is_some_and(|state| state == "57014") =>
-            {
-                return Ok(None);
+        self.waits.store(wait, Ordering::Release);
+        let locked = self.way.lock(self, lock, mode, wait).await;
+        self.waits.store(false, Ordering::Release);
+        let state = |failure: &Failure| failure.error.fields().get("sqlstate").cloned();
+        match locked {
+            Err(failure) if wait && state(&failure).is_some_and(|state| state == "57014") => {
+                Ok(None)
             }
-            asked => asked?,
-        };
-        let token = column::<Option<i64>>(&row, 1, "fencelock_token").map_err(Failure::unknown)?;
-        Ok(token.and_then(|token| u64::try_from(token).ok()).map(Token::new))
+            locked => locked,
+        }
     }
 
     async fn unlock(&self, lock: &LockKey, mode: Mode) -> Result<bool, Failure> {
-        let shared = usize::from(mode == Mode::Read);
-        let row = self.ask(|statements| &statements.free[shared], Some(lock)).await?;
-        column(&row, 1, "pg_advisory_unlock").map_err(Failure::unknown)
+        self.way.unlock(self, lock, mode).await
     }
 
     async fn beat(&self) -> Result<(), Failure> {
-        self.ask(|statements| &statements.beat, None).await.map(drop)
+        let live = self.live()?;
+        let beaten = self.ask(&live, &live.statements.beat, &[]).await;
+        if beaten.is_err() && W::IN_TRANSACTION {
+            // A failure has ended the transaction.
+            self.cut();
+        }
+        beaten.map(drop)
     }
 
     async fn interrupt(&self) {
@@ -166,7 +167,7 @@ impl Session for AdvisorySession {
             if self.waits.load(Ordering::Acquire) {
                 self.interrupt().await;
             }
-            let _ = self.ask(|statements| &statements.free_all, None).await;
+            let _ = self.way.unlock_all(self).await;
         };
         // If that takes too long, the server gives back what the session has when it ends.
         within(&self.runtime, INTERRUPT * 2, given_back).await;
@@ -174,7 +175,7 @@ impl Session for AdvisorySession {
     }
 
     fn is_over(&self) -> bool {
-        let closed = |live: &Arc<Live<Statements>>| live.client.is_closed();
+        let closed = |live: &Arc<Locking<W>>| live.client.is_closed();
         self.over.load(Ordering::Acquire) || self.live.lock().as_ref().is_none_or(closed)
     }
 }

@@ -3,14 +3,28 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio_postgres::Row;
+use tokio_postgres::{Row, Statement};
 
+use super::connection::{Connection, Locking};
+use super::way::Way;
 use crate::driver::postgres::row::column;
 use crate::error::Result;
-use crate::port::{HolderView, LockState, Mode, WaiterView};
+use crate::port::{Failure, HolderView, LockKey, LockState, Mode, WaiterView};
 
-/// Who holds and who waits. The server knows neither tokens nor what a client says of itself.
-pub(super) fn state(rows: &[Row]) -> Result<LockState> {
+/// Who has a lock and who waits for it.
+pub(super) async fn look<W: Way>(
+    session: &Connection<W>,
+    live: &Locking<W>,
+    statement: &Statement,
+    lock: &LockKey,
+) -> Result<LockState, Failure> {
+    let rows = live.client.query(statement, &[&lock.as_str()]).await;
+    let rows = rows.map_err(|error| session.judged(&error, false))?;
+    state(&rows).map_err(Failure::refused)
+}
+
+/// The server knows neither tokens nor what a client says of itself.
+fn state(rows: &[Row]) -> Result<LockState> {
     let mut state = LockState::default();
     for row in rows {
         let shared = column::<&str>(row, 1, "mode")? == "ShareLock";

@@ -1,0 +1,137 @@
+//! Advisory locks: the number of a lock is 64 bits of a hash of its name. That is a function of the printed migration, so that a user's
+//! own transaction takes the same locks.
+
+use tokio_postgres::{Client, Statement};
+
+use super::connection::Connection;
+use super::view;
+use super::way::{Judge, Way};
+use crate::driver::postgres::guarantees;
+use crate::driver::postgres::row::column;
+use crate::driver::postgres::statement::prepare;
+use crate::error::Result;
+use crate::fence::Token;
+use crate::options::Options;
+use crate::port::{Failure, Guarantee, LockKey, LockState, Mode, names_unknown};
+
+/// See the module.
+pub struct Advisory;
+
+/// Of each, the one for a lock that is held alone, and the one for readers.
+pub struct Statements {
+    take: [Statement; 2],
+    wait: [Statement; 2],
+    free: [Statement; 2],
+    free_all: Statement,
+    look: Statement,
+}
+
+impl Way for Advisory {
+    type Statements = Statements;
+
+    const GUARANTEES: &'static [Guarantee] = guarantees::ADVISORY;
+    const IN_TRANSACTION: bool = false;
+    const ADVANCE: &'static str = "SELECT fencelock_advance()";
+
+    fn new(_: &Options) -> Result<Self> {
+        Ok(Self)
+    }
+
+    fn refusal(mode: Mode) -> Option<&'static str> {
+        match mode {
+            Mode::Exclusive | Mode::Read | Mode::Write => None,
+            Mode::Upgradeable => Some(
+                "advisory locks of PostgreSQL have readers and writers only; for an upgrade use `postgres://`",
+            ),
+            Mode::Permit => {
+                Some("advisory locks of PostgreSQL do not count; for permits use `postgres://`")
+            }
+        }
+    }
+
+    async fn prepare(&self, client: &Client, judged: Judge<'_>) -> Result<Statements> {
+        let texts = [
+            take("pg_try_advisory_lock"),
+            take("pg_try_advisory_lock_shared"),
+            wait("pg_advisory_lock"),
+            wait("pg_advisory_lock_shared"),
+            free("pg_advisory_unlock"),
+            free("pg_advisory_unlock_shared"),
+            "SELECT pg_backend_pid(), pg_advisory_unlock_all()::text".to_owned(),
+            LOOK.to_owned(),
+        ];
+        let prepared = prepare(client, &texts).await;
+        let [take, take_shared, wait, wait_shared, free, free_shared, free_all, look] =
+            prepared.map_err(judged)?;
+        let (take, wait) = ([take, take_shared], [wait, wait_shared]);
+        Ok(Statements { take, wait, free: [free, free_shared], free_all, look })
+    }
+
+    async fn lock(
+        &self,
+        session: &Connection<Self>,
+        lock: &LockKey,
+        mode: Mode,
+        wait: bool,
+    ) -> Result<Option<Token>, Failure> {
+        let live = session.live()?;
+        let Statements { take, wait: waiting, .. } = &live.statements.locking;
+        let statement = &(if wait { waiting } else { take })[usize::from(mode == Mode::Read)];
+        let row = session.ask(&live, statement, &[&lock.as_str()]).await?;
+        Connection::<Self>::token(&row)
+    }
+
+    async fn unlock(
+        &self,
+        session: &Connection<Self>,
+        lock: &LockKey,
+        mode: Mode,
+    ) -> Result<bool, Failure> {
+        let live = session.live()?;
+        let statement = &live.statements.locking.free[usize::from(mode == Mode::Read)];
+        let row = session.ask(&live, statement, &[&lock.as_str()]).await?;
+        column(&row, 1, "pg_advisory_unlock").map_err(Failure::unknown)
+    }
+
+    async fn unlock_all(&self, session: &Connection<Self>) -> Result<(), Failure> {
+        let live = session.live()?;
+        session.ask(&live, &live.statements.locking.free_all, &[]).await.map(drop)
+    }
+
+    async fn look(&self, session: &Connection<Self>, lock: &LockKey) -> Result<LockState, Failure> {
+        let live = session.live()?;
+        view::look(session, &live, &live.statements.locking.look, lock).await
+    }
+
+    async fn names(&self, _: &Connection<Self>, _: &str) -> Result<Vec<LockKey>> {
+        Err(names_unknown())
+    }
+}
+
+/// Takes a lock that nobody has and nobody waits for. Only then a token is drawn.
+fn take(function: &str) -> String {
+    format!(
+        "SELECT pg_backend_pid(), CASE WHEN {function}(fencelock_key($1)) THEN nextval('fencelock_token') END"
+    )
+}
+
+/// The same, but it waits.
+fn wait(function: &str) -> String {
+    // What answers nothing answers an empty text.
+    format!(
+        "SELECT pg_backend_pid(), CASE WHEN {function}(fencelock_key($1))::text IS NOT NULL THEN nextval('fencelock_token') END"
+    )
+}
+
+fn free(function: &str) -> String {
+    format!("SELECT pg_backend_pid(), {function}(fencelock_key($1))")
+}
+
+/// Who has a lock and who waits for it, in the order in which they came as far as the server tells it.
+const LOOK: &str = "SELECT l.granted, l.mode, a.application_name,
+        (extract(epoch FROM clock_timestamp() - l.waitstart) * 1000)::bigint, l.pid
+    FROM pg_locks AS l LEFT JOIN pg_stat_activity AS a ON a.pid = l.pid
+    WHERE l.locktype = 'advisory' AND l.objsubid = 1
+        AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+        AND (l.classid::bigint << 32 | l.objid::bigint) = fencelock_key($1)
+    ORDER BY l.granted DESC, l.waitstart, l.pid";

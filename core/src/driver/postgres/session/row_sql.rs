@@ -1,0 +1,47 @@
+//! The SQL of locks that are rows. A wish and a heartbeat tell which backend carried them out.
+
+use crate::driver::postgres::statement::sweep_of;
+use crate::driver::postgres::sweep::KEPT;
+
+/// Takes the row of a lock, and draws a token only then. One that somebody has is waited for, or skipped. Tells the backend, the token,
+/// and whether there is such a row.
+pub(super) fn wish(table: &str, is_it: &str, wait: bool) -> String {
+    let skip = if wait { "" } else { "SKIP LOCKED" };
+    format!(
+        "WITH l AS MATERIALIZED (SELECT FROM {table} AS t WHERE {is_it} FOR UPDATE {skip})
+         SELECT pg_backend_pid(), (SELECT nextval('fencelock_token') FROM l), EXISTS (SELECT FROM {table} AS t WHERE {is_it})"
+    )
+}
+
+/// Who has a row locked and who waits for it, in the order in which they came as far as the server tells it. Whoever locks a row writes its
+/// transaction there (`xmax`). Who waits has, or waits for, a lock of the server's on the place of the row.
+pub(super) fn look(table: &str, is_it: &str) -> String {
+    format!(
+        "WITH r AS MATERIALIZED (SELECT t.tableoid AS lies, t.xmax AS by, (t.ctid::text::point)[0]::integer AS page,
+                 (t.ctid::text::point)[1]::smallint AS tuple FROM {table} AS t WHERE {is_it}),
+             l AS MATERIALIZED (SELECT * FROM pg_locks)
+         SELECT w.granted, 'ExclusiveLock', a.application_name,
+             (extract(epoch FROM clock_timestamp() - w.since) * 1000)::bigint, w.pid
+         FROM (SELECT true AS granted, NULL::timestamptz AS since, l.pid
+                 FROM l JOIN r ON l.locktype = 'transactionid' AND l.granted AND l.transactionid = r.by
+             UNION ALL SELECT false, (SELECT min(x.waitstart) FROM l AS x WHERE x.pid = l.pid), l.pid
+                 FROM l JOIN r ON l.locktype = 'tuple' AND l.relation = r.lies AND l.page = r.page AND l.tuple = r.tuple
+                 WHERE l.database = (SELECT oid FROM pg_database WHERE datname = current_database())) AS w
+             LEFT JOIN pg_stat_activity AS a ON a.pid = w.pid
+         ORDER BY w.granted DESC, w.since, w.pid"
+    )
+}
+
+/// The names that begin with $1 of fencelock's own rows that are locked.
+pub(super) const NAMES: &str = "SELECT t.name FROM fencelock_row AS t
+    JOIN pg_locks AS l ON l.locktype = 'transactionid' AND l.granted AND l.transactionid = t.xmax
+    WHERE t.name >= $1 AND starts_with(t.name, $1) ORDER BY t.name";
+
+pub(super) const INSERT: &str =
+    "INSERT INTO fencelock_row (name) VALUES ($1) ON CONFLICT (name) DO NOTHING";
+
+/// Deletes rows behind $1 that were made long ago, but for those somebody is at. They tell nothing: who needs one makes it anew.
+pub(super) fn sweep() -> String {
+    let old = format!("f.made < clock_timestamp() - interval '{} seconds'", KEPT.as_secs());
+    sweep_of("fencelock_row", &old)
+}
