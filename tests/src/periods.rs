@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use fencelock::Client;
 use fencelock::mutation::{Mutant, activate};
 use fencelock::port::{BoxFuture, Instant, Runtime};
 use fencelock::runtime::TokioRuntime;
-use fencelock::Client;
 use futures_util::future::join_all;
 
 use crate::database::DatabaseServer;

@@ -188,7 +188,7 @@ impl Grounds {
             Backend::PostgresRows => {
                 let grant = "GRANT SELECT, UPDATE ON SEQUENCE fencelock_token TO secret;
                     GRANT SELECT, INSERT, UPDATE, DELETE ON fencelock_row TO secret";
-                let start = || Arc::new(PostgresServer::start_with_rights(grant));
+                let start = || Arc::new(postgres::start_with_rights(grant));
                 let server = self.rows.get_or_init(start).clone();
                 let url = server.url("secret:hunter2").replacen("postgres", ROWS, 1);
                 Ground { postgres: Some(server), ..Ground::without_server(url) }
