@@ -80,7 +80,7 @@ BEGIN
     PERFORM pg_advisory_xact_lock(fencelock_key(name));
     RETURN nextval('fencelock_token');
 END $fencelock$;
-DO $fencelock$ BEGIN PERFORM fencelock_advance(); END $fencelock$;
+DO $fencelock$ BEGIN PERFORM fencelock_leap(); PERFORM fencelock_advance(); END $fencelock$;
 "#;
 
 /// The migration that makes fencelock's tables and functions where they are not, as SQL for PostgreSQL 12 and newer.

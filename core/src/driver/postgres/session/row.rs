@@ -60,7 +60,7 @@ impl Way for Rows {
     const GUARANTEES: &'static [Guarantee] = guarantees::ROWS;
     const IN_TRANSACTION: bool = true;
     // A token that is drawn in a transaction may not have reached the disk when the server crashes.
-    const ADVANCE: &'static str = "SELECT fencelock_advance(); SELECT fencelock_leap()";
+    const ADVANCE: &'static str = "SELECT fencelock_leap(); SELECT fencelock_advance()";
 
     fn new(options: &Options) -> Result<Self> {
         let on_table = options.on_table.clone();
