@@ -3,6 +3,7 @@
 mod build;
 mod check;
 mod conclusion;
+mod descendants;
 mod features;
 mod need;
 mod part;
@@ -127,8 +128,9 @@ fn test_all(request: &Request) -> ExitCode {
     let (machine, built) = prepare(&parts, &site, request.install);
     println!("ready after {}", seconds(begin.elapsed()));
     let install = request.install;
-    let runner = Runner { site, machine, built, install, interrupted };
-    let room = if request.full { 0 } else { room() };
+    let slower = watch.slower();
+    let room = if request.full { 0 } else { room(slower) };
+    let runner = Runner { site, machine, built, slower: slower.min(2.0), install, interrupted };
     let reports = schedule::run(
         &parts,
         room,
@@ -161,9 +163,11 @@ fn test_all(request: &Request) -> ExitCode {
     }
 }
 
-/// What may run at once: as much as the machine has cores, in hundredths, and a little more, since nothing is busy all the time.
-fn room() -> u32 {
-    thread::available_parallelism().map_or(100, |cores| cores.get() as u32 * 115)
+/// What may run at once: as much as the machine has cores, in hundredths, and a little more, since nothing is busy all the time. Less on
+/// slow processors, which are kept busy by what mostly waits elsewhere.
+fn room(slower: f64) -> u32 {
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    (cores as f64 * 115.0 / slower.sqrt()) as u32
 }
 
 /// Looks for what the parts need and installs it, while their tests are built.

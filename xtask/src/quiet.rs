@@ -38,6 +38,11 @@ impl Watch {
         }
     }
 
+    /// How many times as slow as where the budgets come from the processors are; at least once.
+    pub(crate) fn slower(&self) -> f64 {
+        (self.yardstick.as_secs_f64() / YARDSTICK.as_secs_f64()).max(1.0)
+    }
+
     /// Whether the machine was quiet since then, and in words how that is known.
     pub(crate) fn end(&self) -> (bool, String) {
         let Some(now) = Used::now() else {

@@ -1,6 +1,6 @@
 //! Runs one part: a log file, a limit of time, and what to say of it.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::build::{self, Built, Program};
+use crate::descendants::end_with_descendants;
 use crate::need::{self, Machine};
 use crate::part::{COMPUTES, Part, Report, Site, Step, Targets, Verdict};
 use crate::quiet::processor_time;
@@ -28,6 +29,10 @@ const LACKING: i32 = 2;
 /// The profile of the packages, which their scripts read. In full they are built as users get them.
 const PROFILE: (&str, &str) = ("FENCELOCK_PROFILE", "quick");
 
+/// What builds packages in a short run, and what it calls.
+const BUILDER: (&str, &str) = ("CARGO", "scripts/cargo.sh");
+const CARGO: &str = "FENCELOCK_CARGO";
+
 /// The compiler of a package comes after the tests of others, which have leases to keep. Cargo does not build anything anew for it.
 const COMPILER: (&str, &str) = ("RUSTC_WRAPPER", "nice");
 
@@ -36,6 +41,8 @@ pub(crate) struct Runner {
     pub machine: Machine,
     /// The programs of all tests; without them no part has tests.
     pub built: Result<Built, String>,
+    /// How much slower than where the budgets come from the machine is, up to twice.
+    pub slower: f64,
     /// Whether scripts may install something.
     pub install: bool,
     /// Set when the user wants an end.
@@ -97,7 +104,8 @@ impl Runner {
         if part.tags.contains(&COMPUTES) {
             stand_back();
         }
-        let limit = begin + if self.site.full { LIMIT_IN_FULL } else { LIMIT };
+        let limit = if self.site.full { LIMIT_IN_FULL } else { LIMIT.mul_f64(self.slower) };
+        let limit = begin + limit;
         let course = Course { file: &file, log: &log, limit, used };
         let words = self.list(part.steps(self.site.full), course)?;
         let mut all = vec![tail::tests(&log).unwrap_or(words)];
@@ -271,6 +279,7 @@ impl Runner {
             command.env("FENCELOCK_FULL", "1");
         } else {
             command.env(PROFILE.0, PROFILE.1);
+            command.env(BUILDER.0, self.site.root.join(BUILDER.1)).env(CARGO, own_cargo());
         }
         if !self.install {
             command.env("FENCELOCK_NO_INSTALL", "1");
@@ -331,8 +340,13 @@ fn ran(log: &Path, since: usize) -> Result<String, End> {
     }
 }
 
+/// The cargo that started this program.
+fn own_cargo() -> OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
 pub(crate) fn cargo(args: &[impl AsRef<OsStr>]) -> Command {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut command = Command::new(own_cargo());
     command.args(args).env("CARGO_TERM_COLOR", "never");
     forget_cargo(&mut command);
     command
@@ -345,47 +359,5 @@ pub(crate) fn forget_cargo(command: &mut Command) {
         if own.iter().any(|own| name.to_string_lossy().starts_with(own)) {
             command.env_remove(name);
         }
-    }
-}
-
-/// Ends a process and all it has started, which cargo's own end would leave running.
-fn end_with_descendants(child: &mut Child) {
-    let mut family = vec![child.id().to_string()];
-    let mut next = 0;
-    while let Some(parent) = family.get(next) {
-        family.extend(children(parent));
-        next += 1;
-    }
-    let _ = Command::new("sh").args(["-c", "kill -9 \"$@\"", "kill"]).args(&family).status();
-    let _ = child.kill();
-    let _ = child.wait();
-}
-
-/// The processes started by any thread of a process; none where there is no `/proc`.
-fn children(parent: &str) -> Vec<String> {
-    let Ok(threads) = std::fs::read_dir(format!("/proc/{parent}/task")) else { return Vec::new() };
-    let lists = threads.flatten().map(|thread| thread.path().join("children"));
-    let lists = lists.filter_map(|list| std::fs::read_to_string(list).ok());
-    lists.flat_map(|list| list.split_whitespace().map(String::from).collect::<Vec<_>>()).collect()
-}
-
-#[cfg(all(test, target_os = "linux"))]
-mod tests {
-    use std::io::{BufRead, BufReader};
-    use std::process::{Command, Stdio};
-    use std::time::{Duration, Instant};
-
-    #[test]
-    fn grandchildren_end_too() {
-        let mut command = Command::new("sh");
-        command.args(["-c", "sleep 60 & echo started; wait"]).stdout(Stdio::piped());
-        let begin = Instant::now();
-        let mut child = command.spawn().expect("there is a shell");
-        let mut words = BufReader::new(child.stdout.take().expect("it is piped")).lines();
-        words.next();
-        super::end_with_descendants(&mut child);
-        // The pipe ends when nobody is left who could write to it.
-        assert!(words.next().is_none());
-        assert!(begin.elapsed() < Duration::from_secs(30));
     }
 }

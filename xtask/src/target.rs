@@ -10,7 +10,7 @@ use crate::need::Need;
 
 /// The folders of integration tests.
 pub(crate) const FOLDERS: &[&str] =
-    &["core/tests", "cli/tests", "tests/tests", "bench/tests", "examples/tests"];
+    &["core/tests", "worlds/tests", "cli/tests", "tests/tests", "bench/tests", "examples/tests"];
 /// The libraries that tests and programs share, by what names them. Their modules start servers, so a target that uses such a module needs
 /// the server.
 const SHARED: &[(&str, &str)] =
@@ -71,9 +71,11 @@ pub(crate) fn needs(root: &Path, name: &str) -> BTreeSet<Need> {
 
 /// What the program of this name needs: a file in a folder of programs, or a package named after the project.
 pub(crate) fn needs_of_program(root: &Path, name: &str) -> BTreeSet<Need> {
-    let file = root.join("tests/src/bin").join(name).with_extension("rs");
+    let programs = ["tests/src/bin", "worlds/src/bin"]
+        .map(|folder| root.join(folder).join(name).with_extension("rs"));
     let package = root.join(name.trim_start_matches("fencelock-")).join("src");
-    let sources = if file.is_file() { vec![file] } else { files(&package, "rs") };
+    let file = programs.into_iter().find(|file| file.is_file());
+    let sources = file.map_or_else(|| files(&package, "rs"), |file| vec![file]);
     Sources { root, seen: BTreeSet::new() }.needs(sources, None)
 }
 

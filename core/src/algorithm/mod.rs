@@ -34,7 +34,7 @@ mod retry_delays;
 mod session;
 mod session_lease;
 mod several;
-#[cfg(all(test, feature = "shuttle"))]
+#[cfg(all(test, feature = "mutants"))]
 mod shuttle;
 mod who_holds;
 

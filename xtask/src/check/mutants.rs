@@ -9,11 +9,12 @@ use crate::part::Site;
 const TABLE: &str = "core/src/mutation/table.rs";
 /// More of those on servers.
 const SESSIONS: &str = "core/src/mutation/sessions.rs";
-const LIST: &str = "tests/tests/mutants.rs";
+const LIST: &str = "worlds/tests/mutants.rs";
 /// How a test's list of those begins that it leaves to others.
 const HEAD: &str = "const ELSEWHERE";
 /// Where tests are looked for.
-const FOLDERS: &[&str] = &["core/tests", "core/src/algorithm/shuttle", "tests/tests"];
+const FOLDERS: &[&str] =
+    &["core/tests", "core/src/algorithm/shuttle", "tests/tests", "worlds/tests"];
 
 pub(crate) fn check(site: &Site) -> Result<String, String> {
     let table = read(&site.root.join(TABLE))?;

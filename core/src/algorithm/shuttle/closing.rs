@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use ::shuttle::{check_pct, check_random, future, thread};
+use ::shuttle::{future, thread};
 use serde_json::Value;
 
 use super::super::core::Core;
 use super::super::hold::Request;
 use super::super::job::{JobRequest, Schedule};
 use super::super::{Local, Wait};
-use super::{Still, assert_free, core, lock_id, release};
+use super::{Still, assert_free, check_pct, check_random, core, lock_id, release};
 use crate::driver::memory::Memory;
 use crate::port::{CellKey, Family, RuntimeHandle};
 use crate::runtime::sync::Mutex;

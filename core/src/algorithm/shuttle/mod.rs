@@ -7,10 +7,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-#[cfg(feature = "mutants")]
-use ::shuttle::check_random_with_seed;
 use ::shuttle::sync::atomic::{AtomicU64, Ordering};
-use ::shuttle::{check_pct, check_random, future, thread};
+use ::shuttle::{future, thread};
 
 use super::core::Core;
 use super::hold::Request;
@@ -28,6 +26,29 @@ use crate::runtime::sync::Mutex;
 /// Tasks run as shuttle's; the clock stands still; the dice count.
 #[derive(Default)]
 struct Still(Mutex<u64>);
+
+/// Tries `world` in so many orders of its threads, by chance.
+fn check_random(world: impl Fn() + Send + Sync + 'static, orders: usize) {
+    ::shuttle::check_random(searched(world), orders);
+}
+
+/// The same orders every time.
+fn check_random_with_seed(world: impl Fn() + Send + Sync + 'static, seed: u64, orders: usize) {
+    ::shuttle::check_random_with_seed(searched(world), seed, orders);
+}
+
+/// By priorities that change so many times.
+fn check_pct(world: impl Fn() + Send + Sync + 'static, orders: usize, changes: usize) {
+    ::shuttle::check_pct(searched(world), orders, changes);
+}
+
+/// A world whose mutexes are points of the search.
+fn searched(world: impl Fn() + Send + Sync + 'static) -> impl Fn() + Send + Sync + 'static {
+    move || {
+        crate::runtime::sync::searched::begin();
+        world();
+    }
+}
 
 const NOW: Instant = Instant::from_nanos(1_000_000_000);
 
@@ -234,7 +255,6 @@ fn the_wheel_sleeps_through_nothing() {
 }
 
 /// The searches can see: what must break them does.
-#[cfg(feature = "mutants")]
 #[test]
 fn the_searches_see_their_mutants() {
     use closing::Does;

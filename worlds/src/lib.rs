@@ -1,0 +1,21 @@
+//! The simulator: fencelock's own algorithms in virtual time, over a store and a network that fail on purpose. [`model`] is
+//! a finite model of the protocol beside it.
+
+pub mod actor;
+pub mod campaign;
+pub mod cancel;
+pub mod cells;
+pub mod checker;
+mod draw;
+mod entries;
+mod later;
+mod link;
+pub mod model;
+pub mod network;
+pub mod network_store;
+pub mod plan;
+pub mod server;
+pub mod shrink;
+pub mod stores;
+pub mod weather;
+pub mod world;
