@@ -11,6 +11,8 @@ mkdir -p dist stage
 # Small before fast: it is loaded over networks, and waits for them.
 export CARGO_PROFILE_RELEASE_OPT_LEVEL=s CARGO_PROFILE_RELEASE_LTO=fat CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1
 profile=${FENCELOCK_PROFILE:-release}
+# Each process compiles it: what is not optimised is several times as large.
+export CARGO_PROFILE_QUICK_OPT_LEVEL=1
 target=$(../scripts/wasm.sh build --package fencelock-wasm --profile "$profile")
 module=$target/$triple/$profile/fencelock_wasm.wasm
 CARGO_TARGET_DIR=$target/glue cargo run --quiet --manifest-path glue/Cargo.toml -- "$module" dist

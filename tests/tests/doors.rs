@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use fencelock_peers::DOORS;
 use fencelock_tests::conformance::{Grid, binding, case, doors};
 
-/// Cells played at once: each of them is several programs, most of which wait.
-const AT_ONCE: usize = 24;
+/// Cells played at once: each of them is several programs, most of which wait once they have started.
+const AT_ONCE: usize = 12;
 
 #[tokio::main(worker_threads = 4)]
 async fn main() -> ExitCode {

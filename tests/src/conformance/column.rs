@@ -147,6 +147,11 @@ impl Column {
         DOORS.iter().find(|door| door.language == self.language)
     }
 
+    /// The package whose face this is; without one, the language.
+    pub(super) fn package(&self) -> &'static str {
+        self.door().map_or(self.language, |door| door.folder)
+    }
+
     /// Why nothing at all can be played here.
     fn beyond(&self) -> Option<&'static str> {
         if self.language == COMMAND_LINE && self.backend == Backend::Memory {

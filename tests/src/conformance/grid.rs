@@ -12,7 +12,7 @@ use futures_util::StreamExt;
 use futures_util::stream::iter;
 
 use super::case::Case;
-use super::column::Column;
+use super::column::{Column, all_columns};
 use super::engine::{Notes, Run, number};
 use super::ground::{Backend, Ground, Grounds};
 use super::player::{ActorKind, Player};
@@ -52,10 +52,12 @@ impl Grid {
     /// Plays all cases in all columns, so many cells at once.
     pub async fn play(cases: Vec<Case>, columns: Vec<Column>, at_once: usize) -> Self {
         let (cases, grounds) = (Arc::new(cases), Arc::new(Grounds::default()));
+        let all = all_columns();
         let places = (0..cases.len()).flat_map(|row| (0..columns.len()).map(move |at| (row, at)));
         let cells = iter(places.map(|(row, at)| {
             let (cases, grounds, column) = (cases.clone(), grounds.clone(), columns[at].clone());
-            let elsewhere = !crate::in_full() && is_played_elsewhere(&cases[row], &columns, at);
+            let elsewhere =
+                !crate::in_full() && is_played_elsewhere(&cases[row], &all, &columns[at]);
             async move {
                 if elsewhere {
                     return ((row, at), Cell::Elsewhere);
@@ -165,7 +167,7 @@ impl Grid {
         if elsewhere > 0 {
             let _ = writeln!(
                 text,
-                "  ~: its turn is on another store; in full on all ({elsewhere} cells)"
+                "  ~: its turn is on another store or by another face of the package; in full by all ({elsewhere} cells)"
             );
         }
         for column in &self.columns {
@@ -186,24 +188,23 @@ impl Grid {
     }
 }
 
-/// Whether a case's turn with these actors is on another store. A door holds no lock logic, so each case is played through it once,
-/// on one of the stores that can; the core's own actors play every case on every store. Servers that take much of the machine have their
-/// turns where all stores are played.
-fn is_played_elsewhere(case: &Case, columns: &[Column], at: usize) -> bool {
-    let own = &columns[at];
+/// Whether a case's turn with this package is elsewhere: on another store, or by another of its faces (Java's and Kotlin's, with
+/// and without asyncio). A door holds no lock logic, so each case is played through each package once; the core's own actors play
+/// every case on every store. Servers that take much of the machine have their turns where all stores are played.
+fn is_played_elsewhere(case: &Case, doors: &[Column], own: &Column) -> bool {
     if !own.is_door() || case.each_store || !own.plays(case) {
         return false;
     }
-    let able = |column: &&Column| column.language == own.language && column.plays(case);
-    let (heavy, light): (Vec<_>, Vec<_>) = columns
+    let able = |column: &&Column| column.package() == own.package() && column.plays(case);
+    let (heavy, light): (Vec<_>, Vec<_>) = doors
         .iter()
         .filter(able)
         .partition(|column| matches!(column.backend, Backend::Zookeeper | Backend::Mysql));
     let able = if light.is_empty() { heavy } else { light };
-    // Other languages are on other stores at the same case.
-    let language: usize = own.language.bytes().map(usize::from).sum();
-    let turn = (case.turn(usize::MAX / 2) + language) % able.len();
-    able[turn].backend != own.backend
+    // Other packages are on other stores at the same case.
+    let package: usize = own.package().bytes().map(usize::from).sum();
+    let turn = (case.turn(usize::MAX / 2) + package) % able.len();
+    (able[turn].backend, able[turn].language) != (own.backend, own.language)
 }
 
 async fn cell(column: &Column, case: &Case, grounds: &Grounds) -> Cell {
