@@ -196,10 +196,9 @@ fn is_played_elsewhere(case: &Case, doors: &[Column], own: &Column) -> bool {
         return false;
     }
     let able = |column: &&Column| column.package() == own.package() && column.plays(case);
-    let (heavy, light): (Vec<_>, Vec<_>) = doors
-        .iter()
-        .filter(able)
-        .partition(|column| matches!(column.backend, Backend::Zookeeper | Backend::Mysql));
+    let (heavy, light): (Vec<_>, Vec<_>) = doors.iter().filter(able).partition(|column| {
+        matches!(column.backend, Backend::Zookeeper | Backend::Postgres | Backend::Mysql)
+    });
     let able = if light.is_empty() { heavy } else { light };
     // Other packages are on other stores at the same case.
     let package: usize = own.package().bytes().map(usize::from).sum();

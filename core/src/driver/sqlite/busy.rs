@@ -10,10 +10,12 @@ use crate::port::{Instant, RuntimeHandle};
 
 /// Attempts that follow each other at once: for some 100 µs, many times as long as a step holds the file.
 const BURST: u32 = 16;
+/// The same after a nap. A hundred processes that tried for long each time would keep slow processors from whoever has the file.
+const BURST_AFTER_NAP: u32 = 4;
 /// From this burst on, turns are not waited for.
 const PUSHY: u32 = 4;
 const SHORTEST_NAP: Duration = Duration::from_millis(1);
-const LONGEST_NAP: Duration = Duration::from_millis(16);
+const LONGEST_NAP: Duration = Duration::from_millis(64);
 
 /// How long an operation goes on trying, shared by all its attempts.
 pub(super) struct Patience {
@@ -37,7 +39,7 @@ impl Patience {
         let mut bursts = 0;
         loop {
             let mut busy = None;
-            for _ in 0..BURST {
+            for _ in 0..if bursts < 2 { BURST } else { BURST_AFTER_NAP } {
                 match attempt(manners) {
                     Err(Fault::Busy(error)) => busy = Some(error),
                     other => return other,
@@ -65,7 +67,7 @@ impl Patience {
 fn nap(before: u32, runtime: &RuntimeHandle) -> Duration {
     let mut byte = [0];
     runtime.random(&mut byte);
-    let full = (SHORTEST_NAP * (1 << before.min(5))).min(LONGEST_NAP);
+    let full = (SHORTEST_NAP * (1 << before.min(6))).min(LONGEST_NAP);
     full * (512 - u32::from(byte[0])) / 512
 }
 
