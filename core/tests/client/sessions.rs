@@ -140,7 +140,7 @@ impl Session for Row {
 }
 
 /// A clause holds as it is, and does not hold when it is broken.
-fn is_seen(mutant: Mutant, holds: impl AsyncFn(&Server) -> bool) {
+fn is_seen(mutant: Mutant, holds: &impl AsyncFn(&Server) -> bool) {
     let run = |broken| {
         let sim = Sim::new(7);
         let server = Server::new(sim.node(0));
@@ -155,7 +155,7 @@ fn is_seen(mutant: Mutant, holds: impl AsyncFn(&Server) -> bool) {
 
 #[test]
 fn each_lock_has_a_session_of_its_own() {
-    is_seen(Mutant::SessionHoldsSeveral, async |server| {
+    is_seen(Mutant::SessionHoldsSeveral, &async |server: &Server| {
         let (one, two) = (server.client().await, server.client().await);
         let kept = one.lock("kept").acquire().await.unwrap();
         let brief = one.lock("brief").acquire().await.unwrap();
@@ -167,7 +167,7 @@ fn each_lock_has_a_session_of_its_own() {
 
 #[test]
 fn a_session_that_a_heartbeat_finds_over_is_lost_at_once() {
-    is_seen(Mutant::SessionEndOverlooked, async |server| {
+    is_seen(Mutant::SessionEndOverlooked, &async |server: &Server| {
         let client = server.client().await;
         let guard = client.lock("x").acquire().await.unwrap();
         server.ends.store(true, Ordering::Relaxed);

@@ -100,13 +100,7 @@ impl Backend {
             (Need::ForeignHolders, _) => Some("the store keeps no locks but fencelock's own"),
             (Need::DialectPlain, _) => Some("the store speaks no dialect"),
             (Need::NoDialects, _) => Some("the store speaks dialects"),
-            (Need::ServerControl, Self::Postgres) => {
-                Some("tests/tests/postgres/faults.rs stops and kills its server")
-            }
-            (Need::ServerControl, Self::Mysql) => {
-                Some("tests/tests/mysql/faults.rs stops and kills its server")
-            }
-            (Need::ServerControl, _) => Some("the store has no server"),
+            (Need::ServerControl, backend) => Some(who_stops(backend)),
             (Need::OwnTables, Self::Sqlite) => Some("tests/tests/sqlite_own_table.rs has it"),
             (Need::OwnTables, _) => Some("the store has no tables of the user's own"),
             (Need::Files, _) => Some("the store lies in no file"),
@@ -114,6 +108,15 @@ impl Backend {
                 Some("in real time a stall of the machine would rightly change the outcome")
             }
         }
+    }
+}
+
+/// Who stops and kills this backend's server, where cases do not.
+fn who_stops(backend: Backend) -> &'static str {
+    match backend {
+        Backend::Postgres => "tests/tests/postgres/faults.rs stops and kills its server",
+        Backend::Mysql => "tests/tests/mysql/faults.rs stops and kills its server",
+        _ => "the store has no server",
     }
 }
 

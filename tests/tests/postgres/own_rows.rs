@@ -84,6 +84,7 @@ async fn a_name_is_a_value_of_the_key() {
 /// A lock and the application's own transactions exclude each other.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_application_and_the_lock_exclude_each_other() {
+    const CHANGE: &str = "UPDATE account SET balance = balance - 1 WHERE id = 7";
     let server = start();
     let client = client(&server, "account(id)").await;
     let mut application = application(&server.server).await;
@@ -91,7 +92,6 @@ async fn the_application_and_the_lock_exclude_each_other() {
         .batch_execute("SET lock_timeout = 50; SET application_name = 'till'")
         .await
         .unwrap();
-    const CHANGE: &str = "UPDATE account SET balance = balance - 1 WHERE id = 7";
     let guard = client.lock("7").acquire().await.unwrap();
     let refused = application.execute(CHANGE, &[]).await.unwrap_err();
     assert_eq!(refused.code().map(|state| state.code().to_owned()), Some("55P03".to_owned()));

@@ -263,7 +263,7 @@ fn the_searches_see_their_mutants() {
     let caught_by = |mutant, search: &dyn Fn()| {
         activate(Some(mutant));
         let search = std::panic::AssertUnwindSafe(search);
-        let result = std::panic::catch_unwind(|| search());
+        let result = std::panic::catch_unwind(search);
         activate(None);
         assert!(result.is_err(), "{mutant:?} was not seen");
     };
