@@ -191,19 +191,30 @@ impl Grid {
 /// Whether a case's turn with this package is elsewhere: on another store, or by another of its faces (Java's and Kotlin's, with
 /// and without asyncio). A door holds no lock logic, so each case is played through each package once; the core's own actors play
 /// every case on every store. Servers that take much of the machine have their turns where all stores are played.
-fn is_played_elsewhere(case: &Case, doors: &[Column], own: &Column) -> bool {
+///
+/// On servers beside Redis a program in Rust plays what needs a process of its own; all else is played in this process.
+fn is_played_elsewhere(case: &Case, all: &[Column], own: &Column) -> bool {
+    if own.language == "rust program" && is_heavy(own.backend) && own.plays(case) {
+        let here = |column: &Column| column.language == "rust" && column.backend == own.backend;
+        return all.iter().any(|column| here(column) && column.plays(case));
+    }
     if !own.is_door() || case.each_store || !own.plays(case) {
         return false;
     }
     let able = |column: &&Column| column.package() == own.package() && column.plays(case);
-    let (heavy, light): (Vec<_>, Vec<_>) = doors.iter().filter(able).partition(|column| {
-        matches!(column.backend, Backend::Zookeeper | Backend::Postgres | Backend::Mysql)
-    });
+    let (heavy, light): (Vec<_>, Vec<_>) =
+        all.iter().filter(able).partition(|column| is_heavy(column.backend));
     let able = if light.is_empty() { heavy } else { light };
     // Other packages are on other stores at the same case.
     let package: usize = own.package().bytes().map(usize::from).sum();
     let turn = (case.turn(usize::MAX / 2) + package) % able.len();
     (able[turn].backend, able[turn].language) != (own.backend, own.language)
+}
+
+/// Whether a backend's server takes much of the machine.
+fn is_heavy(backend: Backend) -> bool {
+    use Backend::{Mysql, Postgres, PostgresRows, PostgresSessions, Zookeeper};
+    matches!(backend, Zookeeper | Postgres | PostgresSessions | PostgresRows | Mysql)
 }
 
 async fn cell(column: &Column, case: &Case, grounds: &Grounds) -> Cell {
