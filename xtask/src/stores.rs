@@ -71,10 +71,10 @@ pub(crate) const SQL_CASES: Part = Part {
     budget: Budget { seconds: 200, load: 200 },
     // Each client opens some connections, and all clients do so first of all.
     steps: &[
-        Step::Test("conformance", &["", "postgres", "--at-once=12"]),
-        Step::Test("conformance", &["", "postgres sessions", "--at-once=12"]),
-        Step::Test("conformance", &["", "postgres rows", "--at-once=12"]),
-        Step::Test("conformance", &["", "mysql", "--at-once=12"]),
+        Step::Test("conformance", &["", "postgres", "--at-once=6"]),
+        Step::Test("conformance", &["", "postgres sessions", "--at-once=6"]),
+        Step::Test("conformance", &["", "postgres rows", "--at-once=6"]),
+        Step::Test("conformance", &["", "mysql", "--at-once=6"]),
     ],
     full: &[],
 };
