@@ -20,7 +20,7 @@ if [ -z "${FENCELOCK_JVM_TURN:-}" ] && command -v flock >/dev/null; then
 fi
 
 profile=${FENCELOCK_PROFILE:-release}
-"${CARGO:-cargo}" build --quiet --profile "$profile" -p fencelock-jvm --lib
+"${FENCELOCK_BUILDER:-cargo}" build --quiet --profile "$profile" -p fencelock-jvm --lib
 library=$target/$profile/libfencelock_jvm.so natives=$target/jvm/natives/$platform
 mkdir -p "$natives"
 built=$target/jvm/natives-profile

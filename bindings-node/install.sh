@@ -31,7 +31,7 @@ if [ ! -e "$stamp" ] || [ -n "$(find $sources -newer "$stamp" -print -quit)" ]; 
   if [ ! node_modules/.package-lock.json -nt package-lock.json ]; then
     npm ci --loglevel=error --no-audit --no-fund
   fi
-  npm run --silent native -- --profile "$profile"
+  CARGO=${FENCELOCK_BUILDER:-cargo} npm run --silent native -- --profile "$profile"
   npm run --silent face
   tarball=$(npm pack --silent --pack-destination "$folder")
   cd "$folder"

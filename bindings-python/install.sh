@@ -34,7 +34,7 @@ if [ "$profile" = release ] && [ "$(uname -s)" = Linux ]; then
   oldest=(--zig --compatibility manylinux_2_17)
 fi
 touch "$folder.begun"
-PATH=$tools/bin:$PATH maturin build --profile "$profile" "${oldest[@]}" --quiet --manifest-path bindings-python/Cargo.toml \
+CARGO=${FENCELOCK_BUILDER:-cargo} PATH=$tools/bin:$PATH maturin build --profile "$profile" "${oldest[@]}" --quiet --manifest-path bindings-python/Cargo.toml \
   --target-dir "$target" --out "$folder/wheel" >&2
 python3 -m venv "$folder/venv"
 # Tests and examples need more than users do.

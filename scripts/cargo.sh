@@ -1,13 +1,11 @@
 #!/usr/bin/env bash
-# In place of cargo for the builders of packages (`CARGO`), where packages are built among the tests: builds what they ask for as the
-# tests are built, for this machine and with the features of the whole workspace. So neither the core nor what it depends on is built
-# once more for each language.
+# In place of cargo for the builders of packages (`FENCELOCK_BUILDER`), where packages are built among the tests: builds what they ask
+# for as the tests are built, for this machine and with the features of the whole workspace. So neither the core nor what it depends
+# on is built once more for each language.
 set -euo pipefail
-real=${FENCELOCK_CARGO:-cargo}
-case " $* " in
-  *\ --target\ wasm32*) exec "$real" "$@" ;;
-  " build "* | " rustc "*) shift ;;
-  *) exec "$real" "$@" ;;
+case "${1:-}" in
+  build | rustc) shift ;;
+  *) exec cargo "$@" ;;
 esac
 words=() triple='' profile=''
 while [ $# -gt 0 ] && [ "$1" != -- ]; do
@@ -15,14 +13,14 @@ while [ $# -gt 0 ] && [ "$1" != -- ]; do
     --target) triple=$2 && shift ;;
     --profile) profile=$2 && words+=("$1" "$2") && shift ;;
     -p | --package | --manifest-path | --features | --crate-type) shift ;;
-    --lib | --package=* | --manifest-path=* | --features=* | --no-default-features) ;;
+    --lib) ;;
     *) words+=("$1") ;;
   esac
   shift
 done
 cd "$(dirname "$0")/.."
 # A target of tests among them, since those have features of their own.
-"$real" build --workspace --lib --test doors "${words[@]}"
+cargo build --workspace --lib --test doors "${words[@]}"
 # Where a builder that names its target looks for it.
 target=${CARGO_TARGET_DIR:-target}
 if [ -n "$triple" ]; then

@@ -1,4 +1,4 @@
-//! How fencelock is known to work: the simulator's worlds, the conformance engine, and the real servers they run on.
+//! How fencelock is known to work: the conformance engine, the models of the stores, and the real servers they run on.
 
 pub mod actor;
 pub mod bare;

@@ -31,6 +31,28 @@ pub struct Campaign {
     pub threads: usize,
 }
 
+/// What worlds are about.
+#[derive(Clone, Copy, Debug)]
+pub enum About {
+    /// Locks.
+    Locks,
+    /// Locks that live with a session.
+    Sessions,
+    /// Values with versions, jobs and elections, of one family or of all.
+    Cells(Option<cells::Family>),
+}
+
+impl About {
+    /// Runs a campaign of such worlds.
+    pub fn run(self, campaign: &Campaign) -> Outcome {
+        match self {
+            Self::Locks => campaign.run(),
+            Self::Sessions => campaign.run_sessions(),
+            Self::Cells(family) => campaign.run_cells(family),
+        }
+    }
+}
+
 /// What they came to.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {

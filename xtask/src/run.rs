@@ -1,6 +1,6 @@
 //! Runs one part: a log file, a limit of time, and what to say of it.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -29,9 +29,8 @@ const LACKING: i32 = 2;
 /// The profile of the packages, which their scripts read. In full they are built as users get them.
 const PROFILE: (&str, &str) = ("FENCELOCK_PROFILE", "quick");
 
-/// What builds packages in a short run, and what it calls.
-const BUILDER: (&str, &str) = ("CARGO", "scripts/cargo.sh");
-const CARGO: &str = "FENCELOCK_CARGO";
+/// What builds packages in a short run in place of cargo. Their scripts read it: others build with cargo what is no package of ours.
+const BUILDER: (&str, &str) = ("FENCELOCK_BUILDER", "scripts/cargo.sh");
 
 /// The compiler of a package comes after the tests of others, which have leases to keep. Cargo does not build anything anew for it.
 const COMPILER: (&str, &str) = ("RUSTC_WRAPPER", "nice");
@@ -104,8 +103,8 @@ impl Runner {
         if part.tags.contains(&COMPUTES) {
             stand_back();
         }
-        let limit = if self.site.full { LIMIT_IN_FULL } else { LIMIT.mul_f64(self.slower) };
-        let limit = begin + limit;
+        let most = if self.site.full { LIMIT_IN_FULL } else { LIMIT.mul_f64(self.slower) };
+        let limit = begin + most;
         let course = Course { file: &file, log: &log, limit, used };
         let words = self.list(part.steps(self.site.full), course)?;
         let mut all = vec![tail::tests(&log).unwrap_or(words)];
@@ -279,7 +278,7 @@ impl Runner {
             command.env("FENCELOCK_FULL", "1");
         } else {
             command.env(PROFILE.0, PROFILE.1);
-            command.env(BUILDER.0, self.site.root.join(BUILDER.1)).env(CARGO, own_cargo());
+            command.env(BUILDER.0, self.site.root.join(BUILDER.1));
         }
         if !self.install {
             command.env("FENCELOCK_NO_INSTALL", "1");
@@ -340,13 +339,8 @@ fn ran(log: &Path, since: usize) -> Result<String, End> {
     }
 }
 
-/// The cargo that started this program.
-fn own_cargo() -> OsString {
-    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
-}
-
 pub(crate) fn cargo(args: &[impl AsRef<OsStr>]) -> Command {
-    let mut command = Command::new(own_cargo());
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(args).env("CARGO_TERM_COLOR", "never");
     forget_cargo(&mut command);
     command

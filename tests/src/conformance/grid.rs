@@ -192,7 +192,7 @@ impl Grid {
 /// and without asyncio). A door holds no lock logic, so each case is played through each package once; the core's own actors play
 /// every case on every store. Servers that take much of the machine have their turns where all stores are played.
 ///
-/// On servers beside Redis a program in Rust plays what needs a process of its own; all else is played in this process.
+/// On such servers a program in Rust plays what needs a process of its own; all else is played in this process.
 fn is_played_elsewhere(case: &Case, all: &[Column], own: &Column) -> bool {
     if own.language == "rust program" && is_heavy(own.backend) && own.plays(case) {
         let here = |column: &Column| column.language == "rust" && column.backend == own.backend;

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::process::ExitCode;
 
 use fencelock::mutation::{Mutant, activate};
-use fencelock_worlds::campaign::{Campaign, Outcome, cells_plan};
+use fencelock_worlds::campaign::{About, Campaign, Outcome, cells_plan};
 use fencelock_worlds::cells;
 use fencelock_worlds::plan::{Family, Plan};
 use fencelock_worlds::shrink::{Seedling, shrink};
@@ -21,13 +21,6 @@ struct Wish {
     about: About,
 }
 
-#[derive(Clone, Copy)]
-enum About {
-    Locks,
-    Sessions,
-    Cells(Option<cells::Family>),
-}
-
 fn main() -> ExitCode {
     match read(std::env::args().skip(1)) {
         Ok(Wish { campaign, trace: Some(seed), about }) => {
@@ -38,15 +31,18 @@ fn main() -> ExitCode {
                 About::Cells(family) => show(&cells_plan(seed, family)),
             }
         }
-        Ok(Wish { campaign, trace: None, about }) => match about {
-            About::Locks => conclude(&campaign, &campaign.run(), |seed| campaign.plan(seed)),
-            About::Sessions => conclude(&campaign, &campaign.run_sessions(), |seed| {
-                Plan::over_sessions(seed, campaign.family)
-            }),
-            About::Cells(family) => {
-                conclude(&campaign, &campaign.run_cells(family), |seed| cells_plan(seed, family))
+        Ok(Wish { campaign, trace: None, about }) => {
+            let outcome = about.run(&campaign);
+            match about {
+                About::Locks => conclude(&campaign, &outcome, |seed| campaign.plan(seed)),
+                About::Sessions => {
+                    conclude(&campaign, &outcome, |seed| Plan::over_sessions(seed, campaign.family))
+                }
+                About::Cells(family) => {
+                    conclude(&campaign, &outcome, |seed| cells_plan(seed, family))
+                }
             }
-        },
+        }
         Err(complaint) => {
             eprintln!("{complaint}\n{USAGE}");
             ExitCode::from(64)

@@ -39,7 +39,8 @@ impl Patience {
         let mut bursts = 0;
         loop {
             let mut busy = None;
-            for _ in 0..if bursts < 2 { BURST } else { BURST_AFTER_NAP } {
+            let attempts = if bursts < 2 { BURST } else { BURST_AFTER_NAP };
+            for _ in 0..attempts {
                 match attempt(manners) {
                     Err(Fault::Busy(error)) => busy = Some(error),
                     other => return other,
