@@ -17,8 +17,10 @@ use super::scope::{Entry, Scope};
 use super::step::{Connect, Expect, State, Step, Times};
 use crate::protocol::{Call, End, Options};
 
-/// Longer than any promise: what has not ended by then hangs.
-pub(super) const HANG: Duration = Duration::from_secs(15);
+/// Longer than any promise, also where processors are slow: what has not ended by then hangs.
+pub(super) const HANG: Duration = Duration::from_secs(60);
+/// How long a client waits for its store, in milliseconds.
+pub(super) const PATIENCE: u64 = 30_000;
 /// What happens at the very end of a bound is in time: this much later everything of that instant has happened.
 pub(super) const INSTANT: Duration = Duration::from_nanos(1);
 /// Between two looks at something that need not be so at once.

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use fencelock::port::Mode;
 
 use super::check;
-use super::engine::{HANG, Run};
+use super::engine::{HANG, PATIENCE, Run};
 use super::scope::{Fate, Scope};
 use super::step::{Connect, Expect, Name, Reach, Step};
 use crate::protocol::{Call, End, Options};
@@ -75,10 +75,16 @@ impl Run<'_> {
         let url = url.replace("$url", &self.ground.url).replace("$address", address);
         let mut options = self.case.options.clone();
         options.extend(step.options.clone());
-        if let Some(dialect) = self.dialect
-            && !self.case.is_incumbent(&step.actor)
-        {
-            options.entry("dialect").or_insert(dialect.into());
+        if !self.case.is_incumbent(&step.actor) {
+            if let Some(dialect) = self.dialect {
+                options.entry("dialect").or_insert(dialect.into());
+            }
+            // How soon a busy machine answers is no case's matter, unless it says so.
+            if self.slack > 0 && step.url.is_none() {
+                for time in ["timeout", "connect_timeout"] {
+                    options.entry(time).or_insert(PATIENCE.into());
+                }
+            }
         }
         let expect = step.expect.as_ref().unwrap_or(&Expect::Done);
         self.call(&step.actor, Call::Connect { url, options }, expect).await?;

@@ -14,8 +14,8 @@ use fencelock_servers::own::free_port;
 
 /// What the sentinels call the master.
 const MASTER: &str = "mymaster";
-/// A master that does not answer for so long is down.
-const DOWN_AFTER: u32 = 300;
+/// A master that does not answer for so long is down, in milliseconds: longer than a busy machine keeps one waiting.
+const DOWN_AFTER: u32 = 1000;
 /// How many sentinels must miss the master before one begins a failover.
 const LEADER: u32 = 2;
 /// More than there are: such a sentinel only votes.
