@@ -259,8 +259,8 @@ impl<S: QueueStore> Run<S> {
     /// Ends a session, calls it once more, and opens another one.
     async fn renew(&mut self, client: usize) {
         let Pair { model, store, sessions, .. } = &self.pairs[client];
-        model.end(sessions.0).await;
-        store.end(sessions.1).await;
+        model.end(sessions.0).await.expect("it answers");
+        store.end(sessions.1).await.expect("it answers");
         for lock in ["x", "x/y"] {
             self.list(client, LockKey::new(lock)).await;
             self.join(client, LockKey::new(lock)).await;

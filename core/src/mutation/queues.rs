@@ -60,6 +60,8 @@ macro_rules! with_queues {
             QueueOwnEntryUnwatched,
             /// A Refresh does not look, so that a watch that was lost is waited for.
             QueueRefreshDoesNotLook,
+            /// A session that is not relied on any more is ended once, whether that is confirmed or not.
+            QueueEndOnce,
             /// A client that closes leaves its session to end by itself.
             QueueCloseLeavesSession,
         }

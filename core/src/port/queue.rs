@@ -257,8 +257,8 @@ pub trait QueueStore: MaybeSend + MaybeSync + 'static {
     }
 
     /// Ends a session, and removes its entries. From this call on the driver sends nothing that keeps the session alive,
-    /// whether the store can be reached or not.
-    fn end(&self, of: SessionId) -> impl Future<Output = ()> + MaybeSend;
+    /// whether the store can be reached or not. What is not confirmed is asked for again; a session that has ended is confirmed.
+    fn end(&self, of: SessionId) -> impl Future<Output = Result<(), Failure>> + MaybeSend;
 
     /// The locks that have entries and whose key begins with `prefix`, in order.
     fn names(&self, prefix: &str) -> impl Future<Output = Result<Vec<LockKey>>> + MaybeSend;

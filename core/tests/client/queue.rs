@@ -53,6 +53,7 @@ fn world_of(clause: Mutant, world: &World) -> BoxFuture<'_, Ended> {
         Mutant::QueueLeaveRefusesNothing => unknown::late_join(world).boxed(),
         Mutant::QueueOwnEntryUnwatched => unknown::own_entry_gone(world).boxed(),
         Mutant::QueueRefreshDoesNotLook => unknown::lost_watch(world).boxed(),
+        Mutant::QueueEndOnce => sessions::ended_again(world).boxed(),
         Mutant::QueueCloseLeavesSession => sessions::closed(world).boxed(),
         _ => async { Err("it has no world of its own".to_owned()) }.boxed(),
     }

@@ -249,14 +249,11 @@ impl<S: QueueStore> QueueStore for Line<S> {
         self.pass(Call::List, list).await.map_err(|failure| failure.error)
     }
 
-    async fn end(&self, of: SessionId) {
+    async fn end(&self, of: SessionId) -> Result<(), Failure> {
         let end = move |store: Arc<S>| -> BoxFuture<'static, _> {
-            Box::pin(async move {
-                store.end(of).await;
-                Ok(())
-            })
+            Box::pin(async move { store.end(of).await })
         };
-        let _ = self.pass(Call::End, end).await;
+        self.pass(Call::End, end).await
     }
 
     async fn names(&self, prefix: &str) -> Result<Vec<LockKey>> {

@@ -97,12 +97,12 @@ impl World {
         let (lock, rank) = (LockKey::new("x"), &entry.standing.rank);
         let found = store.leave(session, &lock, nobody, Some(rank)).await;
         assert!(found.expect("memory answers"), "it was there");
-        store.end(session).await;
+        store.end(session).await.expect("memory answers");
     }
 
     /// Ends a session on the store.
     pub(crate) async fn end(&self, session: SessionId) {
-        self.memory.store().end(session).await;
+        self.memory.store().end(session).await.expect("memory answers");
     }
 
     /// Sets an acquire off.

@@ -93,6 +93,25 @@ pub(crate) async fn not_resumed(world: &World) -> Result<(), String> {
     check((opened, ended) == (2, 1), || format!("{opened} opened, {ended} ended"))
 }
 
+/// A session that could not be ended when its deadline had passed is ended once the store can be reached again, though the store
+/// would keep it for longer.
+pub(crate) async fn ended_again(world: &World) -> Result<(), String> {
+    let (one, two) = (world.machine().await, world.client().await);
+    let guard = one.client.lock("x").acquire().await.expect("it is free");
+    let next = world.start(two.lock("x").acquire());
+    world.sleep(100 * S).await;
+    // The heartbeats arrive.
+    one.line.lose_answers(&[Call::Beat]);
+    one.line.lose(&[Call::End]);
+    guard.lost().await;
+    world.sleep(S).await;
+    one.line.lose(&[]);
+    let reached = world.now();
+    let _next = next.await.expect("it is served");
+    let took = world.since(reached);
+    check(took < 3 * S, || format!("the lock was free {took:?} after the store was there again"))
+}
+
 /// An extension is answered with an error while the store is not heard of.
 pub(crate) async fn in_doubt(world: &World) -> Result<(), String> {
     let one = world.machine().await;

@@ -98,7 +98,7 @@ impl World {
         let (lock, rank) = (LockKey::new("x"), &entry.standing.rank);
         let found = store.leave(session, &lock, nobody, Some(rank)).await;
         assert!(found.expect("it answers"), "it was there");
-        store.end(session).await;
+        store.end(session).await.expect("it answers");
     }
 
     #[expect(clippy::unused_self, reason = "as the world in memory is asked")]

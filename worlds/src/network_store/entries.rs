@@ -135,13 +135,12 @@ impl QueueStore for EntryStore {
         self.ask(list).await.map_err(|failure| failure.error)
     }
 
-    async fn end(&self, of: SessionId) {
+    async fn end(&self, of: SessionId) -> Result<(), Failure> {
         let end = move |entries: &mut Entries, _| {
             entries.model.end(of);
             Ok(())
         };
-        // What is not confirmed ends by itself.
-        let _ = self.ask(end).await;
+        self.ask(end).await
     }
 
     async fn names(&self, prefix: &str) -> Result<Vec<LockKey>> {

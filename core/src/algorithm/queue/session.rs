@@ -9,6 +9,7 @@ use futures_util::future::select;
 
 use super::state::{Effects, Phase, QueueState, Session};
 use crate::error::{Code, Error, Result};
+use crate::port::backoff::Backoff;
 use crate::port::{Failure, Instant, Notice, QueueNotice, QueueStore, RuntimeHandle, SessionId};
 use crate::runtime::sync::Mutex;
 
@@ -58,8 +59,7 @@ impl<S: QueueStore> Shared<S> {
             self.adopt(orphan);
         }
         if let Some(id) = end {
-            let shared = self.clone();
-            self.runtime.spawn(Box::pin(async move { shared.store.end(id).await }));
+            self.runtime.spawn(Box::pin(end_session(self.clone(), id)));
         }
         if earlier || end.is_some() {
             self.news.notify(usize::MAX);
@@ -233,7 +233,7 @@ impl<S: QueueStore> Shared<S> {
         if let Some(id) = session
             && !mutant!(QueueCloseLeavesSession)
         {
-            self.store.end(id).await;
+            let _ = self.store.end(id).await;
         }
         self.store.close().await;
     }
@@ -254,6 +254,23 @@ async fn keep_alive<S: QueueStore>(shared: Weak<Shared<S>>, runtime: RuntimeHand
         let Some(looks) = present.tick(id) else { return };
         drop(present);
         select(news, runtime.sleep_until(looks)).await;
+    }
+}
+
+/// Ends a session that is not relied on any more, until that is confirmed or it must have ended by itself: a heartbeat whose answer
+/// was lost has prolonged it.
+async fn end_session<S: QueueStore>(shared: Arc<Shared<S>>, id: SessionId) {
+    let (runtime, mut backoff) = (shared.runtime.clone(), Backoff::new());
+    let by = runtime.now() + shared.ttl;
+    let weak = Arc::downgrade(&shared);
+    let mut present = Some(shared);
+    while let Some(shared) = present {
+        if shared.store.end(id).await.is_ok() || runtime.now() >= by || mutant!(QueueEndOnce) {
+            return;
+        }
+        drop(shared);
+        runtime.sleep_until(runtime.now() + backoff.next()).await;
+        present = weak.upgrade();
     }
 }
 

@@ -213,10 +213,12 @@ impl Steps {
         }
     }
 
-    pub(super) async fn end(&self, of: SessionId) {
+    pub(super) async fn end(&self, of: SessionId) -> Result<(), Failure> {
         self.forget(of);
-        // If nobody answers, the lease ends by itself.
-        let _ = self.link.call(LeaseRevoke { id: lease(of) }).await;
+        match self.link.call(LeaseRevoke { id: lease(of) }).await {
+            Err(failure) if failure.error.code() != Code::Lost => Err(failure),
+            _ => Ok(()),
+        }
     }
 
     /// Does `then` in one step if the session lives and all of `when` is true. Else answers what the Range of `otherwise` has found.

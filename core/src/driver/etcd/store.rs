@@ -127,8 +127,8 @@ impl QueueStore for EtcdStore {
         Ok(self.0.all(lock).await?.into_iter().map(Stored::view).collect())
     }
 
-    async fn end(&self, of: SessionId) {
-        self.0.end(of).await;
+    async fn end(&self, of: SessionId) -> Result<(), Failure> {
+        self.0.end(of).await
     }
 
     async fn names(&self, prefix: &str) -> Result<Vec<LockKey>> {

@@ -210,8 +210,9 @@ impl QueueStore for MemoryQueueStore {
         self.look(|model, now| model.list(lock, now))
     }
 
-    async fn end(&self, of: SessionId) {
+    async fn end(&self, of: SessionId) -> Result<(), Failure> {
         self.shelf.act(|model, _| model.end(of));
+        Ok(())
     }
 
     async fn names(&self, prefix: &str) -> Result<Vec<LockKey>> {

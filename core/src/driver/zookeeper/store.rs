@@ -186,8 +186,10 @@ impl QueueStore for ZookeeperStore {
         Ok(self.stored(lock).await?.iter().map(Stored::standing).collect())
     }
 
-    async fn end(&self, of: SessionId) {
+    async fn end(&self, of: SessionId) -> Result<(), Failure> {
         self.sessions.end(of).await;
+        // The library asks once; if nobody answers, the session ends by itself.
+        Ok(())
     }
 
     async fn names(&self, prefix: &str) -> Result<Vec<LockKey>> {
