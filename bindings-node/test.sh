@@ -22,7 +22,7 @@ rm -rf "$folder/test"
 cp -R "$here/test" "$folder/test"
 export FENCELOCK_SOURCES="$here"
 cd "$folder"
-timeout=120000
+timeout=300000
 if [ -n "${FENCELOCK_FULL:-}" ]; then
   timeout=3600000
 else

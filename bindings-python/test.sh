@@ -5,5 +5,5 @@ set -euo pipefail
 cd "$(dirname "$0")"
 target=$(mkdir -p "${CARGO_TARGET_DIR:-../target}" && cd "${CARGO_TARGET_DIR:-../target}" && pwd)
 ./install.sh "$target/doors/python"
-timeout=$([ -n "${FENCELOCK_FULL:-}" ] && echo 3600 || echo 120)
+timeout=$([ -n "${FENCELOCK_FULL:-}" ] && echo 3600 || echo 300)
 exec "$target/doors/python/venv/bin/python" -B -m pytest -q -p no:cacheprovider --timeout="$timeout" tests "$@"

@@ -22,7 +22,7 @@ echo "export * from '../../door.js';" >"$folder/node_modules/fencelock/index.js"
 echo "export * from 'fencelock-wasm';" >"$folder/node_modules/fencelock/index.d.ts"
 export FENCELOCK_SOURCES="$here" FENCELOCK_STORES=memory,redis FENCELOCK_LANGUAGE=wasm
 cd "$folder"
-timeout=120000
+timeout=300000
 if [ -n "${FENCELOCK_FULL:-}" ]; then
   timeout=3600000
 else

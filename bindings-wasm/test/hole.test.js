@@ -42,7 +42,7 @@ describe('a server in a hole', { concurrency: true }, () => beside((over) => {
   }
 
   /** Runs the script; when it says so the server is gone, and the hole is there. */
-  async function falling(t, store, script) {
+  async function falling(t, store, script, ttl) {
     const front = over === 'http' ? await serve(store.url) : undefined;
     const port = Number(new URL(front?.url ?? store.url).port);
     const falls = async () => {
@@ -57,7 +57,7 @@ describe('a server in a hole', { concurrency: true }, () => beside((over) => {
         process.once('SIGUSR2', () => { clearInterval(stay); resolve(); });
         console.log('"ready"');
       });
-      const client = await connect(url, { ttl: 3_000, timeout: 800 });
+      const client = await connect(url, { ttl: ${ttl}, timeout: 800 });
       const guard = await client.lock('held').acquire();
       guard.signal.addEventListener('abort', () => {});
       // Kept to the end: a guard that is collected is warned of.
@@ -79,7 +79,7 @@ describe('a server in a hole', { concurrency: true }, () => beside((over) => {
         await timed(client.lock('other').tryAcquire());
         await timed(client.lock('other').acquire({ wait: 1_000 }));
         await timed(guard.release());
-        await timed(client.close());`);
+        await timed(client.close());`, 60_000);
       const [, tried, waited, released, closed] = lines(program);
       assert.deepEqual([tried[0], waited[0], released[0], closed[0]], ['unavailable', 'unavailable', 'unconfirmed', null]);
       within(tried, 800);
@@ -95,7 +95,7 @@ describe('a server in a hole', { concurrency: true }, () => beside((over) => {
       const program = await falling(t, store, `
         await fallen();
         // Meanwhile it is to be renewed, over connections that are to be made.
-        await new Promise((resolve) => setTimeout(resolve, 2_000));`);
+        await new Promise((resolve) => setTimeout(resolve, 2_000));`, 3_000);
       ended(program, UNAWAITED + LAST + SLACK);
     });
   });

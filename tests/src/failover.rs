@@ -44,6 +44,8 @@ struct Shelf {
 struct Load {
     board: Arc<Board>,
     workers: Vec<JoinHandle<()>>,
+    /// Open until all was looked at: what a client forgets stays for as long as its session.
+    clients: Vec<Client>,
     /// Looks at locks, and holds none.
     witness: Client,
 }
@@ -72,14 +74,15 @@ impl Load {
                 .option("connect_timeout", "1s");
             client.connect(url).await.expect("the servers are there")
         };
-        let mut workers = Vec::new();
+        let (mut workers, mut clients) = (Vec::new(), Vec::new());
         for _ in 0..4 {
             let client = connect().await;
+            clients.push(client.clone());
             for at in 0..names.len() {
                 workers.push(tokio::spawn(work(board.clone(), client.clone(), at)));
             }
         }
-        Self { board, workers, witness: connect().await }
+        Self { board, workers, clients, witness: connect().await }
     }
 
     /// Waits until every lock was granted after this moment; when the last of them was, and how those looked that were
@@ -113,10 +116,20 @@ impl Load {
             worker.await.expect("a worker saw what may not be");
         }
         for Shelf { name, amount, written, .. } in &self.board.locks {
+            let began = Instant::now();
+            loop {
+                let state = self.witness.lock(name).inspect().await.expect("the servers are there");
+                if state.holders.is_empty() && state.waiters.is_empty() {
+                    break;
+                }
+                assert!(began.elapsed() < WAIT, "nobody has {name}, and nobody waits: {state:?}");
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
             let (amount, written) =
                 (amount.load(Ordering::Acquire), written.load(Ordering::Acquire));
             assert_eq!(amount, written, "a write behind the fence of {name} was lost");
         }
+        drop(self.clients);
         let grants =
             self.board.locks.iter().map(|shelf| shelf.grants.load(Ordering::Acquire)).sum();
         (grants, self.board.refused.load(Ordering::Acquire))

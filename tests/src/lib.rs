@@ -35,6 +35,14 @@ pub mod turns;
 pub mod zookeeper;
 pub mod zookeeper_ensemble;
 
+/// So much of what waits most of the time at once, or less where `cargo test-all` has found the processors to be slow
+/// (`FENCELOCK_SLOWER`): there it computes most of the time.
+pub fn at_once(most: usize) -> usize {
+    let told = std::env::var("FENCELOCK_SLOWER").ok();
+    let slower = told.and_then(|times| times.parse::<f64>().ok()).unwrap_or(1.0).max(1.0);
+    ((most as f64 / slower.powf(0.75)) as usize).max(2)
+}
+
 /// Whether faults and random cases run in full (`FENCELOCK_FULL`), instead of at a tenth.
 pub fn in_full() -> bool {
     std::env::var_os("FENCELOCK_FULL").is_some()

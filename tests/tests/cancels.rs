@@ -136,7 +136,7 @@ async fn cancel(clients: Arc<Vec<Client>>, cancelled: Arc<AtomicU64>, enough: u6
 }
 
 /// Cancels, and then looks at clients and locks until nothing is left.
-async fn storm(url: &str) {
+async fn storm(url: &str) -> Arc<Vec<Client>> {
     let (begin, seed) = (Instant::now(), seed());
     let mut clients = Vec::new();
     for _ in 0..CLIENTS {
@@ -172,6 +172,7 @@ async fn storm(url: &str) {
         cancelled.load(Ordering::Relaxed),
         begin.elapsed()
     );
+    clients
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -208,8 +209,15 @@ async fn cancelled_acquires_leave_nothing_in_sqlite() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cancelled_acquires_leave_nothing_on_etcd() {
     let server = EtcdServer::start();
-    storm(&format!("{}?ttl=20s", server.url("p"))).await;
+    let clients = storm(&format!("{}?ttl=20s", server.url("p"))).await;
     assert_eq!(server.keys("p/lock"), [] as [&str; 0]);
+    // Nothing is refused any more, though the sessions live.
+    let end = Instant::now() + PATIENCE;
+    while !server.keys("p/!left!").is_empty() {
+        assert!(Instant::now() < end, "{:?}", server.keys("p/!left!"));
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    drop(clients);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -130,7 +130,7 @@ fn test_all(request: &Request) -> ExitCode {
     let install = request.install;
     let slower = watch.slower();
     let room = if request.full { 0 } else { room(slower) };
-    let runner = Runner { site, machine, built, slower: slower.min(2.0), install, interrupted };
+    let runner = Runner { site, machine, built, slower, install, interrupted };
     let reports = schedule::run(
         &parts,
         room,
@@ -167,7 +167,7 @@ fn test_all(request: &Request) -> ExitCode {
 /// slow processors, which are kept busy by what mostly waits elsewhere.
 fn room(slower: f64) -> u32 {
     let cores = thread::available_parallelism().map_or(1, usize::from);
-    (cores as f64 * 115.0 / slower.powf(0.25)) as u32
+    (cores as f64 * 115.0 / slower.powf(0.4)) as u32
 }
 
 /// Looks for what the parts need and installs it, while their tests are built.

@@ -40,7 +40,7 @@ pub(crate) struct Runner {
     pub machine: Machine,
     /// The programs of all tests; without them no part has tests.
     pub built: Result<Built, String>,
-    /// How much slower than where the budgets come from the machine is, up to twice.
+    /// How many times as slow as where the budgets come from the machine is.
     pub slower: f64,
     /// Whether scripts may install something.
     pub install: bool,
@@ -103,7 +103,7 @@ impl Runner {
         if part.tags.contains(&COMPUTES) {
             stand_back();
         }
-        let most = if self.site.full { LIMIT_IN_FULL } else { LIMIT.mul_f64(self.slower) };
+        let most = if self.site.full { LIMIT_IN_FULL } else { LIMIT.mul_f64(self.slower.min(2.0)) };
         let limit = begin + most;
         let course = Course { file: &file, log: &log, limit, used };
         let words = self.list(part.steps(self.site.full), course)?;
@@ -271,6 +271,7 @@ impl Runner {
         command
             .env(crate::INSIDE, "1")
             .env("CARGO_TERM_COLOR", "never")
+            .env("FENCELOCK_SLOWER", self.slower.to_string())
             .stdin(Stdio::null())
             .stdout(file.try_clone().map_err(failed)?)
             .stderr(file.try_clone().map_err(failed)?);

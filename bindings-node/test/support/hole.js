@@ -3,9 +3,12 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 
-const LISTENER = `require('node:net').createServer().listen({ port: Number(process.argv[1]), host: '127.0.0.1', backlog: 1 }, function () {
-  console.log(this.address().port);
-})`;
+// Whoever tries to reach a port that nobody listens to may come to use it itself, until it gives up.
+const LISTENER = `const server = require('node:net').createServer();
+const listen = () => server.listen({ port: Number(process.argv[1]), host: '127.0.0.1', backlog: 1 });
+server.on('listening', () => console.log(server.address().port));
+server.on('error', () => setTimeout(listen, 50));
+listen();`;
 /** More than wait to be accepted there. */
 const CROWD = 6;
 

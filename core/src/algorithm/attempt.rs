@@ -35,6 +35,8 @@ pub(crate) struct Attempt {
     pub reason: Reason,
     /// The highest token this client had seen of the lock when it asked: a grant has to lie above.
     floor: Token,
+    /// Whether a Take has ended without an answer to what it asked: its session ended on the way.
+    gone: bool,
 }
 
 enum Stage {
@@ -52,7 +54,8 @@ impl Attempt {
     pub(crate) fn new(core: Arc<Core>, lock: LockId, request: Request, waits: bool) -> Self {
         let (stage, rest, reason) = (Stage::Ready, Backoff::new(), Reason::Unanswered);
         let floor = Token::default();
-        Self { core, lock, request, waits, stage, rest, announced: false, reason, floor }
+        let (announced, gone) = (false, false);
+        Self { core, lock, request, waits, stage, rest, announced, reason, floor, gone }
     }
 
     /// An attempt whose first Take goes in one batch with the end of the hold before it. Whoever polls the batch first
@@ -205,7 +208,9 @@ impl Attempt {
             Some(Ok(Outcome::Gone)) => {
                 self.core.renewer.remove(owner);
                 self.stage = Stage::Ready;
-                None
+                let again = std::mem::replace(&mut self.gone, true);
+                // Where sessions end sooner than answers come, a try would ask for ever.
+                if again && !self.waits { self.try_later(too_late()) } else { None }
             }
             Some(Ok(Outcome::Conflict { kind })) => {
                 self.end(owner);

@@ -44,6 +44,10 @@ macro_rules! with_queues {
             QueueLeaseBeyondSession,
             /// A renewal is answered though the store has not been heard of.
             QueueDoubtAnswered,
+            /// All who need a session open one in turn, though nobody answers.
+            QueueOpensInTurn,
+            /// A try stands in the queue while the lock is held.
+            QueueTryStands,
             /// A lock is taken in a session of which the store has not been heard.
             QueueTakesInDoubt,
             /// A pushed grant is as long as was asked for, whatever is left of the session.

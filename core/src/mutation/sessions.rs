@@ -33,6 +33,8 @@ macro_rules! with_sessions {
             ListenersAllSleep,
             /// On `ZooKeeper`, what a join without an answer has made is not looked for.
             ZookeeperOrphanNotLookedFor,
+            /// On `ZooKeeper`, an entry that was made stays though the list behind it was refused.
+            ZookeeperMadeForgotten,
             /// On `ZooKeeper`, a join without an answer is taken back by removing whatever entry is first.
             ZookeeperOtherRemoved,
             /// On `ZooKeeper`, the end of a session is not told.

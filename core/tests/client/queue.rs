@@ -45,6 +45,8 @@ fn world_of(clause: Mutant, world: &World) -> BoxFuture<'_, Ended> {
         Mutant::QueueSessionResumed => sessions::not_resumed(world).boxed(),
         Mutant::QueueLeaseBeyondSession => sessions::cut_off(world, false).boxed(),
         Mutant::QueueDoubtAnswered => sessions::in_doubt(world).boxed(),
+        Mutant::QueueOpensInTurn => sessions::tries_without_a_store(world).boxed(),
+        Mutant::QueueTryStands => order::tries_beside_tries(world).boxed(),
         Mutant::QueueTakesInDoubt => sessions::granted_in_doubt(world, false).boxed(),
         Mutant::QueuePushIsWhole => sessions::pushed_in_doubt(world).boxed(),
         Mutant::QueueLossNotTold => sessions::told_at_once(world).boxed(),
@@ -116,7 +118,7 @@ fn a_mutex_keeps_its_place_behind_one_of_another_kind_that_never_held() {
 
 /// B72, B74: a holder and a waiter whose session has ended know it.
 #[test]
-fn b74_a_session_that_ended_ends_what_hangs_on_it() {
+fn b72_b74_a_session_that_ended_ends_what_hangs_on_it() {
     holds(|world| sessions::stood_still(world).boxed());
     holds(|world| unknown::waiters_session_ends(world).boxed());
 }

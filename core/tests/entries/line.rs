@@ -67,7 +67,7 @@ struct Ways {
 }
 
 /// After this long a call without an answer fails.
-const TIMEOUT: Duration = Duration::from_millis(100);
+pub(crate) const TIMEOUT: Duration = Duration::from_millis(100);
 
 impl<S: QueueStore> Line<S> {
     pub(crate) fn of(store: S, node: RuntimeHandle) -> Self {

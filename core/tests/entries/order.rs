@@ -1,6 +1,7 @@
 //! Who holds, and in which order.
 
 use fencelock::{Code, Token};
+use futures_util::future::join;
 
 use super::{Call, MS, S, World, check, granted};
 
@@ -80,6 +81,24 @@ pub(crate) async fn looks_are_few(world: &World) -> Result<(), String> {
     }
     let looks = lines.iter().map(looks).sum::<usize>() - before;
     check(looks <= 25, || format!("{looks} looks for 10 grants"))
+}
+
+/// A try that is refused leaves nothing in the way of others, also until its entry would have been removed.
+pub(crate) async fn tries_beside_tries(world: &World) -> Result<(), String> {
+    let (holder, slow, other) = (world.client().await, world.machine().await, world.client().await);
+    let held = holder.lock("x").acquire().await.expect("it is free");
+    slow.line.delay(Call::Leave, 5 * S);
+    let first = async {
+        let refused = slow.client.lock("x").try_acquire().await.expect("it is answered");
+        assert!(refused.is_none(), "it is held");
+    };
+    let second = async {
+        world.sleep(MS).await;
+        held.release().await.check().expect("it was held");
+        other.lock("x").try_acquire().await.expect("it is answered")
+    };
+    let ((), won) = join(first, second).await;
+    check(won.is_some(), || "a try was refused though nobody holds the lock".to_owned())
 }
 
 /// So many permits and no more; the next one is served when any of them comes back.

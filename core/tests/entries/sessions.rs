@@ -2,6 +2,7 @@
 
 use fencelock::Code;
 
+use super::line::TIMEOUT;
 use super::{Call, MS, Machine, S, TTL, World, check, granted};
 
 /// Whoever gets the lock after a session has ended finds no other guard that is held; `late`: the last heartbeats were
@@ -110,6 +111,28 @@ pub(crate) async fn ended_again(world: &World) -> Result<(), String> {
     let _next = next.await.expect("it is served");
     let took = world.since(reached);
     check(took < 3 * S, || format!("the lock was free {took:?} after the store was there again"))
+}
+
+/// Those who need a session while the store cannot be reached wait for one attempt to open it, not for one after the other.
+pub(crate) async fn tries_without_a_store(world: &World) -> Result<(), String> {
+    let one = world.machine().await;
+    let guard = one.client.lock("x").acquire().await.expect("it is free");
+    one.line.lose(&[Call::Open]);
+    world.end(one.line.session().expect("it has one")).await;
+    guard.lost().await;
+    let began = world.now();
+    let tries = (0..50).map(|n| {
+        let lock = one.client.lock(&format!("x{n}"));
+        async move { lock.try_acquire().await }
+    });
+    let ended = futures_util::future::join_all(tries).await;
+    let took = world.since(began);
+    let code =
+        |ended: &Result<_, fencelock::Error>| ended.as_ref().err().map(fencelock::Error::code);
+    let all = ended.iter().all(|ended| code(ended) == Some(Code::Unavailable));
+    check(all, || format!("{:?}", ended.iter().map(code).collect::<Vec<_>>()))?;
+    let once = TIMEOUT;
+    check(took <= 2 * once, || format!("50 tries took {took:?}, one attempt takes {once:?}"))
 }
 
 /// An extension is answered with an error while the store is not heard of.

@@ -68,7 +68,7 @@ impl Grid {
                 ((row, at), cell.await.unwrap_or_else(failed))
             }
         }));
-        let cells = cells.buffer_unordered(at_once).collect().await;
+        let cells = cells.buffer_unordered(crate::at_once(at_once)).collect().await;
         let rows = cases.iter().map(Case::title).collect();
         let mut complaints = Vec::new();
         for column in &columns {

@@ -65,6 +65,41 @@ async fn a_restart_keeps_the_locks() {
     drop(one.lock("y").acquire_within(Duration::from_secs(2)).await.unwrap());
 }
 
+/// B77: the server knows the session of a holder that is gone also after a restart.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b77_a_restart_does_not_keep_the_lock_of_a_holder_that_is_gone() {
+    let mut server = EtcdServer::start();
+    let (proxy, url) = behind(&server).await;
+    let (one, two) = (connect(&url).await.unwrap(), connect(server.url("p")).await.unwrap());
+    let guard = one.lock("x").acquire().await.unwrap();
+    drop(proxy);
+    server.kill_hard();
+    server.start_again();
+    // The lease is 5 s long, and as long again for a server that has become the leader.
+    let next = two.lock("x").acquire_within(Duration::from_secs(11)).await.unwrap();
+    assert!(!guard.is_held(), "two hold");
+    assert!(next.token() > guard.token());
+}
+
+/// B76: `a`, `ab` and `a/b` are three locks, and who has lost a try asks again in the same session.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b76_names_that_begin_alike_are_different_locks() {
+    let server = EtcdServer::start();
+    let (one, two) =
+        (connect(server.url("p")).await.unwrap(), connect(server.url("p")).await.unwrap());
+    let guard = one.lock("a").acquire().await.unwrap();
+    for name in ["ab", "a/b", "a/", "A"] {
+        let other = two.lock(name).try_acquire().await.unwrap();
+        assert!(other.is_some(), "{name:?} is another lock");
+    }
+    assert!(two.lock("a").try_acquire().await.unwrap().is_none());
+    let waits = two.lock("a").acquire_within(Duration::from_millis(100)).await;
+    assert_eq!(waits.unwrap_err().code(), Code::Timeout);
+    guard.release().await.check().unwrap();
+    let tried = two.lock("a").try_acquire().await.unwrap();
+    assert!(tried.is_some(), "nothing of the same session is before it");
+}
+
 async fn waited_for(client: &Client, name: &str, count: usize) {
     let began = Instant::now();
     while client.lock(name).inspect().await.expect("it answers").waiters.len() != count {
@@ -81,8 +116,8 @@ async fn b61_what_was_not_answered_is_taken_back() {
     let (one, two) = (connect(&url).await.unwrap(), connect(server.url("p")).await.unwrap());
     let kept = one.lock("kept").acquire().await.unwrap();
     let held = proxy.hold_replies();
-    let tried = one.lock("x").try_acquire().await;
-    assert_eq!(tried.unwrap_err().code(), Code::Unavailable);
+    let asked = one.lock("x").acquire_within(Duration::from_millis(300)).await;
+    assert_eq!(asked.unwrap_err().code(), Code::Timeout);
     drop(held);
     let guard = two.lock("x").acquire_within(Duration::from_secs(5)).await.unwrap();
     assert!(kept.is_held(), "the session is the same");
@@ -104,8 +139,8 @@ async fn a_join_that_arrives_late_makes_no_entry() {
     let one = connect(&url).await.unwrap();
     one.lock("x").acquire().await.unwrap().release().await.check().unwrap();
     let held = proxy.hold_requests();
-    let tried = one.lock("x").try_acquire().await;
-    assert_eq!(tried.unwrap_err().code(), Code::Unavailable);
+    let asked = one.lock("x").acquire_within(Duration::from_millis(300)).await;
+    assert_eq!(asked.unwrap_err().code(), Code::Timeout);
     // It is taken back over another connection first.
     let began = Instant::now();
     while server.keys("p/!left!").is_empty() {

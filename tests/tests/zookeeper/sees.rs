@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use fencelock::Code;
 use fencelock::driver::zookeeper::ZookeeperStore;
 use fencelock::mutation::{Mutant, activate};
 use fencelock::options::Options;
@@ -14,6 +15,7 @@ use fencelock::runtime::TokioRuntime;
 use fencelock_tests::zookeeper::ZookeeperServer;
 use futures_channel::mpsc::{UnboundedReceiver, unbounded};
 use futures_util::StreamExt;
+use zookeeper_client::{Acl, Acls, AuthId, CreateMode, Permission};
 
 /// The length of a session. Nothing here waits for its end.
 const TTL: Duration = Duration::from_secs(40);
@@ -83,6 +85,29 @@ async fn an_entry_without_an_answer_is_found_by_its_owner() {
         let left = left.expect("it answers");
         assert_eq!(server.entries(&format!("/{chroot}")).await.is_empty(), left);
         left
+    })
+    .await;
+}
+
+/// A user may make nodes there and remove them, but not look at them.
+#[tokio::test]
+async fn an_entry_whose_list_is_refused_is_removed() {
+    seen(Mutant::ZookeeperMadeForgotten, async |server, chroot| {
+        let (line, admin) = (Line::open(server, chroot).await, server.admin().await);
+        let stays = CreateMode::Persistent.with_acls(Acls::anyone_all());
+        admin.mkdir(&format!("/{chroot}"), &stays).await.expect("it is made");
+        let rights = Permission::CREATE | Permission::DELETE | Permission::ADMIN;
+        let acl = [Acl::new(rights, AuthId::anyone())];
+        let blind = CreateMode::Persistent.with_acls(Acls::new(&acl));
+        let path = format!("/{chroot}/x");
+        admin.create(&path, b"", &blind).await.expect("it is made");
+        let (owner, mode, limit, upgrades) = (line.owner(), Mode::Exclusive, 1, false);
+        let entry = Entry { owner, mode, limit, upgrades, info: "{}".into() };
+        let refused = line.store.join(line.session, &lock(), &entry).await.unwrap_err();
+        assert_eq!(refused.error.code(), Code::Auth);
+        let all = [Acl::new(Permission::ALL, AuthId::anyone())];
+        admin.set_acl(&path, &all, None).await.expect("it may");
+        admin.list_children(&path).await.expect("it may look now").is_empty()
     })
     .await;
 }

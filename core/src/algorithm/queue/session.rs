@@ -87,6 +87,7 @@ impl<S: QueueStore> Shared<S> {
 
     /// The session; one is opened if there is none.
     pub(super) async fn session(self: &Arc<Self>) -> Result<SessionId> {
+        let mut before = None;
         loop {
             // Before the look, so that no news is missed.
             let news = self.news.listen();
@@ -94,8 +95,17 @@ impl<S: QueueStore> Shared<S> {
                 if let Some(session) = state.live(now, effects) {
                     return Next::Use(session.id);
                 }
+                // Somebody else has tried while this one waited.
+                let (failed, why) = &state.failed;
+                if before.is_some_and(|before| before != *failed)
+                    && let Some(why) = why
+                    && !mutant!(QueueOpensInTurn)
+                {
+                    return Next::Refuse(why.clone());
+                }
+                before = Some(*failed);
                 match state.phase {
-                    Phase::Closed => Next::Refuse,
+                    Phase::Closed => Next::Refuse(Error::closed()),
                     Phase::Opening => Next::Wait,
                     Phase::None | Phase::Open(_) => {
                         state.phase = Phase::Opening;
@@ -105,7 +115,7 @@ impl<S: QueueStore> Shared<S> {
             });
             match next {
                 Next::Use(id) => return Ok(id),
-                Next::Refuse => return Err(Error::closed()),
+                Next::Refuse(why) => return Err(why),
                 Next::Wait => news.await,
                 Next::Open => return self.open().await.unwrap_or_else(|_| Err(Error::closed())),
             }
@@ -135,6 +145,9 @@ impl<S: QueueStore> Shared<S> {
         self.change(|state, now, effects| {
             effects.earlier = true;
             let closed = matches!(state.phase, Phase::Closed);
+            if let Err(error) = &opened {
+                state.failed = (state.failed.0 + 1, Some(error.clone()));
+            }
             if !closed {
                 state.phase = Phase::None;
             }
@@ -243,7 +256,7 @@ enum Next {
     Use(SessionId),
     Open,
     Wait,
-    Refuse,
+    Refuse(Error),
 }
 
 /// Looks after a session until it is over, or the client is gone.

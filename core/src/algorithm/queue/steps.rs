@@ -6,7 +6,7 @@ use std::time::Duration;
 use scopeguard::{ScopeGuard, guard};
 
 use super::super::session_lease::{doubt, no_votes, too_long};
-use super::order::Want;
+use super::order::{Want, to_watch};
 use super::own::{Own, Stage};
 use super::session::Shared;
 use super::state::{Effects, Orphan, QueueState};
@@ -58,6 +58,9 @@ impl<S: QueueStore> Shared<S> {
         let Take { mode, limit, ttl, wait, block, .. } = *take;
         let session = self.session().await.map_err(Failure::refused)?;
         let want = Want { mode, limit, upgrades: false };
+        if !wait && let Some(taken) = self.taken(step, want).await? {
+            return Ok(taken);
+        }
         let own = Own::joining(step.lock.clone(), want, ttl, block);
         let entry = Entry { owner, mode, limit, upgrades: false, info: take.info.clone() };
         let Some(joined) = self.join(session, owner, own, &entry).await? else {
@@ -99,6 +102,18 @@ impl<S: QueueStore> Shared<S> {
                 Ok(Outcome::Queued { last, left, ahead, foreign })
             }
         }
+    }
+
+    /// What a try is answered if the lock is not free. An entry of it would be in the way of other tries until it is removed.
+    async fn taken(&self, step: &Step, want: Want) -> Result<Option<Outcome>, Failure> {
+        if mutant!(QueueTryStands) {
+            return Ok(None);
+        }
+        let all = self.store.standings(&step.lock).await.map_err(Failure::refused)?;
+        // Which kind a name is in use as, an entry of this client's tells better.
+        let alike = all.first().is_none_or(|first| first.mode.kind() == step.kind);
+        let taken = alike && !to_watch(want, &all).is_empty();
+        Ok(taken.then_some(Outcome::Held { left: None }))
     }
 
     /// Makes an entry. `None`: it was refused, or taken back meanwhile.

@@ -152,6 +152,22 @@ pub(super) fn absent(host: &Host, reason: &str) -> Error {
     Error::new(Code::Unavailable, message).with("server", host.to_string()).with("reason", reason)
 }
 
+/// Whether a server of this version lacks what the driver asks for.
+pub(super) fn is_too_old(version: &str) -> bool {
+    let mut parts = version.split('.').map(|part| part.parse::<u32>().ok());
+    let known = parts.next().flatten().zip(parts.next().flatten());
+    known.is_some_and(|known| known < OLDEST)
+}
+
+/// The oldest version that the driver was written for.
+const OLDEST: (u32, u32) = (3, 4);
+
+/// Says that a server is too old.
+pub(super) fn too_old(version: &str) -> Error {
+    let message = "the server is too old; etcd 3.4 or newer is needed";
+    Error::new(Code::Unsupported, message).with("version", version)
+}
+
 /// Says that a session is over.
 pub(super) fn ended() -> Failure {
     Failure::refused(Error::new(Code::Lost, "the session has ended"))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::address::{Address, Host};
-use super::fault::{Fault, Next, absent, ended, judge, unanswered};
+use super::fault::{Fault, Next, absent, ended, is_too_old, judge, too_old, unanswered};
 use super::live::Live;
 use super::message::{Call, Status};
 use crate::driver::within::within;
@@ -68,7 +68,10 @@ impl Link {
         });
         // The first answer is part of reaching the store.
         let reached = link.send(Status {}, || true, login_timeout).await;
-        reached.map_err(|failure| failure.error)?;
+        let told = reached.map_err(|failure| failure.error)?;
+        if is_too_old(&told.version) {
+            return Err(too_old(&told.version).with("server", link.address.to_string()));
+        }
         Ok(link)
     }
 

@@ -1,6 +1,7 @@
 //! The calls of the entry queue, each one transaction. Each compares the session's key too, so it does nothing, and says so, when
 //! the session has ended, whether or not anybody here knows that.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,8 +15,10 @@ use super::message::{
 use super::watches::{Sessions, Watches};
 use crate::error::{Code, Error, Result};
 use crate::port::{
-    Entry, Failure, Joined, LockKey, Mode, Moved, OwnerId, QueueSink, Rank, SessionId, Standing,
+    Applied, Entry, Failure, Joined, LockKey, Mode, Moved, OwnerId, QueueSink, Rank, SessionId,
+    Standing,
 };
+use crate::runtime::sync::Mutex;
 
 /// How many keys one transaction reads; servers take 128 operations.
 const AT_ONCE: usize = 100;
@@ -23,11 +26,32 @@ const AT_ONCE: usize = 100;
 const MOST: u64 = 1 << 48;
 
 /// What the calls of one client share.
+#[derive(Clone)]
 pub(super) struct Steps {
     pub(super) link: Arc<Link>,
     pub(super) layout: Layout,
     pub(super) sessions: Arc<Sessions>,
     pub(super) watches: Arc<Watches>,
+    pub(super) joins: Arc<Mutex<Joins>>,
+}
+
+/// How many of those that were taken back before they were made are remembered.
+const REMEMBERED: usize = 1024;
+
+/// What is known of joins.
+#[derive(Default)]
+pub(super) struct Joins {
+    /// Those without a certain answer: of which session, and whether the key is there that refuses one which comes late.
+    open: BTreeMap<OwnerId, (SessionId, bool)>,
+    /// The newest that were taken back with nothing of them on the way.
+    left: VecDeque<OwnerId>,
+}
+
+impl Joins {
+    fn leave(&mut self, owner: OwnerId) {
+        self.left.truncate(REMEMBERED - 1);
+        self.left.push_front(owner);
+    }
 }
 
 impl Steps {
@@ -78,13 +102,33 @@ impl Steps {
         lock: &LockKey,
         entry: &Entry,
     ) -> Result<Option<Joined>, Failure> {
-        let (key, left) = (self.layout.entry(lock, entry.owner), self.layout.left(entry.owner));
+        let owner = entry.owner;
+        let (key, left) = (self.layout.entry(lock, owner), self.layout.left(owner));
         let value = Line::of(entry).written();
         let put = Put { key: key.clone().into(), value, lease: lease(of), ..Put::default() };
         let unless = vec![Compare::created(&key, 0), Compare::created(&left, 0)];
         let make = vec![Operation::Put(put), Operation::Range(self.layout.all(lock))];
-        let answer = self.change(of, unless, make, vec![one(&left)]).await?;
-        let answer = match answer {
+        self.is_known(of)?;
+        {
+            let mut joins = self.joins.lock();
+            if joins.left.contains(&owner) {
+                return Ok(None);
+            }
+            joins.open.insert(owner, (of, false));
+        }
+        let (sender, answer) = futures_channel::oneshot::channel();
+        let steps = self.clone();
+        // On a task of its own: its answer says that nothing comes late, also if nobody stays for it.
+        self.link.runtime.spawn(Box::pin(async move {
+            let answer = steps.change(of, unless, make, vec![one(&left)]).await;
+            let unknown = matches!(&answer, Err(failure) if failure.applied == Applied::Unknown);
+            if !unknown && steps.joins.lock().open.remove(&owner).is_some_and(|(_, left)| left) {
+                steps.forget_left(owner).await;
+            }
+            let _ = sender.send(answer);
+        }));
+        let dropped = |_| Failure::unknown(Error::internal("the runtime dropped a task"));
+        let answer = match answer.await.map_err(dropped)?? {
             Ok(answer) => answer,
             Err(found) if found.is_empty() => {
                 let message = "an owner id was to join twice";
@@ -97,10 +141,18 @@ impl Steps {
             let message = "the store's revision is too large to make fencing tokens of it; restore the keys into a new cluster";
             return Err(Failure::unknown(Error::new(Code::Unsupported, message)));
         }
+        let rank = Rank::new(fence, key);
         let mut before = self.layout.entries(lock, answer.found().next().unwrap_or_default());
         before.retain(|stored| stored.rank.place() < fence);
+        if let Some(stays) = before.iter().find(|stored| stored.lease == 0) {
+            let error = no_lease(stays.rank.name());
+            return Err(match self.leave(of, lock, owner, Some(&rank)).await {
+                Ok(_) => Failure::refused(error),
+                Err(_) => Failure::unknown(error),
+            });
+        }
         let before = before.iter().map(Stored::standing).collect();
-        Ok(Some(Joined { rank: Rank::new(fence, key), fence, before }))
+        Ok(Some(Joined { rank, fence, before }))
     }
 
     pub(super) async fn watch(
@@ -150,11 +202,36 @@ impl Steps {
             return Ok(self.change(of, there, delete(rank.name()), Vec::new()).await?.is_ok());
         }
         let key = self.layout.entry(lock, owner);
+        let there = vec![Compare::exists(&key)];
+        if !self.joins.lock().open.contains_key(&owner) {
+            let found = self.change(of, there, delete(&key), Vec::new()).await?.is_ok();
+            if !found {
+                self.joins.lock().leave(owner);
+            }
+            return Ok(found);
+        }
         let mark = Put { key: self.layout.left(owner).into(), lease: lease(of), ..Put::default() };
         let refuse = Txn::when(vec![Compare::exists(&self.layout.session(of))])
             .then(vec![Operation::Put(mark)]);
-        let (there, refuse) = (vec![Compare::exists(&key)], vec![Operation::Txn(refuse)]);
-        Ok(self.change(of, there, delete(&key), refuse).await?.is_ok())
+        let refuse = vec![Operation::Txn(refuse)];
+        let found = self.change(of, there, delete(&key), refuse).await?.is_ok();
+        let answered = match self.joins.lock().open.get_mut(&owner) {
+            Some((_, left)) => {
+                *left = !found;
+                false
+            }
+            None => !found,
+        };
+        if answered {
+            self.forget_left(owner).await;
+        }
+        Ok(found)
+    }
+
+    /// Removes the key that refuses a join. If that is lost, it goes with the session.
+    async fn forget_left(&self, owner: OwnerId) {
+        let delete = DeleteRange { key: self.layout.left(owner).into() };
+        let _ = self.link.call(Txn::default().then(vec![Operation::Delete(delete)])).await;
     }
 
     pub(super) async fn weaken(
@@ -261,6 +338,10 @@ impl Steps {
     fn forget(&self, of: SessionId) {
         let sink = self.sessions.lock().remove(&of);
         drop(sink);
+        let mut joins = self.joins.lock();
+        joins.open.retain(|_, (session, _)| *session != of);
+        joins.left.clear();
+        drop(joins);
         self.watches.forget_all(of);
     }
 
@@ -279,6 +360,12 @@ fn lease(of: SessionId) -> i64 {
 /// The entry is there.
 fn created(rank: &Rank) -> Compare {
     Compare::created(rank.name(), i64::try_from(rank.place()).unwrap_or(i64::MAX))
+}
+
+/// A key of another program stands where a lock has its entries, and nothing will ever remove it.
+fn no_lease(key: &str) -> Error {
+    let message = "a key without a lease lies among the entries of this lock, and would be waited for for ever; choose another name or prefix, or remove the key";
+    Error::new(Code::Conflict, message).with("key", key)
 }
 
 fn other_ttl(given: i64) -> Error {

@@ -43,10 +43,10 @@ impl EtcdStore {
         let address = Address::parse(url, others, options)?;
         let layout = Layout::new(&address.prefix);
         let link = Link::connect(address, options, runtime).await?;
-        let sessions = Arc::default();
+        let (sessions, joins) = (Arc::default(), Arc::default());
         let watches = Watches::new(link.clone(), Arc::clone(&sessions));
         let cells = EtcdCells::new(link.clone(), layout.clone());
-        Ok(Self(Steps { link, layout, sessions, watches }, cells))
+        Ok(Self(Steps { link, layout, sessions, watches, joins }, cells))
     }
 
     /// Refuses a URL that names no server, without a connection.

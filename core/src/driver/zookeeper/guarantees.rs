@@ -29,6 +29,6 @@ pub(super) const GUARANTEES: &[Guarantee] = &[
     ),
     Guarantee::new(
         "the ensemble is restored from a backup, or somebody deletes the nodes",
-        "two clients may believe they hold the lock until the first one's next look; tokens after a restore may be lower than before it",
+        "two clients may believe that they hold the lock, the first one until its session ends or it gives the lock back; tokens after a restore may be lower than before it",
     ),
 ];

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::{OptionFuture, join_all};
+use futures_util::future::{OptionFuture, join, join_all};
 use zookeeper_client::{Client, CreateMode, Error as Fault};
 
 use super::fault::{foreign, judge, not_kazoos};
@@ -33,6 +33,17 @@ impl Steps {
         judge(&self.sessions.address, fault)
     }
 
+    /// Removes an entry that was made and is of no use, for this reason.
+    async fn taken_back(&self, path: &str, why: Error) -> Failure {
+        if mutant!(ZookeeperMadeForgotten) {
+            return Failure::refused(why);
+        }
+        match self.session.client.delete(path, None).await {
+            Ok(()) | Err(Fault::NoNode) => Failure::refused(why),
+            Err(_) => Failure::unknown(why),
+        }
+    }
+
     /// A request that the leader answers. A member that read alone would answer long after the others have left it. It tells the
     /// leader of us with its next ping only, and may die before: a session has at most half as many ticks as are in its length.
     pub(super) async fn beat(&self) -> Result<Duration, Failure> {
@@ -57,7 +68,7 @@ impl Steps {
         let path = format!("{own}/{}{}", names.stem(owner), names.marker(mode, upgrades));
         let value = Line::of(entry).written();
         let options = self.sessions.options(CreateMode::EphemeralSequential);
-        let (stat, sequence, children, others) = loop {
+        let (stat, sequence, listed) = loop {
             // Sent in one piece: behind a look for this owner id nothing of it is sent any more.
             let (making, listing, listing_main) = {
                 let left = left.lock();
@@ -70,10 +81,8 @@ impl Steps {
             };
             match making.await {
                 Ok((stat, sequence)) => {
-                    let children = listing.await.map_err(|fault| self.failed(&fault))?;
-                    let listing_main = OptionFuture::from(listing_main).await.transpose();
-                    let others = listing_main.map_err(|fault| self.failed(&fault))?;
-                    break (stat, sequence, children, others);
+                    let listed = join(listing, OptionFuture::from(listing_main)).await;
+                    break (stat, sequence, listed);
                 }
                 Err(Fault::NoNode) => self.make(&own, names).await?,
                 Err(fault) => return Err(self.failed(&fault)),
@@ -85,14 +94,28 @@ impl Steps {
             let message = "the store's transaction number is too large to make fencing tokens of it; restore the nodes into a new ensemble";
             return Err(Failure::unknown(Error::new(Code::Unsupported, message)));
         }
+        let listed = listed.0.and_then(|own| Ok((own, listed.1.transpose()?)));
+        let (children, others) = match listed {
+            Ok(listed) => listed,
+            Err(fault) => return Err(self.taken_back(&name, self.failed(&fault).error).await),
+        };
         let all = children.iter().chain(others.iter().flatten());
         if let Some(who) = all.map(|name| Child::read(name, names)).find_map(Child::foreign) {
-            let error = foreign(who, names, &own);
-            return Err(match client.delete(&name, None).await {
-                Ok(()) | Err(Fault::NoNode) => Failure::refused(error),
-                Err(_) => Failure::unknown(error),
-            });
+            return Err(self.taken_back(&name, foreign(who, names, &own)).await);
         }
+        let permits = self.layout.leases(lock);
+        let beside = match others {
+            Some(children) => self.sessions.places.stored(&main, names, &children),
+            None if names == Names::Curator && children.iter().any(|name| name == LEASES) => {
+                match self::children(client, &permits).await {
+                    Ok(children) => self.sessions.places.stored(&permits, names, &children),
+                    Err(fault) => {
+                        return Err(self.taken_back(&name, self.failed(&fault).error).await);
+                    }
+                }
+            }
+            None => Vec::new(),
+        };
         let last = name.rsplit('/').next().unwrap_or_default();
         let Some(node) = Child::read(last, names).entry() else {
             let error =
@@ -104,14 +127,7 @@ impl Steps {
         let rank = self.sessions.enter(&self.session, &own, names, &node, value);
         let mut before = self.sessions.places.stored(&own, names, &children);
         before.retain(|stored| stored.rank < rank);
-        let others = match others {
-            Some(children) => self.sessions.places.stored(&main, names, &children),
-            None if names == Names::Curator && children.iter().any(|name| name == LEASES) => {
-                self.children(&self.layout.leases(lock), names).await?
-            }
-            None => Vec::new(),
-        };
-        before.extend(others);
+        before.extend(beside);
         before.sort_by(|one, other| one.rank.cmp(&other.rank));
         let before = before.iter().map(Stored::standing).collect();
         Ok(Some(Joined { rank, fence, before }))
@@ -130,16 +146,12 @@ impl Steps {
         }
     }
 
-    /// The entries in a folder.
-    async fn children(&self, folder: &str, names: Names) -> Result<Vec<Stored>, Failure> {
-        let children = children(&self.session.client, folder).await;
-        let children = children.map_err(|fault| self.failed(&fault))?;
-        Ok(self.sessions.places.stored(folder, names, &children))
-    }
-
     /// An entry as it is now.
     pub(super) async fn find(&self, rank: &Rank) -> Result<Option<Stored>, Failure> {
-        let found = self.children(folder(rank), names(rank)).await?;
+        let Session { client, .. } = &*self.session;
+        let (synced, listed) = join(client.sync("/"), children(client, folder(rank))).await;
+        let listed = synced.and(listed).map_err(|fault| self.failed(&fault))?;
+        let found = self.sessions.places.stored(folder(rank), names(rank), &listed);
         Ok(found.into_iter().find(|stored| stored.rank == *rank))
     }
 
@@ -157,14 +169,18 @@ impl Steps {
         }
         let Session { client, left, .. } = &*self.session;
         let folders = [self.layout.folder(lock), self.layout.leases(lock)];
-        let listing = {
+        // The sync first: the session may have moved to a member that has yet to hear what was made through another one.
+        let (syncing, listing) = {
             let mut left = left.lock();
             left.insert(owner);
-            join_all(folders.iter().map(|folder| children(client, folder)))
+            let syncing = client.sync("/");
+            (syncing, join_all(folders.iter().map(|folder| children(client, folder))))
         };
         let names = Names::of(lock.layout());
         let stem = names.stem(owner);
-        for (folder, listed) in folders.iter().zip(listing.await) {
+        let (synced, listed) = join(syncing, listing).await;
+        synced.map_err(|fault| self.failed(&fault))?;
+        for (folder, listed) in folders.iter().zip(listed) {
             let listed = listed.map_err(|fault| self.failed(&fault))?;
             let mut all = self.sessions.places.stored(folder, names, &listed).into_iter();
             let name = named(folder, names, &stem);

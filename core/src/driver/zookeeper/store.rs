@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::join_all;
+use futures_util::future::{OptionFuture, join, join_all};
 use url::Url;
 use zookeeper_client::{Client, Error as Fault};
 
@@ -23,6 +23,9 @@ use crate::port::{
     Capabilities, Cells, Entry, EntryView, Failure, Fence, Joined, LockKey, Mode, Moved, OwnerId,
     QueueSink, QueueStore, Rank, RuntimeHandle, SessionId, Standing, StoreEntry,
 };
+
+/// How many nodes are listed at once.
+const AT_ONCE: usize = 64;
 
 /// One client's view of a ZooKeeper ensemble. [`Queue`](crate::Queue) makes a store of locks of it.
 pub struct ZookeeperStore {
@@ -85,8 +88,8 @@ impl ZookeeperStore {
         self.sessions.ask(work(client)).await.map_err(|failure| failure.error)
     }
 
-    /// The entries of a lock.
-    async fn stored(&self, lock: &LockKey) -> Result<Vec<Stored>> {
+    /// The entries of a lock; the newest, or what the member knows that is asked.
+    async fn stored(&self, lock: &LockKey, newest: bool) -> Result<Vec<Stored>> {
         let (main, leases) = (self.layout.folder(lock), self.layout.leases(lock));
         let names = Names::of(lock.layout());
         let sessions = self.sessions.clone();
@@ -100,7 +103,10 @@ impl ZookeeperStore {
                     Ok::<_, Fault>((sessions.places.stored(&folder, names, &children), more))
                 }
             };
-            let (mut all, more) = of(main).await?;
+            let syncing = OptionFuture::from(newest.then(|| client.sync("/")));
+            let (synced, listed) = join(syncing, of(main)).await;
+            synced.transpose()?;
+            let (mut all, more) = listed?;
             if more {
                 all.extend(of(leases).await?.0);
             }
@@ -174,7 +180,7 @@ impl QueueStore for ZookeeperStore {
     }
 
     async fn list(&self, lock: &LockKey) -> Result<Vec<EntryView>> {
-        let all = self.stored(lock).await?;
+        let all = self.stored(lock, false).await?;
         let views = self.look(|client| async move {
             let views = join_all(all.into_iter().map(|stored| view(&client, stored))).await;
             views.into_iter().collect::<Result<Vec<_>, _>>()
@@ -183,7 +189,7 @@ impl QueueStore for ZookeeperStore {
     }
 
     async fn standings(&self, lock: &LockKey) -> Result<Vec<Standing>> {
-        Ok(self.stored(lock).await?.iter().map(Stored::standing).collect())
+        Ok(self.stored(lock, true).await?.iter().map(Stored::standing).collect())
     }
 
     async fn end(&self, of: SessionId) -> Result<(), Failure> {
@@ -200,12 +206,20 @@ impl QueueStore for ZookeeperStore {
             None => self.layout.root().to_owned(),
         };
         let names = self.look(|client| async move {
-            let (mut found, mut level) = (Vec::new(), vec![top]);
+            let (mut found, mut level) = (Vec::new(), vec![top.clone()]);
             while !level.is_empty() {
-                let listed = join_all(level.iter().map(|path| children(&client, path))).await;
+                let mut listed = Vec::new();
+                for paths in level.chunks(AT_ONCE) {
+                    listed.extend(join_all(paths.iter().map(|path| children(&client, path))).await);
+                }
                 let mut next = Vec::new();
                 for (path, listed) in level.iter().zip(listed) {
-                    for name in listed?.into_iter().filter(|name| name != CELLS) {
+                    let listed = match listed {
+                        // Nodes of others, who keep them to themselves.
+                        Err(Fault::NoAuth) if *path != top => continue,
+                        listed => listed?,
+                    };
+                    for name in listed.into_iter().filter(|name| name != CELLS) {
                         let above = path.trim_end_matches('/');
                         let reads = |names| (names, Child::read(&name, names));
                         match [Names::Curator, Names::Kazoo].map(reads) {
