@@ -2,6 +2,7 @@
 
 pub mod actor;
 pub mod bare;
+pub mod beside;
 pub mod clerk;
 pub mod command_line;
 pub mod conformance;

@@ -31,7 +31,7 @@ fn sqlite() {
 #[test]
 fn redis() {
     let server = RedisServer::start();
-    check(7, 600, &Scale::moved(), || RedisSubject::new(server.url()));
+    check(7, 300, &Scale::moved(), || RedisSubject::new(server.url()));
 }
 
 /// The scripts as they are told all numbers in digits, over a client of a host's.
@@ -45,7 +45,7 @@ fn redis_over_a_host() {
 #[test]
 fn redisson() {
     let server = RedisServer::start();
-    check(9, 600, &Scale::moved().as_redisson(), || RedisSubject::new(server.url()));
+    check(9, 300, &Scale::moved().as_redisson(), || RedisSubject::new(server.url()));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-/// So many cases from a fixed seed, the same every time: a failure is found again. With `FENCELOCK_FULL=1` ten times as
+/// So many cases from a fixed seed, the same every time: a failure is found again. With `FENCELOCK_FULL=1` twenty times as
 /// many, from a seed that is drawn and printed; `FENCELOCK_SEED` repeats it.
 pub fn draw(fixed: u8, cases: u32) -> ([u8; 32], u32) {
     if !crate::in_full() {
@@ -13,5 +13,5 @@ pub fn draw(fixed: u8, cases: u32) -> ([u8; 32], u32) {
     println!("FENCELOCK_SEED={seed}");
     let mut bytes = [fixed; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
-    (bytes, cases * 10)
+    (bytes, cases * 20)
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use fencelock_peers::Family;
+use fencelock_tests::beside::{the_dead_make_way, turns_are_exclusive};
 use fencelock_tests::etcd::EtcdServer;
 use fencelock_tests::other_library::OtherLibrary;
 use fencelock_tests::session_store::{PATIENCE, client, waiting};
@@ -14,6 +15,7 @@ async fn jetcd_and_fencelock_exclude_each_other() {
     let server = EtcdServer::start();
     let start = |actor: &Path, url: &str| OtherLibrary::start(actor, Family::Java, "jetcd", url);
     exclude_each_other(&server, start).await;
+    take_turns_and_make_way(&server, start).await;
 }
 
 /// The package `concurrency` of etcd's own client.
@@ -22,6 +24,19 @@ async fn gos_concurrency_and_fencelock_exclude_each_other() {
     let server = EtcdServer::start();
     let start = |actor: &Path, url: &str| OtherLibrary::start(actor, Family::Go, "clientv3", url);
     exclude_each_other(&server, start).await;
+    take_turns_and_make_way(&server, start).await;
+}
+
+/// Under load, and when either side is killed. The others' leases are 5 s long.
+async fn take_turns_and_make_way(
+    server: &EtcdServer,
+    start: impl Fn(&Path, &str) -> Option<OtherLibrary>,
+) {
+    let (actor, url) = (env!("CARGO_BIN_EXE_actor"), server.url("turns"));
+    let start = || start(Path::new(actor), url.as_str());
+    let ours = format!("{url}?ttl=2s");
+    turns_are_exclusive(&ours, start).await;
+    the_dead_make_way(actor, &ours, start, Duration::from_secs(7)).await;
 }
 
 async fn exclude_each_other(

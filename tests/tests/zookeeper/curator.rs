@@ -1,8 +1,10 @@
 //! Curator's own recipes and fencelock on one path of a real ZooKeeper.
 
 use std::path::Path;
+use std::time::Duration;
 
 use fencelock_peers::Family;
+use fencelock_tests::beside::{the_dead_make_way, turns_are_exclusive};
 use fencelock_tests::other_library::OtherLibrary;
 use fencelock_tests::session_store::{PATIENCE, client, nothing_is_left, waiting};
 use fencelock_tests::zookeeper::ZookeeperServer;
@@ -50,4 +52,15 @@ async fn curator_and_fencelock_exclude_each_other() {
     assert!(curator.take("pool", 300, "permit").is_none());
     curator.release(&lease);
     permit.release().await.check().unwrap();
+}
+
+/// Under load, and when either side is killed: Curator's session here is the longest that the server gives, 4 s.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn curator_and_fencelock_take_turns_and_make_way() {
+    let server = ZookeeperServer::start();
+    let (actor, url) = (env!("CARGO_BIN_EXE_actor"), server.url("turns"));
+    let start = || OtherLibrary::start(Path::new(actor), Family::Java, "curator", url.as_str());
+    let ours = format!("{url}?ttl=2s");
+    turns_are_exclusive(&ours, start).await;
+    the_dead_make_way(actor, &ours, start, Duration::from_secs(6)).await;
 }

@@ -4,13 +4,13 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fencelock::{Client, Code};
-use fencelock_peers::{Family, Program};
+use fencelock_peers::Family;
+use fencelock_tests::beside::the_dead_make_way;
 use fencelock_tests::other_library::OtherLibrary;
-use fencelock_tests::session_store::{PATIENCE, TTL, code, waiting};
-use fencelock_tests::shop;
+use fencelock_tests::session_store::{PATIENCE, code, waiting};
 use fencelock_tests::zookeeper::ZookeeperServer;
 use zookeeper_client::{Acls, CreateMode};
 
@@ -174,30 +174,6 @@ async fn turns_under_load_are_exclusive() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_locks_of_the_dead_are_freed_for_the_other_side() {
     let server = ZookeeperServer::start();
-    let ours = client(&server, "dead").await;
-    let program = Program::new(env!("CARGO_BIN_EXE_actor"));
-    for _ in 0..if fencelock_tests::in_full() { 20 } else { 2 } {
-        let Some(mut theirs) = kazoo(&server, "dead") else { return };
-        theirs.take(shop::LOCK, 0, "exclusive").expect("it is free");
-        let next = tokio::spawn(ours.lock(shop::LOCK).acquire_within(PATIENCE));
-        waiting(&ours, shop::LOCK, 1).await;
-        theirs.kill();
-        let died = Instant::now();
-        let guard = next.await.unwrap().expect("it is served");
-        let took = died.elapsed();
-        assert!(took <= FREED, "{took:?} after the death of kazoo");
-        guard.release().await.check().unwrap();
-
-        let actor = shop::start(&program, &url(&server, "dead")).await;
-        shop::acquire(&actor, TTL).await.expect("it is free");
-        let mut waits = kazoo(&server, "dead").expect("it was there before");
-        waits.send_take(shop::LOCK, 20_000, "exclusive");
-        waiting(&ours, shop::LOCK, 1).await;
-        tokio::task::block_in_place(|| actor.kill());
-        let died = Instant::now();
-        let held = tokio::task::block_in_place(|| waits.answer());
-        let took = died.elapsed();
-        assert!(!held.is_null() && took <= FREED, "{took:?} after the death of fencelock's");
-        waits.release(&held);
-    }
+    let start = || kazoo(&server, "dead");
+    the_dead_make_way(env!("CARGO_BIN_EXE_actor"), &url(&server, "dead"), start, FREED).await;
 }
