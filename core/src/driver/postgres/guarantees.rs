@@ -3,6 +3,7 @@
 use crate::driver::sql::guarantees::{
     BACK, DELETED, FAILOVER, FORWARD, HOLDER, NETWORK, PAUSED, WAITERS,
 };
+use crate::driver::sql::session_guarantees as sessions;
 use crate::port::Guarantee;
 
 const RESTART: Guarantee = Guarantee::new(
@@ -23,22 +24,6 @@ pub(super) const DURABLE: &[Guarantee] =
 pub(super) const RELAXED: &[Guarantee] =
     &[HOLDER, WAITERS, PAUSED, NETWORK, RELAXED_RESTART, FAILOVER, FORWARD, BACK, DELETED, POOLER];
 
-const SESSION_HOLDER: Guarantee = Guarantee::new(
-    "the process of the holder dies",
-    "the lock is free as soon as the server sees that the connection has ended, within milliseconds; if its machine or the way to it dies, after one ttl",
-);
-const SESSION_WAITERS: Guarantee = Guarantee::new(
-    "waiters die too",
-    "the server skips those whose process died; of each whose machine died it waits one ttl",
-);
-const SESSION_PAUSED: Guarantee = Guarantee::new(
-    "the holder is paused (GC, SIGSTOP, suspend)",
-    "the server ends its session after one ttl; the guard reports the loss at the first check, and the fence refuses a write that is made without a check",
-);
-const SESSION_NETWORK: Guarantee = Guarantee::new(
-    "the network cuts a connection; a backend is ended",
-    "its locks are free at once, and their guards are told; until that arrives two clients may believe they hold the lock; the fence covers it",
-);
 const SESSION_RESTART: Guarantee = Guarantee::new(
     "the server restarts, crashes or fails over",
     "all locks end and their guards are told; tokens still rise, but that those drawn in the milliseconds before a crash may be drawn again",
@@ -46,10 +31,6 @@ const SESSION_RESTART: Guarantee = Guarantee::new(
 const SESSION_CLOCK: Guarantee = Guarantee::new(
     "the server's clock jumps",
     "tokens still rise; a session may end early, and its guards are told",
-);
-const SESSION_RESTORE: Guarantee = Guarantee::new(
-    "the database is restored from a backup",
-    "all locks end; tokens still rise, as far as the clock does not step back",
 );
 const SESSION_POOLER: Guarantee = Guarantee::new(
     "a pooler stands before the server",
@@ -66,23 +47,23 @@ const ROW_LONG: Guarantee = Guarantee::new(
 );
 
 pub(super) const ADVISORY: &[Guarantee] = &[
-    SESSION_HOLDER,
-    SESSION_WAITERS,
-    SESSION_PAUSED,
-    SESSION_NETWORK,
+    sessions::HOLDER,
+    sessions::WAITERS,
+    sessions::PAUSED,
+    sessions::NETWORK,
     SESSION_RESTART,
     SESSION_CLOCK,
-    SESSION_RESTORE,
+    sessions::RESTORE,
     SESSION_POOLER,
 ];
 pub(super) const ROWS: &[Guarantee] = &[
-    SESSION_HOLDER,
-    SESSION_WAITERS,
-    SESSION_PAUSED,
-    SESSION_NETWORK,
+    sessions::HOLDER,
+    sessions::WAITERS,
+    sessions::PAUSED,
+    sessions::NETWORK,
     SESSION_RESTART,
     SESSION_CLOCK,
-    SESSION_RESTORE,
+    sessions::RESTORE,
     SESSION_POOLER,
     ROW_ORDER,
     ROW_LONG,

@@ -20,9 +20,10 @@ use crate::driver::postgres::row::column;
 use crate::driver::postgres::schema::MOST_BYTES;
 use crate::driver::postgres::shape::{self, of_type};
 use crate::driver::postgres::statement::prepare;
-use crate::driver::postgres::sweep::Sweep;
+
 use crate::driver::postgres::transaction::BEGIN;
 use crate::driver::sql::fault::Fault;
+use crate::driver::sql::sweep::Sweep;
 use crate::error::{Code, Error, Result};
 use crate::fence::Token;
 use crate::options::Options;
