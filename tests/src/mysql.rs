@@ -2,6 +2,8 @@
 
 mod moved;
 mod server;
+mod sessions;
 
 pub use self::moved::{MovedClock, MysqlSubject};
 pub use self::server::MysqlServer;
+pub use self::sessions::MysqlSessions;

@@ -10,3 +10,6 @@ mod libraries;
 mod listeners;
 mod model;
 mod own_table;
+mod session_clauses;
+mod session_faults;
+mod sessions;

@@ -9,7 +9,7 @@ use crate::driver::own_table::KeyedTable;
 use crate::port::LockKey;
 
 /// How long the server waits for a row, in seconds: for as long as it can, and for as short.
-const LONG: u32 = 1_073_741_824;
+const LONG: u32 = 100_000_000;
 const SHORT: u32 = 1;
 
 /// Where the rows lie.

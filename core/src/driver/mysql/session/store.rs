@@ -102,13 +102,18 @@ impl<W: Way> SessionLocks<W> {
 /// What a session is told first: when the server ends it, and that no limit for statements ends a wait. The server counts whole seconds.
 /// Each kind of server reads one of the comments.
 fn setup(ttl: Duration) -> String {
-    let silent = ttl.as_secs() + u64::from(ttl.subsec_nanos() > 0);
+    let silent = whole_seconds(ttl);
     format!(
         "SET SESSION wait_timeout = {silent}, net_read_timeout = {silent}, net_write_timeout = {silent}
              /*M! , max_statement_time = 0, idle_transaction_timeout = 0, idle_readonly_transaction_timeout = 0, idle_write_transaction_timeout = 0 */
              /*!80000 , max_execution_time = 0 */;
          SELECT CONNECTION_ID()"
     )
+}
+
+/// The next whole second.
+fn whole_seconds(ttl: Duration) -> u64 {
+    ttl.as_secs() + u64::from(ttl.subsec_nanos() > 0)
 }
 
 /// Whether a table or sequence of the migration is not there.
@@ -144,5 +149,17 @@ impl<W: Way> SessionStore for SessionLocks<W> {
 
     async fn names(&self, of: &Connection<W>, prefix: &str) -> Result<Vec<LockKey>> {
         self.way.names(of, prefix).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_server_waits_no_shorter_than_the_guard_counts() {
+        for (millis, seconds) in [(1, 1), (600, 1), (1000, 1), (1001, 2), (10_000, 10)] {
+            assert_eq!(whole_seconds(Duration::from_millis(millis)), seconds);
+        }
     }
 }

@@ -44,7 +44,7 @@ impl Tokens {
             return Ok(());
         }
         let asked = format!(
-            "SELECT CAST(next_not_cached_value - cache_size * increment AS SIGNED), {CLOCK}, (SELECT CAST(VARIABLE_VALUE AS UNSIGNED)
+            "SELECT CAST(next_not_cached_value AS SIGNED) - CAST(cache_size * increment AS SIGNED), {CLOCK}, (SELECT CAST(VARIABLE_VALUE AS UNSIGNED)
                  FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'UPTIME') FROM fencelock_token"
         );
         let row: Option<Row> = conn.query_first(asked).await.map_err(judged)?;
