@@ -65,6 +65,7 @@ fn guarantees_are_those_of_the_drivers() {
         include_str!("../../core/src/driver/etcd/guarantees.rs"),
         include_str!("../../core/src/driver/zookeeper/guarantees.rs"),
         include_str!("../../core/src/driver/sql/guarantees.rs"),
+        include_str!("../../core/src/driver/sql/session_guarantees.rs"),
         include_str!("../../core/src/driver/postgres/guarantees.rs"),
         include_str!("../../core/src/driver/mysql/guarantees.rs"),
         include_str!("../../core/src/driver/memory.rs"),

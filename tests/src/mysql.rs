@@ -6,4 +6,6 @@ mod sessions;
 
 pub use self::moved::{MovedClock, MysqlSubject};
 pub use self::server::MysqlServer;
+pub(crate) use self::server::start_with_rights;
 pub use self::sessions::MysqlSessions;
+pub(crate) use self::sessions::{key, mark};

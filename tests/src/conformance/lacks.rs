@@ -11,7 +11,8 @@ impl Backend {
     pub(super) fn lacks(self, need: Need) -> Option<&'static str> {
         let lacks = match self {
             Self::PostgresSessions => lacks_by_session(need),
-            Self::PostgresRows => lacks_by_row(need),
+            Self::MysqlSessions => lacks_by_name(need),
+            Self::PostgresRows | Self::MysqlRows => lacks_by_row(need),
             _ => None,
         };
         if lacks.is_some() {
@@ -60,6 +61,8 @@ impl Backend {
                 | Self::PostgresSessions
                 | Self::PostgresRows
                 | Self::Mysql
+                | Self::MysqlSessions
+                | Self::MysqlRows
                 | Self::Etcd
                 | Self::Zookeeper,
             )
@@ -115,12 +118,18 @@ impl Backend {
 fn who_stops(backend: Backend) -> &'static str {
     match backend {
         Backend::Postgres => "tests/tests/postgres/faults.rs stops and kills its server",
+        Backend::PostgresSessions | Backend::PostgresRows => {
+            "tests/tests/postgres/session_faults.rs stops and kills its server"
+        }
         Backend::Mysql => "tests/tests/mysql/faults.rs stops and kills its server",
+        Backend::MysqlSessions | Backend::MysqlRows => {
+            "tests/tests/mysql/session_faults.rs stops and kills its server"
+        }
         _ => "the store has no server",
     }
 }
 
-/// Why sessions of PostgreSQL cannot play a case that needs this, if that is why.
+/// Why sessions of a database cannot play a case that needs this, if that is why.
 fn lacks_by_session(need: Need) -> Option<&'static str> {
     match need {
         Need::OwnLeases => Some(OF_SESSION),
@@ -131,10 +140,15 @@ fn lacks_by_session(need: Need) -> Option<&'static str> {
         Need::ManyWaits => {
             Some("each wait and each reader of a client takes one of its 32 connections")
         }
-        Need::ServerControl => {
-            Some("tests/tests/postgres/session_faults.rs stops and kills its server")
-        }
         _ => None,
+    }
+}
+
+/// The same of the named locks of MySQL.
+fn lacks_by_name(need: Need) -> Option<&'static str> {
+    match need {
+        Need::Permits | Need::Upgrades | Need::Readers => Some("a named lock has one holder"),
+        need => lacks_by_session(need),
     }
 }
 

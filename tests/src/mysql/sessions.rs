@@ -14,6 +14,20 @@ fn scheme(way: Way) -> &'static str {
     }
 }
 
+/// The name by which the server knows a lock, in SQL.
+pub(crate) fn key(name: &str) -> String {
+    format!(
+        "CONCAT('fencelock:', LEFT(SHA2(CONCAT(CAST(DATABASE() AS BINARY), 0x00, '{name}'), 256), 48))"
+    )
+}
+
+/// The name that whoever has this row of fencelock's own has taken too, in SQL.
+pub(crate) fn mark(name: &str) -> String {
+    format!(
+        "CONCAT('fencelock-row:', LEFT(SHA2(CONCAT(CAST(DATABASE() AS BINARY), 0x00, 'fencelock_row', 0x00, CAST({name} AS BINARY)), 256), 48))"
+    )
+}
+
 /// A server with the tables, and the user whose locks these are.
 pub struct MysqlSessions {
     /// The server.
