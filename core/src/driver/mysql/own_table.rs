@@ -43,7 +43,7 @@ const NUMBERS: &[Number] = &[
     (&[1142, 1143], Code::Auth, Next::Keep, RIGHTS),
     (&[1054, 1146, 1356], Code::Conflict, Next::Keep, CHANGED),
     (&[1048, 1062, 1451, 1452, 1644, 3819, 4025], Code::Conflict, Next::Keep, CONSTRAINT),
-    (&[1264, 1265, 1292, 1366, 1367, 1406, 3140, 3156], Code::Invalid, Next::Keep, UNFIT),
+    (&[1264, 1265, 1267, 1292, 1366, 1367, 1406, 3140, 3156], Code::Invalid, Next::Keep, UNFIT),
 ];
 
 const WHOLE: &[&str] = &["tinyint", "smallint", "mediumint", "int", "bigint"];

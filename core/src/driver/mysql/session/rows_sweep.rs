@@ -1,5 +1,9 @@
 //! The removal of rows that were made long ago. They tell nothing: who needs one makes it anew.
 
+use std::fmt::Write;
+
+use mysql_async::Row;
+
 use super::connection::Connection;
 use super::row::Rows;
 use crate::driver::mysql::literal::bytes;
@@ -11,29 +15,30 @@ use crate::driver::sql::sweep::{KEPT, PART};
 /// Deletes such rows behind a name, but for those that somebody has locked. Answers how far it came.
 pub(super) async fn sweep(session: &Connection<Rows>, from: &str) -> Result<Option<String>, Fault> {
     let (from, kept) = (bytes(from), KEPT.as_secs());
-    let last = format!(
-        "SELECT MAX(p.name) FROM (SELECT name FROM fencelock_row WHERE name > {from} ORDER BY name LIMIT {PART}) AS p"
-    );
-    let asked = format!(
-        "BEGIN; SELECT 1, ({last}); SELECT name FROM fencelock_row WHERE name > {from} AND name <= ({last})
-             AND made < SYSDATE(6) - INTERVAL {kept} SECOND FOR UPDATE SKIP LOCKED"
-    );
+    let name = |row: &Row| column::<Option<Vec<u8>>>(row, 0, "name").map_err(Fault::refused);
     let text = |name: Vec<u8>| String::from_utf8_lossy(&name).into_owned();
-    let answered = session.line.ask(Statement::Text(asked), false).await?;
-    let (mut reached, mut old) = (None, Vec::new());
-    for row in answered.sets.iter().flatten() {
-        if row.len() == 2 {
-            reached = column::<Option<Vec<u8>>>(row, 1, "name").map_err(Fault::refused)?.map(text);
-        } else {
-            old.push(text(column(row, 0, "name").map_err(Fault::refused)?));
-        }
-    }
-    let end = if old.is_empty() {
-        "ROLLBACK".to_owned()
-    } else {
-        let names: Vec<_> = old.iter().map(|name| bytes(name)).collect();
-        format!("DELETE FROM fencelock_row WHERE name IN ({}); COMMIT", names.join(", "))
+    // By itself: within a statement that locks, or sets something, it would wait for rows that others have locked.
+    let part =
+        format!("SELECT name FROM fencelock_row WHERE name > {from} ORDER BY name LIMIT {PART}");
+    let last = Statement::Text(format!("SELECT MAX(p.name) FROM ({part}) AS p"));
+    let answered = session.line.ask(last, false).await?;
+    let Some(last) = answered.rows().first().map(name).transpose()?.flatten().map(text) else {
+        return Ok(None);
     };
+    let asked = format!(
+        "BEGIN; SELECT name FROM fencelock_row WHERE name > {from} AND name <= {}
+             AND made < SYSDATE(6) - INTERVAL {kept} SECOND FOR UPDATE SKIP LOCKED",
+        bytes(&last)
+    );
+    let answered = session.line.ask(Statement::Text(asked), false).await?;
+    let old: Vec<_> = answered.sets.iter().flatten().map(name).collect::<Result<_, _>>()?;
+    // Each by itself: a list may be carried out as a look at all rows, which waits for those that are locked.
+    let mut end = String::new();
+    for name in old.into_iter().flatten().map(text) {
+        write!(end, "DELETE FROM fencelock_row WHERE name = {}; ", bytes(&name))
+            .expect("text takes whatever is written to it");
+    }
+    end.push_str("COMMIT");
     session.line.ask(Statement::Text(end), false).await?;
-    Ok(reached)
+    Ok(Some(last))
 }

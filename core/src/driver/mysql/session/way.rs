@@ -36,7 +36,7 @@ pub(super) const NUMBERS: &[Number] = &[
 const OWN: &[Number] = &[
     (&[1142, 1143], Code::Auth, Next::Keep, RIGHTS),
     (&[1054, 1146, 1356], Code::Conflict, Next::Keep, CHANGED),
-    (&[1292, 1366, 1367, 1525], Code::Invalid, Next::Keep, UNFIT),
+    (&[1267, 1271, 1292, 1366, 1367, 1525], Code::Invalid, Next::Keep, UNFIT),
 ];
 
 /// What a failed statement means.
