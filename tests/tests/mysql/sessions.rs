@@ -156,6 +156,44 @@ async fn a_users_session_takes_the_same_lock() {
     assert!(guards.iter().all(Option::is_some), "each is a lock of its own");
 }
 
+/// Who holds and who waits is shown as connections, as far as the user may see them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_look_shows_connections() {
+    for way in Way::ALL {
+        let server = MysqlSessions::start_with_rights(way);
+        let url = server.at(server.port(), "");
+        let (one, two) = (server.client("").await, server.client("").await);
+        let other = fencelock::connect(&url.replace("locks@", "owner@")).await.unwrap();
+        let guard = one.lock("x").acquire().await.unwrap();
+        let mut waits = Vec::new();
+        for (number, client) in [&two, &other, &two].into_iter().enumerate() {
+            // Each client has one who waits for a name.
+            let client = if number == 2 { server.client("").await } else { client.clone() };
+            waits.push(tokio::spawn(client.lock("x").acquire_within(PATIENCE)));
+            server.comes_to(&format!("1|{}", number + 1)).await;
+        }
+        let state = two.lock("x").inspect().await.unwrap();
+        assert!(state.holders[0].info.contains("\"user\":\"locks\""), "{state:?}");
+        assert_eq!((state.holders.len(), state.waiters.len()), (1, 2), "{state:?}");
+        server.sql("GRANT PROCESS ON *.* TO locks");
+        let state = server.client("").await.lock("x").inspect().await.unwrap();
+        let owners = state.waiters.iter().map(|waiter| waiter.info.contains("\"owner\""));
+        assert_eq!(owners.collect::<Vec<_>>(), [false, true, false], "{state:?}");
+        assert!(state.waiters[0].waiting_for >= state.waiters[2].waiting_for, "{state:?}");
+        // Of a lock of somebody else's it is seen that it is held.
+        guard.release().await.check().unwrap();
+        waits.remove(0).await.unwrap().unwrap().release().await.check().unwrap();
+        server.sql("REVOKE PROCESS ON *.* FROM locks");
+        server.comes_to("1|1").await;
+        let state = server.client("").await.lock("x").inspect().await.unwrap();
+        assert!(!state.holders[0].info.contains("owner"), "{state:?}");
+        for wait in waits {
+            wait.await.unwrap().unwrap().release().await.check().unwrap();
+        }
+        server.comes_to("0|0").await;
+    }
+}
+
 /// A server that says it is a MySQL has no sequence. Its tokens are its clock.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tokens_of_mysql_are_its_clock() {

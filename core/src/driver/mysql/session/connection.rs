@@ -55,6 +55,8 @@ impl<W: Way> Connection<W> {
         for row in answered.sets.iter().flatten() {
             let number = column::<u64>(row, 0, "CONNECTION_ID").map_err(Failure::unknown)?;
             if number != self.number && !mutant!(PoolerNotSought) {
+                // What this session had is nobody's business any more.
+                self.line.end();
                 return Err(Failure::unknown(pooled()));
             }
         }
@@ -92,7 +94,7 @@ impl<W: Way> Session for Connection<W> {
     }
 
     async fn beat(&self) -> Result<(), Failure> {
-        let beaten = self.ask(Statement::Prepared(BEAT.into(), Vec::new())).await;
+        let beaten = self.ask(Statement::Text(BEAT.to_owned())).await;
         if beaten.is_err() && W::IN_TRANSACTION {
             // A failure may have ended the transaction.
             self.cut();

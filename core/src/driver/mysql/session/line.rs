@@ -92,13 +92,18 @@ impl Line {
         *self.heard.lock() = self.runtime.now();
         if answered.as_ref().is_err_and(|fault| fault.next == Next::Reconnect) {
             *conn = None;
-            self.over.store(true, Ordering::Release);
-            let ended = self.ended.lock().take();
-            if let Some(ended) = ended {
-                ended();
-            }
+            self.end();
         }
         answered
+    }
+
+    /// Ends the connection, and tells that it has ended.
+    pub(super) fn end(&self) {
+        let ended = self.ended.lock().take();
+        self.cut();
+        if let Some(ended) = ended {
+            ended();
+        }
     }
 
     /// Ends the connection. What is under way fails.
