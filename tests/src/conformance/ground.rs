@@ -176,57 +176,45 @@ impl Grounds {
                 let file = self.folder.get_or_init(make).path().join("locks.db");
                 Ground::without_server(format!("sqlite:{}", file.display()))
             }
-            Backend::Postgres => {
-                // The table of the user's own is that of the cases with SQL.
-                let grant = "GRANT SELECT, INSERT, UPDATE ON fencelock TO secret;
-                    GRANT SELECT, INSERT, UPDATE, DELETE ON fencelock_cell TO secret;
-                    CREATE TABLE account (id text PRIMARY KEY, version integer NOT NULL, balance bigint, owner text);
-                    GRANT SELECT, UPDATE ON account TO secret";
-                let start = || Arc::new(postgres::start_with_rights(grant));
-                let server = self.postgres.get_or_init(start).clone();
-                let url = server.url("secret:hunter2");
-                Ground { postgres: Some(server), ..Ground::without_server(url) }
-            }
-            Backend::PostgresSessions => {
-                let grant = "GRANT SELECT, UPDATE ON SEQUENCE fencelock_token TO secret";
-                let start = || Arc::new(postgres::start_with_rights(grant));
-                let server = self.sessions.get_or_init(start).clone();
-                let url = server.url("secret:hunter2").replacen("postgres", "postgres+advisory", 1);
-                Ground { postgres: Some(server), ..Ground::without_server(url) }
-            }
-            Backend::PostgresRows => {
-                let grant = "GRANT SELECT, UPDATE ON SEQUENCE fencelock_token TO secret;
-                    GRANT SELECT, INSERT, UPDATE, DELETE ON fencelock_row TO secret";
-                let start = || Arc::new(postgres::start_with_rights(grant));
-                let server = self.rows.get_or_init(start).clone();
-                let url = server.url("secret:hunter2").replacen("postgres", "postgres+row", 1);
-                Ground { postgres: Some(server), ..Ground::without_server(url) }
-            }
-            Backend::Mysql => {
-                let grant = "GRANT SELECT, INSERT, UPDATE ON locks.fencelock TO locks;
-                    GRANT SELECT, INSERT, UPDATE, DELETE ON locks.fencelock_cell TO locks;
-                    CREATE TABLE account (id varchar(90) PRIMARY KEY, version int NOT NULL, balance bigint, owner varchar(9));
-                    GRANT SELECT, UPDATE ON locks.account TO locks";
-                let start = || Arc::new(mysql::start_with_rights(grant));
-                let server = self.mysql.get_or_init(start).clone();
-                let url = server.url("locks");
-                Ground { mysql: Some(server), ..Ground::without_server(url) }
-            }
-            Backend::MysqlSessions => {
-                let grant = "GRANT SELECT, INSERT ON locks.fencelock_token TO locks";
-                let start = || Arc::new(mysql::start_with_rights(grant));
-                let server = self.mysql_sessions.get_or_init(start).clone();
-                let url = server.url("locks").replacen("mysql", "mysql+getlock", 1);
-                Ground { mysql: Some(server), ..Ground::without_server(url) }
-            }
-            Backend::MysqlRows => {
-                let grant = "GRANT SELECT, INSERT ON locks.fencelock_token TO locks;
-                    GRANT SELECT, INSERT, UPDATE, DELETE ON locks.fencelock_row TO locks";
-                let start = || Arc::new(mysql::start_with_rights(grant));
-                let server = self.mysql_rows.get_or_init(start).clone();
-                let url = server.url("locks").replacen("mysql", "mysql+row", 1);
-                Ground { mysql: Some(server), ..Ground::without_server(url) }
-            }
+            // The table of the user's own is that of the cases with SQL.
+            Backend::Postgres => postgres(
+                &self.postgres,
+                "postgres",
+                "GRANT SELECT, INSERT, UPDATE ON fencelock TO secret;
+                 GRANT SELECT, INSERT, UPDATE, DELETE ON fencelock_cell TO secret;
+                 CREATE TABLE account (id text PRIMARY KEY, version integer NOT NULL, balance bigint, owner text);
+                 GRANT SELECT, UPDATE ON account TO secret",
+            ),
+            Backend::PostgresSessions => postgres(
+                &self.sessions,
+                "postgres+advisory",
+                "GRANT SELECT, UPDATE ON SEQUENCE fencelock_token TO secret",
+            ),
+            Backend::PostgresRows => postgres(
+                &self.rows,
+                "postgres+row",
+                "GRANT SELECT, UPDATE ON SEQUENCE fencelock_token TO secret;
+                 GRANT SELECT, INSERT, UPDATE, DELETE ON fencelock_row TO secret",
+            ),
+            Backend::Mysql => mysql(
+                &self.mysql,
+                "mysql",
+                "GRANT SELECT, INSERT, UPDATE ON locks.fencelock TO locks;
+                 GRANT SELECT, INSERT, UPDATE, DELETE ON locks.fencelock_cell TO locks;
+                 CREATE TABLE account (id varchar(90) PRIMARY KEY, version int NOT NULL, balance bigint, owner varchar(9));
+                 GRANT SELECT, UPDATE ON locks.account TO locks",
+            ),
+            Backend::MysqlSessions => mysql(
+                &self.mysql_sessions,
+                "mysql+getlock",
+                "GRANT SELECT, INSERT ON locks.fencelock_token TO locks",
+            ),
+            Backend::MysqlRows => mysql(
+                &self.mysql_rows,
+                "mysql+row",
+                "GRANT SELECT, INSERT ON locks.fencelock_token TO locks;
+                 GRANT SELECT, INSERT, UPDATE, DELETE ON locks.fencelock_row TO locks",
+            ),
             Backend::Redis => {
                 // The actors have the rights the README asks for, and no others.
                 let start = || Arc::new(Mutex::new(RedisServer::start_with_rights()));
@@ -276,6 +264,20 @@ impl Grounds {
             }
         }
     }
+}
+
+/// A place on a PostgreSQL server. The actors have the rights the reference asks for, and no others.
+fn postgres(server: &OnceLock<Arc<PostgresServer>>, scheme: &str, grant: &str) -> Ground {
+    let server = server.get_or_init(|| Arc::new(postgres::start_with_rights(grant))).clone();
+    let url = server.url("secret:hunter2").replacen("postgres", scheme, 1);
+    Ground { postgres: Some(server), ..Ground::without_server(url) }
+}
+
+/// The same on a MariaDB server.
+fn mysql(server: &OnceLock<Arc<MysqlServer>>, scheme: &str, grant: &str) -> Ground {
+    let server = server.get_or_init(|| Arc::new(mysql::start_with_rights(grant))).clone();
+    let url = server.url("locks").replacen("mysql", scheme, 1);
+    Ground { mysql: Some(server), ..Ground::without_server(url) }
 }
 
 pub(super) fn lock<S>(server: &Mutex<S>) -> std::sync::MutexGuard<'_, S> {

@@ -9,12 +9,7 @@ const OF_SESSION: &str = "a lease lives with its client's session";
 impl Backend {
     /// Why this backend cannot play a case that needs this, whoever the actors are; `None` if it can.
     pub(super) fn lacks(self, need: Need) -> Option<&'static str> {
-        let lacks = match self {
-            Self::PostgresSessions => lacks_by_session(need),
-            Self::MysqlSessions => lacks_by_name(need),
-            Self::PostgresRows | Self::MysqlRows => lacks_by_row(need),
-            _ => None,
-        };
+        let lacks = self.lacks_by_session(need);
         if lacks.is_some() {
             return lacks;
         }
@@ -110,6 +105,18 @@ impl Backend {
             (Need::VirtualTime, _) => {
                 Some("in real time a stall of the machine would rightly change the outcome")
             }
+        }
+    }
+}
+
+impl Backend {
+    /// The same of what sessions of a database lack.
+    fn lacks_by_session(self, need: Need) -> Option<&'static str> {
+        match self {
+            Self::PostgresSessions => lacks_by_session(need),
+            Self::MysqlSessions => lacks_by_name(need),
+            Self::PostgresRows | Self::MysqlRows => lacks_by_row(need),
+            _ => None,
         }
     }
 }

@@ -54,12 +54,13 @@ impl Line {
             address,
             numbers,
             heard: Mutex::new(runtime.now()),
-            runtime: runtime.clone(),
+            runtime,
             over: AtomicBool::new(false),
             cut: Event::new(),
             ended: Mutex::new(Some(ended)),
         });
-        runtime.spawn(Box::pin(watch(Arc::downgrade(&line), runtime.clone())));
+        let watched = watch(Arc::downgrade(&line), line.runtime.clone());
+        line.runtime.spawn(Box::pin(watched));
         line
     }
 

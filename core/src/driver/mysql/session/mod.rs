@@ -8,6 +8,7 @@
 //! server's named locks, `row` rows.
 
 mod connection;
+mod guarantees;
 mod key;
 mod line;
 mod named;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use mysql_async::Conn;
 
 use super::connection::Connection;
+use super::guarantees;
 use super::key::key;
 use super::tokens::Tokens;
 use super::view;
 use super::way::{Judge, Way};
-use crate::driver::mysql::guarantees;
 use crate::driver::mysql::literal::bytes;
 use crate::driver::mysql::live::{Answered, Statement};
 use crate::driver::mysql::row::column;

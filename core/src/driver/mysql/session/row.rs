@@ -11,12 +11,12 @@ use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
 
 use super::connection::Connection;
+use super::guarantees;
 use super::row_sql::{Place, ROLL_BACK, insert};
 use super::rows_sweep::sweep;
 use super::tokens::Tokens;
 use super::view;
 use super::way::{Judge, Way};
-use crate::driver::mysql::guarantees;
 use crate::driver::mysql::live::Statement;
 use crate::driver::mysql::row::column;
 use crate::driver::mysql::schema::MOST_BYTES;

@@ -10,12 +10,12 @@ use futures_util::future::join;
 use tokio_postgres::{Client, Statement};
 
 use super::connection::{Connection, Locking};
+use super::guarantees;
 use super::row_sql::{INSERT, NAMES, look, sweep, wish};
 use super::view;
 use super::way::{Judge, Way};
 use crate::driver::identifier::quoted;
 use crate::driver::own_table::KeyedTable;
-use crate::driver::postgres::guarantees;
 use crate::driver::postgres::row::column;
 use crate::driver::postgres::schema::MOST_BYTES;
 use crate::driver::postgres::shape::{self, of_type};
