@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use fencelock::driver::mysql::gate_trigger;
 use fencelock::{Code, Token};
 use fencelock_tests::database_sessions::{DatabaseSessions, Way, sessions};
 use fencelock_tests::in_both_ways;
@@ -191,6 +192,35 @@ async fn a_look_shows_connections() {
             wait.await.unwrap().unwrap().release().await.check().unwrap();
         }
         server.comes_to("0|0").await;
+    }
+}
+
+/// The gate in front of a table refuses the token of a holder whose session was ended.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_gate_refuses_whoever_lost_the_lock() {
+    for way in Way::ALL {
+        let server = MysqlSessions::start(way);
+        let mut user = connection(&server).await;
+        let shelf =
+            "CREATE TABLE shelf (item int PRIMARY KEY, stock int, fence bigint NOT NULL DEFAULT 0)";
+        user.query_drop(shelf).await.unwrap();
+        user.query_drop("INSERT INTO shelf (item, stock) VALUES (1, 10)").await.unwrap();
+        for statement in gate_trigger("shelf", "fence").unwrap() {
+            user.query_drop(statement).await.unwrap();
+        }
+        let (one, two) = (server.client("").await, server.client("").await);
+        let lost = one.lock("x").acquire().await.unwrap();
+        let waits = tokio::spawn(two.lock("x").acquire_within(PATIENCE));
+        server.comes_to("1|1").await;
+        server.end_connections(true);
+        let held = waits.await.unwrap().unwrap();
+        for (guard, passes) in [(&lost, true), (&held, true), (&held, true), (&lost, false)] {
+            let token = guard.token().get();
+            let sell =
+                format!("UPDATE shelf SET stock = stock - 1, fence = {token} WHERE item = 1");
+            assert_eq!(user.query_drop(sell).await.is_ok(), passes, "{token}");
+        }
+        held.release().await.check().unwrap();
     }
 }
 

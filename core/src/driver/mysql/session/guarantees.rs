@@ -12,8 +12,12 @@ const TOLD: Guarantee = Guarantee::new(
     "its guards are told within a second",
 );
 const RESTART: Guarantee = Guarantee::new(
-    "the server restarts, crashes or fails over",
+    "the server restarts or crashes",
     "all locks end and their guards are told; tokens still rise",
+);
+const FAILOVER: Guarantee = Guarantee::new(
+    "a failover to a replica",
+    "all locks end and their guards are told; tokens still rise, but that those drawn right before it may be drawn again, as far as they were not replicated",
 );
 const CLOCK: Guarantee = Guarantee::new(
     "the server's clock jumps",
@@ -36,9 +40,10 @@ const ROW_LONG: Guarantee = Guarantee::new(
     "its transaction stays open: a change of its table's definition waits for it, and so does who changes the row",
 );
 
-pub(super) const NAMED: &[Guarantee] =
-    &[HOLDER, WAITERS, PAUSED, NETWORK, RESTORE, TTL, TOLD, RESTART, CLOCK, PROXY, CLUSTER];
+pub(super) const NAMED: &[Guarantee] = &[
+    HOLDER, WAITERS, PAUSED, NETWORK, RESTORE, TTL, TOLD, RESTART, FAILOVER, CLOCK, PROXY, CLUSTER,
+];
 pub(super) const ROWS: &[Guarantee] = &[
-    HOLDER, WAITERS, PAUSED, NETWORK, RESTORE, TTL, TOLD, RESTART, CLOCK, PROXY, CLUSTER, ROW_DEAD,
-    ROW_LONG,
+    HOLDER, WAITERS, PAUSED, NETWORK, RESTORE, TTL, TOLD, RESTART, FAILOVER, CLOCK, PROXY, CLUSTER,
+    ROW_DEAD, ROW_LONG,
 ];
