@@ -250,7 +250,7 @@ impl Lock {
         if self.options.on_table == self.client.options().on_table {
             return Ok(());
         }
-        let message = "whose rows are locks is said in the client's URL, `postgres+row://…?on_table=account(id)`, not for one lock";
+        let message = "whose rows are locks is said in the client's URL, `postgres+row://…?on_table=account(id)` or `mysql+row://…`, not for one lock";
         Err(Error::invalid("on_table", message))
     }
 

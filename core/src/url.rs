@@ -1,11 +1,13 @@
 //! A URL names a store and sets its options.
 
 mod nodes;
+mod parts;
 
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 use url::Url;
 
+use self::parts::{Parts, parts, split_hosts};
 use crate::driver::memory::Memory;
 #[cfg(feature = "redis")]
 use crate::error::Code;
@@ -91,8 +93,7 @@ impl StoreUrl {
         match named
             // The schemes of databases say nothing of it; their own check does.
             .filter(|_| !matches!(scheme, "etcds" | "rediss" | "zookeepers"))
-            .filter(|_| !matches!(scheme, "postgres+advisory" | "postgres+row"))
-            .filter(|_| !matches!(scheme, "mariadb" | "mysql" | "postgres" | "postgresql"))
+            .filter(|_| !is_postgres(scheme) && !is_mysql(scheme))
             .filter(|_| !scheme.starts_with("rediss+"))
         {
             Some((option, _)) => Err(Error::invalid(
@@ -110,8 +111,8 @@ impl StoreUrl {
     fn check_rows(&self, options: &Options) -> Result<()> {
         let columns = options.on_table.split_once('(').map(|(_, columns)| columns);
         match columns {
-            Some(key) if !key.contains(',') && self.url.scheme() != "postgres+row" => {
-                let message = "a table with its key only, such as `account(id)`, makes locks of its rows: write `postgres+row://`; a version takes three columns: `account(id, version, balance)`";
+            Some(key) if !key.contains(',') && !self.url.scheme().ends_with("+row") => {
+                let message = "a table with its key only, such as `account(id)`, makes locks of its rows: write `postgres+row://` or `mysql+row://`; a version takes three columns: `account(id, version, balance)`";
                 Err(Error::invalid("on_table", message))
             }
             _ => Ok(()),
@@ -177,21 +178,21 @@ impl StoreUrl {
             #[cfg(not(feature = "zookeeper"))]
             "zookeeper" | "zookeepers" => Err(Error::not_built("zookeeper")),
             #[cfg(feature = "mysql")]
-            "mariadb" | "mysql" => crate::driver::mysql::MysqlStore::check(&self.url, &self.others),
+            scheme if is_mysql(scheme) => {
+                crate::driver::mysql::MysqlStore::check(&self.url, &self.others)
+            }
             #[cfg(not(feature = "mysql"))]
-            "mariadb" | "mysql" => Err(Error::not_built("mysql")),
+            scheme if is_mysql(scheme) => Err(Error::not_built("mysql")),
             #[cfg(feature = "postgres")]
-            "postgres" | "postgresql" | "postgres+advisory" | "postgres+row" => {
+            scheme if is_postgres(scheme) => {
                 crate::driver::postgres::PostgresStore::check(&self.url, &self.others)
             }
             #[cfg(not(feature = "postgres"))]
-            "postgres" | "postgresql" | "postgres+advisory" | "postgres+row" => {
-                Err(Error::not_built("postgres"))
-            }
+            scheme if is_postgres(scheme) => Err(Error::not_built("postgres")),
             _ => Err(Error::invalid(
                 "url",
                 "no store goes by that scheme; there are `redis://`, `rediss://`, `redis+sentinel://`, `redis+cluster://`, `redis+unix:`, \
-                 `redlock://`, `etcd://`, `etcds://`, `zookeeper://`, `zookeepers://`, `postgres://`, `postgres+advisory://`, `postgres+row://`, `mysql://`, `sqlite:` and `memory:`",
+                 `redlock://`, `etcd://`, `etcds://`, `zookeeper://`, `zookeepers://`, `postgres://`, `postgres+advisory://`, `postgres+row://`, `mysql://`, `mysql+getlock://`, `mysql+row://`, `sqlite:` and `memory:`",
             )),
         }
     }
@@ -252,18 +253,21 @@ impl StoreUrl {
             }
             #[cfg(feature = "postgres")]
             "postgres+advisory" => {
-                let (url, others, again) = (&self.url, &self.others, runtime.clone());
-                let store =
-                    crate::driver::postgres::AdvisoryStore::new(url, others, options, again)?;
-                let sessions = crate::Sessions::open(store, runtime, options.ttl, options.timeout);
-                Ok(LeaseHandle::new(sessions.await?))
+                let again = runtime.clone();
+                let store = crate::driver::postgres::AdvisoryStore::new(
+                    &self.url,
+                    &self.others,
+                    options,
+                    again,
+                );
+                sessions(store?, options, runtime).await
             }
             #[cfg(feature = "postgres")]
             "postgres+row" => {
-                let (url, others, again) = (&self.url, &self.others, runtime.clone());
-                let store = crate::driver::postgres::RowStore::new(url, others, options, again)?;
-                let sessions = crate::Sessions::open(store, runtime, options.ttl, options.timeout);
-                Ok(LeaseHandle::new(sessions.await?))
+                let again = runtime.clone();
+                let store =
+                    crate::driver::postgres::RowStore::new(&self.url, &self.others, options, again);
+                sessions(store?, options, runtime).await
             }
             #[cfg(feature = "mysql")]
             "mariadb" | "mysql" => {
@@ -271,6 +275,24 @@ impl StoreUrl {
                 let store =
                     crate::driver::mysql::MysqlStore::connect(url, others, options, runtime);
                 Ok(LeaseHandle::new(store.await?))
+            }
+            #[cfg(feature = "mysql")]
+            "mysql+getlock" => {
+                let again = runtime.clone();
+                let store = crate::driver::mysql::GetLockStore::new(
+                    &self.url,
+                    &self.others,
+                    options,
+                    again,
+                );
+                sessions(store?, options, runtime).await
+            }
+            #[cfg(feature = "mysql")]
+            "mysql+row" => {
+                let again = runtime.clone();
+                let store =
+                    crate::driver::mysql::RowStore::new(&self.url, &self.others, options, again);
+                sessions(store?, options, runtime).await
             }
             #[cfg(feature = "redis")]
             _ => {
@@ -289,6 +311,27 @@ impl StoreUrl {
     }
 }
 
+/// A store made of sessions that lock.
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+async fn sessions<S: crate::port::SessionStore>(
+    store: S,
+    options: &Options,
+    runtime: RuntimeHandle,
+) -> Result<LeaseHandle> {
+    let sessions = crate::Sessions::open(store, runtime, options.ttl, options.timeout);
+    Ok(LeaseHandle::new(sessions.await?))
+}
+
+/// Whether it names a MySQL or MariaDB database, whatever locks there.
+fn is_mysql(scheme: &str) -> bool {
+    matches!(scheme, "mariadb" | "mysql" | "mysql+getlock" | "mysql+row")
+}
+
+/// Whether it names a PostgreSQL database, whatever locks there.
+fn is_postgres(scheme: &str) -> bool {
+    matches!(scheme, "postgres" | "postgresql" | "postgres+advisory" | "postgres+row")
+}
+
 /// Whether it names one Redis server, or several that are one store.
 fn is_redis(scheme: &str) -> bool {
     matches!(
@@ -303,58 +346,9 @@ fn is_redis(scheme: &str) -> bool {
     )
 }
 
-/// What a URL of many hosts consists of.
-struct Parts<'a> {
-    scheme: &'a str,
-    /// With the `@` behind it, if it is there.
-    user: &'a str,
-    hosts: &'a str,
-    /// From the path on.
-    tail: &'a str,
-}
-
-/// Takes `scheme://user@a:1,b:2/path` apart.
-fn parts(text: &str) -> Option<Parts<'_>> {
-    let (scheme, rest) = text.split_once("://")?;
-    // One that stands in an option is none of the URL.
-    if scheme.contains([':', '/', '?', '#']) {
-        return None;
-    }
-    let (authority, tail) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-    let (user, hosts) = authority.split_at(authority.rfind('@').map_or(0, |at| at + 1));
-    Some(Parts { scheme, user, hosts, tail })
-}
-
-/// Takes the hosts behind the first out.
-fn split_hosts(text: &str) -> (String, Vec<String>) {
-    let Some(Parts { scheme, user, hosts, tail }) = parts(text) else {
-        return (text.to_owned(), Vec::new());
-    };
-    let mut hosts = hosts.split(',');
-    let first = hosts.next().unwrap_or_default();
-    (format!("{scheme}://{user}{first}{tail}"), hosts.map(str::to_owned).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn hosts_behind_the_first_are_set_apart() {
-        let split = |text| split_hosts(text);
-        let (first, others) = split("redis+sentinel://me:a,b@h1:1,h2:2,h3/m/3?label=a,b");
-        assert_eq!(first, "redis+sentinel://me:a,b@h1:1/m/3?label=a,b");
-        assert_eq!(others, ["h2:2", "h3"]);
-        for whole in [
-            "memory:a,b",
-            "sqlite:a,b",
-            "sqlite:x?label=http://ci/a,b",
-            "redis+unix:///a,b",
-            "redis://h?metadata=a=1,b=2",
-        ] {
-            assert_eq!(split(whole), (whole.to_owned(), vec![]));
-        }
-    }
 
     #[test]
     fn a_password_that_is_cut_is_seen_and_nothing_else_is_taken_for_one() {

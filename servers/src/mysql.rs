@@ -78,6 +78,20 @@ impl MysqlServer {
         self.process.wait().expect("a killed child can be waited for");
     }
 
+    /// Freezes the server.
+    pub fn stop(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    /// Lets a frozen server go on.
+    pub fn cont(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    fn signal(&self, signal: Signal) {
+        let _ = kill_process(Pid::from_child(&self.process), signal);
+    }
+
     /// Starts it again on its port, with its data.
     pub fn start_again(&mut self) {
         let started = launch(self.port, &self.start, self.folder.path());
@@ -138,7 +152,7 @@ impl Drop for MysqlServer {
             eprintln!("{}", log.unwrap_or_default());
         }
         // Its data go with it.
-        let _ = kill_process(Pid::from_child(&self.process), Signal::KILL);
+        self.signal(Signal::KILL);
         let _ = self.process.wait();
     }
 }

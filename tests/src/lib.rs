@@ -8,6 +8,7 @@ pub mod command_line;
 pub mod conformance;
 pub mod database;
 pub mod database_faults;
+pub mod database_sessions;
 pub mod ended;
 pub mod equivalence;
 pub mod etcd;

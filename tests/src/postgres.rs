@@ -9,4 +9,4 @@ pub use self::moved::{MovedClock, PostgresSubject};
 pub use self::pooler::Pooler;
 pub use self::server::PostgresServer;
 pub(crate) use self::server::start_with_rights;
-pub use self::sessions::{PostgresSessions, Way};
+pub use self::sessions::PostgresSessions;

@@ -13,9 +13,10 @@ use std::time::{Duration, Instant};
 
 use fencelock::{Client, Code};
 use fencelock_tests::database::DatabaseServer;
+use fencelock_tests::database_sessions::{DatabaseSessions, Way};
 use fencelock_tests::etcd::EtcdServer;
-use fencelock_tests::mysql::MysqlServer;
-use fencelock_tests::postgres::{PostgresServer, PostgresSessions, Way};
+use fencelock_tests::mysql::{MysqlServer, MysqlSessions};
+use fencelock_tests::postgres::{PostgresServer, PostgresSessions};
 use fencelock_tests::servers::RedisServer;
 use fencelock_tests::zookeeper::ZookeeperServer;
 use rand::rngs::StdRng;
@@ -237,17 +238,27 @@ async fn cancelled_acquires_leave_nothing_on_postgres() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cancelled_acquires_leave_nothing_on_postgres_by_session() {
-    storm_by_session(Way::Advisory).await;
+    storm_by_session::<PostgresSessions>(Way::Names).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cancelled_acquires_leave_nothing_on_postgres_by_row() {
-    storm_by_session(Way::Rows).await;
+    storm_by_session::<PostgresSessions>(Way::Rows).await;
 }
 
-async fn storm_by_session(way: Way) {
-    let server = PostgresSessions::start(way);
-    storm(&server.at(server.server.port(), "?ttl=20s")).await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cancelled_acquires_leave_nothing_on_mariadb_by_session() {
+    storm_by_session::<MysqlSessions>(Way::Names).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cancelled_acquires_leave_nothing_on_mariadb_by_row() {
+    storm_by_session::<MysqlSessions>(Way::Rows).await;
+}
+
+async fn storm_by_session<S: DatabaseSessions>(way: Way) {
+    let server = S::start(way);
+    storm(&server.at(server.port(), "?ttl=20s")).await;
     assert_eq!(server.locks(), "0|0");
 }
 

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use fencelock_peers::Program;
 use fencelock_tests::clerk::Post;
-use fencelock_tests::mysql::MysqlServer;
-use fencelock_tests::postgres::{PostgresServer, PostgresSessions, Way};
+use fencelock_tests::database_sessions::{DatabaseSessions, Way};
+use fencelock_tests::mysql::{MysqlServer, MysqlSessions};
+use fencelock_tests::postgres::{PostgresServer, PostgresSessions};
 use fencelock_tests::servers::RedisServer;
 use fencelock_tests::shop::{self, NEXT_GRANT, TTL};
 
@@ -64,14 +65,27 @@ async fn killed_holders_on_postgres() {
 /// The lease of a dead holder does not count: its session ends with its process.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_holders_on_postgres_by_session() {
-    let server = PostgresSessions::start(Way::Advisory);
-    kill_holders(&server.at(server.server.port(), "?ttl=20s")).await;
+    kill_holders_by_session::<PostgresSessions>(Way::Names).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_holders_on_postgres_by_row() {
-    let server = PostgresSessions::start(Way::Rows);
-    kill_holders(&server.at(server.server.port(), "?ttl=20s")).await;
+    kill_holders_by_session::<PostgresSessions>(Way::Rows).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_holders_on_mariadb_by_session() {
+    kill_holders_by_session::<MysqlSessions>(Way::Names).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_holders_on_mariadb_by_row() {
+    kill_holders_by_session::<MysqlSessions>(Way::Rows).await;
+}
+
+async fn kill_holders_by_session<S: DatabaseSessions>(way: Way) {
+    let server = S::start(way);
+    kill_holders(&server.at(server.port(), "?ttl=20s")).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

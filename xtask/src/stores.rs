@@ -57,24 +57,26 @@ pub(crate) const POSTGRES: Part = Part {
 pub(crate) const MYSQL: Part = Part {
     name: "mysql",
     tags: &["faults"],
-    shows: "MySQL and MariaDB: the table beside the model at every isolation level, the gate, faults on a real server, TLS, rights, ShedLock and Spring on the same tables",
-    budget: Budget { seconds: 80, load: 100 },
+    shows: "MySQL and MariaDB: the table beside the model at every isolation level, sessions, the gate, faults on a real server, TLS, rights, ShedLock and Spring on the same tables",
+    budget: Budget { seconds: 110, load: 100 },
     steps: &[Step::Tests(Targets::Named(&["mysql"]))],
     full: &[],
 };
 
-/// The cases on `PostgreSQL`, in three ways, and on `MariaDB`. Each client has some connections, so nothing runs beside them.
+/// The cases on `PostgreSQL` and on `MariaDB`, in three ways each. Each client has some connections, so nothing runs beside them.
 pub(crate) const SQL_CASES: Part = Part {
     name: "sql-cases",
     tags: &["conformance", "rust", "postgres", "mysql"],
-    shows: "the cases on PostgreSQL, in its table, by session and by row, and on MariaDB, as grids without a gap",
-    budget: Budget { seconds: 200, load: 200 },
+    shows: "the cases on PostgreSQL and on MariaDB, in a table, by session and by row, as grids without a gap",
+    budget: Budget { seconds: 300, load: 200 },
     // Each client opens some connections, and all clients do so first of all.
     steps: &[
         Step::Test("conformance", &["", "postgres", "--at-once=6"]),
         Step::Test("conformance", &["", "postgres sessions", "--at-once=6"]),
         Step::Test("conformance", &["", "postgres rows", "--at-once=6"]),
         Step::Test("conformance", &["", "mysql", "--at-once=6"]),
+        Step::Test("conformance", &["", "mysql sessions", "--at-once=6"]),
+        Step::Test("conformance", &["", "mysql rows", "--at-once=6"]),
     ],
     full: &[],
 };

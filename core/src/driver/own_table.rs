@@ -20,7 +20,7 @@ pub(super) struct OwnTable<'a> {
 
 impl<'a> KeyedTable<'a> {
     /// Reads `table(key)`, whose rows are locks. `most` is how many bytes a name may have on this database.
-    #[cfg(feature = "postgres")] // Only there is a lock a row.
+    #[cfg(any(feature = "mysql", feature = "postgres"))] // Only there is a lock a row.
     pub(super) fn parse(text: &'a str, most: usize) -> Result<Self> {
         let form = || {
             wrong("`on_table` is a table with its key, whose values name the locks: `account(id)`")
@@ -29,7 +29,7 @@ impl<'a> KeyedTable<'a> {
         match columns[..] {
             [key] => Self::of(table, key, most, form),
             [_, _, _] => Err(wrong(
-                "a lock by row takes a table with its key only: `account(id)`; a version takes three columns, but on another store: use `postgres://` for it",
+                "a lock by row takes a table with its key only: `account(id)`; a version takes three columns, but on another store: use `postgres://` or `mysql://` for it",
             )),
             _ => Err(form()),
         }
@@ -55,7 +55,7 @@ impl<'a> KeyedTable<'a> {
     }
 
     /// There is no row with this name.
-    #[cfg(feature = "postgres")]
+    #[cfg(any(feature = "mysql", feature = "postgres"))]
     pub(super) fn no_row(&self) -> Error {
         let (table, key) = (self.table.name, self.key);
         let message = format!(
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg(feature = "postgres")]
+    #[cfg(any(feature = "mysql", feature = "postgres"))]
     fn a_table_of_locks_has_a_key_only() {
         let keyed = KeyedTable::parse(" s.t ( a b )", 63).unwrap();
         assert_eq!((keyed.name('"'), keyed.key), ("\"s\".\"t\"".to_owned(), "a b"));

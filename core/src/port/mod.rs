@@ -33,7 +33,7 @@ pub use queue::{
     StoreEntry,
 };
 pub use runtime::{Instant, Runtime, RuntimeHandle};
-#[cfg(feature = "postgres")]
+#[cfg(any(feature = "mysql", feature = "postgres"))]
 pub(crate) use session::names_unknown;
 pub use session::{EndSink, SESSION_TOKENS, Session, SessionStore};
 pub use view::{HolderView, LockState, WaiterView, is_hidden};

@@ -75,7 +75,7 @@ pub trait SessionStore: MaybeSend + MaybeSync + 'static {
 
 /// Says that the server does not know the names of locks.
 pub(crate) fn names_unknown() -> Error {
-    let message = "this store knows locks by numbers only, so it cannot list their names; ask for one by its name";
+    let message = "this store keeps numbers or hashes of names only, so it cannot list them; ask for a lock by its name";
     Error::new(Code::Unsupported, message)
 }
 

@@ -213,8 +213,13 @@ fn is_played_elsewhere(case: &Case, all: &[Column], own: &Column) -> bool {
 
 /// Whether a backend's server takes much of the machine.
 fn is_heavy(backend: Backend) -> bool {
-    use Backend::{Mysql, Postgres, PostgresRows, PostgresSessions, Zookeeper};
-    matches!(backend, Zookeeper | Postgres | PostgresSessions | PostgresRows | Mysql)
+    use Backend::{
+        Mysql, MysqlRows, MysqlSessions, Postgres, PostgresRows, PostgresSessions, Zookeeper,
+    };
+    matches!(
+        backend,
+        Zookeeper | Postgres | PostgresSessions | PostgresRows | Mysql | MysqlSessions | MysqlRows
+    )
 }
 
 async fn cell(column: &Column, case: &Case, grounds: &Grounds) -> Cell {

@@ -7,14 +7,13 @@ use tempfile::TempDir;
 
 use super::case::Need;
 use crate::etcd::EtcdServer;
-use crate::mysql::MysqlServer;
+use crate::mysql::{self, MysqlServer};
 use crate::postgres::{self, PostgresServer};
 use crate::servers::{Authority, ClusterSet, QuorumSet, RedisServer};
 use crate::zookeeper::ZookeeperServer;
 
-/// The schemes of locks that live with sessions of a PostgreSQL server.
-const SESSIONS: &str = "postgres+advisory";
-const ROWS: &str = "postgres+row";
+/// The schemes of locks that live with sessions of a database server.
+const BY_SESSION: [&str; 4] = ["postgres+advisory", "postgres+row", "mysql+getlock", "mysql+row"];
 
 /// A store, and whose time it lives in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,6 +38,10 @@ pub enum Backend {
     PostgresRows,
     /// A MariaDB database.
     Mysql,
+    /// The same, where locks live with sessions.
+    MysqlSessions,
+    /// The same, where each lock is a row that a session's transaction has locked.
+    MysqlRows,
     /// A Redis server.
     Redis,
     /// The same over TLS.
@@ -55,7 +58,7 @@ pub enum Backend {
 
 impl Backend {
     /// Those every case is for.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Memory,
         Self::Sim,
         Self::Sqlite,
@@ -63,6 +66,8 @@ impl Backend {
         Self::PostgresSessions,
         Self::PostgresRows,
         Self::Mysql,
+        Self::MysqlSessions,
+        Self::MysqlRows,
         Self::Redis,
         Self::Etcd,
         Self::Zookeeper,
@@ -89,6 +94,8 @@ impl Backend {
             Self::PostgresSessions => "postgres sessions",
             Self::PostgresRows => "postgres rows",
             Self::Mysql => "mysql",
+            Self::MysqlSessions => "mysql sessions",
+            Self::MysqlRows => "mysql rows",
             Self::Redis => "redis",
             Self::RedisTls => "redis over TLS",
             Self::RedisResp2 => "redis by RESP2",
@@ -117,6 +124,8 @@ pub(super) struct Grounds {
     sessions: OnceLock<Arc<PostgresServer>>,
     rows: OnceLock<Arc<PostgresServer>>,
     mysql: OnceLock<Arc<MysqlServer>>,
+    mysql_sessions: OnceLock<Arc<MysqlServer>>,
+    mysql_rows: OnceLock<Arc<MysqlServer>>,
     redis: OnceLock<Arc<Mutex<RedisServer>>>,
     etcd: OnceLock<Arc<Mutex<EtcdServer>>>,
     zookeeper: OnceLock<Arc<Mutex<ZookeeperServer>>>,
@@ -167,51 +176,45 @@ impl Grounds {
                 let file = self.folder.get_or_init(make).path().join("locks.db");
                 Ground::without_server(format!("sqlite:{}", file.display()))
             }
-            Backend::Postgres => {
-                // The table of the user's own is that of the cases with SQL.
-                let grant = "GRANT SELECT, INSERT, UPDATE ON fencelock TO secret;
-                    GRANT SELECT, INSERT, UPDATE, DELETE ON fencelock_cell TO secret;
-                    CREATE TABLE account (id text PRIMARY KEY, version integer NOT NULL, balance bigint, owner text);
-                    GRANT SELECT, UPDATE ON account TO secret";
-                let start = || Arc::new(postgres::start_with_rights(grant));
-                let server = self.postgres.get_or_init(start).clone();
-                let url = server.url("secret:hunter2");
-                Ground { postgres: Some(server), ..Ground::without_server(url) }
-            }
-            Backend::PostgresSessions => {
-                let grant = "GRANT SELECT, UPDATE ON SEQUENCE fencelock_token TO secret";
-                let start = || Arc::new(postgres::start_with_rights(grant));
-                let server = self.sessions.get_or_init(start).clone();
-                let url = server.url("secret:hunter2").replacen("postgres", SESSIONS, 1);
-                Ground { postgres: Some(server), ..Ground::without_server(url) }
-            }
-            Backend::PostgresRows => {
-                let grant = "GRANT SELECT, UPDATE ON SEQUENCE fencelock_token TO secret;
-                    GRANT SELECT, INSERT, UPDATE, DELETE ON fencelock_row TO secret";
-                let start = || Arc::new(postgres::start_with_rights(grant));
-                let server = self.rows.get_or_init(start).clone();
-                let url = server.url("secret:hunter2").replacen("postgres", ROWS, 1);
-                Ground { postgres: Some(server), ..Ground::without_server(url) }
-            }
-            Backend::Mysql => {
-                let start = || {
-                    // Many cases are played at once, and each client has some connections.
-                    let server = MysqlServer::start_with(&["max-connections=2000"]);
-                    // The actors have the rights the reference asks for, and no others.
-                    server.sql(&format!(
-                        "CREATE DATABASE locks; USE locks; {} CREATE USER locks;
-                         GRANT SELECT, INSERT, UPDATE ON locks.fencelock TO locks;
-                         GRANT SELECT, INSERT, UPDATE, DELETE ON locks.fencelock_cell TO locks;
-                         CREATE TABLE account (id varchar(90) PRIMARY KEY, version int NOT NULL, balance bigint, owner varchar(9));
-                         GRANT SELECT, UPDATE ON locks.account TO locks",
-                        fencelock::driver::mysql::schema()
-                    ));
-                    Arc::new(server)
-                };
-                let server = self.mysql.get_or_init(start).clone();
-                let url = server.url("locks");
-                Ground { mysql: Some(server), ..Ground::without_server(url) }
-            }
+            // The table of the user's own is that of the cases with SQL.
+            Backend::Postgres => postgres(
+                &self.postgres,
+                "postgres",
+                "GRANT SELECT, INSERT, UPDATE ON fencelock TO secret;
+                 GRANT SELECT, INSERT, UPDATE, DELETE ON fencelock_cell TO secret;
+                 CREATE TABLE account (id text PRIMARY KEY, version integer NOT NULL, balance bigint, owner text);
+                 GRANT SELECT, UPDATE ON account TO secret",
+            ),
+            Backend::PostgresSessions => postgres(
+                &self.sessions,
+                "postgres+advisory",
+                "GRANT SELECT, UPDATE ON SEQUENCE fencelock_token TO secret",
+            ),
+            Backend::PostgresRows => postgres(
+                &self.rows,
+                "postgres+row",
+                "GRANT SELECT, UPDATE ON SEQUENCE fencelock_token TO secret;
+                 GRANT SELECT, INSERT, UPDATE, DELETE ON fencelock_row TO secret",
+            ),
+            Backend::Mysql => mysql(
+                &self.mysql,
+                "mysql",
+                "GRANT SELECT, INSERT, UPDATE ON locks.fencelock TO locks;
+                 GRANT SELECT, INSERT, UPDATE, DELETE ON locks.fencelock_cell TO locks;
+                 CREATE TABLE account (id varchar(90) PRIMARY KEY, version int NOT NULL, balance bigint, owner varchar(9));
+                 GRANT SELECT, UPDATE ON locks.account TO locks",
+            ),
+            Backend::MysqlSessions => mysql(
+                &self.mysql_sessions,
+                "mysql+getlock",
+                "GRANT SELECT, INSERT ON locks.fencelock_token TO locks",
+            ),
+            Backend::MysqlRows => mysql(
+                &self.mysql_rows,
+                "mysql+row",
+                "GRANT SELECT, INSERT ON locks.fencelock_token TO locks;
+                 GRANT SELECT, INSERT, UPDATE, DELETE ON locks.fencelock_row TO locks",
+            ),
             Backend::Redis => {
                 // The actors have the rights the README asks for, and no others.
                 let start = || Arc::new(Mutex::new(RedisServer::start_with_rights()));
@@ -263,6 +266,20 @@ impl Grounds {
     }
 }
 
+/// A place on a PostgreSQL server. The actors have the rights the reference asks for, and no others.
+fn postgres(server: &OnceLock<Arc<PostgresServer>>, scheme: &str, grant: &str) -> Ground {
+    let server = server.get_or_init(|| Arc::new(postgres::start_with_rights(grant))).clone();
+    let url = server.url("secret:hunter2").replacen("postgres", scheme, 1);
+    Ground { postgres: Some(server), ..Ground::without_server(url) }
+}
+
+/// The same on a MariaDB server.
+fn mysql(server: &OnceLock<Arc<MysqlServer>>, scheme: &str, grant: &str) -> Ground {
+    let server = server.get_or_init(|| Arc::new(mysql::start_with_rights(grant))).clone();
+    let url = server.url("locks").replacen("mysql", scheme, 1);
+    Ground { mysql: Some(server), ..Ground::without_server(url) }
+}
+
 pub(super) fn lock<S>(server: &Mutex<S>) -> std::sync::MutexGuard<'_, S> {
     server.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -273,14 +290,14 @@ impl Ground {
         Self { url, postgres, mysql, redis, etcd, zookeeper, cluster: None, quorum: None }
     }
 
-    /// Whether it tells what is left of a lease. `ZooKeeper` does not tell when a session ends, neither does PostgreSQL.
+    /// Whether it tells what is left of a lease. `ZooKeeper` does not tell when a session ends, neither do databases.
     pub(super) fn tells_ends(&self) -> bool {
         self.zookeeper.is_none() && self.tells_who()
     }
 
-    /// Whether it tells who holds a lock and who waits for it. PostgreSQL tells of sessions only how many there are.
+    /// Whether it tells who holds a lock and who waits for it. Databases tell of sessions only how many there are.
     pub(super) fn tells_who(&self) -> bool {
-        !self.url.starts_with(SESSIONS) && !self.url.starts_with(ROWS)
+        !BY_SESSION.iter().any(|scheme| self.url.starts_with(scheme))
     }
 
     /// Whether it is a quorum.

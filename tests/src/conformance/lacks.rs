@@ -9,11 +9,7 @@ const OF_SESSION: &str = "a lease lives with its client's session";
 impl Backend {
     /// Why this backend cannot play a case that needs this, whoever the actors are; `None` if it can.
     pub(super) fn lacks(self, need: Need) -> Option<&'static str> {
-        let lacks = match self {
-            Self::PostgresSessions => lacks_by_session(need),
-            Self::PostgresRows => lacks_by_row(need),
-            _ => None,
-        };
+        let lacks = self.lacks_by_session(need);
         if lacks.is_some() {
             return lacks;
         }
@@ -60,6 +56,8 @@ impl Backend {
                 | Self::PostgresSessions
                 | Self::PostgresRows
                 | Self::Mysql
+                | Self::MysqlSessions
+                | Self::MysqlRows
                 | Self::Etcd
                 | Self::Zookeeper,
             )
@@ -111,16 +109,34 @@ impl Backend {
     }
 }
 
+impl Backend {
+    /// The same of what sessions of a database lack.
+    fn lacks_by_session(self, need: Need) -> Option<&'static str> {
+        match self {
+            Self::PostgresSessions => lacks_by_session(need),
+            Self::MysqlSessions => lacks_by_name(need),
+            Self::PostgresRows | Self::MysqlRows => lacks_by_row(need),
+            _ => None,
+        }
+    }
+}
+
 /// Who stops and kills this backend's server, where cases do not.
 fn who_stops(backend: Backend) -> &'static str {
     match backend {
         Backend::Postgres => "tests/tests/postgres/faults.rs stops and kills its server",
+        Backend::PostgresSessions | Backend::PostgresRows => {
+            "tests/tests/postgres/session_faults.rs stops and kills its server"
+        }
         Backend::Mysql => "tests/tests/mysql/faults.rs stops and kills its server",
+        Backend::MysqlSessions | Backend::MysqlRows => {
+            "tests/tests/mysql/session_faults.rs stops and kills its server"
+        }
         _ => "the store has no server",
     }
 }
 
-/// Why sessions of PostgreSQL cannot play a case that needs this, if that is why.
+/// Why sessions of a database cannot play a case that needs this, if that is why.
 fn lacks_by_session(need: Need) -> Option<&'static str> {
     match need {
         Need::OwnLeases => Some(OF_SESSION),
@@ -131,10 +147,15 @@ fn lacks_by_session(need: Need) -> Option<&'static str> {
         Need::ManyWaits => {
             Some("each wait and each reader of a client takes one of its 32 connections")
         }
-        Need::ServerControl => {
-            Some("tests/tests/postgres/session_faults.rs stops and kills its server")
-        }
         _ => None,
+    }
+}
+
+/// The same of the named locks of MySQL.
+fn lacks_by_name(need: Need) -> Option<&'static str> {
+    match need {
+        Need::Permits | Need::Upgrades | Need::Readers => Some("a named lock has one holder"),
+        need => lacks_by_session(need),
     }
 }
 

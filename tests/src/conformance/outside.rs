@@ -7,6 +7,7 @@ use tokio::runtime::Handle;
 use super::ground::{Ground, lock};
 use super::step::Server;
 use crate::etcd::PREFIX;
+use crate::mysql::mark;
 use crate::servers::RedisServer;
 use crate::session_store::SessionServer;
 use crate::zookeeper::CHROOT;
@@ -78,7 +79,9 @@ impl Ground {
             }
             if let Some(server) = &self.mysql {
                 let held = server.sql(&format!(
-                    "SELECT name FROM locks.fencelock WHERE name LIKE '%{prefix}%' AND expires_at > UTC_TIMESTAMP(6)"
+                    "USE locks; SELECT name FROM locks.fencelock WHERE name LIKE '%{prefix}%' AND expires_at > UTC_TIMESTAMP(6)
+                     UNION ALL SELECT name FROM locks.fencelock_row WHERE name LIKE '%{prefix}%' AND IS_USED_LOCK({}) IS NOT NULL",
+                    mark("name")
                 ));
                 left.extend(held.lines().map(|name| format!("a hold of {name}")));
             }

@@ -11,6 +11,7 @@ use super::ground::{Ground, lock};
 use super::outside::run;
 use super::player::CANARY;
 use crate::etcd::PREFIX;
+use crate::mysql::{key, mark};
 use crate::zookeeper::CHROOT;
 
 impl Ground {
@@ -36,6 +37,16 @@ impl Ground {
             return Ok(!ended.is_empty());
         }
         if let Some(server) = &self.mysql {
+            let holder = format!(
+                "IS_USED_LOCK({}), IS_USED_LOCK({})",
+                key(name),
+                mark(&format!("'{name}'"))
+            );
+            let holder = server.sql(&format!("USE locks; SELECT COALESCE({holder}, 0)"));
+            if holder != "0" {
+                server.sql(&format!("KILL {holder}"));
+                return Ok(true);
+            }
             let delete =
                 format!("DELETE FROM locks.fencelock WHERE name = '{name}'; SELECT ROW_COUNT()");
             return Ok(server.sql(&delete).trim() == "1");

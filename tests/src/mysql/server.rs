@@ -6,6 +6,15 @@ use mysql_async::{Conn, Opts};
 
 use crate::database::DatabaseServer;
 
+/// A server whose user `locks` has these rights in the database `locks`, and no others.
+pub(crate) fn start_with_rights(grant: &str) -> MysqlServer {
+    // Many cases are played at once, and each client has some connections.
+    let server = MysqlServer::start_with(&["max-connections=2000"]);
+    let schema = fencelock::driver::mysql::schema();
+    server.sql(&format!("CREATE DATABASE locks; USE locks; {schema} CREATE USER locks; {grant}"));
+    server
+}
+
 impl DatabaseServer for MysqlServer {
     type Kept = Conn;
 

@@ -1,44 +1,27 @@
 //! Locks that live with sessions of a PostgreSQL server of a test's own, in either way.
 
-use std::time::{Duration, Instant};
-
-use fencelock::Client;
 use url::Url;
 
 use super::PostgresServer;
-use crate::database::connect;
-use crate::session_store::{PATIENCE, SessionServer};
+use crate::database_sessions::{DatabaseSessions, Way};
+use crate::session_store::SessionServer;
 
-/// What sessions lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// The numbers of names.
-    Advisory,
-    /// Rows of fencelock's own table.
-    Rows,
+/// How URLs of such locks begin.
+fn scheme(way: Way) -> &'static str {
+    match way {
+        Way::Names => "postgres+advisory",
+        Way::Rows => "postgres+row",
+    }
 }
 
-impl Way {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Advisory, Self::Rows];
-
-    /// How URLs of such locks begin.
-    pub fn scheme(self) -> &'static str {
-        match self {
-            Self::Advisory => "postgres+advisory",
-            Self::Rows => "postgres+row",
+/// The locks of the server that are held so, and those that are waited for.
+fn held_and_waited_for(way: Way) -> [&'static str; 2] {
+    match way {
+        Way::Names => {
+            ["locktype = 'advisory' AND granted", "locktype = 'advisory' AND NOT granted"]
         }
-    }
-
-    /// The locks of the server that are held so, and those that are waited for.
-    fn held_and_waited_for(self) -> [&'static str; 2] {
-        match self {
-            Self::Advisory => {
-                ["locktype = 'advisory' AND granted", "locktype = 'advisory' AND NOT granted"]
-            }
-            // Whoever has a row locked has a transaction with a number. Who waits has a place at the row, or waits for that.
-            Self::Rows => ["locktype = 'transactionid' AND granted", "locktype = 'tuple'"],
-        }
+        // Whoever has a row locked has a transaction with a number. Who waits has a place at the row, or waits for that.
+        Way::Rows => ["locktype = 'transactionid' AND granted", "locktype = 'tuple'"],
     }
 }
 
@@ -50,17 +33,15 @@ pub struct PostgresSessions {
     user: &'static str,
 }
 
-impl PostgresSessions {
-    /// The locks of the server's owner.
-    pub fn start(way: Way) -> Self {
+impl DatabaseSessions for PostgresSessions {
+    fn start(way: Way) -> Self {
         // A client has up to 32 connections.
         let server = PostgresServer::start_with(&["max_connections=300"]);
         server.sql(fencelock::driver::postgres::schema());
         Self { server, way, user: "postgres" }
     }
 
-    /// The locks of the user `locks`, who may lock and no more.
-    pub fn start_with_rights(way: Way) -> Self {
+    fn start_with_rights(way: Way) -> Self {
         let owned = Self::start(way);
         owned.server.sql(
             "CREATE ROLE locks LOGIN; GRANT SELECT, UPDATE ON SEQUENCE fencelock_token TO locks",
@@ -71,38 +52,39 @@ impl PostgresSessions {
         Self { user: "locks", ..owned }
     }
 
-    /// Where the locks are, on the server or the proxy of this port.
-    pub fn at(&self, port: u16, query: &str) -> String {
-        format!("{}://{}@127.0.0.1:{port}/postgres{query}", self.way.scheme(), self.user)
+    fn port(&self) -> u16 {
+        self.server.port()
     }
 
-    /// A client with these options.
-    pub async fn client(&self, query: &str) -> Client {
-        connect(&self.at(self.server.port(), query)).await
+    fn at(&self, port: u16, query: &str) -> String {
+        format!("{}://{}@127.0.0.1:{port}/postgres{query}", scheme(self.way), self.user)
     }
 
-    /// How many have a lock, and how many wait for one.
-    pub fn locks(&self) -> String {
-        let [held, waited_for] = self.way.held_and_waited_for();
+    fn locks(&self) -> String {
+        let [held, waited_for] = held_and_waited_for(self.way);
         self.server.sql(&format!(
             "SELECT count(*) FILTER (WHERE {held}), count(*) FILTER (WHERE {waited_for}) FROM pg_locks"
         ))
     }
 
-    /// Ends the backends that have a lock, or those that wait for one.
-    pub fn end_backends(&self, holders: bool) {
-        let [held, waited_for] = self.way.held_and_waited_for();
+    fn end_connections(&self, holders: bool) {
+        let [held, waited_for] = held_and_waited_for(self.way);
         let which = if holders { held } else { waited_for };
         self.server.sql(&format!("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE {which}"));
     }
 
-    /// Completes when so many have one, and so many wait: `1|2`.
-    pub async fn comes_to(&self, locks: &str) {
-        let began = Instant::now();
-        while self.locks() != locks {
-            assert!(began.elapsed() < PATIENCE, "{} instead of {locks}", self.locks());
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+    fn connections(&self) -> usize {
+        let user = self.user;
+        let count = format!("SELECT count(*) FROM pg_stat_activity WHERE usename = '{user}'");
+        self.server.sql(&count).parse().expect("the server counts")
+    }
+
+    fn turn_tokens_back(&self) {
+        self.server.sql("SELECT setval('fencelock_token', 64)");
+    }
+
+    fn sees_dead_waiters(&self) -> bool {
+        true
     }
 }
 
@@ -128,7 +110,7 @@ impl SessionServer for PostgresSessions {
     }
 
     async fn entries_of_x(&self, _: &str) -> Vec<String> {
-        let [held, waited_for] = self.way.held_and_waited_for();
+        let [held, waited_for] = held_and_waited_for(self.way);
         let locks = self
             .server
             .sql(&format!("SELECT pid, mode, granted FROM pg_locks WHERE {held} OR {waited_for}"));

@@ -9,4 +9,8 @@ mod jobs;
 mod libraries;
 mod listeners;
 mod model;
+mod own_rows;
 mod own_table;
+mod session_clauses;
+mod session_faults;
+mod sessions;

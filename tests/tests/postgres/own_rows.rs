@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use fencelock::{Client, Code};
 use fencelock_tests::database::{holds, refused};
-use fencelock_tests::postgres::{PostgresServer, PostgresSessions, Way};
+use fencelock_tests::database_sessions::{DatabaseSessions, Way};
+use fencelock_tests::postgres::{PostgresServer, PostgresSessions};
 use fencelock_tests::session_store::{PATIENCE, code};
 use tokio_postgres::NoTls;
 
@@ -201,7 +202,7 @@ async fn what_is_wrong_is_told() {
         let url = on(&server, "account(id)");
         let url = match scheme.split_once(':') {
             Some(_) => format!("{scheme}?on_table=account(id)"),
-            None => url.replacen(Way::Rows.scheme(), scheme, 1),
+            None => url.replacen("postgres+row", scheme, 1),
         };
         let (code, error) = refused(&url).await;
         assert!(code == Code::Invalid && error.message().contains("`postgres+row://`"), "{error}");
@@ -241,7 +242,7 @@ async fn b93_a_session_that_is_ended_is_a_loss() {
         let guard = one.lock("7").acquire_within(PATIENCE).await.unwrap();
         let waits = tokio::spawn(two.lock("7").acquire_within(PATIENCE));
         server.comes_to("1|1").await;
-        server.end_backends(true);
+        server.end_connections(true);
         tokio::time::timeout(PATIENCE, guard.lost()).await.expect("it is told");
         let next = waits.await.unwrap().unwrap();
         assert!(next.token() > guard.token() && !guard.is_held());

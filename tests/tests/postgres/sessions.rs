@@ -1,50 +1,28 @@
-//! Locks that live with a session, on a real PostgreSQL server, in both ways where both can: who excludes whom, what is refused, poolers, cancelled calls.
+//! Locks that live with a session, on a real PostgreSQL server, in both ways where both can: what is refused, poolers, rows that go.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fencelock::driver::postgres::lock_in;
 use fencelock::{Code, Token};
-use fencelock_tests::postgres::{Pooler, PostgresSessions, Way};
-use fencelock_tests::session_store::{self, PATIENCE, code};
+use fencelock_tests::database_sessions::{DatabaseSessions, Way, sessions};
+use fencelock_tests::in_both_ways;
+use fencelock_tests::postgres::{Pooler, PostgresSessions};
+use fencelock_tests::session_store::{PATIENCE, code};
 use tokio_postgres::NoTls;
 
 in_both_ways! {
+    PostgresSessions, sessions:
     a_lock_excludes_and_its_tokens_rise,
     waiters_are_served_in_order,
     what_is_given_up_leaves_nothing,
     b88_a_wait_that_ends_at_the_grant_leaves_no_lock,
     b89_heartbeats_end_no_lock,
-    b91_a_pooler_has_to_keep_sessions,
     waits_are_limited_and_give_their_connections_back,
-}
-
-async fn a_lock_excludes_and_its_tokens_rise(way: Way) {
-    let server = PostgresSessions::start_with_rights(way);
-    let (one, two) = (server.client("").await, server.client("").await);
-    let mut last = Token::default();
-    for _ in 0..3 {
-        let guard = one.lock("a").acquire().await.unwrap();
-        assert!(two.lock("a").try_acquire().await.unwrap().is_none());
-        assert!(one.lock("a").try_acquire().await.unwrap().is_none());
-        let other = two.lock("a/b").try_acquire().await.unwrap().expect("another name");
-        assert!(guard.token() > last);
-        last = guard.token();
-        let state = two.lock("a").inspect().await.unwrap();
-        assert_eq!((state.holders.len(), state.waiters.len()), (1, 0));
-        guard.release().await.check().unwrap();
-        let next = two.lock("a").try_acquire().await.unwrap().expect("it is free");
-        assert!(next.token() > last);
-        last = next.token();
-        next.release().await.check().unwrap();
-        other.release().await.check().unwrap();
-    }
-    one.close().await;
-    assert_eq!(code(one.lock("a").acquire().await), Some(Code::Closed));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn readers_share_and_writers_do_not() {
-    let server = PostgresSessions::start_with_rights(Way::Advisory);
+    let server = PostgresSessions::start_with_rights(Way::Names);
     let (one, two) = (server.client("").await, server.client("").await);
     let first = one.read("x").acquire().await.unwrap();
     let second = one.read("x").acquire().await.unwrap();
@@ -68,7 +46,7 @@ async fn readers_share_and_writers_do_not() {
 /// What the server cannot do is refused with the reason.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_session_cannot_do_is_unsupported() {
-    let server = PostgresSessions::start_with_rights(Way::Advisory);
+    let server = PostgresSessions::start_with_rights(Way::Names);
     let client = server.client("?ttl=5s").await;
     let unsupported = Some(Code::Unsupported);
     assert_eq!(code(client.permits("x", 2).acquire().await), unsupported);
@@ -86,69 +64,6 @@ async fn what_a_session_cannot_do_is_unsupported() {
     server.server.sql("DROP SEQUENCE fencelock_token");
     let url = server.at(server.server.port(), "");
     assert_eq!(code(fencelock::connect(&url).await), unsupported);
-}
-
-async fn waiters_are_served_in_order(way: Way) {
-    let server = PostgresSessions::start_with_rights(way);
-    let took = session_store::waiters_are_served_in_order(&server, "", 8, || ()).await;
-    println!("8 hand-overs took {took:?}");
-}
-
-async fn what_is_given_up_leaves_nothing(way: Way) {
-    let server = PostgresSessions::start_with_rights(way);
-    session_store::what_is_given_up_leaves_nothing(&server, "").await;
-}
-
-/// B88: a wait that ends just as the lock is granted leaves no lock behind.
-async fn b88_a_wait_that_ends_at_the_grant_leaves_no_lock(way: Way) {
-    let server = PostgresSessions::start_with_rights(way);
-    let (one, two) = (server.client("").await, server.client("").await);
-    let rounds = if fencelock_tests::in_full() { 500 } else { 100 };
-    let mut granted = 0;
-    for round in 0..rounds {
-        let guard = one.lock("x").acquire().await.unwrap();
-        let limit = Duration::from_micros(2000 + round % 50 * 100);
-        let waits = tokio::spawn(two.lock("x").acquire_within(limit));
-        tokio::time::sleep(Duration::from_micros(4500)).await;
-        guard.release().await.check().unwrap();
-        match waits.await.unwrap() {
-            Ok(guard) => {
-                granted += 1;
-                guard.release().await.check().unwrap();
-            }
-            Err(error) => assert_eq!(error.code(), Code::Timeout, "{error}"),
-        }
-        let free = one.lock("x").acquire_within(PATIENCE).await.expect("nobody has it");
-        free.release().await.check().unwrap();
-    }
-    println!("{granted} of {rounds} were granted");
-    server.comes_to("0|0").await;
-}
-
-/// B89: heartbeats beside everything else that a session does end no lock, and hold nothing up.
-async fn b89_heartbeats_end_no_lock(way: Way) {
-    let server = PostgresSessions::start_with_rights(way);
-    // A heartbeat every 150 ms, and a session that ends after 600.
-    let client = server.client("?ttl=600ms").await;
-    let kept = client.lock("kept").acquire().await.unwrap();
-    let began = Instant::now();
-    let lasts = Duration::from_secs(if fencelock_tests::in_full() { 60 } else { 3 });
-    let mut rounds = 0;
-    while began.elapsed() < lasts {
-        let guard = client.lock("x").acquire_within(PATIENCE).await.unwrap();
-        let waits = tokio::spawn(client.lock("y").acquire_within(PATIENCE));
-        guard.release().await.check().unwrap();
-        waits.await.unwrap().unwrap().release().await.check().unwrap();
-        rounds += 1;
-        // Also where nothing but heartbeats goes on for longer than a session lives.
-        if rounds % 500 == 0 {
-            tokio::time::sleep(Duration::from_millis(700)).await;
-        }
-        assert!(kept.is_held(), "after {rounds} rounds");
-    }
-    kept.release().await.check().unwrap();
-    println!("{rounds} rounds");
-    server.comes_to("0|0").await;
 }
 
 /// The same of rows: they have no readers. Their names are known.
@@ -225,7 +140,7 @@ async fn rows_that_are_old_go_and_come_back() {
 /// A lock within a user's transaction excludes a session, and the other way round; their tokens are of one order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_users_transaction_takes_the_same_lock() {
-    let server = PostgresSessions::start_with_rights(Way::Advisory);
+    let server = PostgresSessions::start_with_rights(Way::Names);
     let client = server.client("").await;
     let url = server.server.url("locks");
     let (mut user, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
@@ -256,7 +171,14 @@ async fn a_users_transaction_takes_the_same_lock() {
 }
 
 /// B91: a pooler that does not keep sessions is found and refused, one that does is used.
-async fn b91_a_pooler_has_to_keep_sessions(way: Way) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b91_a_pooler_has_to_keep_sessions() {
+    for way in Way::ALL {
+        a_pooler_has_to_keep_sessions(way).await;
+    }
+}
+
+async fn a_pooler_has_to_keep_sessions(way: Way) {
     let server = PostgresSessions::start_with_rights(way);
     for mode in ["transaction", "statement"] {
         let pooler = Pooler::before(server.server.port(), &["locks"], mode);
@@ -284,41 +206,4 @@ async fn b91_a_pooler_has_to_keep_sessions(way: Way) {
     waits.abort();
     server.comes_to("1|0").await;
     guard.release().await.check().unwrap();
-}
-
-/// A client waits for 31 locks at once. What it asks for beside them is asked for again later.
-async fn waits_are_limited_and_give_their_connections_back(way: Way) {
-    let server = PostgresSessions::start_with_rights(way);
-    let (one, other) = (server.client("").await, server.client("").await);
-    let two = server.client("").await;
-    let names: Vec<String> = (0..40).map(|number| format!("x{number}")).collect();
-    let mut guards = Vec::new();
-    for (number, name) in names.iter().enumerate() {
-        // A client has 31 locks at most where each takes a connection.
-        let holder = if number % 2 == 0 { &one } else { &other };
-        guards.push(holder.lock(name).acquire().await.unwrap());
-    }
-    let waits: Vec<_> =
-        names.iter().map(|name| tokio::spawn(two.lock(name).acquire_within(PATIENCE))).collect();
-    server.comes_to("40|31").await;
-    let free = two.lock("free").try_acquire().await;
-    match way {
-        // Whoever does not wait needs no connection of its own.
-        Way::Advisory => {
-            free.unwrap().expect("it is free").release().await.check().unwrap();
-        }
-        Way::Rows => assert_eq!(code(free), Some(Code::Unavailable)),
-    }
-    for guard in guards {
-        guard.release().await.check().unwrap();
-    }
-    for wait in waits {
-        wait.await.unwrap().unwrap().release().await.check().unwrap();
-    }
-    server.comes_to("0|0").await;
-    let sessions = "SELECT count(*) <= 15 FROM pg_stat_activity WHERE usename = 'locks'";
-    let began = Instant::now();
-    while server.server.sql(sessions) != "t" {
-        assert!(began.elapsed() < PATIENCE, "connections that nobody needs are ended");
-    }
 }

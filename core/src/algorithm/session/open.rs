@@ -187,7 +187,7 @@ enum Next<T> {
 fn too_many(holds_several: bool) -> Error {
     let does = if holds_several { "waits for" } else { "has or waits for" };
     let message = format!(
-        "each lock that a client {does} takes a connection, and it has {MOST} already; ask for fewer at once, or use a store that keeps locks in a table, such as `postgres://`"
+        "each lock that a client {does} takes a connection, and it has {MOST} already; ask for fewer at once, or use a store that keeps locks in a table, such as `postgres://` or `mysql://`"
     );
     Error::new(Code::Unavailable, message)
 }

@@ -13,8 +13,12 @@ use crate::driver::sql::place::{Place, Rules, decoded};
 use crate::error::{Error, Result};
 use crate::options::Options;
 
-const RULES: Rules =
-    Rules { schemes: &["mysql", "mariadb"], port: 3306, socket: |path, _| path, malformed };
+const RULES: Rules = Rules {
+    schemes: &["mysql", "mariadb", "mysql+getlock", "mysql+row"],
+    port: 3306,
+    socket: |path, _| path,
+    malformed,
+};
 
 /// A server that went without a word is noticed after some of these.
 const KEEPALIVE: Duration = Duration::from_secs(30);

@@ -94,6 +94,12 @@ pub(super) fn other_shape() -> Error {
     Error::new(Code::Conflict, OTHER_SHAPE)
 }
 
+/// Says that a connection has no session of its own.
+pub(super) fn pooled() -> Error {
+    let message = "a proxy before the server gives the statements of a connection to several sessions, so a lock would be lost; connect to the server itself, or to a proxy that keeps sessions";
+    Error::new(Code::Unsupported, message)
+}
+
 /// What a failed statement means. `decides`: it may have been carried out though its answer was lost.
 pub(super) fn judge(server: &impl Display, error: &mysql_async::Error, decides: bool) -> Fault {
     judge_as(server, error, decides, &[])

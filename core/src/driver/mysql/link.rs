@@ -127,20 +127,8 @@ impl Link {
 
     /// Tries the servers in turn; the first that takes writes is the one.
     pub(super) async fn open(&self) -> Result<Live> {
-        let tried = async {
-            let mut refusal: Option<Error> = None;
-            for host in &self.address.hosts {
-                match Live::open(&self.address, host, self.runtime.now()).await {
-                    Ok(live) => return Ok(live),
-                    Err(error) if refusal.as_ref().is_none_or(Error::retryable) => {
-                        refusal = Some(error);
-                    }
-                    Err(_) => {}
-                }
-            }
-            Err(refusal.unwrap_or_else(Error::closed))
-        };
-        self.within_connect(tried).await
+        let opened = Live::open_first(&self.address, self.runtime.now());
+        Ok(self.within_connect(opened).await?.0)
     }
 
     pub(super) async fn within_connect<T>(

@@ -8,6 +8,7 @@ use mysql_async::{Conn, Row, Value};
 use super::address::Address;
 use super::fault::judge;
 use super::statement;
+use super::version::Version;
 use crate::driver::sql::fault::read_only;
 use crate::driver::sql::host::Host;
 use crate::error::{Code, Error, Result};
@@ -20,6 +21,7 @@ pub(super) struct Live {
     pub(super) used: Instant,
     /// Whether the server writes its log at each commit.
     pub(super) durable: bool,
+    pub(super) version: Version,
 }
 
 /// What a server is asked.
@@ -95,7 +97,8 @@ impl Live {
         let unsupported = |message: &'static str| {
             Err(Error::new(Code::Unsupported, message).with("server", host.to_string()))
         };
-        if is_old(&word(0)) {
+        let version = Version::read(&word(0));
+        if version.is_old() {
             return unsupported(
                 "the server is too old: MySQL 8.0 or MariaDB 10.4, or a newer one, is needed",
             );
@@ -108,32 +111,21 @@ impl Live {
                 "the server reads its clock only once in a statement, before it waits for a row; start it without `sysdate-is-now`",
             );
         }
-        Ok(Self { conn, used: now, durable: matches!(&*word(2), "1" | "3") })
+        Ok(Self { conn, used: now, durable: matches!(&*word(2), "1" | "3"), version })
     }
-}
 
-/// Whether `VERSION()` says so.
-fn is_old(version: &str) -> bool {
-    // An old way to say that it is a MariaDB.
-    let version = version.strip_prefix("5.5.5-").unwrap_or(version);
-    let mut numbers = version.split(['.', '-']).map_while(|word| word.parse::<u32>().ok());
-    let version_number = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
-    version_number < if version.contains("MariaDB") { (10, 4) } else { (8, 0) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_old;
-
-    #[test]
-    fn both_kinds_of_servers_have_their_own_numbers() {
-        for version in
-            ["8.0.36", "8.4.0-commercial", "5.5.5-10.11.14-MariaDB-0+deb12u2", "11.4.2-MariaDB"]
-        {
-            assert!(!is_old(version), "{version}");
+    /// Tries the servers in turn; the first that takes writes is the one.
+    pub(super) async fn open_first(address: &Address, now: Instant) -> Result<(Self, Host)> {
+        let mut refusal: Option<Error> = None;
+        for host in &address.hosts {
+            match Self::open(address, host, now).await {
+                Ok(live) => return Ok((live, host.clone())),
+                Err(error) if refusal.as_ref().is_none_or(Error::retryable) => {
+                    refusal = Some(error);
+                }
+                Err(_) => {}
+            }
         }
-        for version in ["5.7.44-log", "10.3.39-MariaDB", "5.5.5-10.1.48-MariaDB", "what"] {
-            assert!(is_old(version), "{version}");
-        }
+        Err(refusal.unwrap_or_else(Error::closed))
     }
 }

@@ -24,12 +24,16 @@ mod own_table;
 mod plain;
 mod row;
 mod schema;
+mod session;
+mod shape;
 mod statement;
 mod store;
 mod tls;
 mod told;
 mod transaction;
+mod version;
 
 pub use self::gate::gate_trigger;
 pub use self::schema::schema;
+pub use self::session::{GetLockStore, RowStore};
 pub use self::store::MysqlStore;

@@ -1,7 +1,6 @@
 //! Versions in a table of the user's own. The row is locked before it is changed: whoever waits for it in vain has
 //! changed nothing.
 
-use mysql_async::Row;
 use serde_json::Value as Json;
 
 use super::fault::{Number, judge_as};
@@ -10,6 +9,7 @@ use super::literal::text;
 use super::live::{Answered, Live, Statement, ask};
 use super::row::column;
 use super::schema::MOST_BYTES;
+use super::shape;
 use super::statement::{self, CLOCK};
 use crate::driver::own_table::{self, CONSTRAINT, UNFIT};
 use crate::driver::sql::fault::{Fault, Next, bad_column};
@@ -28,25 +28,6 @@ pub(super) struct OwnTable {
     kind: Kind,
 }
 
-/// What the catalogue says of a column.
-struct Column {
-    name: String,
-    kind: String,
-    is_unique: bool,
-    is_json: bool,
-}
-
-impl Column {
-    fn of(row: &Row) -> Outcome<Self> {
-        Ok(Self {
-            name: column(row, 0, "name")?,
-            kind: column(row, 1, "type")?,
-            is_unique: column::<i64>(row, 2, "unique")? != 0,
-            is_json: column::<i64>(row, 3, "json")? != 0,
-        })
-    }
-}
-
 /// How a column holds a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -62,7 +43,7 @@ const NUMBERS: &[Number] = &[
     (&[1142, 1143], Code::Auth, Next::Keep, RIGHTS),
     (&[1054, 1146, 1356], Code::Conflict, Next::Keep, CHANGED),
     (&[1048, 1062, 1451, 1452, 1644, 3819, 4025], Code::Conflict, Next::Keep, CONSTRAINT),
-    (&[1264, 1265, 1292, 1366, 1367, 1406, 3140, 3156], Code::Invalid, Next::Keep, UNFIT),
+    (&[1264, 1265, 1267, 1292, 1366, 1367, 1406, 3140, 3156], Code::Invalid, Next::Keep, UNFIT),
 ];
 
 const WHOLE: &[&str] = &["tinyint", "smallint", "mediumint", "int", "bigint"];
@@ -75,18 +56,10 @@ impl OwnTable {
     /// Finds a table that was written as `table(key, version, value)`.
     async fn find(link: &Link, live: &mut Live, written: &str) -> Result<Self, Fault> {
         let own = own_table::OwnTable::parse(written, MOST_BYTES).map_err(Fault::refused)?;
-        let asked = Statement::Text(shape(&own));
-        let rows = ask(&mut live.conn, &asked).await.map_err(judged(link, false))?.rows();
-        if rows.is_empty() {
-            return Err(Fault::refused(own.keyed.no_table()));
-        }
-        let columns: Outcome<Vec<Column>> = rows.iter().map(Column::of).collect();
-        let columns = columns.map_err(Fault::refused)?;
-        let found = |name: &str| {
-            let column = columns.iter().find(|column| column.name.eq_ignore_ascii_case(name));
-            column.ok_or_else(|| Fault::refused(own.keyed.no_column(name)))
-        };
-        let (key, version, value) = (found(own.keyed.key)?, found(own.version)?, found(own.value)?);
+        let columns = [own.keyed.key, own.version, own.value];
+        let found = shape::columns(&mut live.conn, &own.keyed, &columns, judged(link, false));
+        let found = found.await?;
+        let [key, version, value] = &found[..] else { return Err(Fault::vanished()) };
         if !WHOLE.contains(&&*version.kind) {
             return Err(Fault::refused(own.does_not_count(&version.kind)));
         }
@@ -106,10 +79,8 @@ impl OwnTable {
         Ok(Self { table: own.keyed.name('`'), key, version, value, kind })
     }
 
-    /// What makes a row this one. Text that only begins with a number is no number.
     fn is_it(&self, name: &str) -> String {
-        let (key, name) = (&self.key, text(name));
-        format!("{key} = {name} AND CAST({key} AS CHAR) = {name}")
+        shape::is_it(&self.key, name)
     }
 
     async fn look(&self, link: &Link, live: &mut Live, key: &CellKey) -> Result<Look, Fault> {
@@ -154,24 +125,6 @@ impl OwnTable {
 /// What a failed statement on such a table means.
 fn judged(link: &Link, decides: bool) -> impl Fn(mysql_async::Error) -> Fault {
     move |error| judge_as(&link.address, &error, decides, NUMBERS)
-}
-
-/// The columns of a table: names, types, whether each is a key by itself, whether it holds JSON.
-fn shape(own: &own_table::OwnTable<'_>) -> String {
-    let schema = own.keyed.table.schema.map_or("DATABASE()".to_owned(), text);
-    let table = text(own.keyed.table.name);
-    // Each kind of server reads one of the comments.
-    format!(
-        "SELECT c.COLUMN_NAME, c.DATA_TYPE, EXISTS (SELECT 1 FROM information_schema.STATISTICS AS s
-             WHERE s.TABLE_SCHEMA = c.TABLE_SCHEMA AND s.TABLE_NAME = c.TABLE_NAME AND s.NON_UNIQUE = 0 AND s.SEQ_IN_INDEX = 1
-                 AND s.COLUMN_NAME = c.COLUMN_NAME AND s.SUB_PART IS NULL AND NOT EXISTS (SELECT 1 FROM information_schema.STATISTICS AS o
-                     WHERE o.TABLE_SCHEMA = s.TABLE_SCHEMA AND o.TABLE_NAME = s.TABLE_NAME AND o.INDEX_NAME = s.INDEX_NAME
-                         AND o.SEQ_IN_INDEX = 2)),
-             c.DATA_TYPE = 'json' /*M! OR EXISTS (SELECT 1 FROM information_schema.CHECK_CONSTRAINTS AS k
-                 WHERE k.CONSTRAINT_SCHEMA = c.TABLE_SCHEMA AND k.TABLE_NAME = c.TABLE_NAME
-                     AND k.CHECK_CLAUSE = CONCAT('json_valid(`', c.COLUMN_NAME, '`)')) */
-         FROM information_schema.COLUMNS AS c WHERE c.TABLE_SCHEMA = {schema} AND c.TABLE_NAME = {table}"
-    )
 }
 
 /// Reads such a version.

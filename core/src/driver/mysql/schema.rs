@@ -35,6 +35,14 @@ CREATE TABLE IF NOT EXISTS fencelock_cell (
     forget_after bigint,
     KEY fencelock_cell_end (forget_after)
 ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+-- Locks by row: a row is a lock while somebody has it locked. It tells nothing else, so an old one may go.
+CREATE TABLE IF NOT EXISTS fencelock_row (
+    name varbinary(544) NOT NULL PRIMARY KEY,
+    made datetime(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6) -- in UTC
+) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+-- Fencing tokens of locks that live with a session, on MariaDB. MySQL has no sequences; there they come from the server's clock.
+/*M! CREATE SEQUENCE IF NOT EXISTS fencelock_token INCREMENT BY 32 MINVALUE 32 MAXVALUE 9007199254740960 CACHE 1000 NOCYCLE ENGINE=InnoDB */
+/*!80000 DO 0 */;
 ";
 
 /// The migration that makes fencelock's tables where they are not, as SQL for MySQL 8.0 and MariaDB 10.4, or newer.
@@ -44,6 +52,11 @@ CREATE TABLE IF NOT EXISTS fencelock_cell (
 /// ```
 pub fn schema() -> &'static str {
     SCHEMA
+}
+
+/// Makes the tables and the sequence.
+pub(super) async fn create(conn: &mut Conn) -> Result<(), mysql_async::Error> {
+    conn.query_drop(SCHEMA).await
 }
 
 /// What the tables have to be: columns, their types, and which is the key.
@@ -79,7 +92,7 @@ pub(super) async fn find(conn: &mut Conn, create: bool) -> Result<bool, mysql_as
         "SELECT name FROM fencelock LIMIT 0; SELECT name FROM fencelock_cell LIMIT 0";
     match conn.query_drop(EACH).await {
         Err(mysql_async::Error::Server(said)) if create && said.code == 1146 => {
-            conn.query_drop(SCHEMA).await?;
+            self::create(conn).await?;
         }
         found => found?,
     }

@@ -51,10 +51,7 @@ impl MysqlStore {
         options: &Options,
         runtime: RuntimeHandle,
     ) -> Result<Recorded<Self>> {
-        if options.durability == Durability::Relaxed {
-            let message = "MySQL and MariaDB have this for the whole server, not for a session; leave `durability` out, and see `innodb_flush_log_at_trx_commit` there";
-            return Err(Error::invalid("durability", message));
-        }
+        check_durability(options)?;
         let address = Address::parse(url, others, options)?;
         let (link, durable) = Link::connect(address, options, runtime).await?;
         Ok(Recorded::new(Self { link, durable }))
@@ -189,6 +186,15 @@ impl Drop for MysqlStore {
     fn drop(&mut self) {
         self.link.close();
     }
+}
+
+/// Refuses what would change nothing.
+pub(super) fn check_durability(options: &Options) -> Result<()> {
+    if options.durability == Durability::Relaxed {
+        let message = "MySQL and MariaDB have this for the whole server, not for a session; leave `durability` out, and see `innodb_flush_log_at_trx_commit` there";
+        return Err(Error::invalid("durability", message));
+    }
+    Ok(())
 }
 
 fn failure(fault: Fault) -> Failure {

@@ -3,7 +3,7 @@
 use futures_util::future::try_join_all;
 use tokio_postgres::{Client, Error, Statement};
 
-use super::sweep::{KEPT, PART};
+use crate::driver::sql::sweep::{KEPT, PART};
 use crate::fence::Token;
 use crate::port::limits::{COUNTER_TTLS, TOKEN_LEAD};
 

@@ -12,6 +12,8 @@ pub(super) mod place;
 pub(super) mod plain;
 pub(super) mod replace;
 pub(super) mod row;
+pub(super) mod session_guarantees;
+pub(super) mod sweep;
 pub(super) mod transaction;
 
 /// SQL's numbers have a sign. What they cannot hold is never reached.

@@ -4,9 +4,9 @@
 use tokio_postgres::{Client, Statement};
 
 use super::connection::Connection;
+use super::guarantees;
 use super::view;
 use super::way::{Judge, Way};
-use crate::driver::postgres::guarantees;
 use crate::driver::postgres::row::column;
 use crate::driver::postgres::statement::prepare;
 use crate::error::Result;

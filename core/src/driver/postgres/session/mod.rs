@@ -9,6 +9,7 @@
 
 mod advisory;
 mod connection;
+mod guarantees;
 mod row;
 mod row_sql;
 mod store;

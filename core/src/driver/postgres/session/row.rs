@@ -10,19 +10,20 @@ use futures_util::future::join;
 use tokio_postgres::{Client, Statement};
 
 use super::connection::{Connection, Locking};
+use super::guarantees;
 use super::row_sql::{INSERT, NAMES, look, sweep, wish};
 use super::view;
 use super::way::{Judge, Way};
 use crate::driver::identifier::quoted;
 use crate::driver::own_table::KeyedTable;
-use crate::driver::postgres::guarantees;
 use crate::driver::postgres::row::column;
 use crate::driver::postgres::schema::MOST_BYTES;
 use crate::driver::postgres::shape::{self, of_type};
 use crate::driver::postgres::statement::prepare;
-use crate::driver::postgres::sweep::Sweep;
+
 use crate::driver::postgres::transaction::BEGIN;
 use crate::driver::sql::fault::Fault;
+use crate::driver::sql::sweep::Sweep;
 use crate::error::{Code, Error, Result};
 use crate::fence::Token;
 use crate::options::Options;

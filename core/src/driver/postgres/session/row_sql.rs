@@ -1,7 +1,7 @@
 //! The SQL of locks that are rows. A wish and a heartbeat tell which backend carried them out.
 
 use crate::driver::postgres::statement::sweep_of;
-use crate::driver::postgres::sweep::KEPT;
+use crate::driver::sql::sweep::KEPT;
 
 /// Takes the row of a lock, and draws a token only then. One that somebody has is waited for, or skipped. Tells the backend, the token,
 /// and whether there is such a row.

@@ -1,0 +1,49 @@
+//! What a lock survives that lives with a session of a MySQL or MariaDB server, in words.
+
+use crate::driver::sql::session_guarantees::{HOLDER, NETWORK, PAUSED, RESTORE, WAITERS};
+use crate::port::Guarantee;
+
+const TTL: Guarantee = Guarantee::new(
+    "the ttl is no whole number of seconds",
+    "the server counts it to the next whole second; the guard counts the ttl itself",
+);
+const TOLD: Guarantee = Guarantee::new(
+    "a connection ends while its client asks nothing",
+    "its guards are told within a second",
+);
+const RESTART: Guarantee = Guarantee::new(
+    "the server restarts or crashes",
+    "all locks end and their guards are told; tokens still rise",
+);
+const FAILOVER: Guarantee = Guarantee::new(
+    "a failover to a replica",
+    "all locks end and their guards are told; tokens still rise, but that those drawn right before it may be drawn again, as far as they were not replicated",
+);
+const CLOCK: Guarantee = Guarantee::new(
+    "the server's clock jumps",
+    "on MariaDB tokens still rise; on MySQL they are the clock, so they rise as far as it does not step back",
+);
+const PROXY: Guarantee = Guarantee::new(
+    "a proxy stands before the server",
+    "it has to keep sessions: another connection that answers is noticed at its first answer, and that is no grant",
+);
+const CLUSTER: Guarantee = Guarantee::new(
+    "the server is a node of a cluster that writes on several (Galera, Group Replication)",
+    "the locks are those of one node: let all clients use the same one",
+);
+const ROW_DEAD: Guarantee = Guarantee::new(
+    "somebody who waits for a row dies",
+    "its place stays until it is its turn, and is skipped then, within milliseconds",
+);
+const ROW_LONG: Guarantee = Guarantee::new(
+    "a row is locked for long",
+    "its transaction stays open: a change of its table's definition waits for it, and so does who changes the row",
+);
+
+pub(super) const NAMED: &[Guarantee] = &[
+    HOLDER, WAITERS, PAUSED, NETWORK, RESTORE, TTL, TOLD, RESTART, FAILOVER, CLOCK, PROXY, CLUSTER,
+];
+pub(super) const ROWS: &[Guarantee] = &[
+    HOLDER, WAITERS, PAUSED, NETWORK, RESTORE, TTL, TOLD, RESTART, FAILOVER, CLOCK, PROXY, CLUSTER,
+    ROW_DEAD, ROW_LONG,
+];

@@ -1,0 +1,142 @@
+//! The connection of a session: statements are carried out one after the other in the order in which they are asked first, whoever stays
+//! for them, until it ends.
+//!
+//! The client of the server hears of the end of a connection only when it asks something. So a connection on which nothing else happens is
+//! asked once a second.
+
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use event_listener::Event;
+use futures_util::future::{Either, select};
+use mysql_async::Conn;
+
+use crate::driver::mysql::address::Address;
+use crate::driver::mysql::fault::{Number, judge_as};
+use crate::driver::mysql::finishing::Finishing;
+use crate::driver::mysql::live::{Answered, Statement, ask};
+use crate::driver::sql::fault::{Fault, Next, lost};
+use crate::error::Error;
+use crate::port::{EndSink, Instant, RuntimeHandle};
+use crate::runtime::sync::Mutex;
+
+/// How long a connection may be silent before it is asked whether it is still there.
+const SILENT: Duration = Duration::from_secs(1);
+
+/// See the module.
+pub(super) struct Line {
+    conn: tokio::sync::Mutex<Option<Conn>>,
+    address: Arc<Address>,
+    /// What the server says here, where that means something else.
+    numbers: &'static [Number],
+    runtime: RuntimeHandle,
+    /// When it was heard of last.
+    heard: Mutex<Instant>,
+    over: AtomicBool,
+    /// Is told that what is under way is not waited for.
+    cut: Event,
+    /// There until it is told.
+    ended: Mutex<Option<EndSink>>,
+}
+
+impl Line {
+    pub(super) fn new(
+        conn: Conn,
+        address: Arc<Address>,
+        numbers: &'static [Number],
+        runtime: RuntimeHandle,
+        ended: EndSink,
+    ) -> Arc<Self> {
+        let line = Arc::new(Self {
+            conn: tokio::sync::Mutex::new(Some(conn)),
+            address,
+            numbers,
+            heard: Mutex::new(runtime.now()),
+            runtime,
+            over: AtomicBool::new(false),
+            cut: Event::new(),
+            ended: Mutex::new(Some(ended)),
+        });
+        let watched = watch(Arc::downgrade(&line), line.runtime.clone());
+        line.runtime.spawn(Box::pin(watched));
+        line
+    }
+
+    /// Asks, and reads the answer to its end. `decides`: it may have been carried out though its answer was lost.
+    pub(super) async fn ask(
+        self: &Arc<Self>,
+        statement: Statement,
+        decides: bool,
+    ) -> Result<Answered, Fault> {
+        let work = Box::pin(self.clone().carry(statement, decides));
+        Finishing::new(self.runtime.clone(), work).await
+    }
+
+    async fn carry(
+        self: Arc<Self>,
+        statement: Statement,
+        decides: bool,
+    ) -> Result<Answered, Fault> {
+        let mut conn = self.conn.lock().await;
+        let cut = self.cut.listen();
+        let answered = match conn.as_mut().filter(|_| !self.is_over()) {
+            None => return Err(Fault::refused(Error::closed())),
+            Some(present) => match select(pin!(ask(present, &statement)), cut).await {
+                Either::Left((answered, _)) => {
+                    answered.map_err(|error| judge_as(&self.address, &error, decides, self.numbers))
+                }
+                Either::Right(_) => Err(lost(&self.address, "the session was ended", decides)),
+            },
+        };
+        *self.heard.lock() = self.runtime.now();
+        if answered.as_ref().is_err_and(|fault| fault.next == Next::Reconnect) {
+            *conn = None;
+            self.end();
+        }
+        answered
+    }
+
+    /// Ends the connection, and tells that it has ended.
+    pub(super) fn end(&self) {
+        let ended = self.ended.lock().take();
+        self.cut();
+        if let Some(ended) = ended {
+            ended();
+        }
+    }
+
+    /// Ends the connection. What is under way fails.
+    pub(super) fn cut(&self) {
+        drop(self.ended.lock().take());
+        self.over.store(true, Ordering::Release);
+        self.cut.notify(usize::MAX);
+        // Where something is under way, that lets go of it.
+        if let Ok(mut conn) = self.conn.try_lock() {
+            *conn = None;
+        }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
+    }
+}
+
+/// Asks now and then whether the connection is still there.
+async fn watch(line: Weak<Line>, runtime: RuntimeHandle) {
+    let mut next = runtime.now() + SILENT;
+    loop {
+        runtime.sleep_until(next).await;
+        let Some(line) = line.upgrade().filter(|line| !line.is_over()) else { return };
+        next = *line.heard.lock() + SILENT;
+        // While something is under way, that hears of the end.
+        let is_busy = line.conn.try_lock().is_err();
+        if is_busy || next <= runtime.now() {
+            if !is_busy {
+                let _ = line.ask(Statement::Text("DO 0".to_owned()), false).await;
+            }
+            next = runtime.now() + SILENT;
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Locks that are rows, each held by a transaction that locks the row. The row is one of fencelock's own, which is made when it is
+//! missing, or one of a table of the user's own, whose key is the lock's name.
+//!
+//! Nothing is written there, so a transaction is rolled back in the end: that waits for no disk. A try leaves a row out that somebody has
+//! locked (`SKIP LOCKED`). Which rows are locked, these servers tell administrators only; so whoever has one takes a named lock too, its
+//! mark, by which others see who it is. Nothing else rests on that.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use mysql_async::Conn;
+use mysql_async::prelude::Queryable;
+
+use super::connection::Connection;
+use super::guarantees;
+use super::row_sql::{Place, ROLL_BACK, insert};
+use super::rows_sweep::sweep;
+use super::tokens::Tokens;
+use super::view;
+use super::way::{Judge, Way};
+use crate::driver::mysql::live::Statement;
+use crate::driver::mysql::row::column;
+use crate::driver::mysql::schema::MOST_BYTES;
+use crate::driver::mysql::shape;
+use crate::driver::mysql::version::Version;
+use crate::driver::own_table::KeyedTable;
+use crate::driver::sql::fault::{Fault, Next};
+use crate::driver::sql::sweep::Sweep;
+use crate::error::{Code, Error, Result};
+use crate::fence::Token;
+use crate::options::Options;
+use crate::port::{Failure, Guarantee, LockKey, LockState, Mode};
+use crate::runtime::sync::Mutex;
+
+/// See the module.
+pub struct Rows {
+    /// The user's own table as it was written; empty if there is none.
+    on_table: String,
+    sweep: Mutex<Sweep>,
+}
+
+/// Where the rows lie, and whether one is locked.
+pub struct Found {
+    place: Place,
+    /// What is said of a row that is not there; `None`: it is made.
+    no_row: Option<Error>,
+    /// Whether a transaction is open.
+    open: AtomicBool,
+}
+
+impl Way for Rows {
+    type Found = Found;
+
+    const GUARANTEES: &'static [Guarantee] = guarantees::ROWS;
+    const IN_TRANSACTION: bool = true;
+
+    fn new(options: &Options) -> Result<Self> {
+        let on_table = options.on_table.clone();
+        if !on_table.is_empty() {
+            KeyedTable::parse(&on_table, MOST_BYTES)?;
+        }
+        Ok(Self { on_table, sweep: Mutex::default() })
+    }
+
+    fn on_own_table(&self) -> bool {
+        !self.on_table.is_empty()
+    }
+
+    fn refusal(mode: Mode) -> Option<&'static str> {
+        match mode {
+            Mode::Exclusive => None,
+            Mode::Read | Mode::Write => Some(
+                "rows that readers share let new readers pass a writer that waits; for readers and writers use `mysql://`",
+            ),
+            Mode::Upgradeable => {
+                Some("two readers of a row that upgrade end in a deadlock; use `mysql://`")
+            }
+            Mode::Permit => Some("a row is locked once; for permits use `mysql://`"),
+        }
+    }
+
+    async fn find(
+        &self,
+        conn: &mut Conn,
+        version: Version,
+        tokens: Tokens,
+        judged: Judge<'_>,
+    ) -> Result<Found> {
+        if !version.skips_locked() {
+            let message = "the server is too old for locks by row: MySQL 8.0 or MariaDB 10.6, or a newer one, is needed";
+            return Err(Error::new(Code::Unsupported, message));
+        }
+        let open = AtomicBool::new(false);
+        if !self.on_own_table() {
+            conn.query_drop("SELECT name FROM fencelock_row LIMIT 0").await.map_err(judged)?;
+            return Ok(Found { place: Place::new(tokens), no_row: None, open });
+        }
+        let own = KeyedTable::parse(&self.on_table, MOST_BYTES)?;
+        let fault = |error| Fault::refused(judged(error));
+        let columns = shape::columns(conn, &own, &[own.key], fault).await;
+        if columns.map_err(|fault| fault.failure.error)?.iter().any(|key| !key.is_unique) {
+            return Err(own.not_unique());
+        }
+        Ok(Found { place: Place::own(&own, tokens), no_row: Some(own.no_row()), open })
+    }
+
+    async fn lock(
+        &self,
+        session: &Connection<Self>,
+        lock: &LockKey,
+        wait: bool,
+    ) -> Result<Option<Token>, Failure> {
+        let Found { place, no_row, open } = &session.found;
+        loop {
+            open.store(true, Ordering::Release);
+            let answered = session.ask(Statement::Text(place.wish(lock, wait))).await?;
+            let mut is_there = false;
+            for row in answered.sets.iter().flatten() {
+                // Of a row that was locked there is a token too, and the mark.
+                if row.len() == 3 {
+                    let token = column(row, 1, "fencelock_token").map_err(Failure::unknown)?;
+                    return Ok(Some(Token::new(token)));
+                }
+                is_there = column(row, 1, "there").map_err(Failure::unknown)?;
+            }
+            roll_back(session).await?;
+            match no_row {
+                // A row that was waited for and is not locked has gone.
+                _ if is_there && !wait => return Ok(None),
+                Some(no_row) => return Err(Failure::refused(no_row.clone())),
+                None => self.make(session, lock).await?,
+            }
+        }
+    }
+
+    async fn unlock(&self, session: &Connection<Self>, _: &LockKey) -> Result<bool, Failure> {
+        // Nothing but the end of its transaction takes the row from a session.
+        roll_back(session).await
+    }
+
+    async fn unlock_all(&self, session: &Connection<Self>) -> Result<(), Failure> {
+        roll_back(session).await.map(drop)
+    }
+
+    async fn look(&self, session: &Connection<Self>, lock: &LockKey) -> Result<LockState, Failure> {
+        let place = &session.found.place;
+        view::look(session, &place.holder(lock), &place.locking(lock, true)).await
+    }
+
+    async fn names(&self, session: &Connection<Self>, prefix: &str) -> Result<Vec<LockKey>> {
+        let Found { place, no_row: None, .. } = &session.found else {
+            let message = "which rows of your table are locked would take a look at each; ask for a lock by its name";
+            return Err(Error::new(Code::Unsupported, message));
+        };
+        let answered = session.line.ask(Statement::Text(place.names(prefix)), false).await;
+        view::names(&answered.map_err(|fault| fault.failure.error)?)
+    }
+}
+
+impl Rows {
+    /// Makes the row of a lock. Sweeps, if it is time; if that fails, rows stay.
+    async fn make(&self, session: &Connection<Self>, lock: &LockKey) -> Result<(), Failure> {
+        let made = match session.line.ask(Statement::Text(insert(lock)), false).await {
+            Ok(answered) => answered.changed > 0,
+            // Somebody else has made it, and has it locked.
+            Err(fault) if fault.next == Next::Again => false,
+            Err(fault) => return Err(fault.failure),
+        };
+        let from = if made { self.sweep.lock().row_made() } else { None };
+        if let Some(from) = from {
+            let swept = sweep(session, &from).await;
+            if swept.is_err() {
+                session
+                    .line
+                    .ask(Statement::Text("ROLLBACK".to_owned()), false)
+                    .await
+                    .map_err(|fault| fault.failure)?;
+            }
+            self.sweep.lock().swept(swept.map_err(|fault| fault.failure.error.code()));
+        }
+        Ok(())
+    }
+}
+
+/// Ends the transaction, if one is open. Answers whether it was.
+async fn roll_back(session: &Connection<Rows>) -> Result<bool, Failure> {
+    let open = session.found.open.swap(false, Ordering::AcqRel);
+    if open {
+        session.ask(Statement::Text(ROLL_BACK.to_owned())).await?;
+    }
+    Ok(open)
+}

@@ -1,0 +1,100 @@
+//! The SQL of locks that are rows, for one table.
+
+use super::key::mark;
+use super::tokens::Tokens;
+use crate::driver::identifier::quoted;
+use crate::driver::mysql::literal::{bytes, text};
+use crate::driver::mysql::shape;
+use crate::driver::own_table::KeyedTable;
+use crate::port::LockKey;
+
+/// How long the server waits for a row, in seconds: for as long as it can, and for as short.
+const LONG: u32 = 100_000_000;
+const SHORT: u32 = 1;
+
+/// Where the rows lie.
+pub(super) struct Place {
+    table: String,
+    key: String,
+    /// The name that whoever has a row locked has taken too, of `t`.
+    mark: String,
+    /// It is the user's own.
+    is_own: bool,
+    tokens: Tokens,
+}
+
+impl Place {
+    /// fencelock's own table.
+    pub(super) fn new(tokens: Tokens) -> Self {
+        let (table, key) = ("fencelock_row".to_owned(), "t.name".to_owned());
+        let mark = mark(None, "'fencelock_row'", &key);
+        Self { table, key, mark, is_own: false, tokens }
+    }
+
+    /// A table of the user's own.
+    pub(super) fn own(table: &KeyedTable<'_>, tokens: Tokens) -> Self {
+        let key = format!("t.{}", quoted('`', table.key));
+        let schema = table.table.schema.map(text);
+        let value = format!("CAST({key} AS CHAR)");
+        let mark = mark(schema.as_deref(), &text(table.table.name), &value);
+        Self { table: table.name('`'), key, mark, is_own: true, tokens }
+    }
+
+    fn is_it(&self, lock: &LockKey) -> String {
+        if self.is_own {
+            shape::is_it(&self.key, lock.as_str())
+        } else {
+            format!("{} = {}", self.key, bytes(lock.as_str()))
+        }
+    }
+
+    /// Locks the row of a lock in a transaction, and draws a token only then; if there is such a row, answers that too. One that
+    /// somebody has is waited for, or left out.
+    pub(super) fn wish(&self, lock: &LockKey, wait: bool) -> String {
+        let patience = if wait { LONG } else { SHORT };
+        let (locking, there) = (self.locking(lock, wait), self.there(lock));
+        format!("SET SESSION innodb_lock_wait_timeout = {patience}; BEGIN; {locking}; {there}")
+    }
+
+    /// Who has the row takes the mark of it. Whoever had it before has given that back, or is being ended: so it is waited for no longer
+    /// than a second.
+    pub(super) fn locking(&self, lock: &LockKey, wait: bool) -> String {
+        let Self { table, mark, .. } = self;
+        let (is_it, next) = (self.is_it(lock), self.tokens.next());
+        let skip = if wait { "" } else { " SKIP LOCKED" };
+        format!(
+            "SELECT CONNECTION_ID(), {next}, GET_LOCK({mark}, 1) FROM {table} AS t WHERE {is_it} FOR UPDATE{skip}"
+        )
+    }
+
+    fn there(&self, lock: &LockKey) -> String {
+        let (table, is_it) = (&self.table, self.is_it(lock));
+        format!("SELECT CONNECTION_ID(), EXISTS(SELECT 1 FROM {table} AS t WHERE {is_it})")
+    }
+
+    /// The number of the connection that has a lock.
+    pub(super) fn holder(&self, lock: &LockKey) -> String {
+        let Self { table, mark, .. } = self;
+        format!("(SELECT IS_USED_LOCK({mark}) FROM {table} AS t WHERE {})", self.is_it(lock))
+    }
+
+    /// The names of fencelock's own rows that begin so and are held.
+    pub(super) fn names(&self, prefix: &str) -> String {
+        let (mark, length, prefix) = (&self.mark, prefix.len(), bytes(prefix));
+        format!(
+            "SELECT t.name FROM fencelock_row AS t WHERE t.name >= {prefix} AND LEFT(t.name, {length}) = {prefix}
+             AND IS_USED_LOCK({mark}) IS NOT NULL ORDER BY t.name"
+        )
+    }
+}
+
+/// Makes a row of fencelock's own, if there is none. What holds it up has made it.
+pub(super) fn insert(lock: &LockKey) -> String {
+    let name = bytes(lock.as_str());
+    format!(
+        "SET SESSION innodb_lock_wait_timeout = {SHORT}; INSERT IGNORE INTO fencelock_row (name) VALUES ({name})"
+    )
+}
+
+/// Gives the row back, and the mark before it: whoever gets the row takes it.
+pub(super) const ROLL_BACK: &str = "SELECT CONNECTION_ID(), RELEASE_ALL_LOCKS(); ROLLBACK";

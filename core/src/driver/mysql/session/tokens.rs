@@ -1,0 +1,69 @@
+//! Where fencing tokens come from.
+//!
+//! MariaDB has sequences. What is drawn stays drawn, whatever becomes of the transaction. A crash may lose some that were drawn in the
+//! milliseconds before it. So a sequence is set two minutes ahead of the moment the server started, and never left behind its clock.
+//!
+//! On MySQL a token is the server's clock, read behind the grant. Whoever is granted the lock next reads it later.
+
+use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, Row};
+
+use super::way::Judge;
+use crate::driver::mysql::row::column;
+use crate::driver::mysql::statement::CLOCK;
+use crate::driver::mysql::version::Version;
+use crate::driver::sql::fault::bad_column;
+use crate::error::Result;
+
+/// A second, in microseconds as tokens are.
+const SECOND: u64 = 1_000_000;
+
+/// See the module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tokens {
+    Sequence,
+    Clock,
+}
+
+impl Tokens {
+    pub(super) fn of(version: Version) -> Self {
+        if version.is_mariadb { Self::Sequence } else { Self::Clock }
+    }
+
+    /// A new one, in SQL.
+    pub(super) fn next(self) -> &'static str {
+        match self {
+            Self::Sequence => "NEXTVAL(fencelock_token)",
+            Self::Clock => CLOCK,
+        }
+    }
+
+    /// Makes sure that tokens rise, before a session locks.
+    pub(super) async fn advance(self, conn: &mut Conn, judged: Judge<'_>) -> Result<()> {
+        if self == Self::Clock || mutant!(SessionTokensNotAdvanced) {
+            return Ok(());
+        }
+        let asked = format!(
+            "SELECT CAST(next_not_cached_value AS SIGNED) - CAST(cache_size * increment AS SIGNED), {CLOCK}, (SELECT CAST(VARIABLE_VALUE AS UNSIGNED)
+                 FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'UPTIME') FROM fencelock_token"
+        );
+        let row: Option<Row> = conn.query_first(asked).await.map_err(judged)?;
+        let row = row.ok_or_else(|| bad_column("fencelock_token"))?;
+        if let Some(ahead) = ahead(&row)? {
+            // It takes a number and no expression, and none that is less than the last.
+            let set = format!("DO SETVAL(fencelock_token, {ahead})");
+            conn.query_drop(set).await.map_err(judged)?;
+        }
+        Ok(())
+    }
+}
+
+/// To what the sequence is to be set, if it is behind.
+fn ahead(row: &Row) -> Result<Option<u64>> {
+    let next = column::<i64>(row, 0, "next_not_cached_value")?;
+    let (now, uptime) = (column::<u64>(row, 1, "now")?, column::<u64>(row, 2, "uptime")?);
+    let started = now.saturating_sub(uptime.saturating_mul(SECOND));
+    let least = now.max(started + 120 * SECOND);
+    let is_behind = u64::try_from(next).is_ok_and(|next| next < least) || next < 0;
+    Ok(is_behind.then_some(least.max(now + 60 * SECOND)))
+}

@@ -1,0 +1,73 @@
+//! What the server tells of a lock, for people who look.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mysql_async::Row;
+
+use super::connection::Connection;
+use super::way::Way;
+use crate::driver::mysql::literal::text;
+use crate::driver::mysql::live::{Answered, Statement};
+use crate::driver::mysql::row::column;
+use crate::error::Result;
+use crate::port::{Failure, HolderView, LockKey, LockState, Mode, WaiterView};
+
+/// Who has a lock and who waits for it, as far as this user may see connections. `holder` is SQL for the number of the one that has it,
+/// `waiting` the statement of those that wait.
+pub(super) async fn look<W: Way>(
+    session: &Connection<W>,
+    holder: &str,
+    waiting: &str,
+) -> Result<LockState, Failure> {
+    let (length, waiting) = (waiting.chars().count(), text(waiting));
+    // MariaDB also tells thousandths of a second.
+    let asked = format!(
+        "SELECT {holder}; SELECT ID, USER, HOST, TIME * 1000 /*M! * 0 + ROUND(TIME_MS) */ FROM information_schema.PROCESSLIST
+         WHERE ID = {holder} OR (COMMAND = 'Query' AND DB = DATABASE() AND LEFT(INFO, {length}) = {waiting})
+         ORDER BY /*M! TIME_MS DESC, */ TIME DESC, ID"
+    );
+    let answered = session.line.ask(Statement::Text(asked), false).await;
+    state(&answered.map_err(|fault| fault.failure)?).map_err(Failure::refused)
+}
+
+/// The names that a statement answers.
+pub(super) fn names(answered: &Answered) -> Result<Vec<LockKey>> {
+    let name = |row: &Row| {
+        let name = column::<Vec<u8>>(row, 0, "name")?;
+        Ok(LockKey::new(String::from_utf8_lossy(&name).into_owned()))
+    };
+    answered.sets.iter().flatten().map(name).collect()
+}
+
+/// The server knows neither tokens nor what a client says of itself.
+fn state(answered: &Answered) -> Result<LockState> {
+    let mut state = LockState::default();
+    let mut rows = answered.sets.iter().flatten();
+    let holder = match rows.next() {
+        Some(row) => column::<Option<u64>>(row, 0, "IS_USED_LOCK")?,
+        None => None,
+    };
+    let mode = Mode::Exclusive;
+    let mut shown = None;
+    for row in rows {
+        let connection = column::<u64>(row, 0, "ID")?;
+        let (user, host) = (column::<String>(row, 1, "USER")?, column::<String>(row, 2, "HOST")?);
+        let info = serde_json::json!({ "user": user, "host": host, "connection": connection });
+        let info: Arc<str> = info.to_string().into();
+        if Some(connection) == holder {
+            shown = Some(info);
+            continue;
+        }
+        let waited = column::<Option<f64>>(row, 3, "TIME")?.unwrap_or_default();
+        let waiting_for = Duration::try_from_secs_f64(waited / 1000.0).unwrap_or_default();
+        state.waiters.push(WaiterView { mode, info, waiting_for });
+    }
+    if let Some(connection) = holder {
+        // Other users' connections are not shown to everybody.
+        let hidden = || serde_json::json!({ "connection": connection }).to_string().into();
+        let info = shown.unwrap_or_else(hidden);
+        state.holders.push(HolderView { mode, token: None, left: None, held_for: None, info });
+    }
+    Ok(state)
+}

@@ -1,0 +1,114 @@
+//! What a session locks, and by which statements.
+
+use std::future::Future;
+
+use mysql_async::Conn;
+
+use super::connection::Connection;
+use super::tokens::Tokens;
+use crate::driver::mysql::fault::Number;
+use crate::driver::mysql::version::Version;
+use crate::driver::own_table::UNFIT;
+use crate::driver::sql::fault::Next;
+use crate::driver::sql::known_tables::{CHANGED, RIGHTS};
+use crate::error::{Code, Error, Result};
+use crate::fence::Token;
+use crate::options::Options;
+use crate::port::{Failure, Guarantee, LockKey, LockState, Mode};
+
+/// What the server says of what the migration makes.
+pub(super) const NUMBERS: &[Number] = &[
+    (
+        &[1146, 4091],
+        Code::Unsupported,
+        Next::Keep,
+        "the database lacks what locks of a session need; connect once with `create=true`, or have its owner run what `fencelock sql schema --dialect mysql` prints",
+    ),
+    (
+        &[1142, 1143, 1370],
+        Code::Auth,
+        Next::Keep,
+        "the user may not do this; grant it SELECT and INSERT on `fencelock_token`, and for locks by row SELECT, INSERT, UPDATE and DELETE on `fencelock_row`",
+    ),
+];
+
+/// What it says of somebody else's table.
+const OWN: &[Number] = &[
+    (&[1142, 1143], Code::Auth, Next::Keep, RIGHTS),
+    (&[1054, 1146, 1356], Code::Conflict, Next::Keep, CHANGED),
+    (&[1267, 1271, 1292, 1366, 1367, 1525], Code::Invalid, Next::Keep, UNFIT),
+];
+
+/// What a failed statement means.
+pub(super) type Judge<'a> = &'a (dyn Fn(mysql_async::Error) -> Error + Send + Sync);
+
+/// What the server says, where that means something else than of tables.
+pub(super) fn numbers<W: Way>(way: &W) -> &'static [Number] {
+    if way.on_own_table() { OWN } else { NUMBERS }
+}
+
+/// See the module.
+pub trait Way: Sized + Send + Sync + 'static {
+    /// What is known of where locks lie, on each connection.
+    type Found: Send + Sync + 'static;
+
+    /// What a lock survives.
+    const GUARANTEES: &'static [Guarantee];
+    /// Whether a lock lives in a transaction of its session, which then has no other.
+    const IN_TRANSACTION: bool;
+
+    /// As these options want it.
+    fn new(options: &Options) -> Result<Self>;
+
+    /// Whether what it locks lies in a table of the user's own: some of what the server says then means something else.
+    fn on_own_table(&self) -> bool {
+        false
+    }
+
+    /// Why a lock cannot be held so, if it cannot.
+    fn refusal(mode: Mode) -> Option<&'static str>;
+
+    /// Looks at what there is on a new connection. What the migration makes may not be there: an error with that `number`.
+    fn find(
+        &self,
+        conn: &mut Conn,
+        version: Version,
+        tokens: Tokens,
+        judged: Judge<'_>,
+    ) -> impl Future<Output = Result<Self::Found>> + Send;
+
+    /// As [`Session::lock`](crate::port::Session::lock), but an interrupt may fail.
+    fn lock(
+        &self,
+        session: &Connection<Self>,
+        lock: &LockKey,
+        wait: bool,
+    ) -> impl Future<Output = Result<Option<Token>, Failure>> + Send;
+
+    /// As [`Session::unlock`](crate::port::Session::unlock).
+    fn unlock(
+        &self,
+        session: &Connection<Self>,
+        lock: &LockKey,
+    ) -> impl Future<Output = Result<bool, Failure>> + Send;
+
+    /// Gives all back that a session has.
+    fn unlock_all(
+        &self,
+        session: &Connection<Self>,
+    ) -> impl Future<Output = Result<(), Failure>> + Send;
+
+    /// Who has a lock and who waits for it.
+    fn look(
+        &self,
+        session: &Connection<Self>,
+        lock: &LockKey,
+    ) -> impl Future<Output = Result<LockState, Failure>> + Send;
+
+    /// The names that begin so and are held.
+    fn names(
+        &self,
+        session: &Connection<Self>,
+        prefix: &str,
+    ) -> impl Future<Output = Result<Vec<LockKey>>> + Send;
+}

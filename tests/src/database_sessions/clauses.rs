@@ -1,0 +1,115 @@
+//! What locks that live with a session stand on, clause by clause: each is broken on purpose, and seen. All is in one thread, as a breakage
+//! is.
+
+use std::time::Duration;
+
+use fencelock::mutation::{Mutant, activate};
+use futures_util::future::join_all;
+use tokio::time::{sleep, timeout};
+
+use super::{DatabaseSessions, Way};
+
+/// Something that happens at once has happened.
+pub const SOON: Duration = Duration::from_secs(2);
+
+/// A clause holds as it is, and does not hold when it is broken.
+pub async fn is_seen<S: DatabaseSessions>(
+    way: Way,
+    mutant: Mutant,
+    holds: impl AsyncFn(&S) -> bool,
+) {
+    let server = S::start_with_rights(way);
+    assert!(holds(&server).await, "nothing is broken");
+    server.comes_to("0|0").await;
+    activate(Some(mutant));
+    let held = holds(&server).await;
+    activate(None);
+    assert!(!held, "{mutant:?} is not seen");
+}
+
+/// The end of a connection is told at once.
+pub async fn the_end_of_a_connection_is_told_at_once<S: DatabaseSessions>() {
+    for way in Way::ALL {
+        is_seen::<S>(way, Mutant::SessionEndUnheard, async |server| {
+            let client = server.client("?ttl=20s").await;
+            let guard = client.lock("x").acquire().await.unwrap();
+            server.end_connections(true);
+            timeout(SOON, guard.lost()).await.is_ok() && !guard.is_held()
+        })
+        .await;
+    }
+}
+
+/// A lock is given back in the session that has it.
+pub async fn a_lock_is_given_back_where_it_was_taken<S: DatabaseSessions>() {
+    for way in Way::ALL {
+        is_seen::<S>(way, Mutant::SessionUnlocksElsewhere, async |server| {
+            let (one, two) = (server.client("").await, server.client("").await);
+            let first = one.lock("x").acquire().await.unwrap();
+            let waits = tokio::spawn(two.lock("x").acquire_within(SOON));
+            server.comes_to("1|1").await;
+            if first.release().await.check().is_err() {
+                return false;
+            }
+            // It was waited for, so the common session has not got it.
+            let Ok(second) = waits.await.unwrap() else { return false };
+            let _ = second.release().await;
+            one.lock("x").try_acquire().await.unwrap().is_some()
+        })
+        .await;
+    }
+}
+
+/// Heartbeats keep a session.
+pub async fn heartbeats_keep_a_session<S: DatabaseSessions>() {
+    for way in Way::ALL {
+        is_seen::<S>(way, Mutant::SessionNotKept, async |server| {
+            let client = server.client("?ttl=2s").await;
+            let guard = client.lock("x").acquire().await.unwrap();
+            sleep(Duration::from_secs(5)).await;
+            guard.is_held()
+        })
+        .await;
+    }
+}
+
+/// Tokens rise, though the database is restored to an older state.
+pub async fn tokens_rise_after_a_restore<S: DatabaseSessions>() {
+    for way in Way::ALL {
+        is_seen::<S>(way, Mutant::SessionTokensNotAdvanced, async |server| {
+            let before = server.client("").await.lock("x").acquire().await.unwrap().token();
+            server.comes_to("0|0").await;
+            server.turn_tokens_back();
+            let after = server.client("").await.lock("x").acquire().await.unwrap().token();
+            server.comes_to("0|0").await;
+            after > before
+        })
+        .await;
+    }
+}
+
+/// Waits that are given up have connections for a moment longer. The next ones are not refused for that.
+pub async fn many_waits_that_are_given_up_leave_room_for_others<S: DatabaseSessions>() {
+    const NAMES: usize = 8;
+    is_seen::<S>(Way::Names, Mutant::SessionsNotAwaited, async |server| {
+        let (one, two) = (server.client("").await, server.client("").await);
+        let mut guards = Vec::new();
+        for number in 0..NAMES {
+            guards.push(one.lock(&format!("x{number}")).acquire().await.unwrap());
+        }
+        for _ in 0..30 {
+            let wait = async |number: usize| {
+                let lock = two.lock(&format!("x{number}"));
+                match lock.acquire_within(Duration::from_millis(2)).await {
+                    Err(error) => error.code() == fencelock::Code::Timeout,
+                    Ok(_) => false,
+                }
+            };
+            if !join_all((0..NAMES).map(wait)).await.into_iter().all(|timed_out| timed_out) {
+                return false;
+            }
+        }
+        true
+    })
+    .await;
+}
