@@ -8,7 +8,7 @@ use fencelock_peers::Family;
 use fencelock_tests::other_library::installed;
 use fencelock_tests::session_store::clients;
 use fencelock_tests::zookeeper::ZookeeperServer;
-use zookeeper_client::{Acls, Client as Admin, CreateMode};
+use zookeeper_client::{Acls, Client as Admin, CreateMode, Error};
 
 /// What the manual says, with the example.
 const MANUAL: &str = include_str!("../../../docs/reference/zookeeper.md");
@@ -85,8 +85,9 @@ async fn the_manuals_example_is_refused_when_the_hold_has_ended() {
     let entry = entry(&guard);
     server.admin().await.delete(&entry, None).await.unwrap();
     assert_eq!(tokio::task::block_in_place(|| run(&guard)), "refused");
-    // The server removes the node of a lock that nobody has.
-    server.admin().await.delete("/shop/orders/42", None).await.unwrap();
+    // The server removes the node of a lock that nobody has, now and then.
+    let removed = server.admin().await.delete("/shop/orders/42", None).await;
+    assert!(matches!(removed, Ok(()) | Err(Error::NoNode)), "{removed:?}");
     let ended = tokio::task::block_in_place(|| run(&guard));
     assert!(ended.ends_with("NoNodeError"), "{ended}");
 }
