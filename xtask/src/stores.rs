@@ -63,20 +63,20 @@ pub(crate) const MYSQL: Part = Part {
     full: &[],
 };
 
-/// The cases on `PostgreSQL` and on `MariaDB`, in three ways each. Each client has some connections, so nothing runs beside them.
+/// The cases on `PostgreSQL` and on `MariaDB`, in three ways each. Their clients mostly wait.
 pub(crate) const SQL_CASES: Part = Part {
     name: "sql-cases",
     tags: &["conformance", "rust", "postgres", "mysql"],
     shows: "the cases on PostgreSQL and on MariaDB, in a table, by session and by row, as grids without a gap",
-    budget: Budget { seconds: 300, load: 200 },
+    budget: Budget { seconds: 200, load: 110 },
     // Each client opens some connections, and all clients do so first of all.
     steps: &[
-        Step::Test("conformance", &["", "postgres", "--at-once=6"]),
-        Step::Test("conformance", &["", "postgres sessions", "--at-once=6"]),
-        Step::Test("conformance", &["", "postgres rows", "--at-once=6"]),
-        Step::Test("conformance", &["", "mysql", "--at-once=6"]),
-        Step::Test("conformance", &["", "mysql sessions", "--at-once=6"]),
-        Step::Test("conformance", &["", "mysql rows", "--at-once=6"]),
+        Step::Test("conformance", &["", "postgres", "--at-once=12"]),
+        Step::Test("conformance", &["", "postgres sessions", "--at-once=12"]),
+        Step::Test("conformance", &["", "postgres rows", "--at-once=12"]),
+        Step::Test("conformance", &["", "mysql", "--at-once=12"]),
+        Step::Test("conformance", &["", "mysql sessions", "--at-once=12"]),
+        Step::Test("conformance", &["", "mysql rows", "--at-once=12"]),
     ],
     full: &[],
 };
