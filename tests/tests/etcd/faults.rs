@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use fencelock::{Client, Code, Error, Released};
+use fencelock::{Client, Code, Error, EventKind, Released};
 use fencelock_tests::etcd::{EtcdServer, url};
 use fencelock_tests::proxy::Proxy;
 use fencelock_tests::session_store::a_server_that_hangs_keeps_no_guard_alive;
@@ -79,6 +79,28 @@ async fn b77_a_restart_does_not_keep_the_lock_of_a_holder_that_is_gone() {
     let next = two.lock("x").acquire_within(Duration::from_secs(11)).await.unwrap();
     assert!(!guard.is_held(), "two hold");
     assert!(next.token() > guard.token());
+}
+
+/// B64: a listener that blocks its thread holds up neither heartbeats nor other locks.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b64_a_listener_that_blocks_holds_up_nobody() {
+    let server = EtcdServer::start();
+    let client = Client::builder().option("ttl", "4s").on_event(|event| {
+        if event.kind == EventKind::Granted && &*event.name == "slow" {
+            std::thread::sleep(Duration::from_secs(6));
+        }
+    });
+    let client = client.connect(server.url("p").as_str()).await.unwrap();
+    let held = client.lock("held").acquire().await.unwrap();
+    let slow = tokio::spawn(client.lock("slow").acquire());
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_secs(5) {
+        let other = client.lock("other").acquire_within(Duration::from_secs(3)).await.unwrap();
+        other.release().await.check().unwrap();
+    }
+    assert!(!slow.is_finished(), "the listener blocks");
+    assert!(held.is_held(), "it is kept meanwhile");
+    slow.await.unwrap().unwrap().release().await.check().unwrap();
 }
 
 /// B76: `a`, `ab` and `a/b` are three locks, and who has lost a try asks again in the same session.

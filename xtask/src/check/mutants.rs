@@ -13,8 +13,13 @@ const LIST: &str = "worlds/tests/mutants.rs";
 /// How a test's list of those begins that it leaves to others.
 const HEAD: &str = "const ELSEWHERE";
 /// Where tests are looked for.
-const FOLDERS: &[&str] =
-    &["core/tests", "core/src/algorithm/shuttle", "tests/tests", "worlds/tests"];
+const FOLDERS: &[&str] = &[
+    "core/tests",
+    "core/src/algorithm/shuttle",
+    "tests/src/database_sessions",
+    "tests/tests",
+    "worlds/tests",
+];
 
 pub(crate) fn check(site: &Site) -> Result<String, String> {
     let table = read(&site.root.join(TABLE))?;

@@ -41,7 +41,7 @@ const REMEMBERED: usize = 1024;
 /// What is known of joins.
 #[derive(Default)]
 pub(super) struct Joins {
-    /// Those without a certain answer: of which session, and whether the key is there that refuses one which comes late.
+    /// Those without a certain answer: of which session, and whether the key may be there that refuses one which comes late.
     open: BTreeMap<OwnerId, (SessionId, bool)>,
     /// The newest that were taken back with nothing of them on the way.
     left: VecDeque<OwnerId>,
@@ -203,7 +203,14 @@ impl Steps {
         }
         let key = self.layout.entry(lock, owner);
         let there = vec![Compare::exists(&key)];
-        if !self.joins.lock().open.contains_key(&owner) {
+        let on_its_way = match self.joins.lock().open.get_mut(&owner) {
+            Some((_, left)) => {
+                *left = true;
+                true
+            }
+            None => false,
+        };
+        if !on_its_way {
             let found = self.change(of, there, delete(&key), Vec::new()).await?.is_ok();
             if !found {
                 self.joins.lock().leave(owner);
@@ -214,18 +221,13 @@ impl Steps {
         let refuse = Txn::when(vec![Compare::exists(&self.layout.session(of))])
             .then(vec![Operation::Put(mark)]);
         let refuse = vec![Operation::Txn(refuse)];
-        let found = self.change(of, there, delete(&key), refuse).await?.is_ok();
-        let answered = match self.joins.lock().open.get_mut(&owner) {
-            Some((_, left)) => {
-                *left = !found;
-                false
-            }
-            None => !found,
-        };
-        if answered {
+        let found = self.change(of, there, delete(&key), refuse).await;
+        // The join was answered before this was: nobody else removes the key.
+        let answered = !self.joins.lock().open.contains_key(&owner);
+        if answered && !matches!(&found, Ok(Ok(_))) {
             self.forget_left(owner).await;
         }
-        Ok(found)
+        Ok(found?.is_ok())
     }
 
     /// Removes the key that refuses a join. If that is lost, it goes with the session.
