@@ -12,18 +12,27 @@ use crate::session_store::{PATIENCE, TTL, waiting};
 use crate::shop;
 
 /// How many turns each of them has.
-const TURNS: usize = 40;
+const TURNS: usize = 50;
 
 /// Two programs of the other library and two clients take turns, and nobody is ever beside another one. `start` starts such a program;
-/// `None`: the machine lacks its language.
-pub async fn turns_are_exclusive(url: &str, start: impl Fn() -> Option<OtherLibrary>) {
+/// `None`: the machine lacks its language. `writes`: every second turn of the other library's is that of a writer, beside readers of ours.
+pub async fn turns_are_exclusive(
+    url: &str,
+    start: impl Fn() -> Option<OtherLibrary>,
+    writes: bool,
+) {
     let inside = Arc::new(AtomicUsize::new(0));
     let mut others = Vec::new();
     for _ in 0..2 {
         let Some(mut other) = start() else { return };
         let inside = inside.clone();
         others.push(tokio::task::spawn_blocking(move || {
-            for _ in 0..TURNS {
+            for turn in 0..TURNS {
+                if writes && turn % 2 == 1 {
+                    let held = other.take("rw", 60_000, "write").expect("it is served");
+                    other.release(&held);
+                    continue;
+                }
                 let held = other.take("x", 60_000, "exclusive").expect("it is served");
                 assert_eq!(inside.fetch_add(1, Ordering::AcqRel), 0, "the other library is alone");
                 std::thread::sleep(Duration::from_millis(1));
@@ -42,6 +51,10 @@ pub async fn turns_are_exclusive(url: &str, start: impl Fn() -> Option<OtherLibr
             tokio::time::sleep(Duration::from_millis(1)).await;
             inside.fetch_sub(1, Ordering::AcqRel);
             guard.release().await.check().expect("it was held");
+            if writes {
+                let read = client.read("rw").acquire_within(3 * PATIENCE).await;
+                drop(read.expect("it is served"));
+            }
         }
     };
     let connect = async || fencelock::connect(url).await.expect("it connects");

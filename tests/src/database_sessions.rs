@@ -2,6 +2,7 @@
 
 pub mod clauses;
 pub mod faults;
+pub mod own_rows;
 pub mod sessions;
 
 use std::time::{Duration, Instant};

@@ -35,7 +35,7 @@ async fn take_turns_and_make_way(
     let (actor, url) = (env!("CARGO_BIN_EXE_actor"), server.url("turns"));
     let start = || start(Path::new(actor), url.as_str());
     let ours = format!("{url}?ttl=2s");
-    turns_are_exclusive(&ours, start).await;
+    turns_are_exclusive(&ours, start, false).await;
     the_dead_make_way(actor, &ours, start, Duration::from_secs(7)).await;
 }
 

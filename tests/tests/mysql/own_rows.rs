@@ -2,8 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use fencelock::{Client, Code};
+use fencelock::Code;
 use fencelock_tests::database::{holds, refused};
+use fencelock_tests::database_sessions::own_rows::{
+    self, a_name_is_a_value, a_name_is_refused, client, on, tables_are_refused,
+};
 use fencelock_tests::database_sessions::{DatabaseSessions, Way};
 use fencelock_tests::mysql::MysqlSessions;
 use fencelock_tests::session_store::{PATIENCE, code};
@@ -25,14 +28,6 @@ fn start() -> MysqlSessions {
          GRANT SELECT, UPDATE ON bank.account TO locks",
     );
     server
-}
-
-fn on(server: &MysqlSessions, table: &str) -> String {
-    server.at(server.port(), &format!("?on_table={}", table.replace(' ', "+")))
-}
-
-async fn client(server: &MysqlSessions, table: &str) -> Client {
-    fencelock::connect(&on(server, table)).await.expect("it connects")
 }
 
 /// The application's own connection.
@@ -66,22 +61,8 @@ async fn a_name_is_a_value_of_the_key() {
         ),
         ("coin(day)", "2026-02-28", "2026-02-28", None),
     ] {
-        let (one, two) = (client(&server, table).await, client(&server, table).await);
-        let guard = one.lock(name).acquire().await.unwrap();
-        assert!(!holds(&two, name).await && !holds(&two, same).await, "{table}");
-        assert!(!holds(&one, same).await, "{table}");
-        if let Some(other) = other {
-            assert!(holds(&two, other).await, "{table}");
-        }
-        for shown in [name, same] {
-            let state = two.lock(shown).inspect().await.unwrap();
-            assert!(state.holders[0].info.contains("connection"), "{state:?}");
-        }
-        let token = guard.token();
-        guard.release().await.check().unwrap();
-        let next = two.lock(same).acquire_within(PATIENCE).await.unwrap();
-        assert!(next.token() > token, "{table}");
-        next.release().await.check().unwrap();
+        let shown = (&[name, same][..], "connection");
+        a_name_is_a_value(&server, table, [name, same], other, shown).await;
     }
     // The same key in another table is another lock.
     let (one, two) =
@@ -161,7 +142,7 @@ async fn what_is_wrong_is_told() {
         "CREATE TABLE hidden (id int PRIMARY KEY); INSERT INTO hidden VALUES (1);
          CREATE VIEW seen AS SELECT * FROM account; GRANT SELECT, UPDATE ON locks.seen TO locks",
     );
-    for (table, says) in [
+    let tables = [
         ("account", "`account(id)`"),
         ("account()", "bytes"),
         ("account(id, balance)", "`account(id)`"),
@@ -176,12 +157,8 @@ async fn what_is_wrong_is_told() {
         ("account` WHERE true; DROP TABLE account; --(id)", "no table"),
         ("account(id` = 7; DROP TABLE account; --)", "no column"),
         ("acc'ount(id)", "no table"),
-    ] {
-        let (code, error) = refused(&on(&server, table)).await;
-        assert_eq!(code, Code::Invalid, "{table}: {error}");
-        assert_eq!(error.fields()["argument"], "on_table", "{table}: {error}");
-        assert!(error.message().contains(says), "{table}: {error}");
-    }
+    ];
+    tables_are_refused(&server, &tables).await;
     for scheme in ["mysql", "mysql+getlock"] {
         let url = on(&server, "account(id)").replacen("mysql+row", scheme, 1);
         let (code, error) = refused(&url).await;
@@ -202,11 +179,7 @@ async fn what_is_wrong_is_told() {
         (&key, "\u{1f512}"),
         (&latin, "\u{436}"),
     ] {
-        let began = Instant::now();
-        let error = client.lock(name).acquire_within(PATIENCE).await.unwrap_err();
-        assert_eq!(error.code(), Code::Invalid, "{name}: {error}");
-        assert_eq!(code(client.lock(name).try_acquire().await), Some(Code::Invalid), "{name}");
-        assert!(began.elapsed() < PATIENCE / 2, "{name}");
+        a_name_is_refused(client, name, Code::Invalid).await;
     }
     assert_eq!(server.locks(), "1|0");
     held.release().await.check().unwrap();
@@ -222,19 +195,7 @@ async fn what_is_wrong_is_told() {
 /// B93: a session that is ended is told as a loss.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn b93_a_session_that_is_ended_is_a_loss() {
-    let server = start();
-    let (one, two) = (client(&server, "account(id)").await, client(&server, "account(id)").await);
-    for _ in 0..3 {
-        let guard = one.lock("7").acquire_within(PATIENCE).await.unwrap();
-        let waits = tokio::spawn(two.lock("7").acquire_within(PATIENCE));
-        server.comes_to("1|1").await;
-        server.end_connections(true);
-        tokio::time::timeout(PATIENCE, guard.lost()).await.expect("it is told");
-        let next = waits.await.unwrap().unwrap();
-        assert!(next.token() > guard.token() && !guard.is_held());
-        next.release().await.check().unwrap();
-    }
-    server.comes_to("0|0").await;
+    own_rows::b93_a_session_that_is_ended_is_a_loss(&start()).await;
 }
 
 /// Whoever has the mark of a row by hand holds a grant up for a second, and no longer.

@@ -1,9 +1,12 @@
 //! Rows of a table of the user's own as locks, on a real PostgreSQL server.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use fencelock::{Client, Code};
+use fencelock::Code;
 use fencelock_tests::database::{holds, refused};
+use fencelock_tests::database_sessions::own_rows::{
+    self, a_name_is_a_value, a_name_is_refused, client, on, tables_are_refused,
+};
 use fencelock_tests::database_sessions::{DatabaseSessions, Way};
 use fencelock_tests::postgres::{PostgresServer, PostgresSessions};
 use fencelock_tests::session_store::{PATIENCE, code};
@@ -22,14 +25,6 @@ fn start() -> PostgresSessions {
          GRANT USAGE ON SCHEMA bank TO locks; GRANT SELECT, UPDATE ON account, coin, bank.account TO locks",
     );
     server
-}
-
-fn on(server: &PostgresSessions, table: &str) -> String {
-    server.at(server.server.port(), &format!("?on_table={}", table.replace(' ', "+")))
-}
-
-async fn client(server: &PostgresSessions, table: &str) -> Client {
-    fencelock::connect(&on(server, table)).await.expect("it connects")
 }
 
 /// The application's own connection.
@@ -57,20 +52,8 @@ async fn a_name_is_a_value_of_the_key() {
         ),
         ("coin(day)", "2026-02-28", "28 Feb 2026", None),
     ] {
-        let (one, two) = (client(&server, table).await, client(&server, table).await);
-        let guard = one.lock(name).acquire().await.unwrap();
-        assert!(!holds(&two, name).await && !holds(&two, same).await, "{table}");
-        assert!(!holds(&one, same).await, "{table}");
-        if let Some(other) = other {
-            assert!(holds(&two, other).await, "{table}");
-        }
-        let state = two.lock(name).inspect().await.unwrap();
-        assert!(state.holders[0].info.contains("backend"), "{state:?}");
-        let token = guard.token();
-        guard.release().await.check().unwrap();
-        let next = two.lock(same).acquire_within(PATIENCE).await.unwrap();
-        assert!(next.token() > token, "{table}");
-        next.release().await.check().unwrap();
+        let shown = (&[name][..], "backend");
+        a_name_is_a_value(&server, table, [name, same], other, shown).await;
     }
     // The same key in another table is another lock.
     let (one, two) =
@@ -179,7 +162,7 @@ async fn what_is_wrong_is_told() {
         "CREATE TABLE foreign_table (id int PRIMARY KEY); INSERT INTO foreign_table VALUES (1);
          CREATE VIEW seen AS SELECT * FROM account",
     );
-    for (table, says) in [
+    let tables = [
         ("account", "`account(id)`"),
         ("account()", "1 to 63 bytes"),
         ("account(id, balance)", "`account(id)`"),
@@ -192,12 +175,8 @@ async fn what_is_wrong_is_told() {
         ("account(code)", "cuts"),
         ("account\" WHERE true; DROP TABLE account; --(id)", "no table"),
         ("account(id\" = 7; DROP TABLE account; --)", "no column"),
-    ] {
-        let (code, error) = refused(&on(&server, table)).await;
-        assert_eq!(code, Code::Invalid, "{table}: {error}");
-        assert_eq!(error.fields()["argument"], "on_table", "{table}: {error}");
-        assert!(error.message().contains(says), "{table}: {error}");
-    }
+    ];
+    tables_are_refused(&server, &tables).await;
     for scheme in ["postgres", "postgres+advisory", "sqlite:x", "memory:x"] {
         let url = on(&server, "account(id)");
         let url = match scheme.split_once(':') {
@@ -217,11 +196,7 @@ async fn what_is_wrong_is_told() {
         (&key, "abcd", Code::Invalid),
         (&foreign, "1", Code::Auth),
     ] {
-        let began = Instant::now();
-        let error = client.lock(name).acquire_within(PATIENCE).await.unwrap_err();
-        assert_eq!(error.code(), expected, "{name}: {error}");
-        assert_eq!(code(client.lock(name).try_acquire().await), Some(expected), "{name}");
-        assert!(began.elapsed() < PATIENCE / 2, "{name}");
+        a_name_is_refused(client, name, expected).await;
     }
     assert_eq!(server.locks(), "0|0");
     let guard = account.lock("7").acquire().await.unwrap();
@@ -236,17 +211,5 @@ async fn what_is_wrong_is_told() {
 /// B93: a backend that is ended is told as a loss.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn b93_a_session_that_is_ended_is_a_loss() {
-    let server = start();
-    let (one, two) = (client(&server, "account(id)").await, client(&server, "account(id)").await);
-    for _ in 0..3 {
-        let guard = one.lock("7").acquire_within(PATIENCE).await.unwrap();
-        let waits = tokio::spawn(two.lock("7").acquire_within(PATIENCE));
-        server.comes_to("1|1").await;
-        server.end_connections(true);
-        tokio::time::timeout(PATIENCE, guard.lost()).await.expect("it is told");
-        let next = waits.await.unwrap().unwrap();
-        assert!(next.token() > guard.token() && !guard.is_held());
-        next.release().await.check().unwrap();
-    }
-    server.comes_to("0|0").await;
+    own_rows::b93_a_session_that_is_ended_is_a_loss(&start()).await;
 }

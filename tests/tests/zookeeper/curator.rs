@@ -61,6 +61,6 @@ async fn curator_and_fencelock_take_turns_and_make_way() {
     let (actor, url) = (env!("CARGO_BIN_EXE_actor"), server.url("turns"));
     let start = || OtherLibrary::start(Path::new(actor), Family::Java, "curator", url.as_str());
     let ours = format!("{url}?ttl=2s");
-    turns_are_exclusive(&ours, start).await;
+    turns_are_exclusive(&ours, start, false).await;
     the_dead_make_way(actor, &ours, start, Duration::from_secs(6)).await;
 }

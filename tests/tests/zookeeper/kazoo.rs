@@ -2,13 +2,11 @@
 #![allow(missing_docs)]
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use fencelock::{Client, Code};
 use fencelock_peers::Family;
-use fencelock_tests::beside::the_dead_make_way;
+use fencelock_tests::beside::{the_dead_make_way, turns_are_exclusive};
 use fencelock_tests::other_library::OtherLibrary;
 use fencelock_tests::session_store::{PATIENCE, code, waiting};
 use fencelock_tests::zookeeper::ZookeeperServer;
@@ -130,44 +128,8 @@ async fn kazoo_and_fencelock_exclude_each_other() {
 /// Two of each take turns, and nobody is ever beside another one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn turns_under_load_are_exclusive() {
-    const TURNS: usize = 50;
     let server = ZookeeperServer::start();
-    let inside = Arc::new(AtomicUsize::new(0));
-    let mut kazoos = Vec::new();
-    for _ in 0..2 {
-        let Some(mut kazoo) = kazoo(&server, "load") else { return };
-        let inside = inside.clone();
-        kazoos.push(tokio::task::spawn_blocking(move || {
-            for turn in 0..TURNS {
-                let kind = if turn % 2 == 0 { "exclusive" } else { "write" };
-                let name = if turn % 2 == 0 { "x" } else { "rw" };
-                let held = kazoo.take(name, 60_000, kind).expect("it is served");
-                if name == "x" {
-                    assert_eq!(inside.fetch_add(1, Ordering::AcqRel), 0, "kazoo is alone");
-                    std::thread::sleep(Duration::from_millis(1));
-                    inside.fetch_sub(1, Ordering::AcqRel);
-                }
-                kazoo.release(&held);
-            }
-        }));
-    }
-    let work = async |client: Client| {
-        let mut token = fencelock::Token::default();
-        for _ in 0..TURNS {
-            let guard = client.lock("x").acquire_within(3 * PATIENCE).await.unwrap();
-            assert_eq!(inside.fetch_add(1, Ordering::AcqRel), 0, "fencelock is alone");
-            assert!(guard.token() > token);
-            token = guard.token();
-            tokio::time::sleep(Duration::from_millis(1)).await;
-            inside.fetch_sub(1, Ordering::AcqRel);
-            guard.release().await.check().unwrap();
-            drop(client.read("rw").acquire_within(3 * PATIENCE).await.unwrap());
-        }
-    };
-    tokio::join!(work(client(&server, "load").await), work(client(&server, "load").await));
-    for kazoo in kazoos {
-        kazoo.await.expect("it was never disturbed");
-    }
+    turns_are_exclusive(&url(&server, "load"), || kazoo(&server, "load"), true).await;
 }
 
 /// Whoever is killed while it holds makes way for the other side when its session has ended.

@@ -96,14 +96,12 @@ impl<S: QueueStore> Shared<S> {
                     return Next::Use(session.id);
                 }
                 // Somebody else has tried while this one waited.
-                let (failed, why) = &state.failed;
-                if before.is_some_and(|before| before != *failed)
-                    && let Some(why) = why
+                if let Some(why) = before.and_then(|before| state.failures.since(before))
                     && !mutant!(QueueOpensInTurn)
                 {
-                    return Next::Refuse(why.clone());
+                    return Next::Refuse(why);
                 }
-                before = Some(*failed);
+                before = Some(state.failures.count());
                 match state.phase {
                     Phase::Closed => Next::Refuse(Error::closed()),
                     Phase::Opening => Next::Wait,
@@ -146,7 +144,7 @@ impl<S: QueueStore> Shared<S> {
             effects.earlier = true;
             let closed = matches!(state.phase, Phase::Closed);
             if let Err(error) = &opened {
-                state.failed = (state.failed.0 + 1, Some(error.clone()));
+                state.failures.add(error);
             }
             if !closed {
                 state.phase = Phase::None;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::super::hold::deadline;
 use super::own::{Consequence, Own, Stage};
-use crate::error::Error;
+use crate::port::failures::Failures;
 use crate::port::{
     Instant, LockKey, Mode, Moved, Notice, NoticeSink, Outcome, OwnerId, Rank, SessionId,
 };
@@ -14,8 +14,8 @@ use crate::port::{
 pub(super) struct QueueState {
     pub(super) sink: Option<NoticeSink>,
     pub(super) phase: Phase,
-    /// How many sessions could not be opened, and why the last one could not.
-    pub(super) failed: (u64, Option<Error>),
+    /// Attempts to open a session.
+    pub(super) failures: Failures,
     entries: BTreeMap<OwnerId, Own>,
     by_lock: BTreeMap<LockKey, BTreeSet<OwnerId>>,
     /// What is being removed in the background.

@@ -5,12 +5,11 @@
 //! each has one of its own. A lease ends with its session: the last answered request, counted from its sending. A session whose deadline
 //! has passed is cut, never used again.
 //!
-//! What was asked of a session runs to its end, whoever stays for it ([`onward`]). So the state always tells what the server may keep.
+//! What was asked of a session runs to its end, whoever stays for it ([`onward`](crate::port::onward)). So the state always tells what the server may keep.
 
 mod attempt;
 mod keep_alive;
 mod live;
-mod onward;
 mod open;
 mod own;
 mod shared;

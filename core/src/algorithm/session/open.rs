@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::keep_alive::keep_alive;
 use super::live::{Id, Live};
-use super::onward::Onward;
 use super::shared::Shared;
 use crate::error::{Code, Error, Result};
+use crate::port::onward::Onward;
 use crate::port::{EndSink, LockKey, OwnerId, Session, SessionStore};
 
 /// The most sessions of one client.
@@ -31,13 +31,10 @@ impl<S: SessionStore> Shared<S> {
                     return Next::Use((id, live.session.clone()));
                 }
                 // Somebody else has tried while this one waited.
-                let (failed, why) = &state.failed;
-                if before.is_some_and(|before| before != *failed)
-                    && let Some(why) = why
-                {
-                    return Next::Fail(why.clone());
+                if let Some(why) = before.and_then(|before| state.failures.since(before)) {
+                    return Next::Fail(why);
                 }
-                before = Some(*failed);
+                before = Some(state.failures.count());
                 let waits = std::mem::replace(&mut state.opening, true);
                 if waits { Next::Wait } else { Next::Open }
             });
@@ -53,7 +50,7 @@ impl<S: SessionStore> Shared<S> {
                             state.opening = false;
                             effects.news = true;
                             if let Err(error) = &opened {
-                                state.failed = (state.failed.0 + 1, Some(error.clone()));
+                                state.failures.add(error);
                             }
                         });
                         opened

@@ -9,9 +9,9 @@ use event_listener::Event;
 use futures_util::future::{Either, join_all, select};
 
 use super::live::Id;
-use super::onward::Onward;
 use super::state::{Effects, State};
 use crate::error::{Code, Error};
+use crate::port::onward::Onward;
 use crate::port::{
     Answer, Failure, Instant, MaybeSend, OwnerId, RuntimeHandle, Session, SessionStore,
 };

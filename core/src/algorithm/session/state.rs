@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::live::{Id, Live};
 use super::own::{Own, Stage};
-use crate::error::Error;
+use crate::port::failures::Failures;
 use crate::port::{Instant, LockKey, Notice, NoticeSink, Outcome, OwnerId};
 
 /// Idle sessions that are kept. More than these stay until their next heartbeat: others may be waiting for one.
@@ -19,8 +19,8 @@ pub(super) struct State<T> {
     pub(super) main: Option<Id>,
     /// Somebody opens it.
     pub(super) opening: bool,
-    /// How many attempts to open it have failed, and why the last one did.
-    pub(super) failed: (u64, Option<Error>),
+    /// Attempts to open it.
+    pub(super) failures: Failures,
     pub(super) sessions: BTreeMap<Id, Live<T>>,
     pub(super) idle: Vec<Id>,
     /// Sessions that are being opened beside it.
@@ -46,7 +46,7 @@ impl<T> Default for State<T> {
             closed: false,
             main: None,
             opening: false,
-            failed: (0, None),
+            failures: Failures::default(),
             sessions: BTreeMap::new(),
             idle: Vec::new(),
             coming: 0,

@@ -11,6 +11,7 @@ use super::message::{Call, Status};
 use crate::driver::within::within;
 use crate::error::{Error, Result};
 use crate::options::Options;
+use crate::port::failures::Failures;
 use crate::port::{Failure, RuntimeHandle};
 use crate::runtime::sync::Mutex;
 
@@ -37,8 +38,8 @@ struct Members {
     live: Option<Arc<Live>>,
     /// The member that is asked next.
     at: usize,
-    /// How many attempts to connect have failed, and why the last one did.
-    failed: (u64, Option<Error>),
+    /// Attempts to connect to all members.
+    failures: Failures,
     closed: bool,
 }
 
@@ -165,14 +166,12 @@ impl Link {
             Err(failed) => failed,
         };
         let _connecting = self.connecting.lock().await;
-        match self.present()? {
-            Ok(live) => return Ok(live),
-            // Somebody else has tried while this one waited.
-            Err(failed) if failed != before => {
-                let error = self.state.lock().failed.1.clone();
-                return Err(error.unwrap_or_else(Error::closed));
-            }
-            Err(_) => {}
+        if let Ok(live) = self.present()? {
+            return Ok(live);
+        }
+        // Somebody else has tried while this one waited.
+        if let Some(why) = self.state.lock().failures.since(before) {
+            return Err(why);
         }
         let mut failure = None;
         for _ in &self.address.hosts {
@@ -191,9 +190,9 @@ impl Link {
             let mut state = self.state.lock();
             state.at = (state.at + 1) % self.address.hosts.len();
         }
-        let mut state = self.state.lock();
-        state.failed = (before + 1, failure.clone());
-        Err(failure.unwrap_or_else(Error::closed))
+        let failure = failure.unwrap_or_else(Error::closed);
+        self.state.lock().failures.add(&failure);
+        Err(failure)
     }
 
     /// The connection, or how many attempts have failed.
@@ -202,7 +201,7 @@ impl Link {
         if state.closed {
             return Err(Error::closed());
         }
-        Ok(state.live.clone().ok_or(state.failed.0))
+        Ok(state.live.clone().ok_or(state.failures.count()))
     }
 
     /// Connects to the member whose turn it is, and says who we are.

@@ -17,6 +17,7 @@ mod address;
 mod cells;
 mod fault;
 mod guarantees;
+mod joins;
 mod layout;
 mod link;
 mod live;

@@ -1,11 +1,11 @@
 //! The calls of the entry queue, each one transaction. Each compares the session's key too, so it does nothing, and says so, when
 //! the session has ended, whether or not anybody here knows that.
 
-use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::fault::ended;
+use super::joins::Joins;
 use super::layout::{Layout, Line, Stored};
 use super::link::Link;
 use super::message::{
@@ -14,11 +14,11 @@ use super::message::{
 };
 use super::watches::{Sessions, Watches};
 use crate::error::{Code, Error, Result};
+use crate::port::onward::Onward;
 use crate::port::{
     Applied, Entry, Failure, Joined, LockKey, Mode, Moved, OwnerId, QueueSink, Rank, SessionId,
     Standing,
 };
-use crate::runtime::sync::Mutex;
 
 /// How many keys one transaction reads; servers take 128 operations.
 const AT_ONCE: usize = 100;
@@ -32,26 +32,7 @@ pub(super) struct Steps {
     pub(super) layout: Layout,
     pub(super) sessions: Arc<Sessions>,
     pub(super) watches: Arc<Watches>,
-    pub(super) joins: Arc<Mutex<Joins>>,
-}
-
-/// How many of those that were taken back before they were made are remembered.
-const REMEMBERED: usize = 1024;
-
-/// What is known of joins.
-#[derive(Default)]
-pub(super) struct Joins {
-    /// Those without a certain answer: of which session, and whether the key may be there that refuses one which comes late.
-    open: BTreeMap<OwnerId, (SessionId, bool)>,
-    /// The newest that were taken back with nothing of them on the way.
-    left: VecDeque<OwnerId>,
-}
-
-impl Joins {
-    fn leave(&mut self, owner: OwnerId) {
-        self.left.truncate(REMEMBERED - 1);
-        self.left.push_front(owner);
-    }
+    pub(super) joins: Arc<Joins>,
 }
 
 impl Steps {
@@ -109,26 +90,20 @@ impl Steps {
         let unless = vec![Compare::created(&key, 0), Compare::created(&left, 0)];
         let make = vec![Operation::Put(put), Operation::Range(self.layout.all(lock))];
         self.is_known(of)?;
-        {
-            let mut joins = self.joins.lock();
-            if joins.left.contains(&owner) {
-                return Ok(None);
-            }
-            joins.open.insert(owner, (of, false));
+        if !self.joins.begin(of, owner) {
+            return Ok(None);
         }
-        let (sender, answer) = futures_channel::oneshot::channel();
         let steps = self.clone();
-        // On a task of its own: its answer says that nothing comes late, also if nobody stays for it.
-        self.link.runtime.spawn(Box::pin(async move {
+        // To its end, whoever stays for it: its answer says that nothing comes late.
+        let work = async move {
             let answer = steps.change(of, unless, make, vec![one(&left)]).await;
             let unknown = matches!(&answer, Err(failure) if failure.applied == Applied::Unknown);
-            if !unknown && steps.joins.lock().open.remove(&owner).is_some_and(|(_, left)| left) {
+            if !unknown && steps.joins.answered(owner) {
                 steps.forget_left(owner).await;
             }
-            let _ = sender.send(answer);
-        }));
-        let dropped = |_| Failure::unknown(Error::internal("the runtime dropped a task"));
-        let answer = match answer.await.map_err(dropped)?? {
+            answer
+        };
+        let answer = match Onward::new(Box::pin(work), &self.link.runtime).await? {
             Ok(answer) => answer,
             Err(found) if found.is_empty() => {
                 let message = "an owner id was to join twice";
@@ -203,17 +178,10 @@ impl Steps {
         }
         let key = self.layout.entry(lock, owner);
         let there = vec![Compare::exists(&key)];
-        let on_its_way = match self.joins.lock().open.get_mut(&owner) {
-            Some((_, left)) => {
-                *left = true;
-                true
-            }
-            None => false,
-        };
-        if !on_its_way {
+        if !self.joins.refuse(owner) {
             let found = self.change(of, there, delete(&key), Vec::new()).await?.is_ok();
             if !found {
-                self.joins.lock().leave(owner);
+                self.joins.leave(owner);
             }
             return Ok(found);
         }
@@ -223,8 +191,7 @@ impl Steps {
         let refuse = vec![Operation::Txn(refuse)];
         let found = self.change(of, there, delete(&key), refuse).await;
         // The join was answered before this was: nobody else removes the key.
-        let answered = !self.joins.lock().open.contains_key(&owner);
-        if answered && !matches!(&found, Ok(Ok(_))) {
+        if !self.joins.is_open(owner) && !matches!(&found, Ok(Ok(_))) {
             self.forget_left(owner).await;
         }
         Ok(found?.is_ok())
@@ -340,10 +307,7 @@ impl Steps {
     fn forget(&self, of: SessionId) {
         let sink = self.sessions.lock().remove(&of);
         drop(sink);
-        let mut joins = self.joins.lock();
-        joins.open.retain(|_, (session, _)| *session != of);
-        joins.left.clear();
-        drop(joins);
+        self.joins.forget_all(of);
         self.watches.forget_all(of);
     }
 

@@ -19,6 +19,7 @@ use crate::driver::within::within;
 use crate::error::{Code, Error, Result};
 use crate::options::Options;
 use crate::port::backoff::Backoff;
+use crate::port::failures::Failures;
 use crate::port::{BoxFuture, Notice, NoticeSink, OwnerId, RuntimeHandle};
 use crate::runtime::sync::Mutex;
 
@@ -60,8 +61,8 @@ struct State {
     /// Connections no transaction is on.
     idle: Vec<Live<Several>>,
     sink: Option<NoticeSink>,
-    /// How many attempts to connect have failed, and why the last one did.
-    failed: (u64, Option<Error>),
+    /// Attempts to connect.
+    failures: Failures,
     closed: bool,
 }
 
@@ -106,13 +107,12 @@ impl Link {
             Err(failed) => failed,
         };
         let _connecting = self.connecting.lock().await;
-        match self.present()? {
-            Ok(live) => return Ok(live),
-            // Somebody else has tried while this one waited.
-            Err(failed) if failed != before => {
-                return Err(self.state.lock().failed.1.clone().unwrap_or_else(Error::closed));
-            }
-            Err(_) => {}
+        if let Ok(live) = self.present()? {
+            return Ok(live);
+        }
+        // Somebody else has tried while this one waited.
+        if let Some(why) = self.state.lock().failures.since(before) {
+            return Err(why);
         }
         match self.open_single().await {
             Ok(live) => {
@@ -130,7 +130,7 @@ impl Link {
                 Ok(live)
             }
             Err(error) => {
-                self.state.lock().failed = (before + 1, Some(error.clone()));
+                self.state.lock().failures.add(&error);
                 Err(error)
             }
         }
@@ -143,7 +143,7 @@ impl Link {
             return Err(Error::closed());
         }
         let live = state.single.clone().filter(|live| !live.client.is_closed());
-        Ok(live.ok_or(state.failed.0))
+        Ok(live.ok_or(state.failures.count()))
     }
 
     async fn open_single(&self) -> Result<Live<Single>> {

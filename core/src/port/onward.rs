@@ -4,16 +4,16 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use crate::port::{BoxFuture, MaybeSend, RuntimeHandle};
+use super::{BoxFuture, MaybeSend, RuntimeHandle};
 
 /// See the module. It runs where it is awaited; once it is dropped, as a task.
-pub(super) struct Onward<T: MaybeSend + 'static> {
+pub(crate) struct Onward<T: MaybeSend + 'static> {
     work: Option<BoxFuture<'static, T>>,
     runtime: RuntimeHandle,
 }
 
 impl<T: MaybeSend + 'static> Onward<T> {
-    pub(super) fn new(work: BoxFuture<'static, T>, runtime: &RuntimeHandle) -> Self {
+    pub(crate) fn new(work: BoxFuture<'static, T>, runtime: &RuntimeHandle) -> Self {
         Self { work: Some(work), runtime: runtime.clone() }
     }
 }
