@@ -105,7 +105,7 @@ impl Database {
                 let server = PostgresServer::start_as(start);
                 server.sql("CREATE EXTENSION pg_stat_statements");
                 server.place(USER);
-                let schema = fencelock::driver::postgres::schema();
+                let schema = fencelock::driver::postgres::schema("fencelock").unwrap();
                 let tables = format!(
                     "SET ROLE {USER}; SET search_path = {USER}; {schema}; {BARE}; {POSTGRES_TABLES}"
                 );
@@ -115,7 +115,7 @@ impl Database {
             Store::Mysql => {
                 let server = MysqlServer::start_as(start);
                 server.place(USER);
-                let schema = fencelock::driver::mysql::schema();
+                let schema = fencelock::driver::mysql::schema("fencelock").unwrap();
                 server.sql(&format!("USE {USER}; {schema}; {BARE}; {MYSQL_TABLES}"));
                 Server::Mysql(server)
             }

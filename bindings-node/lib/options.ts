@@ -110,6 +110,11 @@ export interface ClientOptions extends LockOptions {
    */
   schema?: string;
   /**
+   * On PostgreSQL and MySQL: the name of the table of locks. The names of fencelock's other tables and functions
+   * begin with it. Letters a to z, digits and `_`. Tables of another name have other locks. Default: fencelock.
+   */
+  table?: string;
+  /**
    * On PostgreSQL: whether a commit waits for the server's disk (`durable`). `relaxed` is many times quicker; a
    * crash of the server may then undo the changes of the last second, tokens still rise. Default: durable.
    */

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand, ValueEnum};
+use fencelock::options::Options;
 
 use crate::exit::{finish, print};
 
@@ -32,6 +33,9 @@ enum What {
         /// The database.
         #[arg(long)]
         dialect: Dialect,
+        /// The name of the table of locks, as the option `table` of the URL says it.
+        #[arg(long, default_value_t = Options::default().table)]
+        table: String,
     },
 }
 
@@ -58,8 +62,8 @@ impl Sql {
         use fencelock::driver::{mysql, postgres, sqlite};
         finish(async move {
             let text = match &self.what {
-                What::Schema { dialect: Dialect::Mysql } => mysql::schema().to_owned(),
-                What::Schema { dialect: Dialect::Postgres } => postgres::schema().to_owned(),
+                What::Schema { dialect: Dialect::Mysql, table } => mysql::schema(table)?,
+                What::Schema { dialect: Dialect::Postgres, table } => postgres::schema(table)?,
                 What::Gate { table, column, dialect: GateDialect::Mysql } => {
                     delimited(&mysql::gate_trigger(table, column)?)
                 }

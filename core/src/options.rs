@@ -19,8 +19,9 @@ use self::read::{
     boolean, boolean_or_auto, bounded, check_count, check_pause, check_prefix, check_text, integer,
     map, optional, pause, positive, text, zero,
 };
+pub(crate) use self::stores::check_table;
 pub use self::stores::{Durability, SslMode};
-use self::stores::{durability, sslmode};
+use self::stores::{durability, sslmode, table};
 pub use self::times::Times;
 use self::write::Written;
 use crate::error::{Error, Result};
@@ -176,6 +177,9 @@ options! {
     create: bool = "false", Boolean, Client, boolean;
     /// On PostgreSQL: the schema in which fencelock's tables and functions lie. Empty: the first one of the user's search path.
     schema: String = "", Text, Client, text;
+    /// On PostgreSQL and MySQL: the name of the table of locks. The names of fencelock's other tables and functions begin with it.
+    /// Letters a to z, digits and `_`. Tables of another name have other locks.
+    table: String = "fencelock", Text, Client, table;
     /// On PostgreSQL: whether a commit waits for the server's disk (`durable`). `relaxed` is many times quicker; a crash of the server may
     /// then undo the changes of the last second, tokens still rise.
     durability: Durability = "durable", Text, Client, durability;
@@ -242,6 +246,7 @@ impl Options {
         if let Some((name, _)) = times.into_iter().find(none) {
             return Err(zero(name));
         }
+        check_table("table", &self.table)?;
         check_count("local", self.local)?;
         check_text("label", &self.label)?;
         let mut words = self.metadata.iter().flat_map(|(key, value)| [key, value]);

@@ -3,6 +3,7 @@
 pub mod actor;
 pub mod bare;
 pub mod beside;
+pub mod chosen_table;
 pub mod clerk;
 pub mod command_line;
 pub mod conformance;
@@ -17,6 +18,7 @@ pub mod failover;
 pub mod foreign_tables;
 pub mod freeze;
 pub mod lines;
+pub mod majority;
 pub mod mysql;
 pub mod other_library;
 pub mod own_table;

@@ -106,4 +106,18 @@ impl ZookeeperEnsemble {
     pub fn rejoin(&mut self, at: usize) {
         self.members[at].start_again();
     }
+
+    /// Kills all members but one.
+    pub fn lose_majority(&mut self) {
+        self.members[1..].iter_mut().for_each(ZookeeperServer::kill_hard);
+    }
+
+    /// Starts them again, at once: none answers before most are there.
+    pub fn regain_majority(&mut self) {
+        thread::scope(|scope| {
+            for member in &mut self.members[1..] {
+                scope.spawn(|| member.start_again());
+            }
+        });
+    }
 }

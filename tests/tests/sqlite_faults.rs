@@ -193,7 +193,8 @@ async fn a_writer_that_stays_makes_the_step_fail_with_nothing_done() {
     };
     let before = peer.runtime.now();
     let answers = peer.store.step(&(0..300).map(free).collect::<Vec<_>>()).await;
-    assert!(peer.runtime.now().since(before) < Duration::from_secs(3));
+    // One wait for each would be 45 s.
+    assert!(peer.runtime.now().since(before) < Duration::from_secs(20));
     assert_eq!(answers.len(), 300);
     for answer in answers {
         assert_eq!(refusal(answer).code(), Code::Unavailable);

@@ -12,8 +12,14 @@ use crate::report::Bound::{AtLeast, AtMost};
 use crate::report::Sheet;
 
 /// How locks are kept there (the word before `://`; none: in the table), and how many times as long as with bare statements a pair may take.
-const WAYS: &[(Store, &str, f64)] =
-    &[(Store::Postgres, "", 1.25), (Store::Postgres, "advisory", 1.25), (Store::Mysql, "", 1.5)];
+const WAYS: &[(Store, &str, f64)] = &[
+    (Store::Postgres, "", 1.25),
+    (Store::Postgres, "advisory", 1.25),
+    (Store::Postgres, "row", 1.25),
+    (Store::Mysql, "", 1.5),
+    (Store::Mysql, "getlock", 1.1),
+    (Store::Mysql, "row", 1.25),
+];
 const PEERS: [&str; 2] = ["shedlock", "spring-jdbc"];
 const PAIR: [&str; 5] = ["p50 µs", "p99 µs", "statements", "round trips", "fsyncs"];
 const HANDOVER: [&str; 6] =
@@ -129,7 +135,10 @@ async fn pair(bench: &mut Bench, store: Store, database: &Database) -> Result<Sh
         let name = built_in("fencelock", by)?.name;
         let ratio = sheet.figure(&name, 0) / sheet.figure(&built_in(store.bare(), by)?.name, 0);
         sheet.target(format!("{name}, p50 / the same by bare statements"), ratio, AtMost(most));
-        sheet.target(format!("{name}, statements a pair"), sheet.figure(&name, 2), AtMost(2.01));
+        // A transaction has a beginning and an end, and sets how long it waits.
+        let statements = if by == "row" { 5.01 } else { 2.01 };
+        let counted = sheet.figure(&name, 2);
+        sheet.target(format!("{name}, statements a pair"), counted, AtMost(statements));
     }
     Ok(sheet)
 }

@@ -100,6 +100,9 @@ class ClientOptions(LockOptions, total=False):
     schema: str
     """On PostgreSQL: the schema in which fencelock's tables and functions lie. Empty: the first one of the user's
     search path. Default: ``."""
+    table: str
+    """On PostgreSQL and MySQL: the name of the table of locks. The names of fencelock's other tables and functions
+    begin with it. Letters a to z, digits and `_`. Tables of another name have other locks. Default: `fencelock`."""
     durability: str
     """On PostgreSQL: whether a commit waits for the server's disk (`durable`). `relaxed` is many times quicker; a crash
     of the server may then undo the changes of the last second, tokens still rise. Default: `durable`."""

@@ -21,7 +21,7 @@ const SOCKET: &str = "the server is reached by a socket file, and the demo's pro
 /// would stop all their clients.
 fn out_of_reach(url: &str) -> Option<&'static str> {
     let (scheme, _) = url.split_once(':')?;
-    match scheme {
+    match server_of(scheme) {
         "rediss" | "etcds" | "zookeepers" => Some(CERTIFICATE),
         "redis+unix" => Some(SOCKET),
         "redis+sentinel" | "rediss+sentinel" => {
@@ -41,6 +41,12 @@ fn out_of_reach(url: &str) -> Option<&'static str> {
         }
         _ => None,
     }
+}
+
+/// The scheme without the word by which a database keeps locks with sessions or rows: the server is the same.
+fn server_of(scheme: &str) -> &str {
+    let by_session = ["+advisory", "+getlock", "+row"];
+    by_session.iter().find_map(|way| scheme.strip_suffix(way)).unwrap_or(scheme)
 }
 
 /// The proxy is on this machine, and on the way to that the clients of databases encrypt nothing by themselves: what has to be
@@ -86,7 +92,7 @@ impl Stall {
             return none(why);
         }
         let Ok(mut url) = Url::parse(text) else { return none("its URL is not understood") };
-        match (url.scheme(), url.host_str()) {
+        match (server_of(url.scheme()), url.host_str()) {
             ("sqlite", _) => {
                 let path = percent_decode_str(url.path()).decode_utf8_lossy().into_owned();
                 Ok((Self::File { path: path.into(), held: None }, text.to_owned()))
@@ -173,6 +179,8 @@ mod tests {
             ("postgres://me@h/d", "certificate"),
             ("mysql://me@h/d", "certificate"),
             ("mysql://me@a,b/d", "several"),
+            ("mysql+getlock://me@a,b/d", "several"),
+            ("postgres+row://me@h/d", "certificate"),
             ("mariadb://me@%2Frun%2Fmy.sock/d", "file"),
             ("postgres://me@localhost/d?sslmode=verify-full", "certificate"),
         ];
@@ -196,6 +204,10 @@ mod tests {
             "postgresql://me@[::1]/d",
             "mysql://me:a,b@127.0.0.1/d",
             "mariadb://me@h/d?sslmode=disable",
+            "postgres+advisory://me@localhost/d",
+            "postgres+row://me@h/d?sslmode=disable",
+            "mysql+getlock://me@127.0.0.1/d",
+            "mysql+row://me@127.0.0.1:3307/d",
         ] {
             assert_eq!(Stall::of(url).unwrap().0.impossible(), None, "{url}");
         }

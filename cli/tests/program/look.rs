@@ -4,6 +4,7 @@ use crate::scene;
 
 use std::time::{Duration, SystemTime};
 
+use fencelock::driver::{mysql, postgres};
 use scene::Scene;
 use serde_json::{Value, json};
 
@@ -200,11 +201,17 @@ fn a_reader_that_leaves_early_is_no_error() {
 fn the_tables_of_a_database_are_printed() {
     let scene = Scene::new();
     for (dialect, schema) in [
-        ("mysql", fencelock::driver::mysql::schema()),
-        ("postgres", fencelock::driver::postgres::schema()),
+        ("mysql", mysql::schema as fn(&str) -> fencelock::Result<String>),
+        ("postgres", postgres::schema),
     ] {
-        let shown = scene.run(&["sql", "schema", "--dialect", dialect]);
-        assert_eq!((shown.code, shown.out.as_str()), (Some(0), schema));
+        let words = ["sql", "schema", "--dialect", dialect];
+        let shown = scene.run(&words);
+        assert_eq!((shown.code, shown.out), (Some(0), schema("fencelock").unwrap()));
+        let shown = scene.run(&[&words[..], &["--table", "app_locks"]].concat());
+        assert_eq!((shown.code, shown.out), (Some(0), schema("app_locks").unwrap()));
+        let refused = scene.run(&[&words[..], &["--table", "App; DROP"]].concat());
+        assert_eq!((refused.code, refused.out.as_str()), (Some(78), ""));
+        assert!(refused.err.contains("a to z"), "{}", refused.err);
     }
     assert_eq!(scene.run(&["sql", "schema", "--dialect", "oracle"]).code, Some(64));
 }

@@ -56,6 +56,28 @@ pub(super) fn durability(name: &'static str, value: &Value, _: Times) -> Result<
     known.ok_or_else(|| Error::invalid(name, "`durability` must be `durable` or `relaxed`"))
 }
 
+/// The longest name of a table: databases take 63 bytes, and names that begin with it are up to 9 longer.
+const LONGEST_TABLE: usize = 48;
+
+pub(super) fn table(name: &'static str, value: &Value, _: Times) -> Result<String> {
+    let table = value.as_str().unwrap_or_default();
+    check_table(name, table)?;
+    Ok(table.to_owned())
+}
+
+/// Checks a name that every database takes as it stands, whatever it does with upper case.
+pub(crate) fn check_table(name: &'static str, table: &str) -> Result<()> {
+    let is_fit = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    let begins = !table.is_empty() && !table.starts_with(|c: char| c.is_ascii_digit());
+    if begins && table.len() <= LONGEST_TABLE && table.chars().all(is_fit) {
+        return Ok(());
+    }
+    let message = format!(
+        "`{name}` must have 1 to {LONGEST_TABLE} of the characters a to z, 0 to 9 and `_`, and not begin with a digit"
+    );
+    Err(Error::invalid(name, message))
+}
+
 pub(super) fn sslmode(name: &'static str, value: &Value, _: Times) -> Result<SslMode> {
     let all = [SslMode::Auto, SslMode::VerifyFull, SslMode::Disable];
     let known = all.into_iter().find(|one| value.as_str() == Some(one.word()));

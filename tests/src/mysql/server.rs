@@ -10,7 +10,7 @@ use crate::database::DatabaseServer;
 pub(crate) fn start_with_rights(grant: &str) -> MysqlServer {
     // Many cases are played at once, and each client has some connections.
     let server = MysqlServer::start_with(&["max-connections=2000"]);
-    let schema = fencelock::driver::mysql::schema();
+    let schema = fencelock::driver::mysql::schema("fencelock").unwrap();
     server.sql(&format!("CREATE DATABASE locks; USE locks; {schema} CREATE USER locks; {grant}"));
     server
 }

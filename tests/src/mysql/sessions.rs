@@ -44,7 +44,7 @@ impl MysqlSessions {
         let server = MysqlServer::start_with(&settings);
         server.sql(&format!(
             "CREATE DATABASE locks; USE locks; {} CREATE USER owner; GRANT ALL ON locks.* TO owner",
-            fencelock::driver::mysql::schema()
+            fencelock::driver::mysql::schema("fencelock").unwrap()
         ));
         Self { server, way, user: "owner" }
     }

@@ -9,7 +9,7 @@ use crate::database::DatabaseServer;
 /// once, and each client has some connections.
 pub(crate) fn start_with_rights(grant: &str) -> PostgresServer {
     let server = PostgresServer::start_with(&["max_connections=1000"]);
-    let schema = fencelock::driver::postgres::schema();
+    let schema = fencelock::driver::postgres::schema("fencelock").unwrap();
     server.sql(&format!("{schema}; CREATE ROLE secret LOGIN PASSWORD 'hunter2'; {grant}"));
     server
 }

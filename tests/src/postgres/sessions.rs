@@ -37,7 +37,7 @@ impl DatabaseSessions for PostgresSessions {
     fn start(way: Way) -> Self {
         // A client has up to 32 connections.
         let server = PostgresServer::start_with(&["max_connections=300"]);
-        server.sql(fencelock::driver::postgres::schema());
+        server.sql(&fencelock::driver::postgres::schema("fencelock").unwrap());
         Self { server, way, user: "postgres" }
     }
 

@@ -8,6 +8,7 @@ use fencelock::Client;
 use fencelock_peers::Program;
 use fencelock_tests::etcd_cluster::EtcdCluster;
 use fencelock_tests::failover::{Course, ensemble_rounds, under_load};
+use fencelock_tests::majority;
 use fencelock_tests::shop::{self, frozen_rounds};
 
 const NAMES: [&str; 3] = ["a", "b/c", "d"];
@@ -33,6 +34,16 @@ async fn killed_leaders_lower_no_token_and_leave_nothing() {
     let set = under_load(set, &course(&url), kill, EtcdCluster::rejoin).await;
     assert!(guard.is_held(), "a session outlives its leader");
     guard.release().await.check().unwrap();
+    leaves_nothing(&set, "load/").await;
+}
+
+/// Without a majority nothing is granted, and everybody is told so.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_majority_is_needed() {
+    let mut set = tokio::task::block_in_place(EtcdCluster::start);
+    let url = set.url("load");
+    majority::is_needed(&mut set, &url, EtcdCluster::lose_majority, EtcdCluster::regain_majority)
+        .await;
     leaves_nothing(&set, "load/").await;
 }
 

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use fencelock::{Client, Code, Error};
+use fencelock_tests::chosen_table;
 use fencelock_tests::database::{holds, refused};
 use fencelock_tests::mysql::MysqlServer;
 use fencelock_tests::servers::Authority;
@@ -11,6 +12,15 @@ use mysql_async::prelude::Queryable;
 
 async fn connect(url: impl AsRef<str>) -> Result<Client, Error> {
     fencelock::connect(url.as_ref()).await
+}
+
+/// Tables of another name have other locks. A name may be a word of SQL's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_table_can_be_chosen() {
+    let server = MysqlServer::start();
+    server.sql("CREATE DATABASE own; CREATE USER own; GRANT ALL ON own.* TO own");
+    let ways = ["mysql", "mysql+getlock", "mysql+row"];
+    chosen_table::has_locks_of_its_own(&server, &server.url("own"), ways).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -51,7 +61,7 @@ async fn what_is_wrong_with_a_database_is_told() {
     server.sql("REVOKE ALL PRIVILEGES ON poor.* FROM poor; GRANT CREATE TEMPORARY TABLES ON poor.* TO poor");
 
     // What is printed makes the tables, any number of times.
-    let schema = fencelock::driver::mysql::schema();
+    let schema = fencelock::driver::mysql::schema("fencelock").unwrap();
     server.sql(&format!("USE poor; {schema} {schema}"));
     server
         .sql("GRANT SELECT ON poor.fencelock TO poor; GRANT SELECT ON poor.fencelock_cell TO poor");

@@ -143,7 +143,7 @@ async fn a_users_session_takes_the_same_lock() {
     // The server has one set of names for all databases, and does not tell upper from lower case.
     server.sql(&format!(
         "CREATE DATABASE other; USE other; {} GRANT ALL ON other.* TO owner",
-        fencelock::driver::mysql::schema()
+        fencelock::driver::mysql::schema("fencelock").unwrap()
     ));
     let other =
         server.at(server.port(), "").replace("locks@", "owner@").replace("/locks", "/other");

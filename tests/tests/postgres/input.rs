@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use fencelock::{Client, Code, Error};
+use fencelock_tests::chosen_table;
 use fencelock_tests::database::{holds, refused};
 use fencelock_tests::postgres::PostgresServer;
 use fencelock_tests::servers::Authority;
@@ -37,6 +38,14 @@ async fn a_schema_can_be_chosen() {
     assert_eq!((code, &*error.fields()["argument"]), (Code::Invalid, "schema"), "{error}");
 }
 
+/// Tables of another name have other locks. A name may be a word of SQL's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_table_can_be_chosen() {
+    let server = PostgresServer::start();
+    let ways = ["postgres", "postgres+advisory", "postgres+row"];
+    chosen_table::has_locks_of_its_own(&server, &server.url("postgres"), ways).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_wrong_with_a_database_is_told() {
     let server = PostgresServer::start();
@@ -64,8 +73,8 @@ async fn what_is_wrong_with_a_database_is_told() {
     assert_eq!(code, Code::Auth, "it may not make the tables: {error}");
 
     // What is printed makes the tables, any number of times.
-    server.sql(fencelock::driver::postgres::schema());
-    server.sql(fencelock::driver::postgres::schema());
+    server.sql(&fencelock::driver::postgres::schema("fencelock").unwrap());
+    server.sql(&fencelock::driver::postgres::schema("fencelock").unwrap());
     let client = connect(server.url("poor")).await.expect("it may look at what there is");
     let error = client.lock("x").try_acquire().await.expect_err("it may not write");
     assert_eq!(error.code(), Code::Auth, "{error}");

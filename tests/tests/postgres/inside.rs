@@ -27,7 +27,7 @@ async fn session(server: &PostgresServer, user: &str) -> Client {
 /// A server with the tables, and a user who may lock and no more.
 fn start() -> PostgresServer {
     let server = PostgresServer::start();
-    server.sql(schema());
+    server.sql(&schema("fencelock").unwrap());
     server.sql("CREATE ROLE app LOGIN; GRANT USAGE ON SEQUENCE fencelock_token TO app");
     server
 }

@@ -14,7 +14,10 @@ use tokio_postgres::NoTls;
 
 fn start() -> PostgresServer {
     let server = PostgresServer::start();
-    server.sql(&format!("{}; {POSTGRES_TABLES}", fencelock::driver::postgres::schema()));
+    server.sql(&format!(
+        "{}; {POSTGRES_TABLES}",
+        fencelock::driver::postgres::schema("fencelock").unwrap()
+    ));
     server
 }
 
@@ -98,7 +101,7 @@ async fn a_row_stays_locked_from_its_reading_to_its_writing() {
 #[tokio::test]
 async fn what_the_tables_cannot_hold_is_refused() {
     let server = PostgresServer::start();
-    server.sql(fencelock::driver::postgres::schema());
+    server.sql(&fencelock::driver::postgres::schema("fencelock").unwrap());
     let ours = client(&server, "shedlock").await;
     let missing = ours.lock("x").try_acquire().await.unwrap_err();
     assert_eq!(missing.code(), Code::Unsupported);

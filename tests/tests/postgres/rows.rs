@@ -62,7 +62,7 @@ async fn rows_of_unused_names_go() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_the_right_rows_stay() {
     let server = PostgresServer::start();
-    server.sql(fencelock::driver::postgres::schema());
+    server.sql(&fencelock::driver::postgres::schema("fencelock").unwrap());
     server.sql(
         "CREATE ROLE locks LOGIN; GRANT SELECT, INSERT, UPDATE ON fencelock TO locks;
          INSERT INTO fencelock (name) SELECT 'old' || n FROM generate_series(1, 10) AS n",

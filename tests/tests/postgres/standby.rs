@@ -31,7 +31,7 @@ async fn try_hold(client: &Client) -> bool {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_server_that_takes_writes_is_used() {
     let mut primary = PostgresServer::start();
-    primary.sql(fencelock::driver::postgres::schema());
+    primary.sql(&fencelock::driver::postgres::schema("fencelock").unwrap());
     let standby = primary.standby();
     let at = |scheme: &str, ports: &[u16]| {
         let hosts: Vec<_> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();

@@ -59,7 +59,7 @@ impl Work<Link> for Exchange {
     ) -> Result<Swap, Fault> {
         let harmless = |error: mysql_async::Error| judge(&link.address, &error, false);
         let name = row_name(&self.0.key);
-        let asked = Statement::Text(statement::cell_lock(&name));
+        let asked = Statement::Text(statement::cell_lock(&link.tables, &name));
         let rows = ask(&mut live.conn, &asked).await.map_err(harmless)?.rows();
         let row = rows.first().ok_or_else(Fault::vanished)?;
         let read = Texts::of(row).and_then(|texts| Ok((texts, column(row, 4, "now")?)));
@@ -67,7 +67,7 @@ impl Work<Link> for Exchange {
             read.map_err(|error| Fault::refused(error.with("name", &*self.0.key.name)))?;
         let (swap, changed) = self.apply(texts.columns(), now)?;
         let asked = match &changed {
-            Some(record) => statement::cell_store(&name, &Written::from(record)),
+            Some(record) => statement::cell_store(&link.tables, &name, &Written::from(record)),
             None => statement::roll_back(),
         };
         progress.decides();

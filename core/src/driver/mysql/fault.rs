@@ -31,7 +31,7 @@ const NUMBERS: &[Number] = &[
         &[1146],
         Code::Unsupported,
         Next::Keep,
-        "the database has no table `fencelock`; connect once with `create=true`, or have its owner run what `fencelock sql schema --dialect mysql` prints",
+        "the database has no table `fencelock`, or none of the name in `table`; connect once with `create=true`, or have its owner run what `fencelock sql schema --dialect mysql` prints",
     ),
     (
         &[1054, 1062, 1136, 1176, 1264, 1265, 1292, 1347, 1348, 1364, 1366, 1406, 1471],
@@ -87,7 +87,7 @@ const NUMBERS: &[Number] = &[
 /// What the server says when it ends a session, which may be behind a commit.
 const ENDS: &[u16] = &[1053, 1152, 1158, 1159, 1160, 1161, 1180, 1184, 1927, 3169, 4031];
 
-const OTHER_SHAPE: &str = "the database's fencelock tables are not as fencelock made them; use another database, or drop them while nobody holds a lock";
+const OTHER_SHAPE: &str = "the database's fencelock tables are not as fencelock made them; use other names (`table`) or another database, or drop them while nobody holds a lock";
 
 /// Says that the tables are laid out in another way.
 pub(super) fn other_shape() -> Error {

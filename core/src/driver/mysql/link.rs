@@ -20,6 +20,7 @@ use super::{schema, statement};
 use crate::driver::sql::fault::{Fault, Next, absent, lost};
 use crate::driver::sql::known::Known;
 use crate::driver::sql::known_tables::KnownTables;
+use crate::driver::sql::tables::Tables;
 use crate::driver::within::within;
 use crate::error::{Error, Result};
 use crate::options::Options;
@@ -41,6 +42,7 @@ pub(super) struct Link {
     pub(super) channel: Arc<str>,
     pub(super) timeout: Duration,
     pub(super) known: Known,
+    pub(super) tables: Tables,
     pub(super) statements: Statements,
     /// The user's own tables that were found.
     pub(super) own_tables: KnownTables<OwnTable>,
@@ -75,13 +77,15 @@ impl Link {
         runtime: RuntimeHandle,
     ) -> Result<(Arc<Self>, bool)> {
         let channel = format!("fencelock_{}", OwnerId::draw(&*runtime)).into();
+        let tables = Tables::new(&options.table, '`')?;
         let link = Arc::new_cyclic(|weak| Self {
             address,
             runtime,
             channel,
             timeout: options.timeout,
             known: Known::default(),
-            statements: Statements::default(),
+            statements: Statements::new(&tables),
+            tables,
             own_tables: KnownTables::default(),
             own_turns: tokio::sync::Semaphore::new(AT_ONCE),
             connect_timeout: options.connect_timeout,
@@ -91,8 +95,9 @@ impl Link {
             weak: weak.clone(),
         });
         let mut live = link.take().await?;
-        let found =
-            link.within_connect(async { Ok(schema::find(&mut live.conn, options.create).await) });
+        let found = link.within_connect(async {
+            Ok(schema::find(&mut live.conn, &link.tables, options.create).await)
+        });
         let as_made = found.await?.map_err(|error| link.refusal(&error))?;
         if !as_made {
             return Err(other_shape());
@@ -217,7 +222,7 @@ impl Link {
         let Some(link) = self.weak.upgrade() else { return };
         self.runtime.spawn(Box::pin(async move {
             // What is left is deleted the next time.
-            let _ = link.ask(Statement::Text(statement::cell_sweep()), false).await;
+            let _ = link.ask(Statement::Text(statement::cell_sweep(&link.tables)), false).await;
         }));
     }
 

@@ -97,7 +97,7 @@ impl Link {
         if waits_at.is_empty() {
             return true;
         }
-        let asked = Statement::Text(statement::told(&waits_at));
+        let asked = Statement::Text(statement::told(&self.tables, &waits_at));
         let Ok(answered) = self.ask(asked, false).await else { return false };
         for row in answered.rows() {
             let (name, version, text): (Vec<u8>, u64, Option<String>) =

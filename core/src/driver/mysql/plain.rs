@@ -10,6 +10,7 @@ use super::row::column;
 use super::statement;
 use crate::driver::sql::fault::Fault;
 use crate::driver::sql::plain::{Drawn, Plain, Renewed, Renewing, Taking};
+use crate::driver::sql::tables::Tables;
 use crate::port::OwnerId;
 
 /// The texts of those that are prepared.
@@ -19,12 +20,12 @@ pub(super) struct Statements {
     free: Arc<str>,
 }
 
-impl Default for Statements {
-    fn default() -> Self {
+impl Statements {
+    pub(super) fn new(tables: &Tables) -> Self {
         Self {
-            make: statement::make().into(),
-            take: statement::take().into(),
-            free: statement::free().into(),
+            make: statement::make(tables).into(),
+            take: statement::take(tables).into(),
+            free: statement::free(tables).into(),
         }
     }
 }
@@ -75,7 +76,8 @@ impl Plain for &Link {
     }
 
     async fn renew(&self, holds: &[Renewing<'_>]) -> Result<Vec<Renewed>, Fault> {
-        let renewed = self.ask(Statement::Text(statement::renew(holds)), true).await?;
+        let renewed =
+            self.ask(Statement::Text(statement::renew(&self.tables, holds)), true).await?;
         let rows = renewed.rows();
         let read = |row: &mysql_async::Row| {
             let name = String::from_utf8(column(row, 0, "name").ok()?).ok()?;

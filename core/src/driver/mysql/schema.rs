@@ -5,11 +5,31 @@ use std::collections::BTreeSet;
 use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
 
+use crate::driver::sql::tables::Tables;
+use crate::error;
+
 /// What the 64 characters of a name that the server takes have at most.
 pub(super) const MOST_BYTES: usize = 256;
 
-const SCHEMA: &str = r"-- Locks of fencelock: one row each. A row stays when its lock is free, so that tokens rise.
-CREATE TABLE IF NOT EXISTS fencelock (
+/// The migration that makes fencelock's tables where they are not, as SQL for MySQL 8.0 and MariaDB 10.4, or newer. `table` is what the
+/// option says: the name of the locks' table, with which the names of all others begin; `fencelock` unless the URL says otherwise.
+///
+/// Fails with `invalid` for what can be no such name.
+///
+/// ```
+/// let schema = fencelock::driver::mysql::schema("fencelock")?;
+/// assert!(schema.contains("CREATE TABLE IF NOT EXISTS `fencelock`"));
+/// # Ok::<(), fencelock::Error>(())
+/// ```
+pub fn schema(table: &str) -> error::Result<String> {
+    Ok(schema_of(&Tables::new(table, '`')?))
+}
+
+fn schema_of(tables: &Tables) -> String {
+    let Tables { table, cells, rows, tokens, .. } = tables;
+    format!(
+        r"-- Locks of fencelock: one row each. A row stays when its lock is free, so that tokens rise.
+CREATE TABLE IF NOT EXISTS {table} (
     name varbinary(544) NOT NULL PRIMARY KEY,       -- its bytes, also of a job's lock: no two names are alike
     version bigint NOT NULL DEFAULT 0,              -- counts the changes of the row
     kind varchar(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL DEFAULT 'mutex', -- mutex, read-write, semaphore
@@ -27,76 +47,80 @@ CREATE TABLE IF NOT EXISTS fencelock (
     told mediumtext                                 -- what their clients read when they are woken, as JSON
 ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 -- Versions and scheduled jobs.
-CREATE TABLE IF NOT EXISTS fencelock_cell (
+CREATE TABLE IF NOT EXISTS {cells} (
     name varbinary(600) NOT NULL PRIMARY KEY,
     value mediumtext,
     since bigint NOT NULL DEFAULT 0,
     trail mediumtext,                               -- its newest changes, as JSON
     forget_after bigint,
-    KEY fencelock_cell_end (forget_after)
+    KEY {cells}_end (forget_after)
 ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 -- Locks by row: a row is a lock while somebody has it locked. It tells nothing else, so an old one may go.
-CREATE TABLE IF NOT EXISTS fencelock_row (
+CREATE TABLE IF NOT EXISTS {rows} (
     name varbinary(544) NOT NULL PRIMARY KEY,
     made datetime(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6) -- in UTC
 ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 -- Fencing tokens of locks that live with a session, on MariaDB. MySQL has no sequences; there they come from the server's clock.
-/*M! CREATE SEQUENCE IF NOT EXISTS fencelock_token INCREMENT BY 32 MINVALUE 32 MAXVALUE 9007199254740960 CACHE 1000 NOCYCLE ENGINE=InnoDB */
+/*M! CREATE SEQUENCE IF NOT EXISTS {tokens} INCREMENT BY 32 MINVALUE 32 MAXVALUE 9007199254740960 CACHE 1000 NOCYCLE ENGINE=InnoDB */
 /*!80000 DO 0 */;
-";
-
-/// The migration that makes fencelock's tables where they are not, as SQL for MySQL 8.0 and MariaDB 10.4, or newer.
-///
-/// ```
-/// assert!(fencelock::driver::mysql::schema().contains("CREATE TABLE IF NOT EXISTS fencelock"));
-/// ```
-pub fn schema() -> &'static str {
-    SCHEMA
+"
+    )
 }
 
 /// Makes the tables and the sequence.
-pub(super) async fn create(conn: &mut Conn) -> Result<(), mysql_async::Error> {
-    conn.query_drop(SCHEMA).await
+pub(super) async fn create(conn: &mut Conn, tables: &Tables) -> Result<(), mysql_async::Error> {
+    conn.query_drop(schema_of(tables)).await
 }
 
-/// What the tables have to be: columns, their types, and which is the key.
+/// What the tables have to be: how the name goes on, columns, their types, and which is the key.
 const SHAPE: &[(&str, &str, &str, &str)] = &[
-    ("fencelock", "name", "varbinary", "PRI"),
-    ("fencelock", "version", "bigint", ""),
-    ("fencelock", "kind", "varchar", ""),
-    ("fencelock", "holder", "mediumtext", ""),
-    ("fencelock", "token", "bigint", ""),
-    ("fencelock", "waiting", "int", ""),
-    ("fencelock", "owner", "char", ""),
-    ("fencelock", "ends", "bigint", ""),
-    ("fencelock", "granted_at", "bigint", ""),
-    ("fencelock", "last_token", "bigint", ""),
-    ("fencelock", "counter_until", "bigint", ""),
-    ("fencelock", "longest_lease", "bigint", ""),
-    ("fencelock", "rest", "mediumtext", ""),
-    ("fencelock", "told", "mediumtext", ""),
-    ("fencelock_cell", "name", "varbinary", "PRI"),
-    ("fencelock_cell", "value", "mediumtext", ""),
-    ("fencelock_cell", "since", "bigint", ""),
-    ("fencelock_cell", "trail", "mediumtext", ""),
-    ("fencelock_cell", "forget_after", "bigint", "MUL"),
+    ("", "name", "varbinary", "PRI"),
+    ("", "version", "bigint", ""),
+    ("", "kind", "varchar", ""),
+    ("", "holder", "mediumtext", ""),
+    ("", "token", "bigint", ""),
+    ("", "waiting", "int", ""),
+    ("", "owner", "char", ""),
+    ("", "ends", "bigint", ""),
+    ("", "granted_at", "bigint", ""),
+    ("", "last_token", "bigint", ""),
+    ("", "counter_until", "bigint", ""),
+    ("", "longest_lease", "bigint", ""),
+    ("", "rest", "mediumtext", ""),
+    ("", "told", "mediumtext", ""),
+    ("_cell", "name", "varbinary", "PRI"),
+    ("_cell", "value", "mediumtext", ""),
+    ("_cell", "since", "bigint", ""),
+    ("_cell", "trail", "mediumtext", ""),
+    ("_cell", "forget_after", "bigint", "MUL"),
 ];
 
-const SHOWN: &str = "SELECT c.TABLE_NAME, c.COLUMN_NAME, c.DATA_TYPE, c.COLUMN_KEY FROM information_schema.COLUMNS AS c
-    JOIN information_schema.TABLES AS t ON t.TABLE_SCHEMA = c.TABLE_SCHEMA AND t.TABLE_NAME = c.TABLE_NAME AND t.ENGINE = 'InnoDB'
-    WHERE c.TABLE_SCHEMA = DATABASE() AND c.TABLE_NAME IN ('fencelock', 'fencelock_cell')";
+/// The same, as it is.
+fn shown(tables: &Tables) -> String {
+    let Tables { word, cells, .. } = tables;
+    format!(
+        "SELECT SUBSTRING(c.TABLE_NAME, {}), c.COLUMN_NAME, c.DATA_TYPE, c.COLUMN_KEY FROM information_schema.COLUMNS AS c
+         JOIN information_schema.TABLES AS t ON t.TABLE_SCHEMA = c.TABLE_SCHEMA AND t.TABLE_NAME = c.TABLE_NAME AND t.ENGINE = 'InnoDB'
+         WHERE c.TABLE_SCHEMA = DATABASE() AND c.TABLE_NAME IN ('{word}', '{cells}')",
+        word.len() + 1
+    )
+}
 
 /// Makes sure that the tables are there, and makes them if `create` says so; whether they are of the shape that the statements write.
-pub(super) async fn find(conn: &mut Conn, create: bool) -> Result<bool, mysql_async::Error> {
-    const EACH: &str =
-        "SELECT name FROM fencelock LIMIT 0; SELECT name FROM fencelock_cell LIMIT 0";
-    match conn.query_drop(EACH).await {
+pub(super) async fn find(
+    conn: &mut Conn,
+    tables: &Tables,
+    create: bool,
+) -> Result<bool, mysql_async::Error> {
+    let Tables { table, cells, .. } = tables;
+    let each = format!("SELECT name FROM {table} LIMIT 0; SELECT name FROM {cells} LIMIT 0");
+    match conn.query_drop(each).await {
         Err(mysql_async::Error::Server(said)) if create && said.code == 1146 => {
-            self::create(conn).await?;
+            self::create(conn, tables).await?;
         }
         found => found?,
     }
-    let shown: Vec<(String, String, String, String)> = conn.query(SHOWN).await?;
+    let shown: Vec<(String, String, String, String)> = conn.query(shown(tables)).await?;
     let shown: BTreeSet<(&str, &str, &str, &str)> =
         shown.iter().map(|(a, b, c, d)| (&**a, &**b, &**c, &**d)).collect();
     Ok(SHAPE.iter().all(|column| shown.contains(column)))

@@ -13,6 +13,7 @@ use crate::driver::sql::foreign::row_name;
 use crate::driver::sql::plain::Renewing;
 use crate::driver::sql::row::Written;
 use crate::driver::sql::signed;
+use crate::driver::sql::tables::Tables;
 use crate::fence::Token;
 use crate::port::LockKey;
 use crate::port::limits::{COUNTER_TTLS, TOKEN_LEAD};
@@ -51,21 +52,21 @@ pub(super) const SERVER: &str = "SELECT VERSION(), CAST(@@global.read_only AS CH
 
 /// Takes a mutex that has no row yet, and answers the token as the last id; no row is changed if there is one. Name, owner id, who asks,
 /// lease, how many tokens behind the first, twice, lease.
-pub(super) fn make() -> String {
+pub(super) fn make(Tables { table, .. }: &Tables) -> String {
     format!(
-        "INSERT INTO fencelock (name, version, owner, holder, token, granted_at, ends, last_token, counter_until, longest_lease)
+        "INSERT INTO {table} (name, version, owner, holder, token, granted_at, ends, last_token, counter_until, longest_lease)
          SELECT ?, 1, ?, ?, LAST_INSERT_ID(m.now), m.now, m.now + ?, m.now + ?, m.now + ? + {COUNTER_TTLS} * ?, ?
-         FROM (SELECT {CLOCK} AS now) AS m WHERE m.now < {LAST_YEAR} ON DUPLICATE KEY UPDATE fencelock.name = fencelock.name"
+         FROM (SELECT {CLOCK} AS now) AS m WHERE m.now < {LAST_YEAR} ON DUPLICATE KEY UPDATE {table}.name = {table}.name"
     )
 }
 
 /// Takes a mutex that nobody holds, waits for or has left a mark at, and answers the token as the last id; otherwise changes nothing. Owner
 /// id, who asks, lease three times, how many tokens behind the first, name, the highest token that is known of it, how many behind. As
 /// `Record::take` does it, but that the clock is read several times, and the counter is remembered a little longer.
-pub(super) fn take() -> String {
+pub(super) fn take(Tables { table, .. }: &Tables) -> String {
     let (most, lead) = (Token::MAX.get(), TOKEN_LEAD.as_micros());
     format!(
-        "UPDATE fencelock SET version = version + 1, kind = 'mutex', owner = ?, holder = ?, told = NULL,
+        "UPDATE {table} SET version = version + 1, kind = 'mutex', owner = ?, holder = ?, told = NULL,
              token = GREATEST(last_token + 1, {CLOCK}), granted_at = {CLOCK}, ends = {CLOCK} + ?, longest_lease = ?,
              counter_until = GREATEST(counter_until, token + {lead} + {COUNTER_TTLS} * ?), last_token = LAST_INSERT_ID(token) + ?
          WHERE name = ? AND rest IS NULL AND (owner IS NULL OR ends <= {CLOCK}) AND last_token >= ?
@@ -74,16 +75,16 @@ pub(super) fn take() -> String {
 }
 
 /// Ends the hold of a mutex nobody waits for; otherwise changes nothing. Name, owner id.
-pub(super) fn free() -> String {
+pub(super) fn free(Tables { table, .. }: &Tables) -> String {
     format!(
-        "UPDATE fencelock SET version = version + 1, owner = NULL, holder = NULL, token = NULL, granted_at = NULL, ends = NULL, told = NULL
+        "UPDATE {table} SET version = version + 1, owner = NULL, holder = NULL, token = NULL, granted_at = NULL, ends = NULL, told = NULL
          WHERE name = ? AND owner = ? AND rest IS NULL AND ends > {CLOCK}"
     )
 }
 
 /// Renews holds of mutexes, and answers what is left of those that are there. What waits there does not matter: the lock is held. As
 /// `Record::renew`.
-pub(super) fn renew(holds: &[Renewing<'_>]) -> String {
+pub(super) fn renew(Tables { table, .. }: &Tables, holds: &[Renewing<'_>]) -> String {
     let mut update = String::new();
     let mut held = Vec::with_capacity(holds.len());
     let mut sorted: Vec<_> = holds.iter().collect();
@@ -93,7 +94,7 @@ pub(super) fn renew(holds: &[Renewing<'_>]) -> String {
         let (name, owner, ttl) = (bytes(hold.name), hold.owner, hold.ttl);
         write!(
             update,
-            "UPDATE fencelock SET version = version + 1, ends = GREATEST(LEAST(ends, {CLOCK} + longest_lease), {CLOCK} + {ttl}),
+            "UPDATE {table} SET version = version + 1, ends = GREATEST(LEAST(ends, {CLOCK} + longest_lease), {CLOCK} + {ttl}),
                  longest_lease = GREATEST(longest_lease, {ttl}), counter_until = GREATEST(counter_until, ends + {COUNTER_TTLS} * {ttl})
              WHERE name = {name} AND owner = '{owner}' AND ends > {CLOCK}; "
         )
@@ -103,33 +104,36 @@ pub(super) fn renew(holds: &[Renewing<'_>]) -> String {
     // One commit for all of them.
     let (begin, commit) = if holds.len() > 1 { ("BEGIN; ", "COMMIT; ") } else { ("", "") };
     format!(
-        "{begin}{update}{commit}SELECT name, token, ends - {CLOCK} FROM fencelock FORCE INDEX (PRIMARY)
+        "{begin}{update}{commit}SELECT name, token, ends - {CLOCK} FROM {table} FORCE INDEX (PRIMARY)
          WHERE ({}) AND ends > {CLOCK}",
         held.join(" OR ")
     )
 }
 
 /// Records as they are, and the clock after that.
-pub(super) fn look(locks: &[LockKey]) -> String {
+pub(super) fn look(Tables { table, .. }: &Tables, locks: &[LockKey]) -> String {
     format!(
-        "SELECT {COLUMNS} FROM fencelock FORCE INDEX (PRIMARY) WHERE name IN ({}); SELECT {CLOCK}",
+        "SELECT {COLUMNS} FROM {table} FORCE INDEX (PRIMARY) WHERE name IN ({}); SELECT {CLOCK}",
         names(locks)
     )
 }
 
 /// What is told at these locks.
-pub(super) fn told<'a>(locks: impl IntoIterator<Item = &'a LockKey>) -> String {
+pub(super) fn told<'a>(
+    Tables { table, .. }: &Tables,
+    locks: impl IntoIterator<Item = &'a LockKey>,
+) -> String {
     format!(
-        "SELECT name, version, told FROM fencelock FORCE INDEX (PRIMARY) WHERE name IN ({}) AND told IS NOT NULL",
+        "SELECT name, version, told FROM {table} FORCE INDEX (PRIMARY) WHERE name IN ({}) AND told IS NOT NULL",
         names(locks)
     )
 }
 
 /// The names that begin with this and are remembered.
-pub(super) fn remembered(prefix: &str) -> String {
+pub(super) fn remembered(Tables { table, .. }: &Tables, prefix: &str) -> String {
     let (first, length) = (bytes(prefix), prefix.len());
     format!(
-        "SELECT name FROM fencelock WHERE name >= {first} AND LEFT(name, {length}) = {first}
+        "SELECT name FROM {table} WHERE name >= {first} AND LEFT(name, {length}) = {first}
              AND (owner IS NOT NULL OR rest IS NOT NULL OR counter_until > {CLOCK}) ORDER BY name"
     )
 }
@@ -150,30 +154,32 @@ pub(super) fn roll_back() -> String {
 }
 
 /// Begins a transaction, locks rows, always in the same order, and reads them; the clock is read behind each.
-pub(super) fn lock(locks: &[LockKey]) -> String {
-    format!("{}{}", begin(), lock_again(locks))
+pub(super) fn lock(tables: &Tables, locks: &[LockKey]) -> String {
+    format!("{}{}", begin(), lock_again(tables, locks))
 }
 
 /// The same within a transaction.
-fn lock_again(locks: &[LockKey]) -> String {
+fn lock_again(Tables { table, .. }: &Tables, locks: &[LockKey]) -> String {
     format!(
-        "SELECT {COLUMNS}, {CLOCK} FROM fencelock FORCE INDEX (PRIMARY) WHERE name IN ({}) ORDER BY name FOR UPDATE",
+        "SELECT {COLUMNS}, {CLOCK} FROM {table} FORCE INDEX (PRIMARY) WHERE name IN ({}) ORDER BY name FOR UPDATE",
         names(locks)
     )
 }
 
 /// Makes rows where there are none, and locks all.
-pub(super) fn insert(locks: &[LockKey]) -> String {
+pub(super) fn insert(tables: &Tables, locks: &[LockKey]) -> String {
+    let Tables { table, .. } = tables;
     let rows: Vec<_> = locks.iter().map(|lock| format!("({})", bytes(&row_name(lock)))).collect();
     format!(
-        "INSERT INTO fencelock (name) VALUES {} ON DUPLICATE KEY UPDATE fencelock.name = fencelock.name; {}",
+        "INSERT INTO {table} (name) VALUES {} ON DUPLICATE KEY UPDATE {table}.name = {table}.name; {}",
         rows.join(", "),
-        lock_again(locks)
+        lock_again(tables, locks)
     )
 }
 
 /// Writes records, each with what is told there, and commits; then answers a row and wakes those who listen on these channels, if any.
 pub(super) fn store(
+    Tables { table, .. }: &Tables,
     changed: &[(&LockKey, &Record, Option<String>)],
     channels: &[Arc<str>],
 ) -> String {
@@ -183,7 +189,7 @@ pub(super) fn store(
         let number = |number: i64| number.to_string();
         write!(
             statements,
-            "UPDATE fencelock SET version = version + 1, kind = '{}', holder = {}, token = {}, ends = {}, waiting = {}, owner = {},
+            "UPDATE {table} SET version = version + 1, kind = '{}', holder = {}, token = {}, ends = {}, waiting = {}, owner = {},
                  granted_at = {}, last_token = {}, counter_until = {}, longest_lease = {}, rest = {}, told = {} WHERE name = {}; ",
             written.kind,
             or_null(written.holder, text),
@@ -210,26 +216,30 @@ pub(super) fn store(
 }
 
 /// A cell as it is, and the clock after that.
-pub(super) fn cell_look(name: &str) -> String {
+pub(super) fn cell_look(Tables { cells, .. }: &Tables, name: &str) -> String {
     format!(
-        "SELECT value, since, trail, forget_after FROM fencelock_cell WHERE name = {}; SELECT {CLOCK}",
+        "SELECT value, since, trail, forget_after FROM {cells} WHERE name = {}; SELECT {CLOCK}",
         bytes(name)
     )
 }
 
 /// Begins a transaction, makes the row of a cell if there is none, locks and reads it, and the clock after that.
-pub(super) fn cell_lock(name: &str) -> String {
+pub(super) fn cell_lock(Tables { cells, .. }: &Tables, name: &str) -> String {
     let (begin, name) = (begin(), bytes(name));
     format!(
-        "{begin}INSERT INTO fencelock_cell (name) VALUES ({name}) ON DUPLICATE KEY UPDATE fencelock_cell.name = fencelock_cell.name;
-         SELECT value, since, trail, forget_after, {CLOCK} FROM fencelock_cell WHERE name = {name} FOR UPDATE"
+        "{begin}INSERT INTO {cells} (name) VALUES ({name}) ON DUPLICATE KEY UPDATE {cells}.name = {cells}.name;
+         SELECT value, since, trail, forget_after, {CLOCK} FROM {cells} WHERE name = {name} FOR UPDATE"
     )
 }
 
 /// Writes a cell and commits.
-pub(super) fn cell_store(name: &str, written: &cell::Written<'_>) -> String {
+pub(super) fn cell_store(
+    Tables { cells, .. }: &Tables,
+    name: &str,
+    written: &cell::Written<'_>,
+) -> String {
     format!(
-        "UPDATE fencelock_cell SET value = {}, since = {}, trail = {}, forget_after = {} WHERE name = {}; {}",
+        "UPDATE {cells} SET value = {}, since = {}, trail = {}, forget_after = {} WHERE name = {}; {}",
         or_null(written.value, text),
         written.since,
         text(&written.trail),
@@ -240,10 +250,8 @@ pub(super) fn cell_store(name: &str, written: &cell::Written<'_>) -> String {
 }
 
 /// Deletes some cells that have ended.
-pub(super) fn cell_sweep() -> String {
-    format!(
-        "DELETE FROM fencelock_cell WHERE forget_after <= {CLOCK} ORDER BY forget_after LIMIT 64"
-    )
+pub(super) fn cell_sweep(Tables { cells, .. }: &Tables) -> String {
+    format!("DELETE FROM {cells} WHERE forget_after <= {CLOCK} ORDER BY forget_after LIMIT 64")
 }
 
 /// Has a connection sleep for as long as it is told to, whatever the server's limits.

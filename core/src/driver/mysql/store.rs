@@ -111,7 +111,7 @@ impl RecordStore for MysqlStore {
 
     async fn look(&self, locks: Vec<LockKey>) -> Result<(Vec<Loaded>, u64), Failure> {
         let look = || async {
-            let asked = Statement::Text(statement::look(&locks));
+            let asked = Statement::Text(statement::look(&self.link.tables, &locks));
             let mut sets = self.link.ask(asked, false).await?.sets;
             let clock = sets.pop().unwrap_or_default();
             let now = clock.first().ok_or_else(|| bad_column("now"));
@@ -138,7 +138,7 @@ impl RecordStore for MysqlStore {
     async fn names(&self, prefix: &str) -> Result<Vec<LockKey>> {
         let mut locks = BTreeSet::new();
         for first in foreign::row_prefixes(prefix) {
-            let asked = Statement::Text(statement::remembered(&first));
+            let asked = Statement::Text(statement::remembered(&self.link.tables, &first));
             let answered =
                 self.link.ask(asked, false).await.map_err(|fault| fault.failure.error)?;
             for row in answered.rows() {
@@ -168,7 +168,7 @@ impl CellStore for MysqlStore {
             let read = carry_out(&self.link, own_table::Read(key.clone())).await;
             return read.map_err(|failure| failure.error);
         }
-        let asked = Statement::Text(statement::cell_look(&row_name(key)));
+        let asked = Statement::Text(statement::cell_look(&self.link.tables, &row_name(key)));
         let answered = self.link.ask(asked, false).await.map_err(|fault| fault.failure.error)?;
         let [rows, clock] = &answered.sets[..] else { return Err(bad_column("now")) };
         cell::look(rows.first(), clock.first(), key)

@@ -61,11 +61,11 @@ where
     async fn attempt(&self, link: &Link, live: &mut Live, progress: &Progress) -> Result<T, Fault> {
         let Self { locks, .. } = self;
         let harmless = |error: mysql_async::Error| judge(&link.address, &error, false);
-        let asked = Statement::Text(statement::lock(locks));
+        let asked = Statement::Text(statement::lock(&link.tables, locks));
         let mut rows = ask(&mut live.conn, &asked).await.map_err(harmless)?.rows();
         if rows.len() < locks.len() {
             // The names that are new.
-            let asked = Statement::Text(statement::insert(locks));
+            let asked = Statement::Text(statement::insert(&link.tables, locks));
             rows = ask(&mut live.conn, &asked).await.map_err(harmless)?.rows();
             if rows.len() < locks.len() {
                 return Err(Fault::vanished());
@@ -101,7 +101,7 @@ where
         let asked = if changed.is_empty() && replaced.foreign.is_empty() {
             statement::roll_back()
         } else {
-            statement::store(&changed, &channels)
+            statement::store(&link.tables, &changed, &channels)
         };
         progress.decides();
         let written = link.write_and_wake(live, asked, channels).await;

@@ -94,9 +94,9 @@ pub(super) const OWN_ROWS: &[State] = &[
     ),
 ];
 
-const OTHER_SHAPE: &str = "the database's fencelock tables are not as fencelock made them; use another schema (`schema`, or the user's `search_path`), or drop them while nobody holds a lock";
+const OTHER_SHAPE: &str = "the database's fencelock tables are not as fencelock made them; use other names (`table`) or another schema (`schema`, or the user's `search_path`), or drop them while nobody holds a lock";
 const NO_SCHEMA: &str = "there is no such schema in the database; make it (CREATE SCHEMA), or correct `schema` in the URL";
-const NO_TABLES: &str = "the database has no table `fencelock` where this session looks (`schema`, or the user's `search_path`); connect once with `create=true`, or have its owner run what `fencelock sql schema --dialect postgres` prints";
+const NO_TABLES: &str = "the database has no table `fencelock`, or none of the name in `table`, where this session looks (`schema`, or the user's `search_path`); connect once with `create=true`, or have its owner run what `fencelock sql schema --dialect postgres` prints";
 const POOLED: &str = "a pooler hands each statement to another session; connect to the server, or have the pooler keep sessions";
 
 /// Says that the tables are laid out in another way.

@@ -15,6 +15,7 @@ use crate::driver::sql::fault::{Fault, Next, absent, lost};
 use crate::driver::sql::known::Known;
 use crate::driver::sql::known_tables::KnownTables;
 use crate::driver::sql::sweep::Sweep;
+use crate::driver::sql::tables::Tables;
 use crate::driver::within::within;
 use crate::error::{Code, Error, Result};
 use crate::options::Options;
@@ -44,6 +45,7 @@ pub(super) struct Link {
     setup: String,
     state: Mutex<State>,
     pub(super) sweep: Mutex<Sweep>,
+    tables: Tables,
     /// The user's own tables that were found.
     pub(super) own_tables: KnownTables<OwnTable>,
     /// A row there may be locked for long; that is not to hold up locks.
@@ -79,12 +81,14 @@ impl Link {
             setup::setup(options)?
         );
         let channel = format!("fencelock_{}", OwnerId::draw(&*runtime)).into();
+        let tables = Tables::new(&options.table, '"')?;
         let link = Arc::new_cyclic(|weak| Self {
             address,
             runtime,
             channel,
             timeout: options.timeout,
             known: Known::default(),
+            tables,
             connect_timeout: options.connect_timeout,
             create: options.create,
             setup,
@@ -159,12 +163,14 @@ impl Link {
         let setup = self.patient_setup();
         let setup = if listens { format!("{}; {setup}", self.listen_statement()) } else { setup };
         let live = self.within_connect(self.open(&setup, Some(hear))).await?;
-        let prepared = match Single::prepare(&live.client).await {
+        let prepared = match Single::prepare(&live.client, &self.tables).await {
             Err(error)
                 if self.create && error.code().is_some_and(|code| code.code() == "42P01") =>
             {
-                schema::create(&live.client).await.map_err(|error| self.refusal(&error))?;
-                Single::prepare(&live.client).await
+                schema::create(&live.client, &self.tables)
+                    .await
+                    .map_err(|error| self.refusal(&error))?;
+                Single::prepare(&live.client, &self.tables).await
             }
             prepared => prepared,
         };
@@ -193,8 +199,9 @@ impl Link {
             }
         }
         let live = self.within_connect(self.open(&self.patient_setup(), None)).await?;
-        let statements =
-            Several::prepare(&live.client).await.map_err(|error| self.refusal(&error))?;
+        let statements = Several::prepare(&live.client, &self.tables)
+            .await
+            .map_err(|error| self.refusal(&error))?;
         schema::check(&statements.store, &statements.cell_store)?;
         Ok(live.with(statements))
     }

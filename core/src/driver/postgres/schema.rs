@@ -4,6 +4,7 @@ use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Statement};
 
 use super::fault::other_shape;
+use crate::driver::sql::tables::Tables;
 use crate::error::Result;
 
 /// How many bytes of a name PostgreSQL keeps.
@@ -12,8 +13,24 @@ pub(super) const MOST_BYTES: usize = 63;
 /// Locked while a client makes the tables: "fencelock", cut to eight bytes.
 const MAKING: i64 = i64::from_be_bytes(*b"fenceloc");
 
-const SCHEMA: &str = r#"-- Locks of fencelock: one row each. A row stays when its lock is free, so that tokens rise.
-CREATE TABLE IF NOT EXISTS fencelock (
+/// The migration that makes fencelock's tables and functions where they are not, as SQL for PostgreSQL 12 and newer. `table` is what the
+/// option says: the name of the locks' table, with which all other names begin; `fencelock` unless the URL says otherwise.
+///
+/// Fails with `invalid` for what can be no such name.
+///
+/// ```
+/// let schema = fencelock::driver::postgres::schema("fencelock")?;
+/// assert!(schema.contains("CREATE TABLE IF NOT EXISTS \"fencelock\""));
+/// # Ok::<(), fencelock::Error>(())
+/// ```
+pub fn schema(table: &str) -> Result<String> {
+    Ok(schema_of(&Tables::new(table, '"')?))
+}
+
+fn schema_of(Tables { word, table, cells, rows, tokens }: &Tables) -> String {
+    format!(
+        r#"-- Locks of fencelock: one row each. A row stays when its lock is free, so that tokens rise.
+CREATE TABLE IF NOT EXISTS {table} (
     name text COLLATE "C" PRIMARY KEY,
     version bigint NOT NULL DEFAULT 0,        -- counts the changes of the row
     kind text NOT NULL DEFAULT 'mutex',       -- mutex, read-write, semaphore
@@ -29,74 +46,70 @@ CREATE TABLE IF NOT EXISTS fencelock (
     rest text                                 -- waiters, other holders and the like, as JSON
 ) WITH (fillfactor = 50);
 -- Versions and scheduled jobs.
-CREATE TABLE IF NOT EXISTS fencelock_cell (
+CREATE TABLE IF NOT EXISTS {cells} (
     name text COLLATE "C" PRIMARY KEY,
     value text,
     since bigint NOT NULL DEFAULT 0,
     trail text,                               -- its newest changes, as JSON
     forget_after bigint
 ) WITH (fillfactor = 70);
-CREATE INDEX IF NOT EXISTS fencelock_cell_end ON fencelock_cell (forget_after) WHERE forget_after IS NOT NULL;
+CREATE INDEX IF NOT EXISTS {cells}_end ON {cells} (forget_after) WHERE forget_after IS NOT NULL;
 -- Locks by row: a row is a lock while somebody has it locked. It tells nothing else, so an old one may go, and all go with a crash.
-CREATE UNLOGGED TABLE IF NOT EXISTS fencelock_row (
+CREATE UNLOGGED TABLE IF NOT EXISTS {rows} (
     name text COLLATE "C" PRIMARY KEY,
     made timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 -- Fencing tokens of locks that live with a session or a transaction. What is drawn stays drawn, also after a rollback.
-CREATE SEQUENCE IF NOT EXISTS fencelock_token INCREMENT 32 MINVALUE 32 MAXVALUE 9007199254740960;
+CREATE SEQUENCE IF NOT EXISTS {tokens} INCREMENT 32 MINVALUE 32 MAXVALUE 9007199254740960;
 -- The number by which PostgreSQL knows such a lock.
-CREATE OR REPLACE FUNCTION fencelock_key(name text) RETURNS bigint LANGUAGE sql STABLE PARALLEL SAFE AS $fencelock$
-    SELECT ('x' || left(encode(sha256(convert_to('fencelock:' || name, 'UTF8')), 'hex'), 16))::bit(64)::bigint
+CREATE OR REPLACE FUNCTION {word}_key(name text) RETURNS bigint LANGUAGE sql STABLE PARALLEL SAFE AS $fencelock$
+    SELECT ('x' || left(encode(sha256(convert_to('{word}:' || name, 'UTF8')), 'hex'), 16))::bit(64)::bigint
 $fencelock$;
 -- Sets the tokens a minute ahead of the clock if they are behind it.
-CREATE OR REPLACE FUNCTION fencelock_advance() RETURNS void LANGUAGE plpgsql SET search_path FROM CURRENT AS $fencelock$
+CREATE OR REPLACE FUNCTION {word}_advance() RETURNS void LANGUAGE plpgsql SET search_path FROM CURRENT AS $fencelock$
 DECLARE
     now bigint := extract(epoch FROM clock_timestamp()) * 1000000;
 BEGIN
-    IF EXISTS (SELECT FROM fencelock_token WHERE last_value < now) THEN
-        PERFORM pg_advisory_xact_lock(fencelock_key(''));
-        PERFORM setval('fencelock_token', now + 60000000) FROM fencelock_token WHERE last_value < now;
+    IF EXISTS (SELECT FROM {tokens} WHERE last_value < now) THEN
+        PERFORM pg_advisory_xact_lock({word}_key(''));
+        PERFORM setval('{tokens}', now + 60000000) FROM {tokens} WHERE last_value < now;
     END IF;
 END $fencelock$;
 -- Sets the tokens a minute ahead after a crash, which may have lost those of transactions that were open. It has also emptied
--- `fencelock_row`.
-CREATE OR REPLACE FUNCTION fencelock_leap() RETURNS void LANGUAGE plpgsql SET search_path FROM CURRENT AS $fencelock$
+-- `{rows}`.
+CREATE OR REPLACE FUNCTION {word}_leap() RETURNS void LANGUAGE plpgsql SET search_path FROM CURRENT AS $fencelock$
 BEGIN
-    IF NOT EXISTS (SELECT FROM fencelock_row WHERE name = '') THEN
-        PERFORM pg_advisory_xact_lock(fencelock_key(''));
-        INSERT INTO fencelock_row VALUES ('', 'infinity') ON CONFLICT (name) DO NOTHING;
+    IF NOT EXISTS (SELECT FROM {rows} WHERE name = '') THEN
+        PERFORM pg_advisory_xact_lock({word}_key(''));
+        INSERT INTO {rows} VALUES ('', 'infinity') ON CONFLICT (name) DO NOTHING;
         IF FOUND THEN
-            PERFORM setval('fencelock_token', last_value + 60000000) FROM fencelock_token;
+            PERFORM setval('{tokens}', last_value + 60000000) FROM {tokens};
         END IF;
     END IF;
 END $fencelock$;
 -- Takes a lock until the end of the transaction and answers its fencing token. It waits for whoever has it.
-CREATE OR REPLACE FUNCTION fencelock_lock(name text) RETURNS bigint LANGUAGE plpgsql SET search_path FROM CURRENT AS $fencelock$
+CREATE OR REPLACE FUNCTION {word}_lock(name text) RETURNS bigint LANGUAGE plpgsql SET search_path FROM CURRENT AS $fencelock$
 BEGIN
     IF coalesce(octet_length(convert_to(name, 'UTF8')), 0) NOT BETWEEN 1 AND 512 OR starts_with(name, 'fencelock:') THEN
         RAISE EXCEPTION 'a lock''s name must have 1 to 512 bytes, and not begin with fencelock:'
             USING ERRCODE = 'invalid_parameter_value';
     END IF;
-    PERFORM pg_advisory_xact_lock(fencelock_key(name));
-    RETURN nextval('fencelock_token');
+    PERFORM pg_advisory_xact_lock({word}_key(name));
+    RETURN nextval('{tokens}');
 END $fencelock$;
-DO $fencelock$ BEGIN PERFORM fencelock_leap(); PERFORM fencelock_advance(); END $fencelock$;
-"#;
-
-/// The migration that makes fencelock's tables and functions where they are not, as SQL for PostgreSQL 12 and newer.
-///
-/// ```
-/// assert!(fencelock::driver::postgres::schema().contains("CREATE TABLE IF NOT EXISTS fencelock"));
-/// ```
-pub fn schema() -> &'static str {
-    SCHEMA
+DO $fencelock$ BEGIN PERFORM {word}_leap(); PERFORM {word}_advance(); END $fencelock$;
+"#
+    )
 }
 
 /// Makes the tables and functions. Clients do it one after the other; somebody who runs the printed migration may be at it too, and
 /// whoever comes second finds that they are there.
-pub(super) async fn create(client: &Client) -> Result<(), tokio_postgres::Error> {
+pub(super) async fn create(
+    client: &Client,
+    tables: &Tables,
+) -> std::result::Result<(), tokio_postgres::Error> {
     const TAKEN: [&str; 2] = ["23505", "42P07"];
-    let schema = format!("SELECT pg_advisory_xact_lock({MAKING}); {SCHEMA}");
+    let schema = format!("SELECT pg_advisory_xact_lock({MAKING}); {}", schema_of(tables));
     match client.batch_execute(&schema).await {
         Err(error) if error.code().is_some_and(|code| TAKEN.contains(&code.code())) => {
             client.batch_execute(&schema).await

@@ -14,6 +14,7 @@ pub(super) mod replace;
 pub(super) mod row;
 pub(super) mod session_guarantees;
 pub(super) mod sweep;
+pub(super) mod tables;
 pub(super) mod transaction;
 
 /// SQL's numbers have a sign. What they cannot hold is never reached.

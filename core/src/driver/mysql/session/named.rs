@@ -15,6 +15,7 @@ use crate::driver::mysql::live::{Answered, Statement};
 use crate::driver::mysql::row::column;
 use crate::driver::mysql::version::Version;
 use crate::driver::sql::fault::{bad_column, lost};
+use crate::driver::sql::tables::Tables;
 use crate::error::Result;
 use crate::fence::Token;
 use crate::options::Options;
@@ -24,7 +25,9 @@ use crate::port::{Failure, Guarantee, LockKey, LockState, Mode, names_unknown};
 const LONG: u32 = 31_536_000;
 
 /// See the module.
-pub struct Named;
+pub struct Named {
+    tables: Tables,
+}
 
 /// The statements.
 pub struct Statements {
@@ -39,8 +42,8 @@ impl Way for Named {
     const GUARANTEES: &'static [Guarantee] = guarantees::NAMED;
     const IN_TRANSACTION: bool = false;
 
-    fn new(_: &Options) -> Result<Self> {
-        Ok(Self)
+    fn new(options: &Options) -> Result<Self> {
+        Ok(Self { tables: Tables::new(&options.table, '`')? })
     }
 
     fn refusal(mode: Mode) -> Option<&'static str> {
@@ -60,8 +63,8 @@ impl Way for Named {
         tokens: Tokens,
         _: Judge<'_>,
     ) -> Result<Statements> {
-        let take = wish(tokens, "?", 0).into();
-        let free = format!("SELECT CONNECTION_ID(), RELEASE_LOCK({})", key("?")).into();
+        let take = self.wish(&tokens, "?", 0).into();
+        let free = format!("SELECT CONNECTION_ID(), RELEASE_LOCK({})", self.key("?")).into();
         Ok(Statements { take, free, tokens })
     }
 
@@ -74,7 +77,7 @@ impl Way for Named {
         let Statements { take, tokens, .. } = &session.found;
         let statement = if wait {
             // With the name in its text, by which others see who waits for what.
-            Statement::Text(waiting(*tokens, lock))
+            Statement::Text(self.waiting(tokens, lock))
         } else {
             Statement::Prepared(take.clone(), vec![lock.as_str().as_bytes().into()])
         };
@@ -101,8 +104,8 @@ impl Way for Named {
     }
 
     async fn look(&self, session: &Connection<Self>, lock: &LockKey) -> Result<LockState, Failure> {
-        let holder = format!("IS_USED_LOCK({})", key(&bytes(lock.as_str())));
-        view::look(session, &holder, &waiting(session.found.tokens, lock)).await
+        let holder = format!("IS_USED_LOCK({})", self.key(&bytes(lock.as_str())));
+        view::look(session, &holder, &self.waiting(&session.found.tokens, lock)).await
     }
 
     async fn names(&self, _: &Connection<Self>, _: &str) -> Result<Vec<LockKey>> {
@@ -110,16 +113,22 @@ impl Way for Named {
     }
 }
 
-/// Takes a lock, and draws a token only then. Answers 0 if somebody else has it, nothing if it was interrupted.
-fn wish(tokens: Tokens, name: &str, wait: u32) -> String {
-    let (key, next) = (key(name), tokens.next());
-    format!(
-        "SELECT CONNECTION_ID(), CASE GET_LOCK({key}, {wait}) WHEN 1 THEN {next} WHEN 0 THEN 0 END"
-    )
-}
+impl Named {
+    fn key(&self, name: &str) -> String {
+        key(&self.tables, name)
+    }
 
-fn waiting(tokens: Tokens, lock: &LockKey) -> String {
-    wish(tokens, &bytes(lock.as_str()), LONG)
+    /// Takes a lock, and draws a token only then. Answers 0 if somebody else has it, nothing if it was interrupted.
+    fn wish(&self, tokens: &Tokens, name: &str, wait: u32) -> String {
+        let (key, next) = (self.key(name), tokens.next());
+        format!(
+            "SELECT CONNECTION_ID(), CASE GET_LOCK({key}, {wait}) WHEN 1 THEN {next} WHEN 0 THEN 0 END"
+        )
+    }
+
+    fn waiting(&self, tokens: &Tokens, lock: &LockKey) -> String {
+        self.wish(tokens, &bytes(lock.as_str()), LONG)
+    }
 }
 
 /// The second of what is answered.

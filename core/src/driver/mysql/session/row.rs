@@ -12,7 +12,7 @@ use mysql_async::prelude::Queryable;
 
 use super::connection::Connection;
 use super::guarantees;
-use super::row_sql::{Place, ROLL_BACK, insert};
+use super::row_sql::{Place, ROLL_BACK};
 use super::rows_sweep::sweep;
 use super::tokens::Tokens;
 use super::view;
@@ -25,6 +25,7 @@ use crate::driver::mysql::version::Version;
 use crate::driver::own_table::KeyedTable;
 use crate::driver::sql::fault::{Fault, Next};
 use crate::driver::sql::sweep::Sweep;
+use crate::driver::sql::tables::Tables;
 use crate::error::{Code, Error, Result};
 use crate::fence::Token;
 use crate::options::Options;
@@ -35,6 +36,7 @@ use crate::runtime::sync::Mutex;
 pub struct Rows {
     /// The user's own table as it was written; empty if there is none.
     on_table: String,
+    tables: Tables,
     sweep: Mutex<Sweep>,
 }
 
@@ -58,7 +60,8 @@ impl Way for Rows {
         if !on_table.is_empty() {
             KeyedTable::parse(&on_table, MOST_BYTES)?;
         }
-        Ok(Self { on_table, sweep: Mutex::default() })
+        let tables = Tables::new(&options.table, '`')?;
+        Ok(Self { on_table, tables, sweep: Mutex::default() })
     }
 
     fn on_own_table(&self) -> bool {
@@ -91,8 +94,9 @@ impl Way for Rows {
         }
         let open = AtomicBool::new(false);
         if !self.on_own_table() {
-            conn.query_drop("SELECT name FROM fencelock_row LIMIT 0").await.map_err(judged)?;
-            return Ok(Found { place: Place::new(tokens), no_row: None, open });
+            let looked = format!("SELECT name FROM {} LIMIT 0", self.tables.rows);
+            conn.query_drop(looked).await.map_err(judged)?;
+            return Ok(Found { place: Place::new(&self.tables, tokens), no_row: None, open });
         }
         let own = KeyedTable::parse(&self.on_table, MOST_BYTES)?;
         let fault = |error| Fault::refused(judged(error));
@@ -117,7 +121,7 @@ impl Way for Rows {
             for row in answered.sets.iter().flatten() {
                 // Of a row that was locked there is a token too, and the mark.
                 if row.len() == 3 {
-                    let token = column(row, 1, "fencelock_token").map_err(Failure::unknown)?;
+                    let token = column(row, 1, "token").map_err(Failure::unknown)?;
                     return Ok(Some(Token::new(token)));
                 }
                 is_there = column(row, 1, "there").map_err(Failure::unknown)?;
@@ -159,7 +163,11 @@ impl Way for Rows {
 impl Rows {
     /// Makes the row of a lock. Sweeps, if it is time; if that fails, rows stay.
     async fn make(&self, session: &Connection<Self>, lock: &LockKey) -> Result<(), Failure> {
-        let made = match session.line.ask(Statement::Text(insert(lock)), false).await {
+        let made = match session
+            .line
+            .ask(Statement::Text(session.found.place.insert(lock)), false)
+            .await
+        {
             Ok(answered) => answered.changed > 0,
             // Somebody else has made it, and has it locked.
             Err(fault) if fault.next == Next::Again => false,
@@ -167,7 +175,7 @@ impl Rows {
         };
         let from = if made { self.sweep.lock().row_made() } else { None };
         if let Some(from) = from {
-            let swept = sweep(session, &from).await;
+            let swept = sweep(session, &self.tables.rows, &from).await;
             if swept.is_err() {
                 session
                     .line

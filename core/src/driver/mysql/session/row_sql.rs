@@ -6,6 +6,7 @@ use crate::driver::identifier::quoted;
 use crate::driver::mysql::literal::{bytes, text};
 use crate::driver::mysql::shape;
 use crate::driver::own_table::KeyedTable;
+use crate::driver::sql::tables::Tables;
 use crate::port::LockKey;
 
 /// How long the server waits for a row, in seconds: for as long as it can, and for as short.
@@ -25,9 +26,9 @@ pub(super) struct Place {
 
 impl Place {
     /// fencelock's own table.
-    pub(super) fn new(tokens: Tokens) -> Self {
-        let (table, key) = ("fencelock_row".to_owned(), "t.name".to_owned());
-        let mark = mark(None, "'fencelock_row'", &key);
+    pub(super) fn new(tables: &Tables, tokens: Tokens) -> Self {
+        let (table, key) = (tables.rows.clone(), "t.name".to_owned());
+        let mark = mark(None, &format!("'{table}'"), &key);
         Self { table, key, mark, is_own: false, tokens }
     }
 
@@ -80,20 +81,20 @@ impl Place {
 
     /// The names of fencelock's own rows that begin so and are held.
     pub(super) fn names(&self, prefix: &str) -> String {
-        let (mark, length, prefix) = (&self.mark, prefix.len(), bytes(prefix));
+        let (Self { table, mark, .. }, length, prefix) = (self, prefix.len(), bytes(prefix));
         format!(
-            "SELECT t.name FROM fencelock_row AS t WHERE t.name >= {prefix} AND LEFT(t.name, {length}) = {prefix}
+            "SELECT t.name FROM {table} AS t WHERE t.name >= {prefix} AND LEFT(t.name, {length}) = {prefix}
              AND IS_USED_LOCK({mark}) IS NOT NULL ORDER BY t.name"
         )
     }
-}
 
-/// Makes a row of fencelock's own, if there is none. What holds it up has made it.
-pub(super) fn insert(lock: &LockKey) -> String {
-    let name = bytes(lock.as_str());
-    format!(
-        "SET SESSION innodb_lock_wait_timeout = {SHORT}; INSERT IGNORE INTO fencelock_row (name) VALUES ({name})"
-    )
+    /// Makes a row of fencelock's own, if there is none. What holds it up has made it.
+    pub(super) fn insert(&self, lock: &LockKey) -> String {
+        let (table, name) = (&self.table, bytes(lock.as_str()));
+        format!(
+            "SET SESSION innodb_lock_wait_timeout = {SHORT}; INSERT IGNORE INTO {table} (name) VALUES ({name})"
+        )
+    }
 }
 
 /// Gives the row back, and the mark before it: whoever gets the row takes it.

@@ -13,20 +13,23 @@ use crate::driver::sql::fault::Fault;
 use crate::driver::sql::sweep::{KEPT, PART};
 
 /// Deletes such rows behind a name, but for those that somebody has locked. Answers how far it came.
-pub(super) async fn sweep(session: &Connection<Rows>, from: &str) -> Result<Option<String>, Fault> {
+pub(super) async fn sweep(
+    session: &Connection<Rows>,
+    table: &str,
+    from: &str,
+) -> Result<Option<String>, Fault> {
     let (from, kept) = (bytes(from), KEPT.as_secs());
     let name = |row: &Row| column::<Option<Vec<u8>>>(row, 0, "name").map_err(Fault::refused);
     let text = |name: Vec<u8>| String::from_utf8_lossy(&name).into_owned();
     // By itself: within a statement that locks, or sets something, it would wait for rows that others have locked.
-    let part =
-        format!("SELECT name FROM fencelock_row WHERE name > {from} ORDER BY name LIMIT {PART}");
+    let part = format!("SELECT name FROM {table} WHERE name > {from} ORDER BY name LIMIT {PART}");
     let last = Statement::Text(format!("SELECT MAX(p.name) FROM ({part}) AS p"));
     let answered = session.line.ask(last, false).await?;
     let Some(last) = answered.rows().first().map(name).transpose()?.flatten().map(text) else {
         return Ok(None);
     };
     let asked = format!(
-        "BEGIN; SELECT name FROM fencelock_row WHERE name > {from} AND name <= {}
+        "BEGIN; SELECT name FROM {table} WHERE name > {from} AND name <= {}
              AND made < SYSDATE(6) - INTERVAL {kept} SECOND FOR UPDATE SKIP LOCKED",
         bytes(&last)
     );
@@ -35,7 +38,7 @@ pub(super) async fn sweep(session: &Connection<Rows>, from: &str) -> Result<Opti
     // Each by itself: a list may be carried out as a look at all rows, which waits for those that are locked.
     let mut end = String::new();
     for name in old.into_iter().flatten().map(text) {
-        write!(end, "DELETE FROM fencelock_row WHERE name = {}; ", bytes(&name))
+        write!(end, "DELETE FROM {table} WHERE name = {}; ", bytes(&name))
             .expect("text takes whatever is written to it");
     }
     end.push_str("COMMIT");

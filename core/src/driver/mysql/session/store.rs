@@ -20,6 +20,7 @@ use crate::driver::mysql::schema;
 use crate::driver::mysql::store::check_durability;
 use crate::driver::mysql::version::Version;
 use crate::driver::sql::fault::{absent, bad_column};
+use crate::driver::sql::tables::Tables;
 use crate::driver::within::within;
 use crate::error::{Error, Result};
 use crate::options::Options;
@@ -32,6 +33,7 @@ pub struct SessionLocks<W> {
     way: Arc<W>,
     address: Arc<Address>,
     runtime: RuntimeHandle,
+    tables: Tables,
     create: bool,
     connect_timeout: Duration,
 }
@@ -55,7 +57,8 @@ impl<W: Way> SessionLocks<W> {
         let (way, address) =
             (Arc::new(W::new(options)?), Arc::new(Address::parse(url, others, options)?));
         let (create, connect_timeout) = (options.create, options.connect_timeout);
-        Ok(Self { way, address, runtime, create, connect_timeout })
+        let tables = Tables::new(&options.table, '`')?;
+        Ok(Self { way, address, runtime, tables, create, connect_timeout })
     }
 
     async fn open(&self, ttl: Duration, ended: EndSink) -> Result<Connection<W>> {
@@ -69,7 +72,7 @@ impl<W: Way> SessionLocks<W> {
         };
         let found = match self.find(&mut conn, version).await {
             Err(error) if self.create && is_missing(&error) => {
-                schema::create(&mut conn).await.map_err(refusal)?;
+                schema::create(&mut conn, &self.tables).await.map_err(refusal)?;
                 self.find(&mut conn, version).await
             }
             found => found,
@@ -82,9 +85,9 @@ impl<W: Way> SessionLocks<W> {
 
     /// Looks at what there is, and makes sure that tokens rise.
     async fn find(&self, conn: &mut Conn, version: Version) -> Result<W::Found> {
-        let (tokens, own) = (Tokens::of(version), numbers(&*self.way));
+        let (tokens, own) = (Tokens::of(version, &self.tables), numbers(&*self.way));
         let judged = |error| self.refusal(&error, own);
-        let found = self.way.find(conn, version, tokens, &judged).await?;
+        let found = self.way.find(conn, version, tokens.clone(), &judged).await?;
         let advanced = tokens.advance(conn, &|error| self.refusal(&error, NUMBERS)).await;
         advanced.map(|()| found)
     }

@@ -13,45 +13,48 @@ use crate::driver::mysql::row::column;
 use crate::driver::mysql::statement::CLOCK;
 use crate::driver::mysql::version::Version;
 use crate::driver::sql::fault::bad_column;
+use crate::driver::sql::tables::Tables;
 use crate::error::Result;
 
 /// A second, in microseconds as tokens are.
 const SECOND: u64 = 1_000_000;
 
 /// See the module.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tokens {
-    Sequence,
+    /// The sequence of this name.
+    Sequence(String),
     Clock,
 }
 
 impl Tokens {
-    pub(super) fn of(version: Version) -> Self {
-        if version.is_mariadb { Self::Sequence } else { Self::Clock }
+    pub(super) fn of(version: Version, tables: &Tables) -> Self {
+        if version.is_mariadb { Self::Sequence(tables.tokens.clone()) } else { Self::Clock }
     }
 
     /// A new one, in SQL.
-    pub(super) fn next(self) -> &'static str {
+    pub(super) fn next(&self) -> String {
         match self {
-            Self::Sequence => "NEXTVAL(fencelock_token)",
-            Self::Clock => CLOCK,
+            Self::Sequence(name) => format!("NEXTVAL({name})"),
+            Self::Clock => CLOCK.to_owned(),
         }
     }
 
     /// Makes sure that tokens rise, before a session locks.
-    pub(super) async fn advance(self, conn: &mut Conn, judged: Judge<'_>) -> Result<()> {
-        if self == Self::Clock || mutant!(SessionTokensNotAdvanced) {
+    pub(super) async fn advance(&self, conn: &mut Conn, judged: Judge<'_>) -> Result<()> {
+        let Self::Sequence(name) = self else { return Ok(()) };
+        if mutant!(SessionTokensNotAdvanced) {
             return Ok(());
         }
         let asked = format!(
             "SELECT CAST(next_not_cached_value AS SIGNED) - CAST(cache_size * increment AS SIGNED), {CLOCK}, (SELECT CAST(VARIABLE_VALUE AS UNSIGNED)
-                 FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'UPTIME') FROM fencelock_token"
+                 FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'UPTIME') FROM {name}"
         );
         let row: Option<Row> = conn.query_first(asked).await.map_err(judged)?;
-        let row = row.ok_or_else(|| bad_column("fencelock_token"))?;
+        let row = row.ok_or_else(|| bad_column("token"))?;
         if let Some(ahead) = ahead(&row)? {
             // It takes a number and no expression, and none that is less than the last.
-            let set = format!("DO SETVAL(fencelock_token, {ahead})");
+            let set = format!("DO SETVAL({name}, {ahead})");
             conn.query_drop(set).await.map_err(judged)?;
         }
         Ok(())

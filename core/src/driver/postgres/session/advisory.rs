@@ -9,13 +9,16 @@ use super::view;
 use super::way::{Judge, Way};
 use crate::driver::postgres::row::column;
 use crate::driver::postgres::statement::prepare;
+use crate::driver::sql::tables::Tables;
 use crate::error::Result;
 use crate::fence::Token;
 use crate::options::Options;
 use crate::port::{Failure, Guarantee, LockKey, LockState, Mode, names_unknown};
 
 /// See the module.
-pub struct Advisory;
+pub struct Advisory {
+    tables: Tables,
+}
 
 /// Of each, the one for a lock that is held alone, and the one for readers.
 pub struct Statements {
@@ -31,10 +34,13 @@ impl Way for Advisory {
 
     const GUARANTEES: &'static [Guarantee] = guarantees::ADVISORY;
     const IN_TRANSACTION: bool = false;
-    const ADVANCE: &'static str = "SELECT fencelock_advance()";
 
-    fn new(_: &Options) -> Result<Self> {
-        Ok(Self)
+    fn new(options: &Options) -> Result<Self> {
+        Ok(Self { tables: Tables::new(&options.table, '"')? })
+    }
+
+    fn advance(&self) -> String {
+        format!("SELECT {}_advance()", self.tables.word)
     }
 
     fn refusal(mode: Mode) -> Option<&'static str> {
@@ -50,15 +56,16 @@ impl Way for Advisory {
     }
 
     async fn prepare(&self, client: &Client, judged: Judge<'_>) -> Result<Statements> {
+        let tables = &self.tables;
         let texts = [
-            take("pg_try_advisory_lock"),
-            take("pg_try_advisory_lock_shared"),
-            wait("pg_advisory_lock"),
-            wait("pg_advisory_lock_shared"),
-            free("pg_advisory_unlock"),
-            free("pg_advisory_unlock_shared"),
+            take(tables, "pg_try_advisory_lock"),
+            take(tables, "pg_try_advisory_lock_shared"),
+            wait(tables, "pg_advisory_lock"),
+            wait(tables, "pg_advisory_lock_shared"),
+            free(tables, "pg_advisory_unlock"),
+            free(tables, "pg_advisory_unlock_shared"),
             "SELECT pg_backend_pid(), pg_advisory_unlock_all()::text".to_owned(),
-            LOOK.to_owned(),
+            look(tables),
         ];
         let prepared = prepare(client, &texts).await;
         let [take, take_shared, wait, wait_shared, free, free_shared, free_all, look] =
@@ -109,29 +116,33 @@ impl Way for Advisory {
 }
 
 /// Takes a lock that nobody has and nobody waits for. Only then a token is drawn.
-fn take(function: &str) -> String {
+fn take(Tables { word, tokens, .. }: &Tables, function: &str) -> String {
     format!(
-        "SELECT pg_backend_pid(), CASE WHEN {function}(fencelock_key($1)) THEN nextval('fencelock_token') END"
+        "SELECT pg_backend_pid(), CASE WHEN {function}({word}_key($1)) THEN nextval('{tokens}') END"
     )
 }
 
 /// The same, but it waits.
-fn wait(function: &str) -> String {
+fn wait(Tables { word, tokens, .. }: &Tables, function: &str) -> String {
     // What answers nothing answers an empty text.
     format!(
-        "SELECT pg_backend_pid(), CASE WHEN {function}(fencelock_key($1))::text IS NOT NULL THEN nextval('fencelock_token') END"
+        "SELECT pg_backend_pid(), CASE WHEN {function}({word}_key($1))::text IS NOT NULL THEN nextval('{tokens}') END"
     )
 }
 
-fn free(function: &str) -> String {
-    format!("SELECT pg_backend_pid(), {function}(fencelock_key($1))")
+fn free(Tables { word, .. }: &Tables, function: &str) -> String {
+    format!("SELECT pg_backend_pid(), {function}({word}_key($1))")
 }
 
 /// Who has a lock and who waits for it, in the order in which they came as far as the server tells it.
-const LOOK: &str = "SELECT l.granted, l.mode, a.application_name,
-        (extract(epoch FROM clock_timestamp() - l.waitstart) * 1000)::bigint, l.pid
-    FROM pg_locks AS l LEFT JOIN pg_stat_activity AS a ON a.pid = l.pid
-    WHERE l.locktype = 'advisory' AND l.objsubid = 1
-        AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-        AND (l.classid::bigint << 32 | l.objid::bigint) = fencelock_key($1)
-    ORDER BY l.granted DESC, l.waitstart, l.pid";
+fn look(Tables { word, .. }: &Tables) -> String {
+    format!(
+        "SELECT l.granted, l.mode, a.application_name,
+             (extract(epoch FROM clock_timestamp() - l.waitstart) * 1000)::bigint, l.pid
+         FROM pg_locks AS l LEFT JOIN pg_stat_activity AS a ON a.pid = l.pid
+         WHERE l.locktype = 'advisory' AND l.objsubid = 1
+             AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+             AND (l.classid::bigint << 32 | l.objid::bigint) = {word}_key($1)
+         ORDER BY l.granted DESC, l.waitstart, l.pid"
+    )
+}

@@ -96,7 +96,7 @@ impl<W: Way> Connection<W> {
 
     /// What a statement answers to the wish for a lock, as a token.
     pub(super) fn token(row: &Row) -> Result<Option<Token>, Failure> {
-        let token = column::<Option<i64>>(row, 1, "fencelock_token").map_err(Failure::unknown)?;
+        let token = column::<Option<i64>>(row, 1, "token").map_err(Failure::unknown)?;
         Ok(token.and_then(|token| u64::try_from(token).ok()).map(Token::new))
     }
 

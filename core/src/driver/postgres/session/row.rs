@@ -11,7 +11,7 @@ use tokio_postgres::{Client, Statement};
 
 use super::connection::{Connection, Locking};
 use super::guarantees;
-use super::row_sql::{INSERT, NAMES, look, sweep, wish};
+use super::row_sql::{insert, look, names, sweep, wish};
 use super::view;
 use super::way::{Judge, Way};
 use crate::driver::identifier::quoted;
@@ -20,10 +20,10 @@ use crate::driver::postgres::row::column;
 use crate::driver::postgres::schema::MOST_BYTES;
 use crate::driver::postgres::shape::{self, of_type};
 use crate::driver::postgres::statement::prepare;
-
 use crate::driver::postgres::transaction::BEGIN;
 use crate::driver::sql::fault::Fault;
 use crate::driver::sql::sweep::Sweep;
+use crate::driver::sql::tables::Tables;
 use crate::error::{Code, Error, Result};
 use crate::fence::Token;
 use crate::options::Options;
@@ -34,6 +34,7 @@ use crate::runtime::sync::Mutex;
 pub struct Rows {
     /// The user's own table as it was written; empty if there is none.
     on_table: String,
+    tables: Tables,
     sweep: Mutex<Sweep>,
 }
 
@@ -60,19 +61,23 @@ impl Way for Rows {
 
     const GUARANTEES: &'static [Guarantee] = guarantees::ROWS;
     const IN_TRANSACTION: bool = true;
-    // A token that is drawn in a transaction may not have reached the disk when the server crashes.
-    const ADVANCE: &'static str = "SELECT fencelock_leap(); SELECT fencelock_advance()";
 
     fn new(options: &Options) -> Result<Self> {
         let on_table = options.on_table.clone();
         if !on_table.is_empty() {
             KeyedTable::parse(&on_table, MOST_BYTES)?;
         }
-        Ok(Self { on_table, sweep: Mutex::default() })
+        let tables = Tables::new(&options.table, '"')?;
+        Ok(Self { on_table, tables, sweep: Mutex::default() })
     }
 
     fn on_own_table(&self) -> bool {
         !self.on_table.is_empty()
+    }
+
+    fn advance(&self) -> String {
+        // A token that is drawn in a transaction may not have reached the disk when the server crashes.
+        format!("SELECT {0}_leap(); SELECT {0}_advance()", self.tables.word)
     }
 
     fn refusal(mode: Mode) -> Option<&'static str> {
@@ -89,15 +94,16 @@ impl Way for Rows {
     }
 
     async fn prepare(&self, client: &Client, judged: Judge<'_>) -> Result<Statements> {
+        let Tables { word, rows, tokens, .. } = &self.tables;
         if !self.on_own_table() {
-            let (table, is_it) = ("fencelock_row", "t.name = $1");
+            let is_it = "t.name = $1";
             let texts = [
-                wish(table, is_it, false),
-                wish(table, is_it, true),
-                look(table, is_it),
-                INSERT.to_owned(),
-                sweep(),
-                NAMES.to_owned(),
+                wish(tokens, rows, is_it, false),
+                wish(tokens, rows, is_it, true),
+                look(rows, is_it),
+                insert(rows),
+                sweep(rows),
+                names(rows),
             ];
             let [take, wait, look, insert, sweep, names] =
                 prepare(client, &texts).await.map_err(judged)?;
@@ -105,17 +111,19 @@ impl Way for Rows {
             return Ok(Statements { take, wait, look, rows, open: AtomicBool::new(false) });
         }
         // Without it no row is a lock.
-        client
-            .prepare("SELECT fencelock_leap(), nextval('fencelock_token')")
-            .await
-            .map_err(judged)?;
+        let needed = format!("SELECT {word}_leap(), nextval('{tokens}')");
+        client.prepare(&needed).await.map_err(judged)?;
         let own = KeyedTable::parse(&self.on_table, MOST_BYTES)?;
         let fault = |error| Fault::refused(judged(error));
         let types = shape::types(client, &own, &[own.key], fault).await;
         let types = types.map_err(|fault| fault.failure.error)?;
         let (table, key) = (own.name('"'), quoted('"', own.key));
         let is_it = format!("t.{key} = {}", of_type("$1::text", &types[0]));
-        let texts = [wish(&table, &is_it, false), wish(&table, &is_it, true), look(&table, &is_it)];
+        let texts = [
+            wish(tokens, &table, &is_it, false),
+            wish(tokens, &table, &is_it, true),
+            look(&table, &is_it),
+        ];
         let prepared = prepare(client, &texts).await;
         let [take, wait, look] = prepared.map_err(judged)?;
         let rows = Origin::Found { no_row: own.no_row() };

@@ -5,11 +5,11 @@ use crate::driver::sql::sweep::KEPT;
 
 /// Takes the row of a lock, and draws a token only then. One that somebody has is waited for, or skipped. Tells the backend, the token,
 /// and whether there is such a row.
-pub(super) fn wish(table: &str, is_it: &str, wait: bool) -> String {
+pub(super) fn wish(tokens: &str, table: &str, is_it: &str, wait: bool) -> String {
     let skip = if wait { "" } else { "SKIP LOCKED" };
     format!(
         "WITH l AS MATERIALIZED (SELECT FROM {table} AS t WHERE {is_it} FOR UPDATE {skip})
-         SELECT pg_backend_pid(), (SELECT nextval('fencelock_token') FROM l), EXISTS (SELECT FROM {table} AS t WHERE {is_it})"
+         SELECT pg_backend_pid(), (SELECT nextval('{tokens}') FROM l), EXISTS (SELECT FROM {table} AS t WHERE {is_it})"
     )
 }
 
@@ -33,15 +33,20 @@ pub(super) fn look(table: &str, is_it: &str) -> String {
 }
 
 /// The names that begin with $1 of fencelock's own rows that are locked.
-pub(super) const NAMES: &str = "SELECT t.name FROM fencelock_row AS t
-    JOIN pg_locks AS l ON l.locktype = 'transactionid' AND l.granted AND l.transactionid = t.xmax
-    WHERE t.name >= $1 AND starts_with(t.name, $1) ORDER BY t.name";
+pub(super) fn names(rows: &str) -> String {
+    format!(
+        "SELECT t.name FROM {rows} AS t
+         JOIN pg_locks AS l ON l.locktype = 'transactionid' AND l.granted AND l.transactionid = t.xmax
+         WHERE t.name >= $1 AND starts_with(t.name, $1) ORDER BY t.name"
+    )
+}
 
-pub(super) const INSERT: &str =
-    "INSERT INTO fencelock_row (name) VALUES ($1) ON CONFLICT (name) DO NOTHING";
+pub(super) fn insert(rows: &str) -> String {
+    format!("INSERT INTO {rows} (name) VALUES ($1) ON CONFLICT (name) DO NOTHING")
+}
 
 /// Deletes rows behind $1 that were made long ago, but for those somebody is at. They tell nothing: who needs one makes it anew.
-pub(super) fn sweep() -> String {
+pub(super) fn sweep(rows: &str) -> String {
     let old = format!("f.made < clock_timestamp() - interval '{} seconds'", KEPT.as_secs());
-    sweep_of("fencelock_row", &old)
+    sweep_of(rows, &old)
 }

@@ -15,6 +15,7 @@ use crate::driver::postgres::fault::{no_tables, pooled};
 use crate::driver::postgres::live::{Hear, Heard, open_first};
 use crate::driver::postgres::{schema, setup};
 use crate::driver::sql::fault::absent;
+use crate::driver::sql::tables::Tables;
 use crate::driver::within::within;
 use crate::error::{Error, Result};
 use crate::options::Options;
@@ -29,6 +30,7 @@ pub struct SessionLocks<W> {
     address: Arc<Address>,
     runtime: RuntimeHandle,
     setup: String,
+    tables: Tables,
     create: bool,
     connect_timeout: Duration,
     /// Whether it is known that each connection has a session of its own.
@@ -48,7 +50,8 @@ impl<W: Way> SessionLocks<W> {
             (Arc::new(W::new(options)?), Arc::new(Address::parse(url, others, options)?));
         let (create, connect_timeout) = (options.create, options.connect_timeout);
         let (setup, probed) = (setup::setup(options)?, AtomicBool::new(false));
-        Ok(Self { way, address, runtime, setup, create, connect_timeout, probed })
+        let tables = Tables::new(&options.table, '"')?;
+        Ok(Self { way, address, runtime, setup, tables, create, connect_timeout, probed })
     }
 
     async fn open(&self, ttl: Duration, ended: EndSink) -> Result<Connection<W>> {
@@ -75,7 +78,7 @@ impl<W: Way> SessionLocks<W> {
         let beat = live.client.prepare("SELECT pg_backend_pid()").await.map_err(refusal)?;
         let prepared = match self.way.prepare(&live.client, &refusal).await {
             Err(error) if self.create && is_missing(&error) => {
-                schema::create(&live.client).await.map_err(refusal)?;
+                schema::create(&live.client, &self.tables).await.map_err(refusal)?;
                 self.way.prepare(&live.client, &refusal).await
             }
             prepared => prepared,
@@ -84,7 +87,7 @@ impl<W: Way> SessionLocks<W> {
         let locking = prepared.map_err(unprepared)?;
         let live = live.with(Prepared { beat, locking });
         if !mutant!(SessionTokensNotAdvanced) {
-            live.client.batch_execute(W::ADVANCE).await.map_err(refusal)?;
+            live.client.batch_execute(&self.way.advance()).await.map_err(refusal)?;
         }
         let place = (self.address.clone(), host);
         let (way, runtime) = (self.way.clone(), self.runtime.clone());

@@ -25,9 +25,6 @@ pub trait Way: Sized + Send + Sync + 'static {
     /// Whether a lock lives in a transaction of its session, which then has no other.
     const IN_TRANSACTION: bool;
 
-    /// What makes sure that tokens rise, before a session locks.
-    const ADVANCE: &'static str;
-
     /// As these options want it.
     fn new(options: &Options) -> Result<Self>;
 
@@ -35,6 +32,9 @@ pub trait Way: Sized + Send + Sync + 'static {
     fn on_own_table(&self) -> bool {
         false
     }
+
+    /// What makes sure that tokens rise, before a session locks.
+    fn advance(&self) -> String;
 
     /// Why a lock cannot be held so, if it cannot.
     fn refusal(mode: Mode) -> Option<&'static str>;

@@ -61,6 +61,15 @@ public interface StoreOptions<T> {
     }
 
     /**
+     * On PostgreSQL and MySQL: the name of the table of locks. The names of fencelock's other tables and functions
+     * begin with it. Letters a to z, digits and {@code _}. Tables of another name have other locks. By default {@code
+     * fencelock}.
+     */
+    default T table(String table) {
+        return option("table", table);
+    }
+
+    /**
      * On PostgreSQL: whether a commit waits for the server's disk ({@code durable}). {@code relaxed} is many times
      * quicker; a crash of the server may then undo the changes of the last second, tokens still rise. By default
      * {@code durable}.

@@ -49,6 +49,12 @@ public interface StoreOptions<T> {
     public fun schema(schema: String): T = option("schema", schema)
 
     /**
+     * On PostgreSQL and MySQL: the name of the table of locks. The names of fencelock's other tables and functions
+     * begin with it. Letters a to z, digits and `_`. Tables of another name have other locks. By default `fencelock`.
+     */
+    public fun table(table: String): T = option("table", table)
+
+    /**
      * On PostgreSQL: whether a commit waits for the server's disk (`durable`). `relaxed` is many times quicker; a
      * crash of the server may then undo the changes of the last second, tokens still rise. By default `durable`.
      */
