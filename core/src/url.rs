@@ -147,6 +147,7 @@ impl StoreUrl {
     pub(crate) fn check(&self, options: &Options) -> Result<()> {
         self.check_tls(options)?;
         self.check_rows(options)?;
+        self.check_names(options)?;
         #[cfg(feature = "redis")]
         for node in &self.nodes {
             crate::driver::redis::RedisStore::check(node, &[])?;
@@ -195,6 +196,21 @@ impl StoreUrl {
                  `redlock://`, `etcd://`, `etcds://`, `zookeeper://`, `zookeepers://`, `postgres://`, `postgres+advisory://`, `postgres+row://`, `mysql://`, `mysql+getlock://`, `mysql+row://`, `sqlite:` and `memory:`",
             )),
         }
+    }
+
+    /// Whoever names tables where there are none believes to have locks of its own.
+    fn check_names(&self, options: &Options) -> Result<()> {
+        let scheme = self.url.scheme();
+        if options.table != Options::default().table && !is_postgres(scheme) && !is_mysql(scheme) {
+            let message =
+                "only PostgreSQL and MySQL have tables of a name of your own; leave `table` out";
+            return Err(Error::invalid("table", message));
+        }
+        if !options.schema.is_empty() && !is_postgres(scheme) {
+            let message = "only PostgreSQL has schemas; on MySQL name the database in the URL, elsewhere leave `schema` out";
+            return Err(Error::invalid("schema", message));
+        }
+        Ok(())
     }
 
     #[cfg_attr(

@@ -44,10 +44,14 @@ impl MysqlServer {
         Self::start_as(Start::default())
     }
 
-    /// Starts a server that speaks TLS too.
-    pub fn start_with_tls(certificate: &Path, key: &Path) -> Self {
+    /// Starts a server that speaks TLS too, and knows this authority of clients.
+    pub fn start_with_tls(certificate: &Path, key: &Path, authority: &Path) -> Self {
         let (certificate, key) = (certificate.display(), key.display());
-        Self::start_with(&[&format!("ssl-cert={certificate}"), &format!("ssl-key={key}")])
+        Self::start_with(&[
+            &format!("ssl-cert={certificate}"),
+            &format!("ssl-key={key}"),
+            &format!("ssl-ca={}", authority.display()),
+        ])
     }
 
     /// Starts a server with more settings, such as `read-only=1`.

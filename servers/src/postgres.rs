@@ -19,6 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Who may come in, and how. The user `secret` has a password.
 const HBA: &str = "local all all trust
+hostssl all certified 127.0.0.1/32 trust clientcert=verify-ca
 host all secret 127.0.0.1/32 scram-sha-256
 host all all 127.0.0.1/32 trust
 host replication postgres 127.0.0.1/32 trust
@@ -46,11 +47,13 @@ impl PostgresServer {
         Self::start_as(Start::default())
     }
 
-    /// Starts a server that speaks TLS too.
-    pub fn start_with_tls(certificate: &Path, key: &Path) -> Self {
+    /// Starts a server that speaks TLS too, and knows this authority of clients. The user `certified` needs a certificate.
+    pub fn start_with_tls(certificate: &Path, key: &Path, authority: &Path) -> Self {
         let folder = folder(None);
         // It takes a key only from a file of its own that nobody else reads.
-        for (from, to) in [(certificate, "server.pem"), (key, "server.key")] {
+        let files =
+            [(certificate, "server.pem"), (key, "server.key"), (authority, "authority.pem")];
+        for (from, to) in files {
             let to = folder.path().join(to);
             std::fs::copy(from, &to).expect("the folder can be written to");
             let own = std::fs::Permissions::from_mode(0o600);
@@ -58,9 +61,12 @@ impl PostgresServer {
             give(&to);
         }
         let file = |name: &str| folder.path().join(name).display().to_string();
-        let (certificate, key) = (file("server.pem"), file("server.key"));
-        let settings =
-            ["ssl=on", &format!("ssl_cert_file={certificate}"), &format!("ssl_key_file={key}")];
+        let settings = [
+            "ssl=on",
+            &format!("ssl_cert_file={}", file("server.pem")),
+            &format!("ssl_key_file={}", file("server.key")),
+            &format!("ssl_ca_file={}", file("authority.pem")),
+        ];
         Self::start_in(folder, Start::with(&settings))
     }
 

@@ -62,6 +62,20 @@ pub async fn refused(url: &str) -> (Code, Error) {
     (error.code(), error)
 }
 
+/// A host that takes connections and answers nothing does not keep the next one from being used. `url` has one host of this port.
+pub async fn a_silent_host_is_passed_over(url: &str, port: u16) {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("there is a free port");
+    let first = silent.local_addr().expect("it has a port").port();
+    let (one, two) = (format!("127.0.0.1:{port}"), format!("127.0.0.1:{first},127.0.0.1:{port}"));
+    let both = url.replacen(&one, &two, 1);
+    assert_ne!(url, both);
+    let joint = if both.contains('?') { '&' } else { '?' };
+    let client = Client::builder().option("connect_timeout", "4s");
+    let client = client.connect(&format!("{both}{joint}label=both")).await;
+    let client = client.expect("the second host answers");
+    assert!(holds(&client, "beside a silent host").await);
+}
+
 /// Whether the lock could be taken. It is released.
 pub async fn holds(client: &Client, name: &str) -> bool {
     let guard = client.lock(name).try_acquire().await.expect("it answers");

@@ -46,6 +46,9 @@ pub trait DatabaseSessions: SessionServer + Sized + Sync {
     /// Ends the connections that have a lock, or those that wait for one.
     fn end_connections(&self, holders: bool);
 
+    /// Ends all connections of this user.
+    fn end_all_connections(&self);
+
     /// How many connections this user has.
     fn connections(&self) -> usize;
 

@@ -260,6 +260,9 @@ impl<S: Subject> Run<'_, S> {
             };
             let mut expected = std::mem::take(&mut self.world.told[number]);
             expected.sort_by_key(owner);
+            if self.subject.merges_notices() {
+                expected.dedup();
+            }
             let Some(client) = &self.clients[number] else { continue };
             let arrived = || client.heard.lock().unwrap().len() >= expected.len();
             self.subject.await_notices(&client.store, arrived).await;

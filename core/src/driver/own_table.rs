@@ -73,6 +73,14 @@ impl<'a> KeyedTable<'a> {
         ))
     }
 
+    #[cfg(feature = "mysql")]
+    pub(super) fn no_transactions(&self) -> Error {
+        let table = self.table.name;
+        wrong(format!(
+            "`{table}` is no table with transactions, so its rows cannot be locked; make it one (ALTER TABLE … ENGINE=InnoDB)"
+        ))
+    }
+
     pub(super) fn not_unique(&self) -> Error {
         let column = self.key;
         wrong(format!(

@@ -1,6 +1,8 @@
 //! Faults of locks that live with a session of a database server, in both ways: holders that die or freeze, connections and servers that
 //! end, networks that are silent.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use fencelock::{Code, Released};
@@ -134,6 +136,36 @@ pub async fn b90_b93_an_ended_connection_is_a_loss_that_is_told<S: DatabaseSessi
         next.release().await.check().unwrap();
     }
     server.comes_to("0|0").await;
+}
+
+/// Those who ask behind each other while their connection ends are told that nobody answered, not that their client was closed.
+pub async fn those_behind_an_ended_connection_may_ask_again<S: DatabaseSessions>(
+    way: Way,
+    _: &Program,
+) {
+    let server = S::start(way);
+    let client = server.client("?timeout=2s").await;
+    let open = Arc::new(AtomicBool::new(true));
+    let asks = (0..16).map(|number| {
+        let (client, open) = (client.clone(), open.clone());
+        tokio::spawn(async move {
+            while open.load(Ordering::Acquire) {
+                match client.lock(&format!("behind {number}")).try_acquire().await {
+                    Ok(guard) => drop(guard),
+                    Err(error) => assert_eq!(error.code(), Code::Unavailable, "{error}"),
+                }
+            }
+        })
+    });
+    let asks: Vec<_> = asks.collect();
+    for _ in 0..if in_full() { 100 } else { 20 } {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        server.end_all_connections();
+    }
+    open.store(false, Ordering::Release);
+    for asked in asks {
+        asked.await.expect("it is told what it may do");
+    }
 }
 
 /// A server that is killed and started again has no locks; tokens go on.

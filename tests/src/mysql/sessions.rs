@@ -107,6 +107,10 @@ impl DatabaseSessions for MysqlSessions {
         self.server.sql(&kills.join("; "));
     }
 
+    fn end_all_connections(&self) {
+        self.server.sql(&format!("KILL USER {}", self.user));
+    }
+
     fn connections(&self) -> usize {
         self.server.connections(self.user)
     }

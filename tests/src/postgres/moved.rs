@@ -106,6 +106,11 @@ impl Subject for PostgresSubject<'_> {
         false
     }
 
+    fn merges_notices(&self) -> bool {
+        // `NOTIFY` does, within a transaction.
+        true
+    }
+
     async fn await_notices(&self, _: &Self::Store, arrived: impl Fn() -> bool) {
         await_arrival(arrived).await;
     }

@@ -73,6 +73,13 @@ impl DatabaseSessions for PostgresSessions {
         self.server.sql(&format!("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE {which}"));
     }
 
+    fn end_all_connections(&self) {
+        let user = self.user;
+        self.server.sql(&format!(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{user}' AND pid <> pg_backend_pid()"
+        ));
+    }
+
     fn connections(&self) -> usize {
         let user = self.user;
         let count = format!("SELECT count(*) FROM pg_stat_activity WHERE usename = '{user}'");

@@ -4,8 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use fencelock::{Client, Code, Error};
+use fencelock_servers::own::free_port;
 use fencelock_tests::chosen_table;
-use fencelock_tests::database::{holds, refused};
+use fencelock_tests::database::{a_silent_host_is_passed_over, holds, refused};
 use fencelock_tests::mysql::MysqlServer;
 use fencelock_tests::servers::Authority;
 use mysql_async::prelude::Queryable;
@@ -21,6 +22,17 @@ async fn a_table_can_be_chosen() {
     server.sql("CREATE DATABASE own; CREATE USER own; GRANT ALL ON own.* TO own");
     let ways = ["mysql", "mysql+getlock", "mysql+row"];
     chosen_table::has_locks_of_its_own(&server, &server.url("own"), ways).await;
+    for scheme in ways {
+        let url = server.url("own").replacen("mysql", scheme, 1);
+        a_silent_host_is_passed_over(&url, server.port()).await;
+    }
+
+    // Nothing is made beside a table that is the user's own.
+    server.sql("USE own; CREATE TABLE customer (name varchar(9))");
+    let (code, error) = refused(&format!("{}?create=true&table=customer", server.url("own"))).await;
+    assert_eq!(code, Code::Conflict, "{error}");
+    let made = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_NAME LIKE 'customer%'";
+    assert_eq!(server.sql(made), "1");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -228,6 +240,33 @@ async fn passwords_and_socket_files_work() {
     assert!(!holds(&other, "x").await, "it is the same database");
 }
 
+/// A Galera cluster takes no sequence with a cache.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cluster_of_galera_has_tokens_too() {
+    let library = "/usr/lib/galera/libgalera_smm.so";
+    assert!(Path::new(library).exists(), "it comes with mariadb-server");
+    let group = format!("gmcast.listen_addr=tcp://127.0.0.1:{}", free_port());
+    let server = MysqlServer::start_with(&[
+        "wsrep-on=1",
+        &format!("wsrep-provider={library}"),
+        &format!("wsrep-provider-options={group}"),
+        "wsrep-cluster-address=gcomm://",
+        "wsrep-new-cluster",
+        "wsrep-sst-method=skip",
+        "binlog-format=ROW",
+        "innodb-autoinc-lock-mode=2",
+    ]);
+    server.sql("CREATE DATABASE own; CREATE USER own; GRANT ALL ON own.* TO own");
+    for scheme in ["mysql", "mysql+getlock", "mysql+row"] {
+        let url = server.url("own").replacen("mysql", scheme, 1);
+        let client = connect(format!("{url}?create=true")).await.unwrap();
+        let first = client.lock("x").acquire().await.unwrap();
+        let token = first.token();
+        first.release().await.check().unwrap();
+        assert!(client.lock("x").acquire().await.unwrap().token() > token, "{scheme}");
+    }
+}
+
 /// The server has to prove that it is the host of the URL.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tls_is_verified() {
@@ -238,8 +277,11 @@ async fn tls_is_verified() {
     assert!(error.message().contains("sslmode=disable") && !error.retryable(), "{error}");
 
     let file = |name: &str| authority.path(name);
-    let server =
-        MysqlServer::start_with_tls(Path::new(&file("server.pem")), Path::new(&file("server.key")));
+    let server = MysqlServer::start_with_tls(
+        Path::new(&file("server.pem")),
+        Path::new(&file("server.key")),
+        Path::new(&file("ca.pem")),
+    );
     let port = server.port();
     drop(connect(server.place("tls")).await.unwrap());
     server.sql("ALTER USER tls REQUIRE SSL");
@@ -257,4 +299,13 @@ async fn tls_is_verified() {
     let (code, error) = refused(&url("localhost", &query)).await;
     assert_eq!(code, Code::Unavailable, "{error}");
     assert!(error.message().contains("cacert"), "{error}");
+
+    // One who has to show a certificate.
+    server.sql("ALTER USER tls REQUIRE X509");
+    let query = format!("sslmode=verify-full&cacert={}", file("ca.pem"));
+    let (code, error) = refused(&url("localhost", &query)).await;
+    assert_eq!(code, Code::Auth, "{error}");
+    let (cert, key) = (file("client.pem"), file("client.key"));
+    let client = connect(url("localhost", &format!("{query}&cert={cert}&key={key}"))).await;
+    assert!(holds(&client.unwrap(), "x").await);
 }

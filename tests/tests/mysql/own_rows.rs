@@ -140,6 +140,7 @@ async fn what_is_wrong_is_told() {
     let server = start();
     server.sql(
         "CREATE TABLE hidden (id int PRIMARY KEY); INSERT INTO hidden VALUES (1);
+         CREATE TABLE loose (id int PRIMARY KEY) ENGINE=MyISAM; GRANT SELECT, UPDATE ON locks.loose TO locks;
          CREATE VIEW seen AS SELECT * FROM account; GRANT SELECT, UPDATE ON locks.seen TO locks",
     );
     let tables = [
@@ -154,6 +155,7 @@ async fn what_is_wrong_is_told() {
         ("coin(owner)", "several rows"),
         ("account(note)", "several rows"),
         ("seen(id)", "several rows"),
+        ("loose(id)", "no table with transactions"),
         ("account` WHERE true; DROP TABLE account; --(id)", "no table"),
         ("account(id` = 7; DROP TABLE account; --)", "no column"),
         ("acc'ount(id)", "no table"),

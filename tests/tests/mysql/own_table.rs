@@ -66,6 +66,11 @@ async fn s9_updates_of_everybody_are_all_counted() {
 async fn what_is_wrong_with_a_table_is_told() {
     let server = On::start();
     tells_what_is_wrong(&server).await;
+    server.sql("CREATE TABLE loose (id int PRIMARY KEY, version int, value int) ENGINE=Aria");
+    let loose = server.client().await;
+    let loose = loose.version("1").on_table("loose(id, version, value)").read::<Value>().await;
+    let error = loose.unwrap_err();
+    assert!(error.message().contains("no table with transactions"), "{error}");
     server.sql("GRANT SELECT ON fencelock TO poor; GRANT SELECT ON fencelock_cell TO poor; GRANT SELECT ON account TO poor");
     let own = server.client_of("poor").await.version("1").on_table("account(id, version, balance)");
     let update = async || own.update(|value: Option<u32>| Some(value? + 1)).await;

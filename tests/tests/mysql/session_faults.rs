@@ -15,6 +15,7 @@ in_both_ways! {
     killed_holders,
     a_frozen_holder_knows_at_its_first_look,
     b90_b93_an_ended_connection_is_a_loss_that_is_told,
+    those_behind_an_ended_connection_may_ask_again,
     a_restart_ends_the_locks_and_not_the_tokens,
     a_silent_network_ends_the_session_on_both_sides,
     what_was_not_answered_is_taken_back,

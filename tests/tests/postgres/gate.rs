@@ -104,6 +104,20 @@ async fn late_writers_among_many_change_nothing() {
     assert_eq!(stock, 1000 - count);
 }
 
+/// Tables of two owners lie in one schema.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_owner_has_a_gate() {
+    let server = PostgresServer::start();
+    server.sql(
+        "GRANT CREATE ON SCHEMA public TO PUBLIC; CREATE ROLE one LOGIN; CREATE ROLE two LOGIN",
+    );
+    for owner in ["one", "two"] {
+        let shelf = session(&server, owner).await;
+        let gate = gate_trigger(owner, "fence").unwrap();
+        shelf.batch_execute(&format!("CREATE TABLE {owner} (fence bigint); {gate}")).await.unwrap();
+    }
+}
+
 /// No name is read as anything but a name.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn names_are_taken_as_they_are() {

@@ -179,6 +179,7 @@ async fn tls_is_verified() {
     let server = PostgresServer::start_with_tls(
         Path::new(&file("server.pem")),
         Path::new(&file("server.key")),
+        Path::new(&file("ca.pem")),
     );
     let port = server.port();
     drop(connect(server.place("tls")).await.unwrap());
@@ -195,4 +196,15 @@ async fn tls_is_verified() {
     let (code, error) = refused(&url("localhost", &query)).await;
     assert_eq!(code, Code::Unavailable, "{error}");
     assert!(error.message().contains("cacert"), "{error}");
+
+    // One who has to show a certificate.
+    let certified = |more: &str| {
+        let query = format!("create=true&sslmode=verify-full&cacert={}{more}", file("ca.pem"));
+        url("localhost", &query).replacen("tls@", "certified@", 1)
+    };
+    server.place("certified");
+    let (code, error) = refused(&certified("")).await;
+    assert_eq!(code, Code::Auth, "{error}");
+    let shown = format!("&cert={}&key={}", file("client.pem"), file("client.key"));
+    assert!(holds(&connect(certified(&shown)).await.unwrap(), "x").await);
 }

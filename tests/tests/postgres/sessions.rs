@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use fencelock::driver::postgres::lock_in;
 use fencelock::{Code, Token};
+use fencelock_tests::database::refused;
 use fencelock_tests::database_sessions::{DatabaseSessions, Way, sessions};
 use fencelock_tests::in_both_ways;
 use fencelock_tests::postgres::{Pooler, PostgresSessions};
 use fencelock_tests::session_store::{PATIENCE, code};
-use tokio_postgres::NoTls;
+use tokio_postgres::{NoTls, SimpleQueryMessage};
 
 in_both_ways! {
     PostgresSessions, sessions:
@@ -187,6 +188,23 @@ async fn a_pooler_has_to_keep_sessions(way: Way) {
             let error = error.unwrap_or_else(|| panic!("{mode} is refused"));
             if mode == "transaction" {
                 assert_eq!(error.code(), Code::Unsupported, "{error}");
+            }
+        }
+        if mode == "transaction" {
+            let table = format!("postgres://locks@127.0.0.1:{}/postgres", pooler.port());
+            let (code, error) = refused(&table).await;
+            assert_eq!(code, Code::Unsupported, "{error}");
+            // Others go on with these sessions.
+            let connected = tokio_postgres::connect(&table, NoTls).await;
+            let (other, connection) = connected.expect("the pooler takes connections");
+            tokio::spawn(connection);
+            for setting in ["lock_timeout", "idle_session_timeout", "statement_timeout"] {
+                let left = other.simple_query(&format!("SHOW {setting}")).await.unwrap();
+                let left = left.iter().find_map(|answer| match answer {
+                    SimpleQueryMessage::Row(row) => row.get(0),
+                    _ => None,
+                });
+                assert_eq!(left, Some("0"), "what was refused has set `{setting}`");
             }
         }
         drop(pooler);

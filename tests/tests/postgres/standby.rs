@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use fencelock::{Client, Code};
+use fencelock_tests::database::a_silent_host_is_passed_over;
 use fencelock_tests::postgres::PostgresServer;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -42,6 +43,10 @@ async fn the_server_that_takes_writes_is_used() {
         let refused = fencelock::connect(&at(scheme, &both[..1])).await.unwrap_err();
         assert_eq!(refused.code(), Code::Unavailable, "{refused}");
         assert!(refused.message().contains("read-only"), "{refused}");
+    }
+    for scheme in ["postgres", "postgres+advisory", "postgres+row"] {
+        let primary = primary.port();
+        a_silent_host_is_passed_over(&at(scheme, &[primary]), primary).await;
     }
     let table = fencelock::connect(&at("postgres", &both)).await.unwrap();
     let session = fencelock::connect(&at("postgres+advisory", &both)).await.unwrap();

@@ -10,6 +10,9 @@ use fencelock_tests::session_store::{
 use fencelock_tests::zookeeper::{ZookeeperServer, url};
 use futures_util::future::join_all;
 
+/// How long a session lives whose server is killed again and again.
+const SESSION: Duration = Duration::from_secs(30);
+
 async fn connect(url: impl AsRef<str>) -> Result<Client, Error> {
     fencelock::connect(url.as_ref()).await
 }
@@ -46,7 +49,7 @@ async fn bad_input_and_absent_servers_are_told() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn b68_a_restart_keeps_the_locks_and_the_line() {
     let mut server = ZookeeperServer::start();
-    let url = format!("{}?ttl=30s&timeout=2s", server.url("p"));
+    let url = format!("{}?ttl={}s&timeout=2s", server.url("p"), SESSION.as_secs());
     let clients = join_all((0..6).map(|_| connect(&url))).await;
     let clients: Vec<_> = clients.into_iter().map(Result::unwrap).collect();
     let guard = clients[0].lock("x").acquire().await.unwrap();
@@ -61,8 +64,14 @@ async fn b68_a_restart_keeps_the_locks_and_the_line() {
         let tried = clients[0].lock("y").try_acquire().await;
         assert_eq!(tried.unwrap_err().code(), Code::Unavailable);
         server.start_again();
+        // A server that is there for moments only ends every session.
+        let back = Instant::now();
+        while guard.remaining() < SESSION / 2 {
+            assert!(back.elapsed() < PATIENCE && guard.is_held(), "the session goes on");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
     }
-    guard.extend(Duration::from_secs(30)).await.unwrap();
+    guard.extend(SESSION).await.unwrap();
     let mut token = guard.token();
     guard.release().await.check().unwrap();
     for wait in waits {

@@ -2,8 +2,9 @@
 //! parent may be inside, and in the child nobody comes out again. Each stands here, with the reason why no child waits for it.
 
 use super::modules::code;
-use super::{files, read};
+use super::{files, output, read};
 use crate::part::Site;
+use crate::run::cargo;
 
 /// Where a child of a fork may run our code.
 const FOLDERS: &[&str] = &[
@@ -72,6 +73,7 @@ pub(crate) fn check(site: &Site) -> Result<String, String> {
             }
         }
     }
+    complaints.extend(parking_lot_of_tokio()?);
     let stale = ALLOWED.iter().zip(met).filter(|(_, met)| !met);
     complaints
         .extend(stale.map(|((file, text, _), _)| format!("{file}: there is no `{text}` any more")));
@@ -80,6 +82,16 @@ pub(crate) fn check(site: &Site) -> Result<String, String> {
     } else {
         Err(complaints.join("\n"))
     }
+}
+
+/// With its feature `parking_lot` (`full` has it) tokio keeps waiting threads in one list of the process. A fork copies the list with threads
+/// that the child does not have; a new thread in the place of such a one may cut others off, which then wait for ever.
+fn parking_lot_of_tokio() -> Result<Option<String>, String> {
+    let args = ["tree", "--workspace", "--edges=features", "--invert=tokio", "--prefix=none"];
+    let tree = output(cargo(&args).env("CARGO_TERM_COLOR", "never"))?;
+    let found = tree.lines().any(|line| line.starts_with("tokio feature \"parking_lot\""));
+    let message = "a crate asks for tokio's feature `parking_lot`, or for `full`: name the features it needs, for the children of forks";
+    Ok(found.then(|| message.to_owned()))
 }
 
 /// The lines that make such a cell, or say that something is one.

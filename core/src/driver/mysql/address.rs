@@ -1,6 +1,8 @@
 //! Where the database is, and the credentials. The password never leaves this file but to the server.
 
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use mysql_async::{Opts, OptsBuilder, SslOpts};
@@ -23,10 +25,12 @@ const RULES: Rules = Rules {
 /// A server that went without a word is noticed after some of these.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 
-/// The servers, of which the first that takes writes is used, our credentials and the database.
+/// The servers, of which one that takes writes is used, our credentials and the database.
 #[derive(Clone)]
 pub(super) struct Address {
     pub(super) hosts: Vec<Host>,
+    /// Which of them was used last.
+    pub(super) used: Arc<AtomicUsize>,
     config: OptsBuilder,
     tls: Option<SslOpts>,
 }
@@ -64,7 +68,7 @@ impl Address {
             .prefer_socket(false)
             .tcp_keepalive(Some(KEEPALIVE))
             .stmt_cache_size(8);
-        Ok(Self { hosts, config, tls: None })
+        Ok(Self { hosts, used: Arc::default(), config, tls: None })
     }
 
     /// What one of the servers is connected with.

@@ -31,7 +31,7 @@ const NUMBERS: &[Number] = &[
         &[1146],
         Code::Unsupported,
         Next::Keep,
-        "the database has no table `fencelock`, or none of the name in `table`; connect once with `create=true`, or have its owner run what `fencelock sql schema --dialect mysql` prints",
+        "the database has no table `fencelock`, or none of the name in `table`; connect once with `create=true`, or have its owner run what `fencelock sql schema --dialect mysql` prints, with the `--table` of the URL",
     ),
     (
         &[1054, 1062, 1136, 1176, 1264, 1265, 1292, 1347, 1348, 1364, 1366, 1406, 1471],
@@ -43,7 +43,7 @@ const NUMBERS: &[Number] = &[
         &[1142, 1143, 1370],
         Code::Auth,
         Next::Keep,
-        "the user may not do this; grant it SELECT, INSERT and UPDATE on `fencelock`, and the same with DELETE on `fencelock_cell`; to create them (`create=true`) it needs CREATE and INDEX",
+        "the user may not do this; grant it SELECT, INSERT and UPDATE on `fencelock`, and the same with DELETE on `fencelock_cell` (or what begins with `table`); to create them (`create=true`) it needs CREATE and INDEX",
     ),
     (
         &[1044, 1045, 1251, 1698, 1820, 1862, 3118, 4151],

@@ -132,8 +132,8 @@ impl Link {
 
     /// Tries the servers in turn; the first that takes writes is the one.
     pub(super) async fn open(&self) -> Result<Live> {
-        let opened = Live::open_first(&self.address, self.runtime.now());
-        Ok(self.within_connect(opened).await?.0)
+        let opened = Live::open_first(&self.address, &self.runtime, self.connect_timeout);
+        Ok(opened.await?.0)
     }
 
     pub(super) async fn within_connect<T>(

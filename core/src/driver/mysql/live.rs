@@ -1,6 +1,7 @@
 //! One connection to a server that takes writes, set up.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Row, Value};
@@ -10,9 +11,10 @@ use super::fault::judge;
 use super::statement;
 use super::version::Version;
 use crate::driver::sql::fault::read_only;
+use crate::driver::sql::first_host::first_host;
 use crate::driver::sql::host::Host;
 use crate::error::{Code, Error, Result};
-use crate::port::Instant;
+use crate::port::{Instant, RuntimeHandle};
 
 /// See the module. It ends when this is dropped.
 pub(super) struct Live {
@@ -114,18 +116,13 @@ impl Live {
         Ok(Self { conn, used: now, durable: matches!(&*word(2), "1" | "3"), version })
     }
 
-    /// Tries the servers in turn; the first that takes writes is the one.
-    pub(super) async fn open_first(address: &Address, now: Instant) -> Result<(Self, Host)> {
-        let mut refusal: Option<Error> = None;
-        for host in &address.hosts {
-            match Self::open(address, host, now).await {
-                Ok(live) => return Ok((live, host.clone())),
-                Err(error) if refusal.as_ref().is_none_or(Error::retryable) => {
-                    refusal = Some(error);
-                }
-                Err(_) => {}
-            }
-        }
-        Err(refusal.unwrap_or_else(Error::closed))
+    /// A connection to the first server that takes writes, in at most `limit`.
+    pub(super) async fn open_first(
+        address: &Address,
+        runtime: &RuntimeHandle,
+        limit: Duration,
+    ) -> Result<(Self, Host)> {
+        let open = |host: Host| async move { Self::open(address, &host, runtime.now()).await };
+        first_host(&address.hosts, &address.used, runtime, limit, open).await
     }
 }

@@ -8,6 +8,9 @@ use mysql_async::prelude::Queryable;
 use crate::driver::sql::tables::Tables;
 use crate::error;
 
+/// How many tokens the server draws at once.
+const CACHE: &str = "CACHE 1000";
+
 /// What the 64 characters of a name that the server takes have at most.
 pub(super) const MOST_BYTES: usize = 256;
 
@@ -61,7 +64,8 @@ CREATE TABLE IF NOT EXISTS {rows} (
     made datetime(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6) -- in UTC
 ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 -- Fencing tokens of locks that live with a session, on MariaDB. MySQL has no sequences; there they come from the server's clock.
-/*M! CREATE SEQUENCE IF NOT EXISTS {tokens} INCREMENT BY 32 MINVALUE 32 MAXVALUE 9007199254740960 CACHE 1000 NOCYCLE ENGINE=InnoDB */
+-- On a Galera cluster write NOCACHE for {CACHE}.
+/*M! CREATE SEQUENCE IF NOT EXISTS {tokens} INCREMENT BY 32 MINVALUE 32 MAXVALUE 9007199254740960 {CACHE} NOCYCLE ENGINE=InnoDB */
 /*!80000 DO 0 */;
 "
     )
@@ -69,7 +73,13 @@ CREATE TABLE IF NOT EXISTS {rows} (
 
 /// Makes the tables and the sequence.
 pub(super) async fn create(conn: &mut Conn, tables: &Tables) -> Result<(), mysql_async::Error> {
-    conn.query_drop(schema_of(tables)).await
+    match conn.query_drop(schema_of(tables)).await {
+        // A Galera cluster has no such sequence with a cache.
+        Err(mysql_async::Error::Server(said)) if said.code == 1235 => {
+            conn.query_drop(schema_of(tables).replace(CACHE, "NOCACHE")).await
+        }
+        made => made,
+    }
 }
 
 /// What the tables have to be: how the name goes on, columns, their types, and which is the key.
@@ -116,12 +126,29 @@ pub(super) async fn find(
     let each = format!("SELECT name FROM {table} LIMIT 0; SELECT name FROM {cells} LIMIT 0");
     match conn.query_drop(each).await {
         Err(mysql_async::Error::Server(said)) if create && said.code == 1146 => {
+            // Nothing is made beside a table that is somebody else's.
+            if !is_as_made(conn, tables, true).await? {
+                return Ok(false);
+            }
             self::create(conn, tables).await?;
         }
         found => found?,
     }
+    is_as_made(conn, tables, false).await
+}
+
+/// Whether the tables are of that shape. With `may_lack` one may not be there at all.
+async fn is_as_made(
+    conn: &mut Conn,
+    tables: &Tables,
+    may_lack: bool,
+) -> Result<bool, mysql_async::Error> {
     let shown: Vec<(String, String, String, String)> = conn.query(shown(tables)).await?;
     let shown: BTreeSet<(&str, &str, &str, &str)> =
         shown.iter().map(|(a, b, c, d)| (&**a, &**b, &**c, &**d)).collect();
-    Ok(SHAPE.iter().all(|column| shown.contains(column)))
+    let there: BTreeSet<_> = shown.iter().map(|(table, ..)| *table).collect();
+    let fits = |column: &(&str, &str, &str, &str)| {
+        shown.contains(column) || may_lack && !there.contains(column.0)
+    };
+    Ok(SHAPE.iter().all(fits))
 }

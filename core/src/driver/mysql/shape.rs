@@ -17,6 +17,8 @@ pub(super) struct Column {
     /// It is a key by itself.
     pub(super) is_unique: bool,
     pub(super) is_json: bool,
+    /// Its table locks rows for a transaction.
+    has_transactions: bool,
 }
 
 impl Column {
@@ -26,6 +28,7 @@ impl Column {
             kind: column(row, 1, "type")?,
             is_unique: column::<i64>(row, 2, "unique")? != 0,
             is_json: column::<i64>(row, 3, "json")? != 0,
+            has_transactions: column::<i64>(row, 4, "engine")? != 0,
         })
     }
 }
@@ -43,6 +46,9 @@ pub(super) async fn columns(
     }
     let shown: Result<Vec<Column>> = rows.iter().map(Column::of).collect();
     let shown = shown.map_err(Fault::refused)?;
+    if shown.iter().any(|column| !column.has_transactions) {
+        return Err(Fault::refused(table.no_transactions()));
+    }
     let found = names.iter().map(|name| {
         let found = shown.iter().find(|column| column.name.eq_ignore_ascii_case(name));
         found.cloned().ok_or_else(|| Fault::refused(table.no_column(name)))
@@ -56,7 +62,7 @@ pub(super) fn is_it(key: &str, name: &str) -> String {
     format!("{key} = {name} AND CAST({key} AS CHAR) = {name}")
 }
 
-/// The columns of a table: names, types, whether each is a key by itself, whether it holds JSON.
+/// The columns of a table: names, types, whether each is a key by itself, whether it holds JSON, whether its table has transactions.
 fn shape(table: &KeyedTable<'_>) -> String {
     let schema = table.table.schema.map_or("DATABASE()".to_owned(), text);
     let table = text(table.table.name);
@@ -69,7 +75,9 @@ fn shape(table: &KeyedTable<'_>) -> String {
                          AND o.SEQ_IN_INDEX = 2)),
              c.DATA_TYPE = 'json' /*M! OR EXISTS (SELECT 1 FROM information_schema.CHECK_CONSTRAINTS AS k
                  WHERE k.CONSTRAINT_SCHEMA = c.TABLE_SCHEMA AND k.TABLE_NAME = c.TABLE_NAME
-                     AND k.CHECK_CLAUSE = CONCAT('json_valid(`', c.COLUMN_NAME, '`)')) */
+                     AND k.CHECK_CLAUSE = CONCAT('json_valid(`', c.COLUMN_NAME, '`)')) */,
+             NOT EXISTS (SELECT 1 FROM information_schema.TABLES AS t JOIN information_schema.ENGINES AS e ON e.ENGINE = t.ENGINE
+                 WHERE t.TABLE_SCHEMA = c.TABLE_SCHEMA AND t.TABLE_NAME = c.TABLE_NAME AND e.TRANSACTIONS <> 'YES')
          FROM information_schema.COLUMNS AS c WHERE c.TABLE_SCHEMA = {schema} AND c.TABLE_NAME = {table}"
     )
 }

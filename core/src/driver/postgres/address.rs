@@ -1,6 +1,8 @@
 //! Where the database is, and the credentials. The password never leaves this file but to the server.
 
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use percent_encoding::percent_decode_str;
 use tokio_postgres::Config;
@@ -20,10 +22,12 @@ const RULES: Rules = Rules {
     malformed,
 };
 
-/// The servers, of which the first that takes writes is used, our credentials and the database.
+/// The servers, of which one that takes writes is used, our credentials and the database.
 #[derive(Clone)]
 pub(super) struct Address {
     pub(super) hosts: Vec<Host>,
+    /// Which of them was used last.
+    pub(super) used: Arc<AtomicUsize>,
     pub(super) config: Config,
     pub(super) tls: Option<Tls>,
 }
@@ -59,7 +63,7 @@ impl Address {
         if let Some(password) = url.password() {
             config.password(percent_decode_str(password).collect::<Vec<u8>>());
         }
-        Ok(Self { hosts, config, tls: None })
+        Ok(Self { hosts, used: Arc::default(), config, tls: None })
     }
 }
 

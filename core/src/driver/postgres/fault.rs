@@ -38,7 +38,7 @@ const STATES: &[State] = &[
         "42501",
         Code::Auth,
         Next::Keep,
-        "the user may not do this; grant it SELECT, INSERT and UPDATE on `fencelock`, and the same with DELETE on `fencelock_cell`, by session SELECT and UPDATE on the sequence `fencelock_token`, by row also SELECT, INSERT, UPDATE and DELETE on `fencelock_row`; to create them (`create=true`) it needs CREATE on the schema",
+        "the user may not do this; grant it SELECT, INSERT and UPDATE on `fencelock`, and the same with DELETE on `fencelock_cell`, by session SELECT and UPDATE on the sequence `fencelock_token`, by row also SELECT, INSERT, UPDATE and DELETE on `fencelock_row` (or what begins with `table`), EXECUTE on the functions; to create them (`create=true`) it needs CREATE on the schema",
     ),
     (
         "28",
@@ -68,6 +68,8 @@ const STATES: &[State] = &[
         "the database cannot hold this text: it takes no zero character, and what its encoding lacks only if that is UTF8",
     ),
     ("26000", Code::Unsupported, Next::Reconnect, POOLED),
+    // Somebody else has prepared a statement of that name in this session.
+    ("42P05", Code::Unsupported, Next::Reconnect, POOLED),
     (
         "42704",
         Code::Unsupported,
@@ -83,7 +85,7 @@ pub(super) const OWN_ROWS: &[State] = &[
         "42501",
         Code::Auth,
         Next::Keep,
-        "the user may not do this; grant it SELECT and UPDATE on your table and on the sequence `fencelock_token`, SELECT and INSERT on `fencelock_row`",
+        "the user may not do this; grant it SELECT and UPDATE on your table and on the sequence `fencelock_token`, SELECT and INSERT on `fencelock_row` (or what begins with `table`)",
     ),
     ("42", Code::Conflict, Next::Keep, CHANGED),
     (
@@ -95,8 +97,8 @@ pub(super) const OWN_ROWS: &[State] = &[
 ];
 
 const OTHER_SHAPE: &str = "the database's fencelock tables are not as fencelock made them; use other names (`table`) or another schema (`schema`, or the user's `search_path`), or drop them while nobody holds a lock";
-const NO_SCHEMA: &str = "there is no such schema in the database; make it (CREATE SCHEMA), or correct `schema` in the URL";
-const NO_TABLES: &str = "the database has no table `fencelock`, or none of the name in `table`, where this session looks (`schema`, or the user's `search_path`); connect once with `create=true`, or have its owner run what `fencelock sql schema --dialect postgres` prints";
+const NO_SCHEMA: &str = "there is no such schema in the database, or the user may not use it; make it (CREATE SCHEMA), grant USAGE on it, or correct `schema` in the URL";
+const NO_TABLES: &str = "the database has no table `fencelock`, or none of the name in `table`, where this session looks (`schema`, or the user's `search_path`); connect once with `create=true`, or have its owner run what `fencelock sql schema --dialect postgres` prints, with the `--table` of the URL; if they are there, grant the user USAGE on the schema";
 const POOLED: &str = "a pooler hands each statement to another session; connect to the server, or have the pooler keep sessions";
 
 /// Says that the tables are laid out in another way.

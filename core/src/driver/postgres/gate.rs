@@ -26,9 +26,11 @@ pub fn gate_trigger(table: &str, column: &str) -> Result<String> {
     // Whatever `standard_conforming_strings` is.
     let word = format!("E'{}'", column.replace('\\', "\\\\").replace('\'', "''"));
     let (place, name, column) = (table.place('"'), quoted('"', table.name), quoted('"', column));
+    // One for each table: two tables may have two owners. The server cuts a name that is too long.
+    let function = quoted('"', &format!("fencelock_refuse_{}", table.name));
     Ok(format!(
         "-- Refuses older fencing tokens. To run it again replaces it, in one transaction without a gap.
-CREATE OR REPLACE FUNCTION {place}fencelock_refuse() RETURNS trigger LANGUAGE plpgsql AS $fencelock$
+CREATE OR REPLACE FUNCTION {place}{function}() RETURNS trigger LANGUAGE plpgsql AS $fencelock$
 BEGIN
     RAISE EXCEPTION 'lost: a newer holder has written this row since; acquire the lock again'
         USING ERRCODE = 'check_violation', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, COLUMN = TG_ARGV[0],
@@ -37,7 +39,7 @@ BEGIN
 END $fencelock$;
 DROP TRIGGER IF EXISTS fencelock_gate ON {place}{name};
 CREATE TRIGGER fencelock_gate BEFORE UPDATE ON {place}{name} FOR EACH ROW
-    WHEN (NEW.{column} < OLD.{column} OR (NEW.{column} IS NULL AND OLD.{column} IS NOT NULL)) EXECUTE FUNCTION {place}fencelock_refuse({word});
+    WHEN (NEW.{column} < OLD.{column} OR (NEW.{column} IS NULL AND OLD.{column} IS NOT NULL)) EXECUTE FUNCTION {place}{function}({word});
 "
     ))
 }

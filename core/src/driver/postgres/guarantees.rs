@@ -15,7 +15,7 @@ const RELAXED_RESTART: Guarantee = Guarantee::new(
 );
 const POOLER: Guarantee = Guarantee::new(
     "a pooler stands before the server",
-    "it has to keep sessions: one that hands each transaction to another session is refused at the first statement, or delivers no notices, and waiters then look once a second",
+    "it has to keep sessions: one that hands each transaction to another session is found and refused when the client connects",
 );
 
 pub(super) const DURABLE: &[Guarantee] =

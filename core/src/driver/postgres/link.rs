@@ -8,6 +8,7 @@ use super::address::Address;
 use super::fault::judge;
 use super::live::{Hear, Heard, Live, open_first};
 use super::own_table::OwnTable;
+use super::pooler::Pooling;
 use super::statement::{Several, Single};
 use super::{schema, setup};
 use crate::driver::datagram;
@@ -100,6 +101,8 @@ impl Link {
             turns: tokio::sync::Semaphore::new(AT_ONCE),
             weak: weak.clone(),
         });
+        let sought = Pooling::default();
+        sought.refuse(&link.address, &link.runtime, link.connect_timeout).await?;
         link.single().await?;
         Ok(link)
     }
@@ -118,7 +121,7 @@ impl Link {
         if let Some(why) = self.state.lock().failures.since(before) {
             return Err(why);
         }
-        match self.open_single().await {
+        match self.within_connect(Box::pin(self.open_single())).await {
             Ok(live) => {
                 let live = Arc::new(live);
                 let mut state = self.state.lock();
@@ -162,7 +165,7 @@ impl Link {
         let listens = self.state.lock().sink.is_some();
         let setup = self.patient_setup();
         let setup = if listens { format!("{}; {setup}", self.listen_statement()) } else { setup };
-        let live = self.within_connect(self.open(&setup, Some(hear))).await?;
+        let live = self.open(&setup, Some(hear)).await?;
         let prepared = match Single::prepare(&live.client, &self.tables).await {
             Err(error)
                 if self.create && error.code().is_some_and(|code| code.code() == "42P01") =>
@@ -183,7 +186,7 @@ impl Link {
 
     /// The first statements of a connection, which waits for locks as long as for anything else.
     fn patient_setup(&self) -> String {
-        format!("SET lock_timeout = {}; {}", self.timeout.as_millis(), self.setup)
+        format!("SET lock_timeout = {}; {}", setup::milliseconds(self.timeout), self.setup)
     }
 
     /// A connection for a transaction.
@@ -198,7 +201,11 @@ impl Link {
                 return Ok(live);
             }
         }
-        let live = self.within_connect(self.open(&self.patient_setup(), None)).await?;
+        self.within_connect(Box::pin(self.make_several())).await
+    }
+
+    async fn make_several(&self) -> Result<Live<Several>> {
+        let live = self.open(&self.patient_setup(), None).await?;
         let statements = Several::prepare(&live.client, &self.tables)
             .await
             .map_err(|error| self.refusal(&error))?;
@@ -215,7 +222,9 @@ impl Link {
     }
 
     async fn open(&self, setup: &str, hear: Option<Hear>) -> Result<Live<()>> {
-        open_first(&self.address, setup, hear, &self.runtime).await.map(|(live, _)| live)
+        let limit = self.connect_timeout;
+        let opened = open_first(&self.address, setup, hear, &self.runtime, limit).await?;
+        Ok(opened.0)
     }
 
     async fn within_connect<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {

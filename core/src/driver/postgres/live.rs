@@ -4,6 +4,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use futures_channel::oneshot;
 use futures_util::future::{Either, select};
@@ -15,6 +16,7 @@ use super::address::Address;
 use super::fault::judge;
 use crate::driver::hosts;
 use crate::driver::sql::fault::{absent, read_only};
+use crate::driver::sql::first_host::first_host;
 use crate::driver::sql::host::Host;
 use crate::error::{Code, Error, Result};
 use crate::port::RuntimeHandle;
@@ -43,24 +45,19 @@ pub(super) struct Live<S> {
 pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// Tries the servers in turn; the first that takes writes is the one.
+/// A connection to the first server that takes writes, in at most `limit`.
 pub(super) async fn open_first(
     address: &Address,
     setup: &str,
     hear: Option<Hear>,
     runtime: &RuntimeHandle,
+    limit: Duration,
 ) -> Result<(Live<()>, Host)> {
-    let mut refusal: Option<Error> = None;
-    for host in &address.hosts {
-        match open(address, host, setup, hear.clone(), runtime).await {
-            Ok(live) => return Ok((live, host.clone())),
-            Err(error) if refusal.as_ref().is_none_or(Error::retryable) => {
-                refusal = Some(error);
-            }
-            Err(_) => {}
-        }
-    }
-    Err(refusal.unwrap_or_else(Error::closed))
+    let open = |host: Host| {
+        let hear = hear.clone();
+        async move { open(address, &host, setup, hear, runtime).await }
+    };
+    first_host(&address.hosts, &address.used, runtime, limit, open).await
 }
 
 /// Connects to a server, and has it read `setup`, of which the last statement answers whether it takes no writes and its version.

@@ -18,6 +18,7 @@ mod live;
 mod lock_in;
 mod own_table;
 mod plain;
+mod pooler;
 mod row;
 mod schema;
 mod session;

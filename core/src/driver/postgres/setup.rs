@@ -1,9 +1,15 @@
 //! What each connection is told first.
 
+use std::time::Duration;
+
 use super::schema::MOST_BYTES;
 use crate::driver::identifier::{check, quoted};
 use crate::error::Result;
 use crate::options::{Durability, Options};
+
+/// Whether the server takes no writes, and its version.
+pub(super) const SERVER: &str = "SELECT CASE WHEN pg_is_in_recovery() THEN 'on' ELSE current_setting('default_transaction_read_only') END,
+    current_setting('server_version_num')";
 
 /// Statements for a connection, after which it answers whether the server takes no writes, and its version.
 pub(super) fn setup(options: &Options) -> Result<String> {
@@ -23,7 +29,11 @@ pub(super) fn setup(options: &Options) -> Result<String> {
     Ok(format!(
         "{schema} SET TIME ZONE 'UTC'; SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan; SET jit = off;
          SELECT set_config('synchronous_commit', {commit}, false);
-         SELECT CASE WHEN pg_is_in_recovery() THEN 'on' ELSE current_setting('default_transaction_read_only') END,
-             current_setting('server_version_num')"
+         {SERVER}"
     ))
+}
+
+/// A time as a setting holds it, at most: 24 days.
+pub(super) fn milliseconds(time: Duration) -> i32 {
+    i32::try_from(time.as_millis()).unwrap_or(i32::MAX)
 }

@@ -3,6 +3,7 @@
 
 pub(super) mod cell;
 pub(super) mod fault;
+pub(super) mod first_host;
 pub(super) mod foreign;
 pub(super) mod guarantees;
 pub(super) mod host;

@@ -6,7 +6,7 @@ use crate::options::check_table;
 
 /// See the module. The names stand in statements as they are.
 #[derive(Clone, Debug)]
-pub(in crate::driver) struct Tables {
+pub struct Tables {
     /// What all names begin with.
     pub(in crate::driver) word: String,
     /// The table of locks. Its name alone may be a word of SQL's, so it is quoted.

@@ -114,7 +114,8 @@ async fn repeat<P: Pool, W: Work<P>>(pool: &P, work: &W) -> Result<W::Done, Fail
     };
     let mut stale = true;
     loop {
-        let mut live = pool.several().await.map_err(Failure::refused)?;
+        let opened = within(runtime, end.since(runtime.now()), pool.several()).await;
+        let mut live = opened.ok_or_else(|| late(false))?.map_err(Failure::refused)?;
         let progress = Progress::default();
         let over = runtime.sleep_until(end);
         let tried = {
@@ -132,8 +133,11 @@ async fn repeat<P: Pool, W: Work<P>>(pool: &P, work: &W) -> Result<W::Done, Fail
             }
             Err(fault) => fault,
         };
-        if fault.next != Next::Reconnect && pool.roll_back(&mut live).await {
-            pool.keep(live);
+        if fault.next != Next::Reconnect {
+            let rolled_back = within(runtime, pool.timeout(), pool.roll_back(&mut live)).await;
+            if rolled_back == Some(true) {
+                pool.keep(live);
+            }
         }
         let certain = fault.failure.applied == Applied::No;
         match fault.next {

@@ -18,7 +18,6 @@ use crate::driver::mysql::fault::{Number, judge_as};
 use crate::driver::mysql::finishing::Finishing;
 use crate::driver::mysql::live::{Answered, Statement, ask};
 use crate::driver::sql::fault::{Fault, Next, lost};
-use crate::error::Error;
 use crate::port::{EndSink, Instant, RuntimeHandle};
 use crate::runtime::sync::Mutex;
 
@@ -82,7 +81,7 @@ impl Line {
         let mut conn = self.conn.lock().await;
         let cut = self.cut.listen();
         let answered = match conn.as_mut().filter(|_| !self.is_over()) {
-            None => return Err(Fault::refused(Error::closed())),
+            None => return Err(lost(&self.address, "the session has ended", false)),
             Some(present) => match select(pin!(ask(present, &statement)), cut).await {
                 Either::Left((answered, _)) => {
                     answered.map_err(|error| judge_as(&self.address, &error, decides, self.numbers))

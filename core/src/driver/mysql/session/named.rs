@@ -42,8 +42,8 @@ impl Way for Named {
     const GUARANTEES: &'static [Guarantee] = guarantees::NAMED;
     const IN_TRANSACTION: bool = false;
 
-    fn new(options: &Options) -> Result<Self> {
-        Ok(Self { tables: Tables::new(&options.table, '`')? })
+    fn new(_: &Options, tables: &Tables) -> Result<Self> {
+        Ok(Self { tables: tables.clone() })
     }
 
     fn refusal(mode: Mode) -> Option<&'static str> {

@@ -54,15 +54,15 @@ impl<W: Way> SessionLocks<W> {
         runtime: RuntimeHandle,
     ) -> Result<Self> {
         check_durability(options)?;
-        let (way, address) =
-            (Arc::new(W::new(options)?), Arc::new(Address::parse(url, others, options)?));
-        let (create, connect_timeout) = (options.create, options.connect_timeout);
         let tables = Tables::new(&options.table, '`')?;
+        let way = Arc::new(W::new(options, &tables)?);
+        let address = Arc::new(Address::parse(url, others, options)?);
+        let (create, connect_timeout) = (options.create, options.connect_timeout);
         Ok(Self { way, address, runtime, tables, create, connect_timeout })
     }
 
     async fn open(&self, ttl: Duration, ended: EndSink) -> Result<Connection<W>> {
-        let opened = Live::open_first(&self.address, self.runtime.now()).await;
+        let opened = Live::open_first(&self.address, &self.runtime, self.connect_timeout).await;
         let (Live { mut conn, version, .. }, host) = opened?;
         let refusal = |error: mysql_async::Error| self.refusal(&error, numbers(&*self.way));
         let told = ask(&mut conn, &Statement::Text(setup(ttl))).await.map_err(refusal)?;

@@ -10,7 +10,8 @@ use crate::driver::mysql::fault::Number;
 use crate::driver::mysql::version::Version;
 use crate::driver::own_table::UNFIT;
 use crate::driver::sql::fault::Next;
-use crate::driver::sql::known_tables::{CHANGED, RIGHTS};
+use crate::driver::sql::known_tables::CHANGED;
+use crate::driver::sql::tables::Tables;
 use crate::error::{Code, Error, Result};
 use crate::fence::Token;
 use crate::options::Options;
@@ -22,19 +23,24 @@ pub(super) const NUMBERS: &[Number] = &[
         &[1146, 4091],
         Code::Unsupported,
         Next::Keep,
-        "the database lacks what locks of a session need; connect once with `create=true`, or have its owner run what `fencelock sql schema --dialect mysql` prints",
+        "the database lacks what locks of a session need; connect once with `create=true`, or have its owner run what `fencelock sql schema --dialect mysql` prints, with the `--table` of the URL",
     ),
     (
         &[1142, 1143, 1370],
         Code::Auth,
         Next::Keep,
-        "the user may not do this; grant it SELECT and INSERT on `fencelock_token`, and for locks by row SELECT, INSERT, UPDATE and DELETE on `fencelock_row`",
+        "the user may not do this; grant it SELECT and INSERT on `fencelock_token`, and for locks by row SELECT, INSERT, UPDATE and DELETE on `fencelock_row` (or what begins with `table`)",
     ),
 ];
 
 /// What it says of somebody else's table.
 const OWN: &[Number] = &[
-    (&[1142, 1143], Code::Auth, Next::Keep, RIGHTS),
+    (
+        &[1142, 1143],
+        Code::Auth,
+        Next::Keep,
+        "the user may not do this; grant it SELECT and UPDATE on your table, SELECT and INSERT on the sequence `fencelock_token` (or what begins with `table`)",
+    ),
     (&[1054, 1146, 1356], Code::Conflict, Next::Keep, CHANGED),
     (&[1267, 1271, 1292, 1366, 1367, 1525], Code::Invalid, Next::Keep, UNFIT),
 ];
@@ -57,8 +63,8 @@ pub trait Way: Sized + Send + Sync + 'static {
     /// Whether a lock lives in a transaction of its session, which then has no other.
     const IN_TRANSACTION: bool;
 
-    /// As these options want it.
-    fn new(options: &Options) -> Result<Self>;
+    /// As these options want it, with these tables.
+    fn new(options: &Options, tables: &Tables) -> Result<Self>;
 
     /// Whether what it locks lies in a table of the user's own: some of what the server says then means something else.
     fn on_own_table(&self) -> bool {

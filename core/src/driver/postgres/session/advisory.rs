@@ -35,8 +35,8 @@ impl Way for Advisory {
     const GUARANTEES: &'static [Guarantee] = guarantees::ADVISORY;
     const IN_TRANSACTION: bool = false;
 
-    fn new(options: &Options) -> Result<Self> {
-        Ok(Self { tables: Tables::new(&options.table, '"')? })
+    fn new(_: &Options, tables: &Tables) -> Result<Self> {
+        Ok(Self { tables: tables.clone() })
     }
 
     fn advance(&self) -> String {

@@ -14,9 +14,9 @@ use crate::driver::postgres::address::Address;
 use crate::driver::postgres::fault::pooled;
 use crate::driver::postgres::live::{Live, connect};
 use crate::driver::postgres::row::column;
+use crate::driver::sql::fault::lost;
 use crate::driver::sql::host::Host;
 use crate::driver::within::within;
-use crate::error::Error;
 use crate::fence::Token;
 use crate::port::{Failure, LockKey, Mode, RuntimeHandle, Session};
 use crate::runtime::sync::Mutex;
@@ -64,13 +64,9 @@ impl<W: Way> Connection<W> {
         Ok(Self { way, address, host, runtime, backend: row.get(0), live, waits, over })
     }
 
-    /// The number of its process on the server.
-    pub(super) fn backend(&self) -> i32 {
-        self.backend
-    }
-
     pub(super) fn live(&self) -> Result<Arc<Locking<W>>, Failure> {
-        self.live.lock().clone().ok_or_else(|| Failure::refused(Error::closed()))
+        let ended = || lost(&*self.address, "the session has ended", false).failure;
+        self.live.lock().clone().ok_or_else(ended)
     }
 
     /// Asks, and makes sure that it was this session's backend that answered. Each of these statements answers its number first.

@@ -62,13 +62,12 @@ impl Way for Rows {
     const GUARANTEES: &'static [Guarantee] = guarantees::ROWS;
     const IN_TRANSACTION: bool = true;
 
-    fn new(options: &Options) -> Result<Self> {
+    fn new(options: &Options, tables: &Tables) -> Result<Self> {
         let on_table = options.on_table.clone();
         if !on_table.is_empty() {
             KeyedTable::parse(&on_table, MOST_BYTES)?;
         }
-        let tables = Tables::new(&options.table, '"')?;
-        Ok(Self { on_table, tables, sweep: Mutex::default() })
+        Ok(Self { on_table, tables: tables.clone(), sweep: Mutex::default() })
     }
 
     fn on_own_table(&self) -> bool {

@@ -5,24 +5,26 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tokio_postgres::SimpleQueryMessage;
 use url::Url;
 
 use super::connection::{Connection, Prepared};
 use super::way::{Way, judge};
 use crate::driver::postgres::address::Address;
-use crate::driver::postgres::fault::{no_tables, pooled};
+use crate::driver::postgres::fault::no_tables;
 use crate::driver::postgres::live::{Hear, Heard, open_first};
+use crate::driver::postgres::pooler::Pooling;
 use crate::driver::postgres::{schema, setup};
 use crate::driver::sql::fault::absent;
 use crate::driver::sql::tables::Tables;
 use crate::driver::within::within;
 use crate::error::{Error, Result};
-use crate::options::Options;
+use crate::options::{Durability, Options};
 use crate::port::{
-    Capabilities, EndSink, Failure, Fence, LockKey, LockState, Mode, RuntimeHandle, Session,
-    SessionStore,
+    Capabilities, EndSink, Failure, Fence, LockKey, LockState, Mode, RuntimeHandle, SessionStore,
 };
+
+/// What the server's settings for a silent session can hold.
+const LONGEST_TTL: Duration = Duration::from_millis(i32::MAX as u64);
 
 /// One client's view of the locks of one way in a PostgreSQL database. [`Sessions`](crate::Sessions) makes a store of locks of it.
 pub struct SessionLocks<W> {
@@ -33,8 +35,7 @@ pub struct SessionLocks<W> {
     tables: Tables,
     create: bool,
     connect_timeout: Duration,
-    /// Whether it is known that each connection has a session of its own.
-    probed: AtomicBool,
+    pooling: Pooling,
 }
 
 impl<W: Way> SessionLocks<W> {
@@ -46,12 +47,20 @@ impl<W: Way> SessionLocks<W> {
         options: &Options,
         runtime: RuntimeHandle,
     ) -> Result<Self> {
-        let (way, address) =
-            (Arc::new(W::new(options)?), Arc::new(Address::parse(url, others, options)?));
-        let (create, connect_timeout) = (options.create, options.connect_timeout);
-        let (setup, probed) = (setup::setup(options)?, AtomicBool::new(false));
+        if options.durability == Durability::Relaxed {
+            let message = "locks of a session are not written to the disk, and their tokens have to be; leave `durability` out";
+            return Err(Error::invalid("durability", message));
+        }
+        if options.ttl > LONGEST_TTL {
+            let message = "the server ends a session that was silent for 24 days at most; take a shorter `ttl`";
+            return Err(Error::invalid("ttl", message));
+        }
         let tables = Tables::new(&options.table, '"')?;
-        Ok(Self { way, address, runtime, setup, tables, create, connect_timeout, probed })
+        let way = Arc::new(W::new(options, &tables)?);
+        let address = Arc::new(Address::parse(url, others, options)?);
+        let (create, connect_timeout) = (options.create, options.connect_timeout);
+        let (setup, pooling) = (setup::setup(options)?, Pooling::default());
+        Ok(Self { way, address, runtime, setup, tables, create, connect_timeout, pooling })
     }
 
     async fn open(&self, ttl: Duration, ended: EndSink) -> Result<Connection<W>> {
@@ -73,7 +82,10 @@ impl<W: Way> SessionLocks<W> {
                 ended();
             }
         });
-        let (live, host) = open_first(&self.address, &setup, Some(hear), &self.runtime).await?;
+        let (runtime, limit) = (&self.runtime, self.connect_timeout);
+        self.pooling.refuse(&self.address, runtime, limit).await?;
+        let opened = open_first(&self.address, &setup, Some(hear), runtime, limit);
+        let (live, host) = opened.await?;
         let refusal = |error: tokio_postgres::Error| self.refusal(&error);
         let beat = live.client.prepare("SELECT pg_backend_pid()").await.map_err(refusal)?;
         let prepared = match self.way.prepare(&live.client, &refusal).await {
@@ -92,27 +104,7 @@ impl<W: Way> SessionLocks<W> {
         let place = (self.address.clone(), host);
         let (way, runtime) = (self.way.clone(), self.runtime.clone());
         let session = Connection::new(way, place, runtime, live, over).await;
-        let session = session.map_err(|failure| failure.error)?;
-        if !self.probed.load(Ordering::Acquire) && !mutant!(PoolerNotSought) {
-            self.probe(&session).await?;
-            self.probed.store(true, Ordering::Release);
-        }
-        Ok(session)
-    }
-
-    /// Makes sure that a session keeps its backend while another one has a transaction open.
-    async fn probe(&self, session: &Connection<W>) -> Result<()> {
-        let (other, _) = open_first(&self.address, &self.setup, None, &self.runtime).await?;
-        let told = other.client.simple_query("BEGIN; SELECT pg_backend_pid()").await;
-        let told = told.map_err(|error| self.refusal(&error))?;
-        let backend = told.iter().find_map(|answer| match answer {
-            SimpleQueryMessage::Row(row) => row.get(0)?.parse::<i32>().ok(),
-            _ => None,
-        });
-        let kept = session.beat().await;
-        let _ = other.client.batch_execute("COMMIT").await;
-        kept.map_err(|failure| failure.error)?;
-        if backend == Some(session.backend()) { Err(pooled()) } else { Ok(()) }
+        session.map_err(|failure| failure.error)
     }
 
     fn refusal(&self, error: &tokio_postgres::Error) -> Error {

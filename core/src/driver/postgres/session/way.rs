@@ -7,6 +7,7 @@ use tokio_postgres::Client;
 use super::connection::Connection;
 use crate::driver::postgres::address::Address;
 use crate::driver::postgres::fault::{OWN_ROWS, judge_as};
+use crate::driver::sql::tables::Tables;
 use crate::error::{Error, Result};
 use crate::fence::Token;
 use crate::options::Options;
@@ -25,8 +26,8 @@ pub trait Way: Sized + Send + Sync + 'static {
     /// Whether a lock lives in a transaction of its session, which then has no other.
     const IN_TRANSACTION: bool;
 
-    /// As these options want it.
-    fn new(options: &Options) -> Result<Self>;
+    /// As these options want it, with these tables.
+    fn new(options: &Options, tables: &Tables) -> Result<Self>;
 
     /// Whether what it locks lies in a table of the user's own: some of what the server says then means something else.
     fn on_own_table(&self) -> bool {

@@ -62,8 +62,8 @@ public interface StoreOptions<T> {
 
     /**
      * On PostgreSQL and MySQL: the name of the table of locks. The names of fencelock's other tables and functions
-     * begin with it. Letters a to z, digits and {@code _}. Tables of another name have other locks. By default {@code
-     * fencelock}.
+     * begin with it. Letters a to z, digits and {@code _}. Tables of another name have other locks. By default
+     * {@code fencelock}.
      */
     default T table(String table) {
         return option("table", table);
