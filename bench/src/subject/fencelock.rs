@@ -43,7 +43,11 @@ impl Fencelock {
 fn url(course: &Course) -> String {
     match course.text("by") {
         "" => course.text("url").to_owned(),
-        by => course.text("url").replacen("://", &format!("+{by}://"), 1),
+        by => {
+            // Locks of a session refuse `durability`.
+            let url = course.text("url").split('?').next().unwrap_or_default();
+            url.replacen("://", &format!("+{by}://"), 1)
+        }
     }
 }
 
