@@ -101,10 +101,11 @@ async fn what_is_wrong_with_a_database_is_told() {
 async fn what_fencelock_did_not_write_is_left_alone() {
     let server = PostgresServer::start();
     let url = server.place("shapes");
-    for (number, change) in [
-        "ALTER TABLE fencelock ALTER waiting TYPE bigint",
-        "ALTER TABLE fencelock DROP COLUMN rest",
-        "DROP TABLE fencelock; CREATE VIEW fencelock AS SELECT 1 AS name",
+    for (number, (change, column)) in [
+        ("ALTER TABLE fencelock ALTER waiting TYPE bigint", "fencelock.waiting"),
+        ("ALTER TABLE fencelock_cell ALTER since TYPE integer", "fencelock_cell.since"),
+        ("ALTER TABLE fencelock DROP COLUMN rest", "rest"),
+        ("DROP TABLE fencelock; CREATE VIEW fencelock AS SELECT 1 AS name", "version"),
     ]
     .into_iter()
     .enumerate()
@@ -114,6 +115,7 @@ async fn what_fencelock_did_not_write_is_left_alone() {
         server.sql(&format!("SET search_path = {name}; {change}"));
         let (code, error) = refused(&server.url(&name)).await;
         assert_eq!(code, Code::Conflict, "{change}: {error}");
+        assert!(format!("{:?}", error.fields()).contains(column), "{change}: {error}");
     }
     // A key that is missing shows where it is needed.
     let client = connect(server.place("keyless")).await.unwrap();

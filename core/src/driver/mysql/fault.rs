@@ -89,9 +89,9 @@ const ENDS: &[u16] = &[1053, 1152, 1158, 1159, 1160, 1161, 1180, 1184, 1927, 316
 
 const OTHER_SHAPE: &str = "the database's fencelock tables are not as fencelock made them; use other names (`table`) or another database, or drop them while nobody holds a lock";
 
-/// Says that the tables are laid out in another way.
-pub(super) fn other_shape() -> Error {
-    Error::new(Code::Conflict, OTHER_SHAPE)
+/// Says that the tables are laid out in another way: that this column is not of this type.
+pub(super) fn other_shape(column: &str, kind: &str) -> Error {
+    Error::new(Code::Conflict, OTHER_SHAPE).with("column", column).with("type", kind)
 }
 
 /// Says that a connection has no session of its own.

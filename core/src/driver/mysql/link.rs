@@ -98,9 +98,9 @@ impl Link {
         let found = link.within_connect(async {
             Ok(schema::find(&mut live.conn, &link.tables, options.create).await)
         });
-        let as_made = found.await?.map_err(|error| link.refusal(&error))?;
-        if !as_made {
-            return Err(other_shape());
+        let other = found.await?.map_err(|error| link.refusal(&error))?;
+        if let Some((column, kind)) = other {
+            return Err(other_shape(&column, kind));
         }
         let durable = live.durable;
         link.put_back(live);

@@ -116,33 +116,37 @@ fn shown(tables: &Tables) -> String {
     )
 }
 
-/// Makes sure that the tables are there, and makes them if `create` says so; whether they are of the shape that the statements write.
+/// A column, and the type that it should have.
+type Column = (String, &'static str);
+
+/// Makes sure that the tables are there, and makes them if `create` says so. Answers a column that is not as the statements write it.
 pub(super) async fn find(
     conn: &mut Conn,
     tables: &Tables,
     create: bool,
-) -> Result<bool, mysql_async::Error> {
+) -> Result<Option<Column>, mysql_async::Error> {
     let Tables { table, cells, .. } = tables;
     let each = format!("SELECT name FROM {table} LIMIT 0; SELECT name FROM {cells} LIMIT 0");
     match conn.query_drop(each).await {
         Err(mysql_async::Error::Server(said)) if create && said.code == 1146 => {
             // Nothing is made beside a table that is somebody else's.
-            if !is_as_made(conn, tables, true).await? {
-                return Ok(false);
+            let other = differs(conn, tables, true).await?;
+            if other.is_some() {
+                return Ok(other);
             }
             self::create(conn, tables).await?;
         }
         found => found?,
     }
-    is_as_made(conn, tables, false).await
+    differs(conn, tables, false).await
 }
 
-/// Whether the tables are of that shape. With `may_lack` one may not be there at all.
-async fn is_as_made(
+/// A column that is not of that shape. With `may_lack` a table may not be there at all.
+async fn differs(
     conn: &mut Conn,
     tables: &Tables,
     may_lack: bool,
-) -> Result<bool, mysql_async::Error> {
+) -> Result<Option<Column>, mysql_async::Error> {
     let shown: Vec<(String, String, String, String)> = conn.query(shown(tables)).await?;
     let shown: BTreeSet<(&str, &str, &str, &str)> =
         shown.iter().map(|(a, b, c, d)| (&**a, &**b, &**c, &**d)).collect();
@@ -150,5 +154,6 @@ async fn is_as_made(
     let fits = |column: &(&str, &str, &str, &str)| {
         shown.contains(column) || may_lack && !there.contains(column.0)
     };
-    Ok(SHAPE.iter().all(fits))
+    let other = SHAPE.iter().find(|column| !fits(column));
+    Ok(other.map(|(table, name, kind, _)| (format!("{}{table}.{name}", tables.word), *kind)))
 }

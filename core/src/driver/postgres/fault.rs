@@ -101,9 +101,9 @@ const NO_SCHEMA: &str = "there is no such schema in the database, or the user ma
 const NO_TABLES: &str = "the database has no table `fencelock`, or none of the name in `table`, where this session looks (`schema`, or the user's `search_path`); connect once with `create=true`, or have its owner run what `fencelock sql schema --dialect postgres` prints, with the `--table` of the URL; if they are there, grant the user USAGE on the schema";
 const POOLED: &str = "a pooler hands each statement to another session; connect to the server, or have the pooler keep sessions";
 
-/// Says that the tables are laid out in another way.
-pub(super) fn other_shape() -> Error {
-    Error::new(Code::Conflict, OTHER_SHAPE)
+/// Says that the tables are laid out in another way: that this column is not of this type.
+pub(super) fn other_shape(column: &str, kind: &str) -> Error {
+    Error::new(Code::Conflict, OTHER_SHAPE).with("column", column).with("type", kind)
 }
 
 /// Says that what the migration makes is not there.

@@ -209,7 +209,7 @@ impl Link {
         let statements = Several::prepare(&live.client, &self.tables)
             .await
             .map_err(|error| self.refusal(&error))?;
-        schema::check(&statements.store, &statements.cell_store)?;
+        schema::check(&self.tables, &statements.store, &statements.cell_store)?;
         Ok(live.with(statements))
     }
 

@@ -118,27 +118,41 @@ pub(super) async fn create(
     }
 }
 
-/// What the parameters of the statement that writes a row have to be.
-const WRITTEN: &[Type] = &[
-    Type::TEXT,
-    Type::TEXT,
-    Type::TEXT,
-    Type::INT8,
-    Type::TIMESTAMPTZ,
-    Type::INT4,
-    Type::TEXT,
-    Type::INT8,
-    Type::INT8,
-    Type::INT8,
-    Type::INT8,
-    Type::TEXT,
+/// What the columns of a row have to be, in the order of the statement that writes it.
+const WRITTEN: &[(&str, Type)] = &[
+    ("name", Type::TEXT),
+    ("kind", Type::TEXT),
+    ("holder", Type::TEXT),
+    ("token", Type::INT8),
+    ("expires_at", Type::TIMESTAMPTZ),
+    ("waiting", Type::INT4),
+    ("owner", Type::TEXT),
+    ("granted_at", Type::INT8),
+    ("last_token", Type::INT8),
+    ("counter_until", Type::INT8),
+    ("longest_lease", Type::INT8),
+    ("rest", Type::TEXT),
 ];
 
 /// The same of a cell's.
-const CELL: &[Type] = &[Type::TEXT, Type::TEXT, Type::INT8, Type::TEXT, Type::INT8];
+const CELL: &[(&str, Type)] = &[
+    ("name", Type::TEXT),
+    ("value", Type::TEXT),
+    ("since", Type::INT8),
+    ("trail", Type::TEXT),
+    ("forget_after", Type::INT8),
+];
 
 /// Makes sure that the columns are of the types that the statements write.
-pub(super) fn check(store: &Statement, cell_store: &Statement) -> Result<()> {
-    let alike = |statement: &Statement, types| statement.params() == types;
-    if alike(store, WRITTEN) && alike(cell_store, CELL) { Ok(()) } else { Err(other_shape()) }
+pub(super) fn check(tables: &Tables, store: &Statement, cell_store: &Statement) -> Result<()> {
+    let each = [(&tables.word, store, WRITTEN), (&tables.cells, cell_store, CELL)];
+    for (table, statement, columns) in each {
+        let differs = |(found, (_, wanted)): &(&Type, &(&str, Type))| found != &wanted;
+        if let Some((_, (column, wanted))) =
+            statement.params().iter().zip(columns).find(|pair| differs(pair))
+        {
+            return Err(other_shape(&format!("{table}.{column}"), wanted.name()));
+        }
+    }
+    Ok(())
 }
