@@ -126,6 +126,11 @@ export interface ClientOptions extends LockOptions {
    */
   sslmode?: string;
   /**
+   * On PostgreSQL, of several hosts: `read-write`, or `primary`, which means the same. The first that takes writes
+   * is used; no lock can be had elsewhere. Default: read-write.
+   */
+  targetSessionAttrs?: string;
+  /**
    * With TLS (`rediss://`): a file of PEM certificates. Only these authorities are trusted for the server's
    * certificate. Empty: those the system trusts.
    */

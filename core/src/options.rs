@@ -21,7 +21,7 @@ use self::read::{
 };
 pub(crate) use self::stores::check_table;
 pub use self::stores::{Durability, SslMode};
-use self::stores::{durability, sslmode, table};
+use self::stores::{durability, sslmode, table, target_session_attrs};
 pub use self::times::Times;
 use self::write::Written;
 use crate::error::{Error, Result};
@@ -186,6 +186,9 @@ options! {
     /// On a database: `verify-full` is TLS with a server that proves to be the one, `disable` is no TLS. `auto`: `verify-full`, but nothing
     /// is encrypted on the way to this machine itself (`localhost`, a socket file).
     sslmode: SslMode = "auto", Text, Client, sslmode;
+    /// On PostgreSQL, of several hosts: `read-write`, or `primary`, which means the same. The first that takes writes is used; no lock can
+    /// be had elsewhere.
+    target_session_attrs: String = "read-write", Text, Client, target_session_attrs;
     /// With TLS (`rediss://`): a file of PEM certificates. Only these authorities are trusted for the server's
     /// certificate. Empty: those the system trusts.
     cacert: String = "", Text, Client, text;

@@ -110,6 +110,9 @@ class ClientOptions(LockOptions, total=False):
     """On a database: `verify-full` is TLS with a server that proves to be the one, `disable` is no TLS. `auto`:
     `verify-full`, but nothing is encrypted on the way to this machine itself (`localhost`, a socket file). Default:
     `auto`."""
+    target_session_attrs: str
+    """On PostgreSQL, of several hosts: `read-write`, or `primary`, which means the same. The first that takes writes is
+    used; no lock can be had elsewhere. Default: `read-write`."""
     cacert: str
     """With TLS (`rediss://`): a file of PEM certificates. Only these authorities are trusted for the server's
     certificate. Empty: those the system trusts. Default: ``."""

@@ -78,6 +78,12 @@ pub(crate) fn check_table(name: &'static str, table: &str) -> Result<()> {
     Err(Error::invalid(name, message))
 }
 
+pub(super) fn target_session_attrs(name: &'static str, value: &Value, _: Times) -> Result<String> {
+    let known = value.as_str().filter(|word| matches!(*word, "read-write" | "primary"));
+    let complaint = "`target_session_attrs` must be `read-write` or `primary`: locks are written, so a server that takes no writes is of no use";
+    known.map(str::to_owned).ok_or_else(|| Error::invalid(name, complaint))
+}
+
 pub(super) fn sslmode(name: &'static str, value: &Value, _: Times) -> Result<SslMode> {
     let all = [SslMode::Auto, SslMode::VerifyFull, SslMode::Disable];
     let known = all.into_iter().find(|one| value.as_str() == Some(one.word()));

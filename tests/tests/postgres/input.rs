@@ -50,9 +50,12 @@ async fn a_table_can_be_chosen() {
 async fn what_is_wrong_with_a_database_is_told() {
     let server = PostgresServer::start();
     let port = server.port();
-    for (query, argument) in
-        [("durability=often", "durability"), ("sslmode=require", "sslmode"), ("cacert=x", "cacert")]
-    {
+    for (query, argument) in [
+        ("durability=often", "durability"),
+        ("sslmode=require", "sslmode"),
+        ("cacert=x", "cacert"),
+        ("target_session_attrs=any", "target_session_attrs"),
+    ] {
         let (code, error) = refused(&format!("{}?{query}", server.url("postgres"))).await;
         assert_eq!((code, &*error.fields()["argument"]), (Code::Invalid, argument), "{error}");
     }

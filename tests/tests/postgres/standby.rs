@@ -36,7 +36,10 @@ async fn the_server_that_takes_writes_is_used() {
     let standby = primary.standby();
     let at = |scheme: &str, ports: &[u16]| {
         let hosts: Vec<_> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
-        format!("{scheme}://postgres@{}/postgres?timeout=1s", hosts.join(","))
+        format!(
+            "{scheme}://postgres@{}/postgres?timeout=1s&target_session_attrs=primary",
+            hosts.join(",")
+        )
     };
     let both = [standby.port(), primary.port()];
     for scheme in ["postgres", "postgres+advisory", "postgres+row"] {

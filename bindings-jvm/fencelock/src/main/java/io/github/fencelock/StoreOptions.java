@@ -88,6 +88,14 @@ public interface StoreOptions<T> {
     }
 
     /**
+     * On PostgreSQL, of several hosts: {@code read-write}, or {@code primary}, which means the same. The first that
+     * takes writes is used; no lock can be had elsewhere. By default {@code read-write}.
+     */
+    default T targetSessionAttrs(String targetSessionAttrs) {
+        return option("target_session_attrs", targetSessionAttrs);
+    }
+
+    /**
      * With TLS ({@code rediss://}): a file of PEM certificates. Only these authorities are trusted for the server's
      * certificate. Empty: those the system trusts. By default empty.
      */

@@ -50,7 +50,8 @@ public interface StoreOptions<T> {
 
     /**
      * On PostgreSQL and MySQL: the name of the table of locks. The names of fencelock's other tables and functions
-     * begin with it. Letters a to z, digits and `_`. Tables of another name have other locks. By default `fencelock`.
+     * begin with it. Letters a to z, digits and `_`. Tables of another name have other locks. By default
+     * `fencelock`.
      */
     public fun table(table: String): T = option("table", table)
 
@@ -66,6 +67,12 @@ public interface StoreOptions<T> {
      * default `auto`.
      */
     public fun sslmode(sslmode: String): T = option("sslmode", sslmode)
+
+    /**
+     * On PostgreSQL, of several hosts: `read-write`, or `primary`, which means the same. The first that takes
+     * writes is used; no lock can be had elsewhere. By default `read-write`.
+     */
+    public fun targetSessionAttrs(targetSessionAttrs: String): T = option("target_session_attrs", targetSessionAttrs)
 
     /**
      * With TLS (`rediss://`): a file of PEM certificates. Only these authorities are trusted for the server's
