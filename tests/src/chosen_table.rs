@@ -11,10 +11,10 @@ const TABLE: &str = "order";
 
 /// What begins with `table` has locks, versions and jobs of its own, and nothing else is made. `url` makes tables; `schemes` are the ways.
 pub async fn has_locks_of_its_own(server: &impl DatabaseServer, url: &str, schemes: [&str; 3]) {
-    let own = |scheme: &str| {
-        let (_, rest) = url.split_once("://").expect("it has a scheme");
-        format!("{scheme}://{rest}?create=true&table={TABLE}")
-    };
+    let (_, rest) = url.split_once("://").expect("it has a scheme");
+    let usual = |scheme: &str| format!("{scheme}://{rest}?create=true");
+    let named = |scheme: &str, table: &str| format!("{}&table={table}", usual(scheme));
+    let own = |scheme: &str| named(scheme, TABLE);
     for scheme in schemes {
         let (one, two) = (connect(&own(scheme)).await, connect(&own(scheme)).await);
         waiters_are_served(&one, &two).await;
@@ -24,7 +24,7 @@ pub async fn has_locks_of_its_own(server: &impl DatabaseServer, url: &str, schem
     assert_eq!(server.sql(&format!("{made} '{TABLE}%'")), "3");
     for scheme in schemes {
         let mine = connect(&own(scheme)).await;
-        let others = connect(&own(scheme).replace(&format!("&table={TABLE}"), "")).await;
+        let others = connect(&usual(scheme)).await;
         let guard = mine.lock("x").acquire().await.unwrap();
         assert!(holds(&others, "x").await, "tables of another name have other locks: {scheme}");
         assert!(!holds(&mine, "x").await, "{scheme}");
@@ -34,7 +34,7 @@ pub async fn has_locks_of_its_own(server: &impl DatabaseServer, url: &str, schem
     }
 
     let table = connect(&own(schemes[0])).await;
-    let others = connect(&own(schemes[0]).replace(&format!("&table={TABLE}"), "")).await;
+    let others = connect(&usual(schemes[0])).await;
     table.version("v").update(|old: Option<u32>| Some(old.unwrap_or(0) + 1)).await.unwrap();
     assert_eq!(table.version("v").read::<u32>().await.unwrap().unwrap().value, 1);
     assert!(others.version("v").read::<u32>().await.unwrap().is_none());
@@ -44,8 +44,7 @@ pub async fn has_locks_of_its_own(server: &impl DatabaseServer, url: &str, schem
     assert!(job(&others).await.unwrap().is_some());
 
     for bad in ["", "Order", "or;der", "1st", &"e".repeat(49)] {
-        let url = own(schemes[0]).replace(&format!("table={TABLE}"), &format!("table={bad}"));
-        let (code, error) = refused(&url).await;
+        let (code, error) = refused(&named(schemes[0], bad)).await;
         assert_eq!((code, &*error.fields()["argument"]), (Code::Invalid, "table"), "{error}");
     }
 }
