@@ -59,6 +59,17 @@ async fn what_is_wrong_with_a_database_is_told() {
         let (code, error) = refused(&format!("{}?{query}", server.url("postgres"))).await;
         assert_eq!((code, &*error.fields()["argument"]), (Code::Invalid, argument), "{error}");
     }
+    // What means nothing there, or cannot be kept.
+    for (url, argument) in [
+        ("memory:?table=mine", "table"),
+        ("sqlite:locks.db?table=mine", "table"),
+        ("mysql://me@127.0.0.1:1/x?schema=mine", "schema"),
+        ("postgres+advisory://me@127.0.0.1:1/x?durability=relaxed", "durability"),
+        ("postgres+row://me@127.0.0.1:1/x?ttl=25d", "ttl"),
+    ] {
+        let (code, error) = refused(url).await;
+        assert_eq!((code, &*error.fields()["argument"]), (Code::Invalid, argument), "{error}");
+    }
     let (code, error) = refused("postgres://me:hunter2@127.0.0.1:1,127.0.0.1:2/x").await;
     assert_eq!(code, Code::Unavailable, "{error}");
     let (code, error) = refused("postgres://me:hunter2@127.0.0.1").await;
