@@ -3,10 +3,12 @@
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
+
+use fencelock_servers::own::free_port;
 
 use crate::Result;
 use crate::machine::{SERVER, pinned};
@@ -56,7 +58,7 @@ impl QueueServer {
     /// The server, or its last words if it ended.
     fn launch(store: Store, room: &Path) -> Result<std::result::Result<Self, String>> {
         let folder = tempfile::tempdir_in(room)?.keep();
-        let (port, members) = (free_port()?, free_port()?);
+        let (port, members) = (free_port(), free_port());
         let mut command = match store {
             Store::Etcd => {
                 let (clients, members) =
@@ -137,8 +139,4 @@ impl Drop for QueueServer {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
-}
-
-fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }

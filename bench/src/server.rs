@@ -1,11 +1,11 @@
 //! A Redis server of the bench's own, and what it counts.
 
 use std::collections::BTreeMap;
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
+use fencelock_servers::own::free_port;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::Result;
@@ -40,7 +40,7 @@ impl Counts {
 
 impl Server {
     pub(crate) fn start(directory: &Path) -> Result<Self> {
-        let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
+        let port = free_port();
         let mut command = pinned(SERVER, Path::new("redis-server"));
         command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""]);
         command.args(["--appendonly", "no", "--dir"]).arg(directory);

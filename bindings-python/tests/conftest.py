@@ -63,7 +63,11 @@ def redis_port(tmp_path_factory):
     give_up = time.monotonic() + 10
     while True:
         try:
-            socket.create_connection(("127.0.0.1", port)).close()
+            with socket.create_connection(("127.0.0.1", port)) as asking:
+                asking.sendall(b"INFO server\r\n")
+                told = asking.recv(65536)
+            # Somebody else's server may have taken the port before ours did.
+            assert f"process_id:{server.pid}\r".encode() in told, "another server has the port"
             break
         except OSError:
             assert server.poll() is None and time.monotonic() < give_up, "the server does not start"

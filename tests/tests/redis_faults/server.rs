@@ -7,6 +7,7 @@ use fencelock::mutation::{Mutant, activate};
 use fencelock::options::Options;
 use fencelock::port::{Action, Applied, Failure, Kind, LeaseStore, LockKey, Notice, Outcome, Step};
 use fencelock::{Code, Error};
+use fencelock_servers::own::free_port;
 use fencelock_tests::bare::{Bare, PATIENCE, TTL, take};
 use fencelock_tests::proxy::Proxy;
 use fencelock_tests::servers::RedisServer;
@@ -137,10 +138,10 @@ async fn a_server_that_speaks_resp2_only_pushes_too() {
 
 #[tokio::test]
 async fn an_absent_or_silent_server_is_unavailable() {
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let free = format!("127.0.0.1:{}", free_port());
     let error = refusal(&format!("redis://{free}")).await;
     assert_eq!((error.code(), error.retryable()), (Code::Unavailable, true), "{error}");
-    assert_eq!(error.fields()["server"], free.to_string());
+    assert_eq!(error.fields()["server"], free);
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let error = refusal(&format!("redis://{}", silent.local_addr().unwrap())).await;
     assert_eq!((error.code(), error.retryable()), (Code::Unavailable, true), "{error}");

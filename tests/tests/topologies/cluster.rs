@@ -13,6 +13,7 @@ use fencelock::port::{
 };
 use fencelock::runtime::TokioRuntime;
 use fencelock::{Client, Code, Token};
+use fencelock_servers::own::free_port;
 use fencelock_tests::failover::{BACK, Course, under_load, usual_rounds};
 use fencelock_tests::servers::{ClusterSet, RedisServer, commands};
 use url::Url;
@@ -186,7 +187,7 @@ async fn one_is_not_taken_for_the_other() {
     let server = RedisServer::start();
     let single = refusal(&server.url().as_str().replace("redis", "redis+cluster")).await;
     assert_eq!(single.code(), Code::Unsupported, "{single}");
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let free = format!("127.0.0.1:{}", free_port());
     let absent = refusal(&format!("redis+cluster://{free}")).await;
     assert_eq!((absent.code(), absent.retryable()), (Code::Unavailable, true), "{absent}");
     // One known node among strangers is enough, also a replica.

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use fencelock::{Client, Code};
+use fencelock_servers::own::free_port;
 use fencelock_tests::failover::{BACK, Course, under_load, usual_rounds};
 use fencelock_tests::servers::SentinelSet;
 
@@ -31,7 +32,7 @@ async fn what_the_sentinels_do_not_know_is_named() {
     let unknown = connect(&set.url().replace("mymaster", "other")).await;
     assert_eq!(unknown.code(), Code::Invalid, "{unknown}");
     assert_eq!(unknown.fields()["master"], "other");
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let free = format!("127.0.0.1:{}", free_port());
     let absent = connect(&format!("redis+sentinel://{free},{free}/mymaster")).await;
     assert_eq!((absent.code(), absent.retryable()), (Code::Unavailable, true), "{absent}");
     let first = set.url().split(',').next().unwrap().replace("redis+sentinel", "redis");

@@ -44,7 +44,8 @@ public final class RedisServer implements AutoCloseable {
 
     private boolean answers() {
         try {
-            return command("PING").equals("PONG");
+            // Somebody else's server may have taken the port before ours did.
+            return command("INFO", "server").toString().contains("process_id:" + process.pid() + "\r");
         } catch (UncheckedIOException notYet) {
             return false;
         }
