@@ -129,7 +129,7 @@ fn test_all(request: &Request) -> ExitCode {
     println!("ready after {}", seconds(begin.elapsed()));
     let install = request.install;
     let slower = watch.slower();
-    let room = if request.full { 0 } else { room(slower) };
+    let room = (!request.full).then(|| room(slower));
     let runner = Runner { site, machine, built, slower, install, interrupted };
     let reports = schedule::run(
         &parts,

@@ -8,7 +8,8 @@ use crate::need::Need;
 use crate::target;
 use crate::versions::Server;
 
-/// The tag of a part that computes and waits for nothing: it comes after those that have leases to keep.
+/// The tag of a part that computes and waits for nothing. Such parts have the lowest priority, and run one after the other
+/// beside those that have leases to keep.
 pub(crate) const COMPUTES: &str = "computes";
 
 /// One row of the final table.
@@ -32,7 +33,7 @@ pub(crate) struct Part {
 pub(crate) struct Budget {
     /// From its begin to its end, beside other parts.
     pub seconds: u32,
-    /// How much of one core it keeps busy on average, in hundredths. Decides what may run beside it.
+    /// How much of one core it keeps busy on average, in hundredths. Decides what may run beside it, unless it computes.
     pub load: u32,
 }
 
@@ -130,6 +131,11 @@ impl Part {
     /// Whether `--only word` means this part.
     pub(crate) fn answers_to(&self, word: &str) -> bool {
         self.name == word || self.tags.contains(&word)
+    }
+
+    /// Whether it takes only what processors have left.
+    pub(crate) fn computes(&self) -> bool {
+        self.tags.contains(&COMPUTES)
     }
 
     /// The steps of this run.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use crate::build::{self, Built, Program};
 use crate::descendants::end_with_descendants;
 use crate::need::{self, Machine};
-use crate::part::{COMPUTES, Part, Report, Site, Step, Targets, Verdict};
+use crate::part::{Part, Report, Site, Step, Targets, Verdict};
 use crate::quiet::processor_time;
 use crate::tail;
 
@@ -100,7 +100,7 @@ impl Runner {
         for need in part.needs(&self.site).all {
             self.machine.has(need).map_err(End::Lacking)?;
         }
-        if part.tags.contains(&COMPUTES) {
+        if part.computes() {
             stand_back();
         }
         let most = if self.site.full { LIMIT_IN_FULL } else { LIMIT.mul_f64(self.slower.min(2.0)) };
@@ -313,11 +313,11 @@ fn has_ended(child: &Child) -> std::io::Result<bool> {
     Ok(waitid(id, options)?.is_some())
 }
 
-/// What this thread runs from now on comes after what others run: on a busy machine a test that computes takes a little
+/// What this thread runs from now on takes what others leave of the processors: on a busy machine a test that computes takes
 /// longer, and one that keeps a lease of a second does not lose it. Elsewhere than on Linux a priority is a process'.
 fn stand_back() {
     #[cfg(target_os = "linux")]
-    let _ = rustix::process::nice(10);
+    let _ = rustix::process::nice(19);
 }
 
 /// Where a part's words go.

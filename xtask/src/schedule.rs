@@ -11,36 +11,35 @@ pub(crate) enum News<'a> {
     Ended(&'a Part, &'a Report),
 }
 
-/// Runs all parts, each by `run` on a thread of its own. The next one begins when the processors have room for its load: those that wait run
-/// beside those that compute. One that alone is too much for the machine runs alone. The reports are in the order of the parts.
+/// Runs all parts, each by `run` on a thread of its own. The next one begins when the processors have room for its load: those
+/// that wait run beside those that compute a little. One that alone is too much for the machine runs without those. The parts that
+/// compute and nothing else have the lowest priority, so one of them always runs beside the others. Without `room`, one part
+/// runs after the other. The reports are in the order of the parts.
 pub(crate) fn run(
     parts: &[&Part],
-    room: u32,
+    room: Option<u32>,
     run: impl Fn(&Part) -> Report + Sync,
     mut tell: impl FnMut(News<'_>),
 ) -> Vec<Report> {
     let mut waiting: Vec<usize> = (0..parts.len()).collect();
     let mut reports: Vec<Option<Report>> = parts.iter().map(|_| None).collect();
-    let (mut load, mut running) = (0, 0);
+    let mut running: Vec<&Part> = Vec::new();
     let (sender, ends) = channel();
     thread::scope(|scope| {
         loop {
-            let fits = |at: &usize| running == 0 || load + parts[*at].budget.load <= room;
-            if let Some(next) = waiting.iter().position(fits) {
+            if let Some(next) = waiting.iter().position(|at| fits(parts[*at], &running, room)) {
                 let at = waiting.remove(next);
                 let (part, run, sender) = (parts[at], &run, sender.clone());
-                load += part.budget.load;
-                running += 1;
+                running.push(part);
                 tell(News::Begins(part));
                 scope.spawn(move || sender.send((at, run(part))));
                 continue;
             }
-            if running == 0 {
+            if running.is_empty() {
                 break;
             }
             let Ok((at, report)) = ends.recv() else { break };
-            load -= parts[at].budget.load;
-            running -= 1;
+            running.retain(|part| part.name != parts[at].name);
             tell(News::Ended(parts[at], &report));
             reports[at] = Some(report);
         }
@@ -48,47 +47,67 @@ pub(crate) fn run(
     reports.into_iter().flatten().collect()
 }
 
+/// Whether a part may begin beside these.
+fn fits(part: &Part, running: &[&Part], room: Option<u32>) -> bool {
+    let Some(room) = room else { return running.is_empty() };
+    let mut alike = running.iter().filter(|other| other.computes() == part.computes()).peekable();
+    alike.peek().is_none()
+        || !part.computes()
+            && part.budget.load + alike.map(|other| other.budget.load).sum::<u32>() <= room
+}
+
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicU32, Ordering};
     use std::time::Duration;
 
-    use super::run;
-    use crate::part::{Budget, Part, Report, Verdict};
+    use super::{News, run};
+    use crate::part::{Budget, COMPUTES, Part, Report, Verdict};
 
-    fn part(name: &'static str, load: u32) -> Part {
-        let budget = Budget { seconds: 1, load };
+    /// A part that takes so many milliseconds.
+    fn part(name: &'static str, load: u32, seconds: u32) -> Part {
+        let budget = Budget { seconds, load };
         Part { name, tags: &[], shows: "", budget, steps: &[], full: &[] }
     }
 
-    #[test]
-    fn parts_share_the_room_and_come_back_in_order() {
-        let parts = [part("a", 150), part("b", 100), part("c", 50), part("d", 300)];
+    /// The parts by turns of when they began and ended: `+a -a`.
+    fn course(parts: &[Part], room: Option<u32>) -> String {
         let parts: Vec<&Part> = parts.iter().collect();
-        let (load, most) = (AtomicU32::new(0), AtomicU32::new(0));
-        let mut begun = Vec::new();
+        let mut course = Vec::new();
         let reports = run(
             &parts,
-            200,
+            room,
             |part| {
-                let now = load.fetch_add(part.budget.load, Ordering::SeqCst) + part.budget.load;
-                most.fetch_max(now, Ordering::SeqCst);
-                std::thread::sleep(Duration::from_millis(20));
-                load.fetch_sub(part.budget.load, Ordering::SeqCst);
+                std::thread::sleep(Duration::from_millis(u64::from(part.budget.seconds)));
                 let verdict = Verdict::Passed(String::new());
                 let (took, used) = (Duration::ZERO, Duration::ZERO);
                 Report { name: part.name, verdict, took, used, budget: part.budget }
             },
             |news| {
-                if let super::News::Begins(part) = news {
-                    begun.push(part.name);
-                }
+                course.push(match news {
+                    News::Begins(part) => format!("+{}", part.name),
+                    News::Ended(part, _) => format!("-{}", part.name),
+                });
             },
         );
-        let names: Vec<_> = reports.iter().map(|report| report.name).collect();
-        assert_eq!(names, ["a", "b", "c", "d"]);
-        // `c` fits beside `a`; `d` is more than there is room for, and runs alone.
-        assert_eq!(begun, ["a", "c", "b", "d"]);
-        assert_eq!(most.load(Ordering::SeqCst), 300);
+        let back: Vec<_> = reports.iter().map(|report| report.name).collect();
+        assert_eq!(back, parts.iter().map(|part| part.name).collect::<Vec<_>>());
+        course.join(" ")
+    }
+
+    #[test]
+    fn parts_share_the_room_and_come_back_in_order() {
+        let parts =
+            [part("a", 150, 20), part("b", 100, 20), part("c", 50, 100), part("d", 300, 20)];
+        // `c` fits beside `a` and then beside `b`; `d` is more than there is room for, and runs alone.
+        assert_eq!(course(&parts, Some(200)), "+a +c -a +b -b -c +d -d");
+        assert_eq!(course(&parts, None), "+a -a +b -b +c -c +d -d");
+    }
+
+    #[test]
+    fn one_part_that_computes_runs_beside_all_others() {
+        let computes = |name| Part { tags: &[COMPUTES], ..part(name, 200, 20) };
+        let parts = [part("a", 300, 100), computes("b"), computes("c")];
+        assert_eq!(course(&parts, Some(200)), "+a +b -b +c -c -a");
+        assert_eq!(course(&parts, None), "+a -a +b -b +c -c");
     }
 }

@@ -7,18 +7,17 @@ pub(crate) const ETCD: Part = Part {
     name: "etcd",
     tags: &["faults"],
     shows: "etcd: random calls beside the model, the clauses of the entry queue, versions and jobs, faults on a real server, killed leaders, TLS, `etcdctl lock`, jetcd, Go's concurrency",
-    // Its worlds in real time count milliseconds, so nothing runs beside it.
-    budget: Budget { seconds: 60, load: 200 },
+    budget: Budget { seconds: 60, load: 80 },
     steps: &[Step::Tests(Targets::Named(&["etcd", "etcd_clauses"]))],
     full: &[],
 };
 
-/// The cases on etcd. A session of seconds ends where the server gets no processor for so long, so nothing runs beside it.
+/// The cases on etcd.
 pub(crate) const ETCD_CASES: Part = Part {
     name: "etcd-cases",
     tags: &["conformance", "rust", "etcd"],
     shows: "the cases on etcd, as a grid without a gap",
-    budget: Budget { seconds: 40, load: 200 },
+    budget: Budget { seconds: 40, load: 130 },
     steps: &[Step::Test("conformance", &["", "etcd"])],
     full: &[],
 };
@@ -28,17 +27,17 @@ pub(crate) const ZOOKEEPER: Part = Part {
     name: "zookeeper",
     tags: &["faults"],
     shows: "ZooKeeper: random calls beside the model, the clauses of the entry queue, versions and jobs, faults on a real server, killed leaders, TLS, Curator and kazoo on the same path",
-    budget: Budget { seconds: 90, load: 200 },
+    budget: Budget { seconds: 90, load: 95 },
     steps: &[Step::Tests(Targets::Named(&["zookeeper", "zookeeper_clauses"]))],
     full: &[],
 };
 
-/// The cases on `ZooKeeper`. Nothing runs beside it, for the same reason.
+/// The cases on `ZooKeeper`.
 pub(crate) const ZOOKEEPER_CASES: Part = Part {
     name: "zookeeper-cases",
     tags: &["conformance", "rust", "zookeeper"],
     shows: "the cases on ZooKeeper, as a grid without a gap",
-    budget: Budget { seconds: 60, load: 200 },
+    budget: Budget { seconds: 60, load: 100 },
     steps: &[Step::Test("conformance", &["", "zookeeper"])],
     full: &[],
 };
@@ -48,7 +47,7 @@ pub(crate) const POSTGRES: Part = Part {
     name: "postgres",
     tags: &["faults"],
     shows: "PostgreSQL: the table beside the model at every isolation level, sessions, the gate, faults on a real server, a standby, poolers, TLS, rights, ShedLock and Spring on the same tables",
-    budget: Budget { seconds: 80, load: 100 },
+    budget: Budget { seconds: 80, load: 110 },
     steps: &[Step::Tests(Targets::Named(&["postgres"]))],
     full: &[],
 };
@@ -58,7 +57,7 @@ pub(crate) const MYSQL: Part = Part {
     name: "mysql",
     tags: &["faults"],
     shows: "MySQL and MariaDB: the table beside the model at every isolation level, sessions, the gate, faults on a real server, TLS, rights, ShedLock and Spring on the same tables",
-    budget: Budget { seconds: 110, load: 100 },
+    budget: Budget { seconds: 110, load: 70 },
     steps: &[Step::Tests(Targets::Named(&["mysql"]))],
     full: &[],
 };
@@ -68,7 +67,7 @@ pub(crate) const SQL_CASES: Part = Part {
     name: "sql-cases",
     tags: &["conformance", "rust", "postgres", "mysql"],
     shows: "the cases on PostgreSQL and on MariaDB, in a table, by session and by row, as grids without a gap",
-    budget: Budget { seconds: 200, load: 110 },
+    budget: Budget { seconds: 200, load: 60 },
     // Each client opens some connections, and all clients do so first of all.
     steps: &[
         Step::Test("conformance", &["", "postgres", "--at-once=12"]),

@@ -52,7 +52,7 @@ pub(crate) const PARTS: &[Part] = &[
         name: "core",
         tags: &["rust", "memory", "quick"],
         shows: "unit tests of all crates, the core over the memory store, cohort and renewer under many orders of threads",
-        budget: Budget { seconds: 30, load: 70 },
+        budget: Budget { seconds: 30, load: 100 },
         steps: &[Step::Tests(Targets::Unit), Step::Tests(Targets::Folder("core/tests"))],
         full: &[],
     },
@@ -68,7 +68,7 @@ pub(crate) const PARTS: &[Part] = &[
         name: "jvm",
         tags: &["doors", "redis", "sqlite", "java", "kotlin"],
         shows: "Java and Kotlin: the packages' own tests, and the cases played through them as installed",
-        budget: Budget { seconds: 480, load: 100 },
+        budget: Budget { seconds: 480, load: 90 },
         steps: &[
             Step::Suite("bindings-jvm/test.sh", &[Need::RedisServer, Need::Java, Need::Python]),
             Step::Door("java", &[Need::Java]),
@@ -80,7 +80,7 @@ pub(crate) const PARTS: &[Part] = &[
         name: "topologies",
         tags: &["faults", "redis"],
         shows: "Redis over TLS, under sentinels, as a cluster; replicas that acknowledge; failovers under load",
-        budget: Budget { seconds: 140, load: 25 },
+        budget: Budget { seconds: 140, load: 35 },
         steps: &[Step::Tests(Targets::Named(&["topologies"]))],
         full: &[],
     },
@@ -88,7 +88,7 @@ pub(crate) const PARTS: &[Part] = &[
         name: "web",
         tags: &["doors", "redis", "wasm"],
         shows: "WebAssembly: the package's own tests, in Node.js and in Chromium, and the cases played through it",
-        budget: Budget { seconds: 400, load: 70 },
+        budget: Budget { seconds: 400, load: 75 },
         steps: &[
             Step::Suite("bindings-wasm/test.sh", &[Need::RedisServer, Need::Node, Need::Chromium]),
             Step::Door("wasm", &[Need::Node]),
@@ -118,7 +118,7 @@ pub(crate) const PARTS: &[Part] = &[
         name: "node",
         tags: &["doors", "redis", "sqlite"],
         shows: "Node.js: the package's own tests, and the cases played through it as installed",
-        budget: Budget { seconds: 400, load: 80 },
+        budget: Budget { seconds: 400, load: 75 },
         steps: &[
             Step::Suite("bindings-node/test.sh", &[Need::RedisServer, Need::Node]),
             Step::Door("node", &[Need::Node]),
@@ -127,7 +127,7 @@ pub(crate) const PARTS: &[Part] = &[
     },
     Part {
         name: "equivalence",
-        tags: &["redis", "sqlite", COMPUTES],
+        tags: &["redis", "sqlite"],
         shows: "random steps, the model against SQLite and Redis, outcome by outcome; thousands at one lock",
         budget: Budget { seconds: 260, load: 110 },
         steps: &[Step::Tests(Targets::Named(&["equivalence", "equivalence_cells", "sizes"]))],
@@ -137,7 +137,7 @@ pub(crate) const PARTS: &[Part] = &[
         name: "cli",
         tags: &[],
         shows: "the command line: run, inspect, ls, exit codes, signals, and the cases played through it",
-        budget: Budget { seconds: 200, load: 50 },
+        budget: Budget { seconds: 200, load: 70 },
         steps: &[
             Step::Tests(Targets::Folder("cli/tests")),
             Step::Build("program"),
@@ -157,7 +157,7 @@ pub(crate) const PARTS: &[Part] = &[
         name: "versions",
         tags: &["faults", "redis"],
         shows: "the same on Redis 6.2, Redis 8 and Valkey 8",
-        budget: Budget { seconds: 100, load: 90 },
+        budget: Budget { seconds: 100, load: 85 },
         steps: versions::STEPS,
         full: versions::FULL,
     },
@@ -165,7 +165,7 @@ pub(crate) const PARTS: &[Part] = &[
         name: "interop",
         tags: &["redis"],
         shows: "the clients of other libraries and ours hold the same locks, as a grid without a gap",
-        budget: Budget { seconds: 190, load: 110 },
+        budget: Budget { seconds: 190, load: 145 },
         steps: &[Step::Tests(Targets::Named(&["interop"]))],
         full: &[],
     },
@@ -173,7 +173,7 @@ pub(crate) const PARTS: &[Part] = &[
         name: "redis-faults",
         tags: &["faults", "redis"],
         shows: "Redis: bad input, faults on a real server, cut connections",
-        budget: Budget { seconds: 130, load: 40 },
+        budget: Budget { seconds: 130, load: 45 },
         steps: &[Step::Tests(Targets::Named(&["redis_faults"]))],
         full: &[],
     },
@@ -181,7 +181,7 @@ pub(crate) const PARTS: &[Part] = &[
         name: "cases",
         tags: &["conformance", "rust", "memory", "sqlite", "quick"],
         shows: "the cases in memory, in virtual time and in SQLite, as a grid without a gap",
-        budget: Budget { seconds: 60, load: 80 },
+        budget: Budget { seconds: 60, load: 115 },
         steps: &[
             Step::Alone("conformance", &["", "memory", "sim", "sim queue", "sqlite"]),
             Step::Alone("conformance_sees", &[]),
@@ -193,7 +193,7 @@ pub(crate) const PARTS: &[Part] = &[
         name: "redis-cases",
         tags: &["conformance", "rust", "redis"],
         shows: "the cases on Redis, however it is reached, as a grid without a gap",
-        budget: Budget { seconds: 60, load: 80 },
+        budget: Budget { seconds: 60, load: 115 },
         steps: &[Step::Test(
             "conformance",
             &[
@@ -247,7 +247,7 @@ pub(crate) const PARTS: &[Part] = &[
         name: "redlock",
         tags: &["redis", "faults"],
         shows: "five Redis servers as one: killed in turn, stopped, flushed, missing",
-        budget: Budget { seconds: 50, load: 70 },
+        budget: Budget { seconds: 50, load: 100 },
         steps: &[Step::Tests(Targets::Named(&["redlock"]))],
         full: &[],
     },
@@ -255,7 +255,7 @@ pub(crate) const PARTS: &[Part] = &[
         name: "fleet",
         tags: &["doors", "redis", "sqlite", "faults"],
         shows: "all languages and the command line count under one lock while members are killed: exact",
-        budget: Budget { seconds: 240, load: 80 },
+        budget: Budget { seconds: 240, load: 110 },
         steps: &[Step::Build("program"), Step::Tests(Targets::Named(&["fleet"]))],
         full: &[],
     },
@@ -310,7 +310,7 @@ pub(crate) const PARTS: &[Part] = &[
         name: "sqlite",
         tags: &["faults", "quick"],
         shows: "SQLite: bad input, faults on real files, killed processes",
-        budget: Budget { seconds: 25, load: 15 },
+        budget: Budget { seconds: 25, load: 20 },
         steps: &[Step::Tests(Targets::Named(&[
             "sqlite_faults",
             "sqlite_identity",
@@ -326,7 +326,7 @@ pub(crate) const PARTS: &[Part] = &[
         name: "demo",
         tags: &[],
         shows: "the shop sells what it has, with the lock; the verdict holds",
-        budget: Budget { seconds: 60, load: 110 },
+        budget: Budget { seconds: 60, load: 50 },
         steps: &[cargo!(
             "demo", "--", "--json" ;
             r#""sold":1000"#, r#""oversold":0"#, r#""counter":1000"#, r#""held":true"#

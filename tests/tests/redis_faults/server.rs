@@ -12,9 +12,8 @@ use fencelock_tests::bare::{Bare, PATIENCE, TTL, take};
 use fencelock_tests::proxy::Proxy;
 use fencelock_tests::servers::RedisServer;
 use redis::Commands;
-use url::Url;
 
-async fn connect(url: &Url) -> Bare {
+async fn connect(url: &url::Url) -> Bare {
     Bare::connect(url, &Options::default()).await.expect("the server takes clients")
 }
 
