@@ -17,9 +17,13 @@ pub fn free_port() -> u16 {
     loop {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port can be had");
         let port = listener.local_addr().expect("a bound socket has an address").port();
-        if let Ok(socket) = UdpSocket::bind(("127.0.0.1", port)) {
-            taken.push(socket);
-            return port;
+        match UdpSocket::bind(("127.0.0.1", port)) {
+            Ok(socket) => {
+                taken.push(socket);
+                return port;
+            }
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
+            Err(error) => panic!("a loopback port cannot be had: {error}"),
         }
     }
 }
@@ -36,10 +40,10 @@ pub fn folder(room: Option<&Path>) -> io::Result<TempDir> {
 mod tests {
     use std::collections::BTreeSet;
 
-    /// Of 500 drawn from the 28,232 that Linux gives, two are the same in 99 of 100 runs.
+    /// Of 200 drawn from the 28,232 that Linux gives, two are the same in every other run.
     #[test]
     fn a_port_is_given_once() {
-        let ports: BTreeSet<u16> = (0..500).map(|_| super::free_port()).collect();
-        assert_eq!(ports.len(), 500);
+        let ports: BTreeSet<u16> = (0..200).map(|_| super::free_port()).collect();
+        assert_eq!(ports.len(), 200);
     }
 }

@@ -167,7 +167,7 @@ fn test_all(request: &Request) -> ExitCode {
 /// slow processors, which are kept busy by what mostly waits elsewhere.
 fn room(slower: f64) -> u32 {
     let cores = thread::available_parallelism().map_or(1, usize::from);
-    (cores as f64 * 115.0 / slower.powf(0.4)) as u32
+    (cores as f64 * 115.0 / slower.powf(0.25)) as u32
 }
 
 /// Looks for what the parts need and installs it, while their tests are built.

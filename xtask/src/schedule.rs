@@ -13,8 +13,8 @@ pub(crate) enum News<'a> {
 
 /// Runs all parts, each by `run` on a thread of its own. The next one begins when the processors have room for its load: those
 /// that wait run beside those that compute a little. One that alone is too much for the machine runs without those. The parts that
-/// compute and nothing else have the lowest priority, so one of them always runs beside the others. Without `room`, one part
-/// runs after the other. The reports are in the order of the parts.
+/// compute and nothing else have the lowest priority, so one of them always runs beside the others, and more where there is room. Without
+/// `room`, one part runs after the other. The reports are in the order of the parts.
 pub(crate) fn run(
     parts: &[&Part],
     room: Option<u32>,
@@ -50,10 +50,10 @@ pub(crate) fn run(
 /// Whether a part may begin beside these.
 fn fits(part: &Part, running: &[&Part], room: Option<u32>) -> bool {
     let Some(room) = room else { return running.is_empty() };
-    let mut alike = running.iter().filter(|other| other.computes() == part.computes()).peekable();
-    alike.peek().is_none()
-        || !part.computes()
-            && part.budget.load + alike.map(|other| other.budget.load).sum::<u32>() <= room
+    let mut alike = running.iter().filter(|other| other.computes() == part.computes());
+    let counts = |other: &&&Part| part.computes() || !other.computes();
+    let load: u32 = running.iter().filter(counts).map(|other| other.budget.load).sum();
+    alike.next().is_none() || load + part.budget.load <= room
 }
 
 #[cfg(test)]
@@ -108,6 +108,7 @@ mod tests {
         let computes = |name| Part { tags: &[COMPUTES], ..part(name, 200, 20) };
         let parts = [part("a", 300, 100), computes("b"), computes("c")];
         assert_eq!(course(&parts, Some(200)), "+a +b -b +c -c -a");
+        assert_eq!(course(&parts, Some(700)), "+a +b +c -b -c -a");
         assert_eq!(course(&parts, None), "+a -a +b -b +c -c");
     }
 }

@@ -17,6 +17,8 @@ macro_rules! with_sessions {
             SessionUnlocksElsewhere,
             /// A session gets no heartbeats.
             SessionNotKept,
+            /// A grant that was waited for counts from the request on, however long ago that was.
+            SessionGrantBelieved,
             /// A wait that nobody wants any more is interrupted once, whether the server has begun it or not.
             SessionInterruptedOnce,
             /// Who needs one session too many does not wait for those that are about to be given back.

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use fencelock::mutation::{Mutant, activate};
 use fencelock::port::{
-    Capabilities, EndSink, Failure, Fence, LockKey, LockState, Mode, Runtime, Session, SessionStore,
+    Capabilities, EndSink, Failure, Fence, LockKey, LockState, Mode, Runtime, SESSION_TOKENS,
+    Session, SessionStore,
 };
 use fencelock::{Client, Code, Error, Result, Sessions, Token};
 use fencelock_sim::{Sim, SimNode};
@@ -26,6 +27,23 @@ struct Server {
     drawn: Arc<AtomicU64>,
     /// Whether it ends sessions instead of answering their heartbeats.
     ends: Arc<AtomicBool>,
+    /// Whether it ends a session that waits when it grants it the lock, before its answer is there.
+    ends_waiting: Arc<AtomicBool>,
+    /// What a lock that is waited for is answered.
+    waiting: Arc<Mutex<Waiting>>,
+    /// How often a lock was asked for.
+    asked: Arc<AtomicU64>,
+}
+
+/// What becomes of waits.
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Waiting {
+    #[default]
+    Answered,
+    /// They fail at once.
+    Fails,
+    /// Nothing that is asked for from now on is answered.
+    Silent,
 }
 
 /// A session of it.
@@ -33,14 +51,17 @@ struct Row {
     server: Server,
     number: u64,
     over: AtomicBool,
+    /// It is over, and nobody was told.
+    ended: AtomicBool,
     /// A wait is to end.
     interrupted: AtomicBool,
 }
 
 impl Server {
     fn new(node: Arc<SimNode>) -> Self {
-        let (locks, drawn, ends) = (Arc::default(), Arc::default(), Arc::default());
-        Self { node, locks, drawn, ends }
+        let (locks, drawn, asked) = (Arc::default(), Arc::default(), Arc::default());
+        let (ends, ends_waiting, waiting) = (Arc::default(), Arc::default(), Arc::default());
+        Self { node, locks, drawn, ends, ends_waiting, waiting, asked }
     }
 
     fn draw(&self) -> u64 {
@@ -58,6 +79,13 @@ impl Server {
         let before = locks.len();
         locks.retain(|_, of| *of != session);
         locks.len() < before
+    }
+
+    /// Does not end where nothing is answered.
+    async fn answers(&self) {
+        if *self.waiting.lock().unwrap() == Waiting::Silent {
+            std::future::pending::<()>().await;
+        }
     }
 
     /// How many locks somebody has.
@@ -82,8 +110,8 @@ impl SessionStore for Server {
     }
 
     async fn connect(&self, _: Duration, _: EndSink) -> Result<Row> {
-        let (over, interrupted) = (AtomicBool::new(false), AtomicBool::new(false));
-        Ok(Row { server: self.clone(), number: self.draw(), over, interrupted })
+        let [over, ended, interrupted] = [(); 3].map(|()| AtomicBool::new(false));
+        Ok(Row { server: self.clone(), number: self.draw(), over, ended, interrupted })
     }
 
     async fn state(&self, _: &Row, _: &LockKey) -> Result<LockState, Failure> {
@@ -94,11 +122,20 @@ impl SessionStore for Server {
 impl Session for Row {
     async fn lock(&self, lock: &LockKey, _: Mode, wait: bool) -> Result<Option<Token>, Failure> {
         self.interrupted.store(false, Ordering::Relaxed);
+        self.server.asked.fetch_add(1, Ordering::Relaxed);
+        self.server.answers().await;
+        if wait && *self.server.waiting.lock().unwrap() == Waiting::Fails {
+            return Err(Failure::refused(Error::new(Code::Invalid, "the row is gone")));
+        }
         loop {
             {
                 let mut locks = self.server.locks.lock().unwrap();
                 if *locks.entry(lock.clone()).or_insert(self.number) == self.number {
-                    return Ok(Some(Token::new(self.server.draw())));
+                    if wait && self.server.ends_waiting.load(Ordering::Relaxed) {
+                        locks.remove(lock);
+                        self.ended.store(true, Ordering::Relaxed);
+                    }
+                    return Ok(Some(Token::new(self.server.draw() * u64::from(SESSION_TOKENS))));
                 }
             }
             if !wait || self.interrupted.load(Ordering::Relaxed) {
@@ -114,7 +151,8 @@ impl Session for Row {
     }
 
     async fn beat(&self) -> Result<(), Failure> {
-        if self.server.ends.load(Ordering::Relaxed) {
+        self.server.answers().await;
+        if self.server.ends.load(Ordering::Relaxed) || self.ended.load(Ordering::Relaxed) {
             self.cut();
             return Err(Failure::refused(Error::new(Code::Closed, "the session is over")));
         }
@@ -199,6 +237,91 @@ fn a_lock_that_is_waited_for_is_granted_in_its_own_session() {
         assert!(next.is_held() && server.held() == 1);
         next.release().await.check().unwrap();
         assert_eq!(server.held(), 0);
+    });
+    ended.expect("it ends");
+}
+
+/// The server may have granted it long before its answer was read, and ended the silent session since.
+#[test]
+fn a_grant_that_was_waited_for_long_is_confirmed() {
+    is_seen(Mutant::SessionGrantBelieved, &async |server: &Server| {
+        let (one, two) = (server.client().await, server.client().await);
+        let guard = one.lock("x").acquire().await.unwrap();
+        server.ends_waiting.store(true, Ordering::Relaxed);
+        let node = server.node.clone();
+        server.node.spawn(Box::pin(async move {
+            node.sleep_until(node.now() + TTL / 3).await;
+            guard.release().await.check().unwrap();
+        }));
+        let next = two.lock("x").acquire().await.unwrap();
+        next.is_held() && server.held() == 1
+    });
+}
+
+#[test]
+fn a_lock_that_was_taken_a_moment_ago_is_waited_for_at_once() {
+    let sim = Sim::new(7);
+    let server = Server::new(sim.node(0));
+    let ended = sim.block_on(async {
+        let (one, two) = (server.client().await, server.client().await);
+        // A try and a wait, then only the wait.
+        for (pause, requests) in [(MS, 2), (MS, 1), (MS, 1), (TTL, 2)] {
+            server.node.sleep_until(server.node.now() + pause).await;
+            let guard = one.lock("x").acquire().await.unwrap();
+            let before = server.asked.load(Ordering::Relaxed);
+            let node = server.node.clone();
+            server.node.spawn(Box::pin(async move {
+                node.sleep_until(node.now() + 50 * MS).await;
+                guard.release().await.check().unwrap();
+            }));
+            let next = two.lock("x").acquire().await.unwrap();
+            assert_eq!(server.asked.load(Ordering::Relaxed) - before, requests);
+            assert!(next.is_held() && server.held() == 1);
+            next.release().await.check().unwrap();
+        }
+    });
+    ended.expect("it ends");
+}
+
+/// Both clients, of which the second was refused a lock a moment ago that the first one has.
+async fn refused_a_moment_ago(server: &Server) -> (Client, Client, fencelock::Guard) {
+    let (one, two) = (server.client().await, server.client().await);
+    let guard = one.lock("x").acquire().await.unwrap();
+    two.lock("x").acquire_within(10 * MS).await.unwrap_err();
+    server.node.sleep_until(server.node.now() + 20 * MS).await;
+    (one, two, guard)
+}
+
+#[test]
+fn a_wait_that_fails_is_told() {
+    let sim = Sim::new(7);
+    let server = Server::new(sim.node(0));
+    let ended = sim.block_on(async {
+        let (_one, two, _guard) = refused_a_moment_ago(&server).await;
+        *server.waiting.lock().unwrap() = Waiting::Fails;
+        // At once, then behind a try; in a client that has no idle session.
+        for (client, requests) in [(&two, 1), (&two, 2), (&server.client().await, 2)] {
+            let before = server.asked.load(Ordering::Relaxed);
+            let error = client.lock("x").acquire().await.unwrap_err();
+            assert_eq!((error.code(), error.message()), (Code::Invalid, "the row is gone"));
+            assert_eq!(server.asked.load(Ordering::Relaxed) - before, requests);
+        }
+    });
+    ended.expect("it ends");
+}
+
+#[test]
+fn a_silent_server_has_not_said_that_a_lock_is_held() {
+    let sim = Sim::new(7);
+    let server = Server::new(sim.node(0));
+    let ended = sim.block_on(async {
+        let (_one, two, _guard) = refused_a_moment_ago(&server).await;
+        let held = two.lock("x").acquire_within(200 * MS).await.unwrap_err();
+        assert!(held.message().contains("held by somebody else"), "{held}");
+        *server.waiting.lock().unwrap() = Waiting::Silent;
+        let silent = two.lock("x").acquire_within(200 * MS).await.unwrap_err();
+        assert_eq!(silent.code(), Code::Timeout, "{silent}");
+        assert!(silent.message().contains("has not answered yet"), "{silent}");
     });
     ended.expect("it ends");
 }

@@ -1,26 +1,27 @@
-//! The way of an attempt: asked for in the common session, then, if it waits, in one of its own.
+//! The way of an attempt: asked for in the common session, then, if it waits, in one of its own. A lock that was taken a moment ago is waited
+//! for at once.
 
-use std::future::Future;
-use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{Either, ready, select};
 
 use super::live::Id;
-use super::open::Numbered;
+use super::open::{MOST, Numbered};
 use super::own::Stage;
 use super::shared::Shared;
-use crate::error::Result;
+use crate::error::Error;
 use crate::fence::Token;
 use crate::port::{
-    Answer, Failure, Instant, LockKey, Mode, Notice, Outcome, OwnerId, Session, SessionStore,
+    Answer, Failure, Instant, LockKey, Mode, Outcome, OwnerId, Session, SessionStore,
 };
 
 /// An answer does not wait longer for a session to be opened.
 const QUICK: Duration = Duration::from_millis(50);
-/// After so long a wait that goes on is interrupted again.
-const INTERRUPTED_AGAIN: Duration = Duration::from_millis(100);
+
+/// Somebody else has the lock, and nothing is known of the queue.
+const QUEUED: Outcome =
+    Outcome::Queued { last: Token::new(0), left: None, ahead: 0, foreign: false };
 
 /// What an attempt asks for.
 #[derive(Clone)]
@@ -36,6 +37,13 @@ impl<S: SessionStore> Shared<S> {
     pub(super) async fn attempt(self: Arc<Self>, ask: Ask) -> Answer {
         let Ask { owner, lock, mode, wait } = &ask;
         let owner = *owner;
+        if *wait && let Some(error) = self.trouble_with(lock) {
+            self.forget(owner);
+            return Err(Failure::refused(error));
+        }
+        if *wait && let Some(idle) = self.idle_for(lock) {
+            return self.wait_at_once(ask, idle).await;
+        }
         let (id, session) = match self.session_for(owner, lock).await {
             Ok(session) => session,
             Err(error) => {
@@ -50,9 +58,10 @@ impl<S: SessionStore> Shared<S> {
                 None => self.give_back(owner, id, &session).await,
             },
             Ok(None) => {
-                self.answered(id, sent);
+                self.refused(lock, id, sent);
                 if *wait && self.is_wanted(owner) {
-                    return self.queue(ask, id).await;
+                    let own = self.leave_main(owner, lock, id);
+                    return self.queue(ask, own).await;
                 }
                 self.forget(owner);
                 Ok(Outcome::Held { left: None })
@@ -65,16 +74,48 @@ impl<S: SessionStore> Shared<S> {
         }
     }
 
-    fn is_wanted(&self, owner: OwnerId) -> bool {
+    pub(super) fn is_wanted(&self, owner: OwnerId) -> bool {
         self.change(|state, _, _| state.owners.get(&owner).is_some_and(|own| !own.leaves))
     }
 
-    fn answered(&self, id: Id, sent: Instant) {
+    /// Why the last wait for this lock failed, if that has yet to be told.
+    fn trouble_with(&self, lock: &LockKey) -> Option<Error> {
+        self.change(|state, now, _| {
+            state.taken(lock, now)?.trouble.as_ref()?;
+            state.taken.remove(lock)?.trouble
+        })
+    }
+
+    /// A session that has nothing, for a lock that somebody else had a moment ago.
+    fn idle_for(&self, lock: &LockKey) -> Option<Numbered<S>> {
         self.change(|state, now, effects| {
+            let taken = state.taken(lock, now).is_some();
+            // A lock that is free by now takes up a session all the same: others are to find one.
+            let many = state.sessions.len() + state.coming > MOST / 2;
+            if taken && !many { state.take_idle(now, self.ttl, effects) } else { None }
+        })
+    }
+
+    /// Somebody else has the lock.
+    fn refused(&self, lock: &LockKey, id: Id, sent: Instant) {
+        self.change(|state, now, effects| {
+            state.takes(lock, now, None);
             if let Some(live) = state.live(id, now, effects) {
                 live.answered(sent, self.ttl);
             }
         });
+    }
+
+    /// The session in which it was asked for, unless that is the common one, which has to answer others.
+    fn leave_main(&self, owner: OwnerId, lock: &LockKey, asked: Id) -> Option<Numbered<S>> {
+        self.change(|state, _, _| {
+            if state.main != Some(asked) {
+                return state.sessions.get(&asked).map(|live| (asked, live.session.clone()));
+            }
+            state.leave_session(owner, lock, asked);
+            state.owners.get_mut(&owner)?.session = None;
+            None
+        })
     }
 
     /// The lock is there. `None`: nobody wants it any more, or it came too late.
@@ -90,16 +131,8 @@ impl<S: SessionStore> Shared<S> {
     }
 
     /// Waits in a session of its own, beside whoever asked. If that has yet to be opened and this takes long, the answer does not wait for it.
-    async fn queue(self: Arc<Self>, ask: Ask, asked: Id) -> Answer {
+    async fn queue(self: Arc<Self>, ask: Ask, own: Option<Numbered<S>>) -> Answer {
         let owner = ask.owner;
-        let own = self.change(|state, _, _| {
-            if state.main != Some(asked) {
-                return state.sessions.get(&asked).map(|live| (asked, live.session.clone()));
-            }
-            state.leave_session(owner, &ask.lock, asked);
-            state.owners.get_mut(&owner)?.session = None;
-            None
-        });
         let shared = self.clone();
         let opening = Box::pin(async move {
             match own {
@@ -116,100 +149,43 @@ impl<S: SessionStore> Shared<S> {
             Either::Left((opened, _)) => Either::Left(ready(opened)),
             Either::Right(((), opening)) => Either::Right(opening),
         };
+        self.stays(owner);
+        let shared = self.clone();
+        self.runtime.spawn(Box::pin(async move {
+            match opening.await {
+                Ok(borrowed) => drop(shared.wait(ask, borrowed).await),
+                Err(_) => shared.ends_untold(owner),
+            }
+        }));
+        Ok(QUEUED)
+    }
+
+    /// Waits for a lock that was taken a moment ago. What becomes of that soon is answered; else that the lock is taken, if the server
+    /// answers at all.
+    async fn wait_at_once(self: Arc<Self>, ask: Ask, idle: Numbered<S>) -> Answer {
+        let (owner, lock) = (ask.owner, ask.lock.clone());
+        let sent = self.runtime.now();
+        let waiting = Box::pin(self.clone().wait(ask, idle));
+        let waiting = match select(waiting, self.runtime.sleep_until(sent + QUICK)).await {
+            Either::Left((answer, _)) => return answer,
+            Either::Right(((), waiting)) => waiting,
+        };
+        self.stays(owner);
+        self.runtime.spawn(Box::pin(async move { drop(waiting.await) }));
+        let (main, session) = self.main().await.map_err(Failure::unknown)?;
+        let sent = self.runtime.now();
+        session.beat().await.map_err(|failure| Failure::unknown(failure.error))?;
+        self.refused(&lock, main, sent);
+        Ok(QUEUED)
+    }
+
+    /// What becomes of it from now on is told, not answered.
+    fn stays(&self, owner: OwnerId) {
         self.change(|state, _, _| {
             if let Some(own) = state.owners.get_mut(&owner) {
                 own.stage = Stage::Waiting;
             }
         });
-        let shared = self.clone();
-        self.runtime.spawn(Box::pin(async move { shared.wait(ask, opening).await }));
-        let last = Token::default();
-        Ok(Outcome::Queued { last, left: None, ahead: 0, foreign: false })
-    }
-
-    /// Waits until the lock is there, or not wanted any more.
-    async fn wait(self: Arc<Self>, ask: Ask, opening: impl Future<Output = Result<Numbered<S>>>) {
-        let Ask { owner, lock, mode, .. } = ask;
-        let borrowed = opening.await.ok();
-        let Some((id, session)) = borrowed.filter(|(id, _)| self.enter(owner, &lock, *id)) else {
-            // Whoever waits asks again, and hears what is wrong.
-            let told = self.is_wanted(owner);
-            self.forget(owner);
-            if told {
-                self.change(|_, _, effects| effects.notices.push(Notice::Gone { owner }));
-            }
-            return;
-        };
-        self.change(|state, _, _| {
-            if let Some(live) = state.sessions.get_mut(&id) {
-                live.waits = true;
-            }
-        });
-        let answer = {
-            let mut locking = pin!(session.lock(&lock, mode, true));
-            loop {
-                let news = self.news.listen();
-                if !self.is_wanted(owner) {
-                    break self.interrupt(&session, locking).await;
-                }
-                if let Either::Left((answer, _)) = select(locking.as_mut(), news).await {
-                    break answer;
-                }
-            }
-        };
-        if let Ok(Some(token)) = answer
-            && self.is_wanted(owner)
-        {
-            // It may have been granted long ago: what counts is that the session is there now.
-            let sent = self.runtime.now();
-            if session.beat().await.is_ok() && self.enters(owner, id, token, sent) {
-                return;
-            }
-        }
-        let told = self.is_wanted(owner);
-        let _ = self.give_back(owner, id, &session).await;
-        if told {
-            self.change(|_, _, effects| effects.notices.push(Notice::Gone { owner }));
-        }
-    }
-
-    /// Ends a wait. The server may not have begun it when it is interrupted, and begins it all the same: so it is interrupted again,
-    /// until it ends.
-    async fn interrupt<T>(
-        &self,
-        session: &S::Session,
-        mut locking: Pin<&mut impl Future<Output = T>>,
-    ) -> T {
-        loop {
-            session.interrupt().await;
-            if mutant!(SessionInterruptedOnce) {
-                return locking.await;
-            }
-            let again = self.runtime.sleep_until(self.runtime.now() + INTERRUPTED_AGAIN);
-            if let Either::Left((answer, _)) = select(locking.as_mut(), again).await {
-                return answer;
-            }
-        }
-    }
-
-    /// A lock that was waited for is there; whoever waits is told.
-    fn enters(&self, owner: OwnerId, id: Id, token: Token, sent: Instant) -> bool {
-        self.change(|state, now, effects| {
-            let Some(live) = state.sessions.get_mut(&id) else { return false };
-            live.waits = false;
-            live.answered(sent, self.ttl);
-            let deadline = live.deadline;
-            let own = state.owners.get_mut(&owner).filter(|own| !own.leaves && now < deadline);
-            let Some(own) = own else { return false };
-            (own.stage, own.token) = (Stage::Holding, token);
-            // What the client counts from its own request must end before the session does.
-            let (wanted, drawn) = (own.ttl, own.drawn);
-            let ttl = deadline.since(own.base).min(wanted);
-            effects.notices.push(Notice::Granted { owner, token, ttl, drawn });
-            effects.earlier = true;
-            state.last_until(owner, wanted, now, effects);
-            true
-        })
     }
 
     /// Gives back whatever a session may have of this owner.

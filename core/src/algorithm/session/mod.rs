@@ -15,6 +15,7 @@ mod own;
 mod shared;
 mod state;
 mod steps;
+mod wait;
 
 use std::sync::Arc;
 use std::time::Duration;

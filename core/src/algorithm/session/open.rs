@@ -10,7 +10,7 @@ use crate::port::onward::Onward;
 use crate::port::{EndSink, LockKey, OwnerId, Session, SessionStore};
 
 /// The most sessions of one client.
-const MOST: usize = 32;
+pub(super) const MOST: usize = 32;
 
 /// A session and its number.
 pub(super) type Numbered<S> = (Id, Arc<<S as SessionStore>::Session>);
@@ -69,10 +69,8 @@ impl<S: SessionStore> Shared<S> {
                 if state.closed {
                     return Next::Fail(Error::closed());
                 }
-                while let Some(id) = state.idle.pop() {
-                    if let Some(live) = state.live(id, now, effects) {
-                        return Next::Use((id, live.session.clone()));
-                    }
+                if let Some(idle) = state.take_idle(now, self.ttl, effects) {
+                    return Next::Use(idle);
                 }
                 if state.sessions.len() + state.coming < MOST {
                     state.coming += 1;

@@ -6,11 +6,16 @@ use std::time::Duration;
 
 use super::live::{Id, Live};
 use super::own::{Own, Stage};
+use crate::error::Error;
 use crate::port::failures::Failures;
 use crate::port::{Instant, LockKey, Notice, NoticeSink, Outcome, OwnerId};
 
 /// Idle sessions that are kept. More than these stay until their next heartbeat: others may be waiting for one.
 const KEPT: usize = 4;
+/// Locks of which is known that they were taken a moment ago.
+const REMEMBERED: usize = 256;
+/// So long after a refusal a lock is waited for without asking whether it is free.
+const A_MOMENT: Duration = Duration::from_secs(1);
 
 pub(super) struct State<T> {
     pub(super) sink: Option<NoticeSink>,
@@ -27,6 +32,16 @@ pub(super) struct State<T> {
     pub(super) coming: usize,
     pub(super) drawn: Id,
     pub(super) owners: BTreeMap<OwnerId, Own>,
+    /// Locks that somebody else had a moment ago.
+    pub(super) taken: BTreeMap<LockKey, Taken>,
+}
+
+/// A lock that somebody else had.
+pub(super) struct Taken {
+    /// Until when this counts.
+    until: Instant,
+    /// Why waiting for it failed.
+    pub(super) trouble: Option<Error>,
 }
 
 /// What follows from a change.
@@ -52,6 +67,7 @@ impl<T> Default for State<T> {
             coming: 0,
             drawn: 0,
             owners: BTreeMap::new(),
+            taken: BTreeMap::new(),
         }
     }
 }
@@ -80,6 +96,40 @@ impl<T> State<T> {
             self.lose(id, effects);
         }
         self.sessions.get_mut(&id)
+    }
+
+    /// A session that has nothing, and was heard of. One that waits hears nothing until its lock is there.
+    pub(super) fn take_idle(
+        &mut self,
+        now: Instant,
+        ttl: Duration,
+        effects: &mut Effects<T>,
+    ) -> Option<(Id, Arc<T>)> {
+        for id in self.idle.iter().rev().copied().collect::<Vec<_>>() {
+            if let Some(live) = self.live(id, now, effects)
+                && !live.is_in_doubt(now, ttl)
+            {
+                let session = live.session.clone();
+                self.idle.retain(|idle| *idle != id);
+                return Some((id, session));
+            }
+        }
+        None
+    }
+
+    /// Somebody else has a lock. Of very many, not all are remembered.
+    pub(super) fn takes(&mut self, lock: &LockKey, now: Instant, trouble: Option<Error>) {
+        if self.taken.len() >= REMEMBERED {
+            self.taken.retain(|_, taken| now < taken.until);
+        }
+        if self.taken.len() < REMEMBERED || self.taken.contains_key(lock) {
+            self.taken.insert(lock.clone(), Taken { until: now + A_MOMENT, trouble });
+        }
+    }
+
+    /// What is known of a lock that somebody else had.
+    pub(super) fn taken(&self, lock: &LockKey, now: Instant) -> Option<&Taken> {
+        self.taken.get(lock).filter(|taken| now < taken.until)
     }
 
     /// A session is over, and all that was in it.
