@@ -58,26 +58,28 @@ fn fits(part: &Part, running: &[&Part], room: Option<u32>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
 
     use super::{News, run};
     use crate::part::{Budget, COMPUTES, Part, Report, Verdict};
 
-    /// A part that takes so many milliseconds.
-    fn part(name: &'static str, load: u32, seconds: u32) -> Part {
-        let budget = Budget { seconds, load };
+    fn part(name: &'static str, load: u32) -> Part {
+        let budget = Budget { seconds: 1, load };
         Part { name, tags: &[], shows: "", budget, steps: &[], full: &[] }
     }
 
-    /// The parts by turns of when they began and ended: `+a -a`.
-    fn course(parts: &[Part], room: Option<u32>) -> String {
+    /// The parts by turns of when they began and ended, `+a -a`. They end in this order.
+    fn course(parts: &[Part], room: Option<u32>, ends: &str) -> String {
         let parts: Vec<&Part> = parts.iter().collect();
-        let mut course = Vec::new();
+        let (ended, mut course) = (AtomicUsize::new(0), Vec::new());
         let reports = run(
             &parts,
             room,
             |part| {
-                std::thread::sleep(Duration::from_millis(u64::from(part.budget.seconds)));
+                while ends.find(part.name) > Some(ended.load(Ordering::SeqCst)) {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
                 let verdict = Verdict::Passed(String::new());
                 let (took, used) = (Duration::ZERO, Duration::ZERO);
                 Report { name: part.name, verdict, took, used, budget: part.budget }
@@ -87,6 +89,9 @@ mod tests {
                     News::Begins(part) => format!("+{}", part.name),
                     News::Ended(part, _) => format!("-{}", part.name),
                 });
+                if let News::Ended(..) = news {
+                    ended.fetch_add(1, Ordering::SeqCst);
+                }
             },
         );
         let back: Vec<_> = reports.iter().map(|report| report.name).collect();
@@ -96,19 +101,18 @@ mod tests {
 
     #[test]
     fn parts_share_the_room_and_come_back_in_order() {
-        let parts =
-            [part("a", 150, 20), part("b", 100, 20), part("c", 50, 100), part("d", 300, 20)];
+        let parts = [part("a", 150), part("b", 100), part("c", 50), part("d", 300)];
         // `c` fits beside `a` and then beside `b`; `d` is more than there is room for, and runs alone.
-        assert_eq!(course(&parts, Some(200)), "+a +c -a +b -b -c +d -d");
-        assert_eq!(course(&parts, None), "+a -a +b -b +c -c +d -d");
+        assert_eq!(course(&parts, Some(200), "abcd"), "+a +c -a +b -b -c +d -d");
+        assert_eq!(course(&parts, None, "abcd"), "+a -a +b -b +c -c +d -d");
     }
 
     #[test]
     fn one_part_that_computes_runs_beside_all_others() {
-        let computes = |name| Part { tags: &[COMPUTES], ..part(name, 200, 20) };
-        let parts = [part("a", 300, 100), computes("b"), computes("c")];
-        assert_eq!(course(&parts, Some(200)), "+a +b -b +c -c -a");
-        assert_eq!(course(&parts, Some(700)), "+a +b +c -b -c -a");
-        assert_eq!(course(&parts, None), "+a -a +b -b +c -c");
+        let computes = |name| Part { tags: &[COMPUTES], ..part(name, 200) };
+        let parts = [part("a", 300), computes("b"), computes("c")];
+        assert_eq!(course(&parts, Some(200), "bca"), "+a +b -b +c -c -a");
+        assert_eq!(course(&parts, Some(700), "bca"), "+a +b +c -b -c -a");
+        assert_eq!(course(&parts, None, "abc"), "+a -a +b -b +c -c");
     }
 }

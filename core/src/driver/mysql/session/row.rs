@@ -47,6 +47,8 @@ pub struct Found {
     no_row: Option<Error>,
     /// Whether a transaction is open.
     open: AtomicBool,
+    /// Whether the session waits for a row as long as the server lets it.
+    patient: AtomicBool,
 }
 
 impl Way for Rows {
@@ -91,11 +93,12 @@ impl Way for Rows {
             let message = "the server is too old for locks by row: MySQL 8.0 or MariaDB 10.6, or a newer one, is needed";
             return Err(Error::new(Code::Unsupported, message));
         }
-        let open = AtomicBool::new(false);
+        let (open, patient) = (AtomicBool::new(false), AtomicBool::new(false));
         if !self.on_own_table() {
             let looked = format!("SELECT name FROM {} LIMIT 0", self.tables.rows);
             conn.query_drop(looked).await.map_err(judged)?;
-            return Ok(Found { place: Place::new(&self.tables, tokens), no_row: None, open });
+            let place = Place::new(&self.tables, tokens);
+            return Ok(Found { place, no_row: None, open, patient });
         }
         let own = KeyedTable::parse(&self.on_table, MOST_BYTES)?;
         let fault = |error| Fault::refused(judged(error));
@@ -103,7 +106,8 @@ impl Way for Rows {
         if columns.map_err(|fault| fault.failure.error)?.iter().any(|key| !key.is_unique) {
             return Err(own.not_unique());
         }
-        Ok(Found { place: Place::own(&own, tokens), no_row: Some(own.no_row()), open })
+        let place = Place::own(&own, tokens);
+        Ok(Found { place, no_row: Some(own.no_row()), open, patient })
     }
 
     async fn lock(
@@ -112,23 +116,23 @@ impl Way for Rows {
         lock: &LockKey,
         wait: bool,
     ) -> Result<Option<Token>, Failure> {
-        let Found { place, no_row, open } = &session.found;
+        let Found { place, no_row, open, patient } = &session.found;
         loop {
             open.store(true, Ordering::Release);
-            let answered = session.ask(Statement::Text(place.wish(lock, wait))).await?;
-            let mut is_there = false;
-            for row in answered.sets.iter().flatten() {
-                // Of a row that was locked there is a token too, and the mark.
-                if row.len() == 3 {
-                    let token = column(row, 1, "token").map_err(Failure::unknown)?;
-                    return Ok(Some(Token::new(token)));
-                }
-                is_there = column(row, 1, "there").map_err(Failure::unknown)?;
+            let wish = place.wish(lock, wait, patient.swap(true, Ordering::AcqRel));
+            let answered = session.ask(Statement::Text(wish)).await?;
+            if let Some(row) = answered.sets.iter().flatten().next() {
+                let token = column(row, 1, "token").map_err(Failure::unknown)?;
+                return Ok(Some(Token::new(token)));
             }
-            roll_back(session).await?;
+            open.store(false, Ordering::Release);
+            let left = session.ask(Statement::Text(place.leave(lock))).await?;
+            let there = left.sets.iter().flatten().next().map(|row| column(row, 1, "there"));
             match no_row {
                 // A row that was waited for and is not locked has gone.
-                _ if is_there && !wait => return Ok(None),
+                _ if !wait && there.transpose().map_err(Failure::unknown)? == Some(true) => {
+                    return Ok(None);
+                }
                 Some(no_row) => return Err(Failure::refused(no_row.clone())),
                 None => self.make(session, lock).await?,
             }
@@ -162,6 +166,7 @@ impl Way for Rows {
 impl Rows {
     /// Makes the row of a lock. Sweeps, if it is time; if that fails, rows stay.
     async fn make(&self, session: &Connection<Self>, lock: &LockKey) -> Result<(), Failure> {
+        session.found.patient.store(false, Ordering::Release);
         let made = match session
             .line
             .ask(Statement::Text(session.found.place.insert(lock)), false)

@@ -49,12 +49,23 @@ impl Place {
         }
     }
 
-    /// Locks the row of a lock in a transaction, and draws a token only then; if there is such a row, answers that too. One that
-    /// somebody has is waited for, or left out.
-    pub(super) fn wish(&self, lock: &LockKey, wait: bool) -> String {
-        let patience = if wait { LONG } else { SHORT };
-        let (locking, there) = (self.locking(lock, wait), self.there(lock));
-        format!("SET SESSION innodb_lock_wait_timeout = {patience}; BEGIN; {locking}; {there}")
+    /// Locks the row of a lock in a transaction, and draws a token only then. One that somebody has is waited for, or left out.
+    /// `patient`: the session waits long already.
+    pub(super) fn wish(&self, lock: &LockKey, wait: bool, patient: bool) -> String {
+        let locking = self.locking(lock, wait);
+        if patient {
+            return format!("BEGIN; {locking}");
+        }
+        format!("SET SESSION innodb_lock_wait_timeout = {LONG}; BEGIN; {locking}")
+    }
+
+    /// Ends a transaction that has not locked the row. Answers first whether there is such a row.
+    pub(super) fn leave(&self, lock: &LockKey) -> String {
+        let Self { table, .. } = self;
+        let is_it = self.is_it(lock);
+        format!(
+            "SELECT CONNECTION_ID(), EXISTS(SELECT 1 FROM {table} AS t WHERE {is_it}); {ROLL_BACK}"
+        )
     }
 
     /// Who has the row takes the mark of it. Whoever had it before has given that back, or is being ended: so it is waited for no longer
@@ -66,11 +77,6 @@ impl Place {
         format!(
             "SELECT CONNECTION_ID(), {next}, GET_LOCK({mark}, 1) FROM {table} AS t WHERE {is_it} FOR UPDATE{skip}"
         )
-    }
-
-    fn there(&self, lock: &LockKey) -> String {
-        let (table, is_it) = (&self.table, self.is_it(lock));
-        format!("SELECT CONNECTION_ID(), EXISTS(SELECT 1 FROM {table} AS t WHERE {is_it})")
     }
 
     /// The number of the connection that has a lock.
