@@ -20,6 +20,8 @@ macro_rules! with_queues {
             QueueTwoUpgradeable,
             /// An upgrade does not wait for the readers that hold.
             QueueUpgradeBesideReaders,
+            /// A hold whose upgrade waits makes another entry for it, and forgets the first.
+            QueueUpgradeJoinsAgain,
             /// A reader that waited enters beside an upgrade that has seen it wait.
             QueueReaderEntersBesideUpgrade,
             /// A writer that waited while an upgrade went past it has an older token.

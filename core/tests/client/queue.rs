@@ -33,6 +33,7 @@ fn world_of(clause: Mutant, world: &World) -> BoxFuture<'_, Ended> {
         Mutant::QueueWriterBesideReaders => modes::writer_alone(world).boxed(),
         Mutant::QueueTwoUpgradeable => modes::one_upgradeable(world).boxed(),
         Mutant::QueueUpgradeBesideReaders => modes::upgrade(world).boxed(),
+        Mutant::QueueUpgradeJoinsAgain => modes::upgrade_asked_again(world).boxed(),
         Mutant::QueueReaderEntersBesideUpgrade => modes::reader_behind_an_upgrade(world).boxed(),
         Mutant::QueueFenceNotDrawn => modes::writer_after_an_upgrade(world).boxed(),
         Mutant::QueueOutrankedHolds => order::mutex_behind_a_writer(world).boxed(),

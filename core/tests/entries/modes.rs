@@ -54,6 +54,23 @@ pub(crate) async fn one_upgradeable(world: &World) -> Result<(), String> {
     check(tried.is_none(), || "two may become the writer".to_owned())
 }
 
+/// An upgrade that is asked for again and again has one entry, and nothing of it is left.
+pub(crate) async fn upgrade_asked_again(world: &World) -> Result<(), String> {
+    let (one, two) = (world.client().await, world.client().await);
+    let mut guard = one.upgradeable("x").acquire().await.expect("it is free");
+    let reader = two.read("x").acquire().await.expect("readers share");
+    let mut upgrade = Box::pin(guard.upgrade());
+    for _ in 0..8 {
+        check(look(&mut upgrade).await.is_pending(), || "a writer beside a reader".to_owned())?;
+        world.sleep(S).await;
+    }
+    reader.release().await.check().expect("it was held");
+    upgrade.await.expect("the reader is gone");
+    guard.release().await.check().expect("it was held");
+    let next = two.write("x").try_acquire().await.expect("memory answers");
+    check(next.is_some(), || "something of the upgrade is left".to_owned())
+}
+
 /// An upgrade waits for the readers that hold, keeps new ones out, and has a greater token.
 pub(crate) async fn upgrade(world: &World) -> Result<(), String> {
     let (one, two, three) = (world.client().await, world.client().await, world.client().await);

@@ -4,8 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::order::Want;
-use super::own::{Own, Stage};
+use super::own::Stage;
 use super::session::Shared;
 use super::state::Orphan;
 use super::steps::place;
@@ -17,8 +16,8 @@ use crate::port::{
 /// What a change leads to.
 enum Plan {
     Answer(Outcome),
-    /// The entry of the upgrade is to be made.
-    Join(SessionId),
+    /// This entry of the upgrade is to be made.
+    Join(SessionId, OwnerId),
     /// The entry of the upgrade waits.
     Watch(OwnerId),
     /// The entry of the upgrade is removed, and the entry of the hold is given the mode.
@@ -38,7 +37,7 @@ impl<S: QueueStore> Shared<S> {
         }
         match self.plan(step.owner, turn, mode, ttl) {
             Plan::Answer(outcome) => Ok(outcome),
-            Plan::Join(session) => self.join_upgrade(step, session, ttl).await,
+            Plan::Join(session, upgrade) => self.join_upgrade(step, session, upgrade).await,
             Plan::Watch(upgrade) => {
                 self.watch(upgrade).await?;
                 Ok(self.upgrading(step.owner))
@@ -56,6 +55,7 @@ impl<S: QueueStore> Shared<S> {
     }
 
     fn plan(self: &Arc<Self>, owner: OwnerId, turn: u32, mode: Mode, ttl: Duration) -> Plan {
+        let drawn = OwnerId::draw(&*self.runtime);
         self.change(|state, now, effects| {
             let Some(session) = state.live(now, effects).map(|session| session.id) else {
                 return Plan::Answer(Outcome::Gone);
@@ -72,9 +72,13 @@ impl<S: QueueStore> Shared<S> {
                 own.ttl = ttl;
                 state.last_until(owner, now, effects);
             }
-            let upgrade = upgrade.filter(|upgrade| state.get(*upgrade).is_some());
+            let again = mutant!(QueueUpgradeJoinsAgain) && from == Mode::Upgradeable;
+            let upgrade = upgrade.filter(|upgrade| !again && state.get(*upgrade).is_some());
             match (from, mode, upgrade) {
-                (Mode::Upgradeable, Mode::Write, None) => return Plan::Join(session),
+                (Mode::Upgradeable, Mode::Write, None) => {
+                    state.begins_upgrade(owner, drawn, ttl);
+                    return Plan::Join(session, drawn);
+                }
                 (Mode::Upgradeable, Mode::Write, Some(upgrade)) => return Plan::Watch(upgrade),
                 (Mode::Write, Mode::Write, _) => {
                     return Plan::Answer(state.granted(owner, now).unwrap_or(Outcome::Gone));
@@ -101,19 +105,11 @@ impl<S: QueueStore> Shared<S> {
         self: &Arc<Self>,
         step: &Step,
         session: SessionId,
-        ttl: Duration,
+        owner: OwnerId,
     ) -> Answer {
-        let (main, owner) = (step.owner, OwnerId::draw(&*self.runtime));
-        let (mode, limit, upgrades) = (Mode::Write, 1, true);
-        let mut own = Own::joining(step.lock.clone(), Want { mode, limit, upgrades }, ttl, 1);
-        own.upgrades = Some(main);
-        self.change(|state, _, _| {
-            if let Some(main) = state.get(main) {
-                main.upgrade = Some(owner);
-            }
-        });
-        let entry = Entry { owner, mode, limit, upgrades, info: "{}".into() };
-        let Some(joined) = self.join(session, owner, own, &entry).await? else {
+        let (main, info) = (step.owner, "{}".into());
+        let entry = Entry { owner, mode: Mode::Write, limit: 1, upgrades: true, info };
+        let Some(joined) = self.join(session, &step.lock, &entry).await? else {
             return Ok(self.upgrading(main));
         };
         self.change(|state, _, effects| {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::super::hold::deadline;
+use super::order::Want;
 use super::own::{Consequence, Own, Stage};
 use crate::port::failures::Failures;
 use crate::port::{
@@ -233,6 +234,17 @@ impl QueueState {
         let ttl = left.min(own.ttl);
         effects.notices.push(Notice::Granted { owner, token, ttl, drawn });
         self.last_until(owner, now, effects);
+    }
+
+    /// The upgrade of a hold is about to have an entry. In one piece with the look that found none: of two calls at once for an
+    /// upgrade of one hold, the other waits for this entry.
+    pub(super) fn begins_upgrade(&mut self, main: OwnerId, upgrade: OwnerId, ttl: Duration) {
+        let Some(hold) = self.get(main) else { return };
+        hold.upgrade = Some(upgrade);
+        let want = Want { mode: Mode::Write, limit: 1, upgrades: true };
+        let mut own = Own::joining(hold.lock.clone(), want, ttl, 1);
+        own.upgrades = Some(main);
+        self.add(upgrade, own);
     }
 
     /// The upgrade of a hold has nobody in its way.

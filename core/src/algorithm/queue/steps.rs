@@ -62,8 +62,9 @@ impl<S: QueueStore> Shared<S> {
             return Ok(taken);
         }
         let own = Own::joining(step.lock.clone(), want, ttl, block);
+        self.change(|state, _, _| state.add(owner, own));
         let entry = Entry { owner, mode, limit, upgrades: false, info: take.info.clone() };
-        let Some(joined) = self.join(session, owner, own, &entry).await? else {
+        let Some(joined) = self.join(session, &step.lock, &entry).await? else {
             return Ok(Outcome::Gone);
         };
         let kind = joined.before.first().map_or(step.kind, |first| first.mode.kind());
@@ -120,12 +121,10 @@ impl<S: QueueStore> Shared<S> {
     pub(super) async fn join(
         self: &Arc<Self>,
         session: SessionId,
-        owner: OwnerId,
-        own: Own,
+        lock: &LockKey,
         entry: &Entry,
     ) -> Result<Option<Joined>, Failure> {
-        let lock = own.lock.clone();
-        self.change(|state, _, _| state.add(owner, own));
+        let owner = entry.owner;
         let orphan = Orphan { session, lock: lock.clone(), owner, rank: None };
         let unheard = guard(orphan, |orphan| {
             // Nobody stays to hear whether there is an entry.
@@ -134,7 +133,7 @@ impl<S: QueueStore> Shared<S> {
                 effects.remove.push(orphan);
             });
         });
-        let joined = self.store.join(session, &lock, entry).await;
+        let joined = self.store.join(session, lock, entry).await;
         let orphan = ScopeGuard::into_inner(unheard);
         if matches!(joined, Ok(Some(_))) {
             return joined;
