@@ -60,7 +60,7 @@ pub(crate) async fn upgrade_asked_again(world: &World) -> Result<(), String> {
     let mut guard = one.upgradeable("x").acquire().await.expect("it is free");
     let reader = two.read("x").acquire().await.expect("readers share");
     let mut upgrade = Box::pin(guard.upgrade());
-    for _ in 0..8 {
+    for _ in 0..4 {
         check(look(&mut upgrade).await.is_pending(), || "a writer beside a reader".to_owned())?;
         world.sleep(S).await;
     }

@@ -128,7 +128,7 @@ async fn look<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
 /// Plays all that need no virtual time.
 pub(crate) async fn play(server: &Server) {
     type Play = for<'a> fn(&'a World) -> BoxFuture<'a, Ended>;
-    let plays: [(&str, Play); 19] = [
+    let plays: [(&str, Play); 20] = [
         ("in_turn", |world| order::in_turn(world).boxed()),
         ("behind_one_that_leaves", |world| order::behind_one_that_leaves(world).boxed()),
         ("looks_are_few", |world| order::looks_are_few(world).boxed()),
@@ -139,6 +139,7 @@ pub(crate) async fn play(server: &Server) {
         ("writer_alone", |world| modes::writer_alone(world).boxed()),
         ("one_upgradeable", |world| modes::one_upgradeable(world).boxed()),
         ("upgrade", |world| modes::upgrade(world).boxed()),
+        ("upgrade_asked_again", |world| modes::upgrade_asked_again(world).boxed()),
         ("reader_behind_an_upgrade", |world| modes::reader_behind_an_upgrade(world).boxed()),
         ("writer_after_an_upgrade", |world| modes::writer_after_an_upgrade(world).boxed()),
         ("downgrade", |world| modes::downgrade(world).boxed()),
