@@ -226,8 +226,12 @@ fn the_log_tells_of_troubles_and_of_no_password() {
             let refused = fencelock::connect(&url("hunter3")).await.map(|_| ()).unwrap_err();
             assert_eq!(refused.code(), Code::Auth);
             let client = fencelock::connect(&url("hunter2")).await.unwrap();
-            let guard = client.lock("orders").acquire().await.unwrap();
-            guard.release().await.check().unwrap();
+            for _ in 0..2 {
+                let guard = client.lock("orders").acquire().await.unwrap();
+                guard.release().await.check().unwrap();
+                // Another test's thread may have met the event first, just before this log was there: then nobody is asked about it.
+                tracing::callsite::rebuild_interest_cache();
+            }
             server.kill_hard();
             let wait = Duration::from_millis(300);
             client.lock("orders").acquire_within(wait).await.unwrap_err();
