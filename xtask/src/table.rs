@@ -327,7 +327,7 @@ pub(crate) const PARTS: &[Part] = &[
         name: "demo",
         tags: &[],
         shows: "the shop sells what it has, with the lock; the verdict holds",
-        budget: Budget { seconds: 20, load: 50 },
+        budget: Budget { seconds: 60, load: 50 },
         steps: &[cargo!(
             "demo", "--", "--json" ;
             r#""sold":1000"#, r#""oversold":0"#, r#""counter":1000"#, r#""held":true"#
@@ -338,7 +338,7 @@ pub(crate) const PARTS: &[Part] = &[
         name: "bench",
         tags: &[],
         shows: "the workloads run; figures are shown, no ratio is asserted",
-        budget: Budget { seconds: 70, load: 90 },
+        budget: Budget { seconds: 100, load: 90 },
         steps: &[
             Step::Tests(Targets::Named(&["words"])),
             Step::Program { built_with: "words", name: "fencelock-bench", args: &["--quick"] },
