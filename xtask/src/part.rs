@@ -8,8 +8,8 @@ use crate::need::Need;
 use crate::target;
 use crate::versions::Server;
 
-/// The tag of a part that computes and waits for nothing. Such parts have the lowest priority, and run one after the other
-/// beside those that have leases to keep.
+/// The tag of a part that computes and waits for nothing. Such parts have the lowest priority, and one of them always
+/// runs beside those that have leases to keep.
 pub(crate) const COMPUTES: &str = "computes";
 
 /// One row of the final table.

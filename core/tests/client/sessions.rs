@@ -177,18 +177,20 @@ impl Session for Row {
     }
 }
 
+/// Plays on a server of its own, with a clause broken or none.
+fn play<T>(broken: Option<Mutant>, work: &impl AsyncFn(&Server) -> T) -> T {
+    let sim = Sim::new(7);
+    let server = Server::new(sim.node(0));
+    activate(broken);
+    let ended = sim.block_on(work(&server));
+    activate(None);
+    ended.expect("it ends")
+}
+
 /// A clause holds as it is, and does not hold when it is broken.
 fn is_seen(mutant: Mutant, holds: &impl AsyncFn(&Server) -> bool) {
-    let run = |broken| {
-        let sim = Sim::new(7);
-        let server = Server::new(sim.node(0));
-        activate(broken);
-        let held = sim.block_on(holds(&server));
-        activate(None);
-        held.expect("it ends")
-    };
-    assert!(run(None), "nothing is broken");
-    assert!(!run(Some(mutant)), "{mutant:?} is not seen");
+    assert!(play(None, holds), "nothing is broken");
+    assert!(!play(Some(mutant), holds), "{mutant:?} is not seen");
 }
 
 #[test]
@@ -218,9 +220,7 @@ fn a_session_that_a_heartbeat_finds_over_is_lost_at_once() {
 
 #[test]
 fn a_lock_that_is_waited_for_is_granted_in_its_own_session() {
-    let sim = Sim::new(7);
-    let server = Server::new(sim.node(0));
-    let ended = sim.block_on(async {
+    play(None, &async |server: &Server| {
         let (one, two) = (server.client().await, server.client().await);
         let guard = one.lock("x").acquire().await.unwrap();
         let early = two.lock("x").acquire_within(50 * MS).await;
@@ -238,7 +238,6 @@ fn a_lock_that_is_waited_for_is_granted_in_its_own_session() {
         next.release().await.check().unwrap();
         assert_eq!(server.held(), 0);
     });
-    ended.expect("it ends");
 }
 
 /// The server may have granted it long before its answer was read, and ended the silent session since.
@@ -260,9 +259,7 @@ fn a_grant_that_was_waited_for_long_is_confirmed() {
 
 #[test]
 fn a_lock_that_was_taken_a_moment_ago_is_waited_for_at_once() {
-    let sim = Sim::new(7);
-    let server = Server::new(sim.node(0));
-    let ended = sim.block_on(async {
+    play(None, &async |server: &Server| {
         let (one, two) = (server.client().await, server.client().await);
         // A try and a wait, then only the wait.
         for (pause, requests) in [(MS, 2), (MS, 1), (MS, 1), (TTL, 2)] {
@@ -280,7 +277,6 @@ fn a_lock_that_was_taken_a_moment_ago_is_waited_for_at_once() {
             next.release().await.check().unwrap();
         }
     });
-    ended.expect("it ends");
 }
 
 /// Both clients, of which the second was refused a lock a moment ago that the first one has.
@@ -294,10 +290,8 @@ async fn refused_a_moment_ago(server: &Server) -> (Client, Client, fencelock::Gu
 
 #[test]
 fn a_wait_that_fails_is_told() {
-    let sim = Sim::new(7);
-    let server = Server::new(sim.node(0));
-    let ended = sim.block_on(async {
-        let (_one, two, _guard) = refused_a_moment_ago(&server).await;
+    play(None, &async |server: &Server| {
+        let (_one, two, _guard) = refused_a_moment_ago(server).await;
         *server.waiting.lock().unwrap() = Waiting::Fails;
         // At once, then behind a try; in a client that has no idle session.
         for (client, requests) in [(&two, 1), (&two, 2), (&server.client().await, 2)] {
@@ -307,15 +301,12 @@ fn a_wait_that_fails_is_told() {
             assert_eq!(server.asked.load(Ordering::Relaxed) - before, requests);
         }
     });
-    ended.expect("it ends");
 }
 
 #[test]
 fn a_silent_server_has_not_said_that_a_lock_is_held() {
-    let sim = Sim::new(7);
-    let server = Server::new(sim.node(0));
-    let ended = sim.block_on(async {
-        let (_one, two, _guard) = refused_a_moment_ago(&server).await;
+    play(None, &async |server: &Server| {
+        let (_one, two, _guard) = refused_a_moment_ago(server).await;
         let held = two.lock("x").acquire_within(200 * MS).await.unwrap_err();
         assert!(held.message().contains("held by somebody else"), "{held}");
         *server.waiting.lock().unwrap() = Waiting::Silent;
@@ -323,15 +314,12 @@ fn a_silent_server_has_not_said_that_a_lock_is_held() {
         assert_eq!(silent.code(), Code::Timeout, "{silent}");
         assert!(silent.message().contains("has not answered yet"), "{silent}");
     });
-    ended.expect("it ends");
 }
 
 /// A client has as many locks as sessions, and is told so.
 #[test]
 fn one_lock_too_many_is_refused() {
-    let sim = Sim::new(7);
-    let server = Server::new(sim.node(0));
-    let ended = sim.block_on(async {
+    play(None, &async |server: &Server| {
         let client = server.client().await;
         let mut guards = Vec::new();
         for number in 0..MOST {
@@ -345,5 +333,4 @@ fn one_lock_too_many_is_refused() {
         assert!(client.lock("more").try_acquire().await.unwrap().is_some());
         assert!(guards.iter().all(|guard| guard.is_held()));
     });
-    ended.expect("it ends");
 }

@@ -170,7 +170,10 @@ impl<S: SessionStore> Shared<S> {
             Either::Left((answer, _)) => return answer,
             Either::Right(((), waiting)) => waiting,
         };
-        self.stays(owner);
+        if !self.stays(owner) {
+            // It is on its way out, and says itself how it ended.
+            return waiting.await;
+        }
         self.runtime.spawn(Box::pin(async move { drop(waiting.await) }));
         let (main, session) = self.main().await.map_err(Failure::unknown)?;
         let sent = self.runtime.now();
@@ -179,13 +182,12 @@ impl<S: SessionStore> Shared<S> {
         Ok(QUEUED)
     }
 
-    /// What becomes of it from now on is told, not answered.
-    fn stays(&self, owner: OwnerId) {
+    /// What becomes of an attempt that is asked for is told from now on, not answered. False if it is that no more.
+    fn stays(&self, owner: OwnerId) -> bool {
         self.change(|state, _, _| {
-            if let Some(own) = state.owners.get_mut(&owner) {
-                own.stage = Stage::Waiting;
-            }
-        });
+            let asked = state.owners.get_mut(&owner).filter(|own| own.stage == Stage::Asking);
+            asked.map(|own| own.stage = Stage::Waiting).is_some()
+        })
     }
 
     /// Gives back whatever a session may have of this owner.

@@ -21,7 +21,7 @@ const INTERRUPTED_AGAIN: Duration = Duration::from_millis(100);
 const BELIEVED: u32 = 20;
 
 impl<S: SessionStore> Shared<S> {
-    /// Waits until the lock is there, or not wanted any more. Whoever was answered that it waits is told how that ended.
+    /// Waits until the lock is there, or not wanted any more. An attempt that was answered "queued" is told how that ended.
     pub(super) async fn wait(self: Arc<Self>, ask: Ask, (id, session): Numbered<S>) -> Answer {
         let Ask { owner, lock, mode, .. } = ask;
         if !self.enter(owner, &lock, id) || !self.is_wanted(owner) {
@@ -62,7 +62,7 @@ impl<S: SessionStore> Shared<S> {
             let waits = |own: &Own| !own.leaves && own.stage == Stage::Waiting;
             let told = state.owners.get(&owner).is_some_and(waits);
             match &failure {
-                // Whoever asks again hears it.
+                // The next attempt hears it.
                 Some(failure) if told => state.takes(&lock, now, Some(failure.error.clone())),
                 Some(_) => drop(state.taken.remove(&lock)),
                 None => {}
@@ -76,7 +76,7 @@ impl<S: SessionStore> Shared<S> {
         failure.map_or(given_back, Err)
     }
 
-    /// Nothing was asked for. Whoever waits asks again, and hears what is wrong.
+    /// Nothing was asked for. A waiter asks again, and hears what is wrong.
     pub(super) fn ends_untold(&self, owner: OwnerId) {
         self.change(|state, _, effects| {
             let Some(own) = state.owners.get(&owner) else { return };
@@ -118,7 +118,7 @@ impl<S: SessionStore> Shared<S> {
         }
     }
 
-    /// A lock that was waited for is there. Whoever was answered that it waits is told.
+    /// A lock that was waited for is there. An attempt that was answered "queued" is told.
     fn enters(&self, owner: OwnerId, id: Id, token: Token, since: Instant) -> Option<Outcome> {
         self.change(|state, now, effects| {
             let live = state.sessions.get_mut(&id)?;
