@@ -32,5 +32,7 @@ if [ "$library" -nt "$natives/fencelock" ] || [ "$(cat "$built" 2>/dev/null)" !=
   echo "$profile" >"$built"
 fi
 
+# Maven ends before Java's optimizing compiler is worth its time.
+export MAVEN_OPTS="${MAVEN_OPTS--XX:TieredStopAtLevel=1 -XX:+UseSerialGC}"
 # The Kotlin compiler stays in memory for the modules of this run, and not for hours.
 mvn --quiet --batch-mode -Dkotlin.compiler.daemon.shutdownDelayMs=1000 --file bindings-jvm/pom.xml -Dbuild.folder="$target/jvm" "$@"

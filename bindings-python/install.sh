@@ -11,7 +11,7 @@ target=$(mkdir -p "${CARGO_TARGET_DIR:-target}" && cd "${CARGO_TARGET_DIR:-targe
 exec 9>"$folder.turn" && flock 9
 profile=${FENCELOCK_PROFILE:-release}
 stamp=$folder/installed-$profile
-sources=(Cargo.lock Cargo.toml LICENSE-* core/src core/Cargo.toml bindings-python/{Cargo.toml,README.md,pyproject.toml,install.sh,requirements.txt,src,python})
+sources=(Cargo.lock Cargo.toml LICENSE-* core/src core/Cargo.toml bindings-python/{Cargo.toml,README.md,build.rs,pyproject.toml,install.sh,requirements.txt,src,python})
 if [ -e "$stamp" ] && [ -z "$(find "${sources[@]}" -type f -newer "$stamp" -print -quit)" ]; then
   cat "$stamp"
   exit

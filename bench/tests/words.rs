@@ -3,12 +3,12 @@
 
 use std::process::Command;
 
+use fencelock_servers::ended;
+
 #[test]
 fn a_workload_it_does_not_know_is_named_with_those_it_knows() {
-    let output = Command::new(env!("CARGO_BIN_EXE_fencelock-bench"))
-        .args(["--only", "nonsense"])
-        .output()
-        .unwrap();
+    let program = env!("CARGO_BIN_EXE_fencelock-bench");
+    let output = ended::output(Command::new(program).args(["--only", "nonsense"]));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success());
     assert!(said.contains("no workload `nonsense`"), "{said}");

@@ -3,6 +3,7 @@ import { getEventListeners } from 'node:events';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from 'fencelock';
+import { block } from './support/block.js';
 import { atRest } from './support/rest.js';
 import { fresh, onEveryStore } from './support/stores.js';
 
@@ -70,7 +71,7 @@ onEveryStore('cancellation', (store) => {
       const controller = new AbortController();
       const pending = other.lock(name).acquire({ signal: controller.signal });
       // The grant comes while the event loop is busy; the abort is seen first.
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+      block(5);
       controller.abort();
       await assert.rejects(pending, { name: 'AbortError' });
     }
@@ -91,12 +92,12 @@ onEveryStore('cancellation', (store) => {
   test('who listens to one loss may give another acquire up', async () => {
     const [lost, name] = [fresh(), fresh()];
     const controller = new AbortController();
-    const guard = await client.lock(lost, { ttl: 50, renew: false }).acquire();
+    const guard = await client.lock(lost, { ttl: 1_000, renew: false }).acquire();
     guard.signal.addEventListener('abort', () => controller.abort());
     await (await other.lock(name).acquire()).release();
-    await sleep(30);
+    await sleep(guard.remaining - 200);
     const pending = other.lock(name).acquire({ signal: controller.signal });
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 60);
+    block(300);
     const end = await pending.catch((error) => error);
     await (end instanceof Error ? undefined : end.release());
     await guard.release();

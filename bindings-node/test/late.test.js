@@ -1,17 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connect, LockLostError } from 'fencelock';
+import { block } from './support/block.js';
 import { fresh, onEveryStore, stayAwake } from './support/stores.js';
 
 /** A lease that ends while the event loop stands still. */
-const SHORT = { ttl: 300, renew: false };
+const SHORT = { ttl: 1_000, renew: false };
 
 /** Keeps the event loop from hearing of what was granted, until its lease has ended. */
 async function standStill() {
   // What this turn has asked for is set off first.
   await null;
   await null;
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 450);
+  block(1_500);
 }
 
 onEveryStore('a grant that is heard of too late', (store) => {
@@ -25,9 +26,9 @@ onEveryStore('a grant that is heard of too late', (store) => {
       client.lock(name, SHORT).acquire(),
       client.lock(other, SHORT).tryAcquire(),
       client.all([fresh(), fresh()], SHORT).acquire(),
-      client.lock(fresh(), { maxHold: 300 }).acquire(),
-      client.elect(fresh(), { ttl: 300 }).campaign(),
-      client.job(fresh(), 60_000, { atMostFor: 300 }).start(),
+      client.lock(fresh(), { maxHold: 1_000 }).acquire(),
+      client.elect(fresh(), { ttl: 1_000 }).campaign(),
+      client.job(fresh(), 60_000, { atMostFor: 1_000 }).start(),
     ];
     const ended = Promise.allSettled(asked);
     await standStill();

@@ -51,7 +51,7 @@ onEveryStore('locks', (store) => {
   });
 
   test('a lease can be made longer', async () => {
-    const guard = await client.lock(fresh(), { ttl: 400, renew: false }).acquire();
+    const guard = await client.lock(fresh(), { ttl: 4_000, renew: false }).acquire();
     await guard.extend(10_000);
     assert.ok(guard.remaining > 5_000);
     await guard.release();

@@ -2,10 +2,14 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, LockLostError } from 'fencelock';
+import { block } from './support/block.js';
 import { fresh, stayAwake } from './support/stores.js';
 
-/** Ends by itself, so that it is lost. */
-const SHORT = { ttl: 100, renew: false };
+/** Ends by itself, so that it is lost, but not before a body begins on a busy machine. */
+const SHORT = { ttl: 1_000, renew: false };
+
+/** Keeps the thread until a short lease has ended. */
+const outlast = () => block(1_100);
 
 describe('using', () => {
   stayAwake();
@@ -70,15 +74,14 @@ describe('using', () => {
   });
 
   test('a loss found at the end rejects', async () => {
-    const body = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 150);
-    await assert.rejects(client.lock(fresh()).using(body, SHORT), LockLostError);
+    await assert.rejects(client.lock(fresh()).using(outlast, SHORT), LockLostError);
   });
 
   test('under a lock that was lost before the body could begin, none begins', async () => {
     const [name, long] = [fresh(), fresh()];
     let begun = false;
     // Both are granted in one turn, and the body of the first keeps the thread until the other's lease has ended.
-    const busy = client.lock(long).using(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 150));
+    const busy = client.lock(long).using(outlast);
     const late = client.lock(name).using(() => (begun = true), SHORT);
     await assert.rejects(late, LockLostError);
     await busy;
@@ -88,7 +91,7 @@ describe('using', () => {
 
   test('a body that fails in a lost lock fails with its own error', async () => {
     const body = () => {
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 150);
+      outlast();
       throw new RangeError('mine');
     };
     const error = await client.lock(fresh()).using(body, SHORT).catch((error) => error);

@@ -180,7 +180,7 @@ def test_a_loop_that_is_closed_frees_what_its_tasks_hold(client, name):
 
 
 def test_a_late_block_leaves_the_next_alone(client, name):
-    lock = client.lock(name, ttl=0.15, renew=False)
+    lock = client.lock(name, ttl=1, renew=False)
 
     def change(verb, *words):
         return getattr(lock, verb)(*words)
@@ -219,7 +219,7 @@ def test_a_late_block_leaves_the_next_alone(client, name):
 
 
 def test_a_late_block_of_a_task_leaves_the_next_alone(client, name):
-    lock = client.lock(name, ttl=0.15, renew=False)
+    lock = client.lock(name, ttl=1, renew=False)
 
     def change(verb, *words):
         return getattr(lock, verb)(*words)
@@ -259,7 +259,7 @@ def test_a_guard_that_is_not_held_begins_no_block(client, name):
         begun.append("once")
     with pytest.raises(NotHeld), guard:
         begun.append("given back")
-    lost = client.lock(name, ttl=0.05, renew=False).acquire()
+    lost = client.lock(name, ttl=1, renew=False).acquire()
     lost.wait_lost()
     with pytest.raises(LockLost), lost:
         begun.append("lost")
@@ -272,7 +272,7 @@ def test_a_guard_that_is_not_held_begins_no_block(client, name):
         with pytest.raises(NotHeld):
             async with guard:
                 begun.append("given back")
-        lost = await client.lock(name, ttl=0.05, renew=False).acquire_async()
+        lost = await client.lock(name, ttl=1, renew=False).acquire_async()
         await lost.wait_lost()
         with pytest.raises(LockLost):
             async with lost:

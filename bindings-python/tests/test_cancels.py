@@ -141,7 +141,9 @@ def test_cancels_at_random_points_leave_nothing(url, name):
     async def main():
         draw, storm, cancelled = drawn(), Storm(url, name), 0
         async with fencelock.connect(url) as client, fencelock.connect(url) as other:
-            while cancelled < scaled(5000):
+            # Few starts are cancelled where the store answers at once, so it goes on until one was.
+            while cancelled < scaled(5000) or not storm.starts:
+                assert cancelled < scaled(5000) * 50, "no start is ever cancelled"
                 more, swallowed = await round_of(storm, (client, other), draw)
                 cancelled += more
                 assert not swallowed, "a task that is cancelled before it has ended ends as cancelled"
@@ -149,7 +151,6 @@ def test_cancels_at_random_points_leave_nothing(url, name):
                 for what in ("", ":too", ":permits", ":both", ":election"):
                     await asyncio.to_thread(at_rest, of, name + what)
             # A run whose start was cancelled is left to others.
-            assert storm.starts
             for job in storm.starts:
                 give_up = time.monotonic() + 5
                 while (run := await other.job(job, 60).start_async(AT)) is None:

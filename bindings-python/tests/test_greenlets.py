@@ -108,7 +108,7 @@ def upgraded():
         return guard.token > before
 
 def held_until_lost():
-    with client.lock(name, ttl=0.3, renew=False) as guard:
+    with client.lock(name, ttl=1, renew=False) as guard:
         assert guard.wait_lost()
 
 def led():

@@ -223,7 +223,7 @@ try:
 except KeyboardInterrupt as error:
     print(type(error.__context__).__name__)
 try:
-    with client.lock(sys.argv[2], ttl=0.1, renew=False) as guard:
+    with client.lock(sys.argv[2], ttl=1, renew=False) as guard:
         guard.wait_lost()
         signal.setitimer(signal.ITIMER_REAL, 0.01)
         time.sleep(10)

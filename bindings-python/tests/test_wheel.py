@@ -62,6 +62,12 @@ def test_it_asks_for_no_newer_glibc_than_its_name_says(wheel):
     assert asked and max(int(minor) for minor in asked) <= int(named), WHEEL.name
 
 
+def test_it_has_no_unwinder_of_its_own(wheel):
+    # An interpreter that ends unwinds threads that wait in natives with the process's. Zig's own reports its errors so.
+    module = wheel.read("fencelock/_native.abi3.so")
+    assert b"\0libgcc_s.so.1\0" in module and b"libunwind: " not in module
+
+
 @pytest.mark.full
 def test_a_release_is_for_every_glibc_from_2_17_on():
     assert re.findall(r"manylinux_2_(\d+)", WHEEL.name) == ["17"]

@@ -67,7 +67,7 @@ onRedis('in a browser', (store) => {
       const next = client.lock('a').acquire();
       await first.release();
       const second = await next;
-      const short = await client.lock('b', { ttl: 100, renew: false }).acquire();
+      const short = await client.lock('b', { ttl: 1_000, renew: false }).acquire();
       const lost = await new Promise((resolve) => short.signal.addEventListener('abort', () => resolve(short.signal.reason.code)));
       const seen = { late, rose: second.token > first.token, held: second.isHeld, lost };
       await Promise.all([second, short].map((guard) => guard.release()));
@@ -82,7 +82,7 @@ onRedis('in a browser', (store) => {
     const errors = [];
     const seen = await (await page(errors)).evaluate(async () => {
       const { connect } = await import('/index.js');
-      const client = await connect('memory:', { ttl: 100, renew: false });
+      const client = await connect('memory:', { ttl: 1_000, renew: false });
       const lock = client.lock('c');
       const outer = new AbortController();
       const aborted = (signal) => new Promise((resolve) => signal.addEventListener('abort', () => resolve(signal.reason.code)));

@@ -270,7 +270,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Calls `observer` with every [`Event`], where it happens: it must return at once.
+    /// Calls `observer` with every [`Event`], where it happens: it must return at once. One that blocks a thread of the runtime holds
+    /// up the task that this thread runs next, which may be an acquire.
     #[cfg(not(target_arch = "wasm32"))]
     pub fn on_event(mut self, observer: impl Fn(&Event) + Send + Sync + 'static) -> Self {
         self.events = Events(Some(Arc::new(observer)));

@@ -299,12 +299,18 @@ impl Guard {
         }
         let Claim { core, local, .. } = &self.claim;
         core.events.emit(|| Event::released(local.hold.lock.name(), local.token));
-        match core.give_up(local) {
+        // A hold that is passed on inside has another cap.
+        let cap = local.hold.cap();
+        let given_up = core.give_up(local);
+        // Another thread may have found the loss, and told it, after it was looked for.
+        let lost = !local.hold.is_held_under(cap) && !mutant!(LostToldAsReleased);
+        let released = match given_up {
             GivenUp::Passed => Released::Released,
             GivenUp::Free(hold) => core.free(hold).await,
             GivenUp::HandedOver(hold, batch) => core.hand_over(hold, batch).await,
             GivenUp::NotMine => Released::AlreadyLost,
-        }
+        };
+        if lost { Released::AlreadyLost } else { released }
     }
 }
 

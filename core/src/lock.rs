@@ -156,7 +156,8 @@ impl Lock {
     }
 
     /// Waits for the lock at most this long; then fails with `timeout`. If that is a second or more, the error says who holds, as
-    /// far as the store tells in time: `holder` is one of them, `held_for` how long it has.
+    /// far as the store tells in time: `holder` is one of them, `held_for` how long it has. The store is asked a quarter of the wait
+    /// before its end, at most a second.
     pub fn acquire_within(&self, wait: Duration) -> Pending<Guard> {
         self.acquire_for(Some(wait))
     }

@@ -14,7 +14,7 @@ use crate::error::Error;
 /// use std::io::{Error, ErrorKind};
 /// use std::time::Duration;
 /// let client = fencelock::connect("memory:with-error").await?;
-/// let ttl = Duration::from_millis(200);
+/// let ttl = Duration::from_secs(1);
 /// let orders = client.lock("orders:42").ttl(ttl).renew(false);
 /// let ended = orders.with(async |_| {
 ///     // Work that awaits nothing, and so is not ended by the loss.

@@ -1,6 +1,7 @@
 //! Database servers of one's own, on free ports of the loopback and with data of their own, for tests and the bench. Whoever starts one
 //! wants it to be there: where it cannot be started, these functions panic and say why.
 
+pub mod ended;
 pub mod mysql;
 pub mod own;
 pub mod postgres;

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::own::{folder, free_port};
-use crate::{Start, check};
+use crate::{Start, check, ended};
 
 /// How long a server may take to start.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -65,7 +65,7 @@ impl MysqlServer {
         let folder = folder(start.room.as_deref()).expect("a temporary folder can be made");
         let mut copy = Command::new("cp");
         copy.arg("-r").arg(new.path().join("data")).arg(folder.path());
-        check("cp", &copy.output().expect("`cp` can be run"));
+        check("cp", &ended::output(&mut copy));
         // Between the search for a free port and the server's own bind somebody else may take it: then the next one.
         for _ in 0..5 {
             let port = free_port();
@@ -135,8 +135,7 @@ impl MysqlServer {
         let mut command = Command::new("mariadb");
         command.args(["--no-defaults", "--user=root", "--batch", "--skip-column-names", "--raw"]);
         command.arg(format!("--socket={}", self.socket().display()));
-        let output = command.arg("--execute").arg(statements).stdin(Stdio::null()).output();
-        let output = output.expect("`mariadb` can be run");
+        let output = ended::output(command.arg("--execute").arg(statements));
         check(statements, &output);
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
@@ -173,8 +172,7 @@ fn new() -> Arc<TempDir> {
     command.args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"]);
     command.args(["--skip-name-resolve", "--innodb-log-file-size=4M"]);
     command.args(as_root()).arg(format!("--datadir={}", data.display()));
-    let made = command.stdin(Stdio::null()).output();
-    check("mariadb-install-db", &made.expect("`mariadb-install-db` can be run"));
+    check("mariadb-install-db", &ended::output(&mut command));
     *shared = Arc::downgrade(&new);
     new
 }

@@ -13,18 +13,27 @@ static TAKEN: Mutex<Vec<UdpSocket>> = Mutex::new(Vec::new());
 /// A port on 127.0.0.1 that nobody listens on now. No process that asks this gets it again before this one ends: of two servers
 /// on one port, the second would not start, and whoever waits until it answers would be answered by the first.
 pub fn free_port() -> u16 {
-    let mut taken = TAKEN.lock().expect("nobody panics here");
     loop {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port can be had");
         let port = listener.local_addr().expect("a bound socket has an address").port();
-        match UdpSocket::bind(("127.0.0.1", port)) {
-            Ok(socket) => {
-                taken.push(socket);
-                return port;
-            }
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
-            Err(error) => panic!("a loopback port cannot be had: {error}"),
+        drop(listener);
+        if take_port(port) {
+            return port;
         }
+    }
+}
+
+/// Takes this port as [`free_port`] does; `false` if somebody has it.
+pub fn take_port(port: u16) -> bool {
+    let found = TcpListener::bind(("127.0.0.1", port))
+        .and_then(|_listener| UdpSocket::bind(("127.0.0.1", port)));
+    match found {
+        Ok(socket) => {
+            TAKEN.lock().expect("nobody panics with it").push(socket);
+            true
+        }
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => false,
+        Err(error) => panic!("port {port} of 127.0.0.1 cannot be had: {error}"),
     }
 }
 
@@ -45,5 +54,6 @@ mod tests {
     fn a_port_is_given_once() {
         let ports: BTreeSet<u16> = (0..200).map(|_| super::free_port()).collect();
         assert_eq!(ports.len(), 200);
+        assert!(!super::take_port(*ports.first().expect("there are 200")));
     }
 }

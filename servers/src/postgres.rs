@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::own::{self, free_port};
-use crate::{Start, check};
+use crate::{Start, check, ended};
 
 /// How long a server may take to start.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -84,8 +84,8 @@ impl PostgresServer {
         let data = folder.path().join("data");
         let words =
             ["-U", "postgres", "--auth=trust", "-E", "UTF8", "--locale=C", "--no-sync", "-D"];
-        let made = program("initdb", folder.path()).args(words).arg(&data).output();
-        check("initdb", &made.expect("initdb can be run"));
+        let made = ended::output(program("initdb", folder.path()).args(words).arg(&data));
+        check("initdb", &made);
         std::fs::write(data.join("pg_hba.conf"), HBA).expect("the folder can be written to");
         Self::run(folder, start)
     }
@@ -96,8 +96,8 @@ impl PostgresServer {
         let port = self.port.to_string();
         let words = ["-h", "127.0.0.1", "-p", &port, "-U", "postgres", "-R", "-c", "fast"];
         let mut command = program("pg_basebackup", folder.path());
-        let copied = command.args(words).args(["--no-sync", "-D", "data"]).output();
-        check("pg_basebackup", &copied.expect("pg_basebackup can be run"));
+        let copied = ended::output(command.args(words).args(["--no-sync", "-D", "data"]));
+        check("pg_basebackup", &copied);
         Self::run(folder, self.start.clone())
     }
 
@@ -214,7 +214,7 @@ impl PostgresServer {
             "-c",
             statements,
         ]);
-        command.output().expect("psql can be run")
+        ended::output(&mut command)
     }
 }
 

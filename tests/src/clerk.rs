@@ -13,6 +13,7 @@ use tokio::process::{Child, Command};
 
 use crate::command_line::{LOST, program};
 use crate::conformance::player::Player;
+use crate::ended;
 use crate::protocol::{Call, Grant};
 use crate::shop::{LOCK, TTL, acquire, ask, start};
 
@@ -169,7 +170,8 @@ impl CommandLine {
     /// Has the command end. Whether the lock was held to the end; `None` if it was killed.
     async fn end(&self, mut run: Child) -> Option<bool> {
         drop(run.stdin.take());
-        let ended = run.wait_with_output().await.expect("its end is told");
+        let ended = tokio::time::timeout(ended::WITHIN, run.wait_with_output()).await;
+        let ended = ended.expect("it ends in time").expect("its end is told");
         let mut place = self.place.lock().unwrap();
         if matches!(*place, Place::Dead) {
             return None;

@@ -17,6 +17,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use self::run::{Hold, Plan, Run};
 use self::words::{Outcome, query};
+use crate::ended;
 use crate::protocol::{Answer, Call, End, Event, Message, Options, Refusal, Request};
 
 /// What is run under a lock: tells the token, ends with its input, and says so if it is ended.
@@ -248,7 +249,8 @@ impl Actor {
     async fn look(&self, url: &str, words: [String; 2]) -> Result<Value, Refusal> {
         let mut command = Command::new(&*self.program);
         let command = command.args(words).args(["-o", "json"]).env("FENCELOCK_URL", url);
-        let ended = command.output().await.expect("the command line starts");
+        let ended = tokio::time::timeout(ended::WITHIN, command.kill_on_drop(true).output()).await;
+        let ended = ended.expect("the command line ends").expect("the command line starts");
         let outcome = Outcome::of(&ended);
         match outcome.code {
             Some(0) => Ok(serde_json::from_slice(&ended.stdout).expect("`-o json` is JSON")),

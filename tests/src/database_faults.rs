@@ -9,18 +9,10 @@ use fencelock::{Client, Code, Released};
 use crate::database::{DatabaseServer, connect};
 use crate::in_full;
 use crate::proxy::Proxy;
+use crate::session_store::waiting;
 
 /// How long a test waits for what has to come.
 pub const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Completes when so many wait for a lock.
-pub async fn waited_for(client: &Client, name: &str, count: usize) {
-    let began = Instant::now();
-    while client.lock(name).inspect().await.expect("it answers").waiters.len() != count {
-        assert!(began.elapsed() < PATIENCE, "{count} should wait");
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
-}
 
 /// A client behind a proxy, another one beside it.
 pub async fn behind<S: DatabaseServer>(server: &S, user: &str) -> (Proxy, Client, Client) {
@@ -62,7 +54,7 @@ pub async fn a_restart_keeps_the_locks<S: DatabaseServer>() {
     let (one, two) = (connect(&url).await, connect(&url).await);
     let guard = one.lock("x").acquire().await.unwrap();
     let waits = tokio::spawn(two.lock("x").acquire_within(PATIENCE));
-    waited_for(&one, "x", 1).await;
+    waiting(&one, "x", 1).await;
     server.kill_hard();
     let tried = one.lock("y").try_acquire().await;
     assert_eq!(tried.unwrap_err().code(), Code::Unavailable);
@@ -88,7 +80,7 @@ pub async fn ended_connections_cost_no_lock<S: DatabaseServer>() {
     for _ in 0..rounds {
         let guard = one.lock("x").acquire_within(PATIENCE).await.unwrap();
         let waits = tokio::spawn(two.lock("x").acquire_within(PATIENCE));
-        waited_for(&one, "x", 1).await;
+        waiting(&one, "x", 1).await;
         server.end_connections("a");
         assert!(guard.is_held(), "the lock lies in the table");
         // The first call may go to the connection that was ended, the next one does not.
@@ -212,7 +204,7 @@ pub async fn cancelled_calls_leave_nothing<S: DatabaseServer>() {
         }
     }
     let guard = two.lock("x").acquire_within(PATIENCE).await.expect("nobody has it any more");
-    waited_for(&two, "x", 0).await;
+    waiting(&two, "x", 0).await;
     guard.release().await.check().unwrap();
     let began = Instant::now();
     while server.open_transactions("a") != 0 {
@@ -248,7 +240,7 @@ pub async fn a_release_wakes_the_next<S: DatabaseServer>() {
         let one = connect(&url).await;
         let guard = one.lock("x").acquire_within(PATIENCE).await.unwrap();
         let waits = tokio::spawn(two.lock("x").acquire_within(PATIENCE));
-        waited_for(&observer, "x", 1).await;
+        waiting(&observer, "x", 1).await;
         let began = Instant::now();
         guard.release().await.check().unwrap();
         drop(one);

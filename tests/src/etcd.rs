@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use url::Url;
 
+use crate::ended;
 use crate::freeze::{freeze, resume};
 use crate::session_store::SessionServer;
 use fencelock_servers::own::{folder, free_port};
@@ -125,7 +126,7 @@ impl EtcdServer {
 
     /// Runs `etcdctl` with these words; what it prints.
     pub fn ctl(&self, words: &[&str]) -> String {
-        let output = self.ctl_command(words).output().expect("etcdctl can be run");
+        let output = ended::output(&mut self.ctl_command(words));
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         assert!(output.status.success(), "etcdctl {words:?}: {}", text(&output.stderr));
         text(&output.stdout)

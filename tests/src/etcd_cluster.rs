@@ -3,6 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::ended;
 use crate::etcd::EtcdServer;
 use fencelock_servers::own::free_port;
 
@@ -64,10 +65,10 @@ impl EtcdCluster {
     fn leader(&self, but: Option<usize>) -> Option<usize> {
         let asked = (0..NAMES.len()).filter(|at| Some(*at) != but);
         let mut leads = asked.filter(|at| {
-            let told =
-                self.members[*at].ctl_command(&["endpoint", "status", "-w", "json"]).output();
-            let told = told.expect("etcdctl can be run").stdout;
-            let told: serde_json::Value = serde_json::from_slice(&told).unwrap_or_default();
+            let told = ended::output(
+                &mut self.members[*at].ctl_command(&["endpoint", "status", "-w", "json"]),
+            );
+            let told: serde_json::Value = serde_json::from_slice(&told.stdout).unwrap_or_default();
             let status = &told[0]["Status"];
             let (member, leader) = (&status["header"]["member_id"], &status["leader"]);
             member.is_u64() && member == leader

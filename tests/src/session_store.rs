@@ -9,6 +9,8 @@ use fencelock::{Client, Code, Error, Guard, Token};
 use futures_util::future::join_all;
 use url::Url;
 
+use crate::shop::MACHINE;
+
 /// A session of these clients.
 pub const TTL: Duration = Duration::from_secs(2);
 /// How long something may take that happens.
@@ -163,7 +165,8 @@ pub async fn the_lock_of_a_dead_client_is_free_when_its_session_ends(
     prefix: &str,
 ) {
     let waiter = client(server, prefix).await;
-    let url = format!("{}?ttl=2s", server.url(prefix));
+    let ttl = 2 * TTL;
+    let url = format!("{}?ttl={}s", server.url(prefix), ttl.as_secs());
     let dead = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let guard = runtime.block_on(async {
@@ -177,7 +180,7 @@ pub async fn the_lock_of_a_dead_client_is_free_when_its_session_ends(
     let began = Instant::now();
     let next = waiter.lock("x").acquire_within(PATIENCE).await.unwrap();
     let took = began.elapsed();
-    assert!(took <= TTL + Duration::from_millis(1500), "{took:?}");
+    assert!(took <= ttl + MACHINE, "{took:?}");
     assert!(!guard.is_held() && next.token() > guard.token());
 }
 
@@ -203,11 +206,11 @@ pub async fn a_server_that_hangs_keeps_no_guard_alive(server: &impl SessionServe
     let client = client(server, "hangs").await;
     let guard = client.lock("x").acquire().await.unwrap();
     server.stop();
-    let began = Instant::now();
+    tokio::time::sleep(TTL).await;
+    let is_held = guard.is_held();
     let lost = tokio::time::timeout(PATIENCE, guard.lost()).await;
     server.cont();
     lost.expect("it is told");
-    let took = began.elapsed();
-    assert!(took <= Duration::from_millis(2300), "{took:?}");
+    assert!(!is_held, "a lease after the last word of the server");
     drop(client.lock("x").acquire_within(PATIENCE).await.unwrap());
 }

@@ -1,5 +1,7 @@
 //! How evenly clients that all want one lock have their turns, and how long a thing takes in the middle of many.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use fencelock::Client;
@@ -14,37 +16,48 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub struct Turns {
     /// How long all of them took.
     pub took: Duration,
-    /// How many of the first half of the turns the client with the fewest had.
+    /// How often the lock was acquired.
+    pub acquired: usize,
+    /// How many turns the client with the fewest had, from when each had one.
     pub least: usize,
     /// The same of the client with the most.
     pub most: usize,
 }
 
-/// Each client takes the lock `x` so often. While all of them wait, each should have its turn in each round.
-pub async fn all_take(clients: Vec<Client>, turns: u64) -> Turns {
+/// The clients take the lock `x` again and again. They begin one after the other. Once each had a turn, all of them wait, and each should have one
+/// turn in each round. So many rounds are counted from then on. No client ends before that.
+pub async fn all_take(clients: Vec<Client>, rounds: usize) -> Turns {
     let (count, began) = (clients.len(), Instant::now());
+    let not_begun = Arc::new(AtomicUsize::new(count));
+    let counted = Arc::new(AtomicUsize::new(0));
     let tasks = clients.into_iter().map(|client| {
+        let (not_begun, counted) = (not_begun.clone(), counted.clone());
         tokio::spawn(async move {
-            let mut ends = Vec::new();
-            for _ in 0..turns {
+            let (mut acquired, mut turns) = (0, 0);
+            while counted.load(Ordering::SeqCst) < rounds * count {
                 let guard = client.lock("x").acquire_within(PATIENCE).await.unwrap();
-                ends.push(guard.token());
+                if acquired == 0 {
+                    not_begun.fetch_sub(1, Ordering::SeqCst);
+                } else if not_begun.load(Ordering::SeqCst) == 0
+                    && counted.fetch_add(1, Ordering::SeqCst) < rounds * count
+                {
+                    turns += 1;
+                }
+                acquired += 1;
                 guard.release().await.check().unwrap();
             }
-            ends
+            (acquired, turns)
         })
     });
-    let mut tokens = Vec::new();
-    for (number, task) in tasks.collect::<Vec<_>>().into_iter().enumerate() {
-        tokens.extend(task.await.unwrap().into_iter().map(|token| (token, number)));
+    // If one of them fails, the others would go on for ever.
+    let ended = futures_util::future::try_join_all(tasks.collect::<Vec<_>>()).await.unwrap();
+    let turns = || ended.iter().map(|(_, turns): &(usize, usize)| *turns);
+    Turns {
+        took: began.elapsed(),
+        acquired: ended.iter().map(|(acquired, _)| acquired).sum(),
+        least: turns().min().expect("there are clients"),
+        most: turns().max().expect("there are clients"),
     }
-    let took = began.elapsed();
-    tokens.sort_unstable();
-    let half = &tokens[..tokens.len() / 2];
-    let share = |number| half.iter().filter(|(_, of)| *of == number).count();
-    let (least, most) =
-        (0..count).map(share).fold((usize::MAX, 0), |(a, b), n| (a.min(n), b.max(n)));
-    Turns { took, least, most }
 }
 
 /// The time in the middle.

@@ -43,7 +43,7 @@ impl ZookeeperServer {
     }
 
     /// Starts a server with these settings beside those of every server.
-    fn start_with(settings: &str) -> Self {
+    pub fn start_with(settings: &str) -> Self {
         let folder = folder(None).expect("a temporary folder can be made");
         // Between the search for a free port and the server's own bind somebody else may take it: then the next one.
         for _ in 0..5 {

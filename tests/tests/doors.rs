@@ -9,6 +9,8 @@ use fencelock_tests::conformance::{Grid, binding, case, doors};
 
 /// Cells played at once: each of them is several programs, most of which wait once they have started.
 const AT_ONCE: usize = 12;
+/// The same for the command line on all stores in full: there some cells are 32 programs, which start again and again.
+const COMMANDS_AT_ONCE: usize = 2;
 
 #[tokio::main(worker_threads = 4)]
 async fn main() -> ExitCode {
@@ -24,7 +26,9 @@ async fn main() -> ExitCode {
     assert!(!columns.is_empty(), "there is no door whose language begins with `{language}`");
     let strict = std::env::var_os("FENCELOCK_STRICT").is_some();
     let lacking = columns.iter().any(|column| column.lacks_wrongly(strict));
-    let (report, well) = Grid::play(cases, columns, AT_ONCE).await.report();
+    let commands = fencelock_tests::in_full() && "command line".starts_with(language);
+    let at_once = if commands && !language.is_empty() { COMMANDS_AT_ONCE } else { AT_ONCE };
+    let (report, well) = Grid::play(cases, columns, at_once).await.report();
     let languages: Vec<_> = DOORS.iter().map(|door| door.folder).collect();
     let absent = binding::without_actor(&tests.join(".."), &languages);
     for folder in &absent {

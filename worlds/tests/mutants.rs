@@ -18,8 +18,8 @@ const SEEN: &str = include_str!("../seen.txt");
 
 /// Clauses that other suites see: a client undoes what a store wrongly gave it of several locks, and upgrades are rarely
 /// disturbed here (`equivalence` sees these); whoever is passed a hold looks at it itself (`clauses` sees this); no world
-/// drops a downgrade (`awaits` sees this); here a client is never closed in the middle of its own step, as threads do it
-/// (`shuttle` sees these).
+/// drops a downgrade (`awaits` sees this); here a client is never closed, and never told of a loss, in the middle of its
+/// own step, as threads do it (`shuttle` sees these).
 const ELSEWHERE: &[Mutant] = &[
     Mutant::AllTakesSome,
     Mutant::ClosingAsks,
@@ -31,6 +31,7 @@ const ELSEWHERE: &[Mutant] = &[
     Mutant::ForgottenBeforeCleanup,
     Mutant::LateChangeBelieved,
     Mutant::LostHoldPassedOn,
+    Mutant::LostToldAsReleased,
     Mutant::ReleaseForgotten,
     Mutant::RunBeginsUnseen,
     Mutant::UntakenRunFails,
@@ -174,8 +175,8 @@ fn healthy_worlds_keep_every_promise() {
 /// found the hold gone and gave the rest of it up, and the guard did not know; a renewal was answered by a clock that had
 /// jumped, and the checker did not know of that lease; a node granted a hold once more behind the cleanup of its end, whose answer
 /// was taken to pay for that too; what a crashed client had asked for arrived so late that the checker did not wait
-/// for the end of that lease.
-const FOUND: [(Family, u64); 8] = [
+/// for the end of that lease; a push with half of its lease was renewed as late as a whole one.
+const FOUND: [(Family, u64); 9] = [
     (Family::Wiped, 16_267),
     (Family::Quorum, 134),
     (Family::Minority, 584),
@@ -184,13 +185,32 @@ const FOUND: [(Family, u64); 8] = [
     (Family::Jumped, 30_175_272),
     (Family::Amnesia, 50_045_119),
     (Family::Storm, 50_036_939),
+    (Family::Slow, OLD_LEASE),
 ];
+/// The world of [`Mutant::OldLeaseRenewedLate`]. One of sixty thousand shows it.
+const OLD_LEASE: u64 = 500_059_210;
+/// The world of [`Mutant::StartRestsTooLong`]. One of a hundred thousand shows it.
+const LONG_REST: u64 = 510_006_241;
 
 #[test]
 fn what_was_found_once_is_not_found_again() {
     for (family, seed) in FOUND {
         let ending = world::run(&Plan::of_family(seed, family), false);
         assert_eq!(ending.violations, [], "{family:?}, seed {seed}");
+    }
+    let ending = cells::run(&cells::Plan::draw(LONG_REST), false);
+    assert_eq!(ending.violations, [], "cells, seed {LONG_REST}");
+}
+
+/// The worlds that showed these breakages.
+#[test]
+fn a_late_renewal_and_a_long_rest_are_caught() {
+    for (about, mutant, seed, rule) in [
+        (About::Locks, Mutant::OldLeaseRenewedLate, OLD_LEASE, Rule::FalselyLost),
+        (About::Cells(None), Mutant::StartRestsTooLong, LONG_REST, Rule::WrongError),
+    ] {
+        let found = about.run(&Campaign { from: seed, ..campaign(1, Some(mutant)) }).found;
+        assert_eq!(found.map(|(_, violation)| violation.rule), Some(rule), "{mutant:?}");
     }
 }
 

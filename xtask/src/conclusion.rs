@@ -36,7 +36,14 @@ impl Conclusion {
             );
         }
         let _ = writeln!(table, "{:<15}  {:<7}  {:>8}\n", "all", "", seconds(self.took));
-        let word = if self.quiet { "quiet" } else { "not quiet, so budgets were not enforced" };
+        let late = self.late();
+        let word = match (self.quiet, late) {
+            (true, 0) => "quiet".to_owned(),
+            (true, _) => {
+                format!("quiet, and {late} over twice the budget: that fails a short strict run")
+            }
+            (false, _) => "not quiet, so budgets were not enforced".to_owned(),
+        };
         let _ = writeln!(table, "the machine was {word}; {}", self.why);
         let [passed, failed, skipped] = self.counts();
         let _ = write!(table, "{passed} passed, {failed} failed, {skipped} skipped");
@@ -47,8 +54,13 @@ impl Conclusion {
     /// its budget, which is for a short run.
     pub(crate) fn is_good(&self, strict: bool, full: bool) -> bool {
         let [_, failed, skipped] = self.counts();
-        let late = self.quiet && !full && self.reports.iter().any(Report::is_late);
+        let late = self.quiet && !full && self.late() > 0;
         failed == 0 && !(strict && (skipped > 0 || late))
+    }
+
+    /// How many parts took more than twice their budgets.
+    fn late(&self) -> usize {
+        self.reports.iter().filter(|report| report.is_late()).count()
     }
 
     fn counts(&self) -> [usize; 3] {
@@ -103,6 +115,10 @@ mod tests {
         assert!(of(true, 20).is_good(true, false));
         assert!(!of(true, 21).is_good(true, false), "late");
         assert!(of(true, 21).table().contains("over twice its budget: 7 tests"));
+        assert!(
+            of(true, 21).table().contains("quiet, and 1 over twice the budget"),
+            "why it fails"
+        );
         assert!(of(true, 21).is_good(false, false), "not strict");
         assert!(of(true, 21).is_good(true, true), "in full");
         assert!(of(false, 21).is_good(true, false), "somebody else was busy");

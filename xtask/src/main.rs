@@ -6,10 +6,12 @@ mod conclusion;
 mod descendants;
 mod features;
 mod need;
+mod others;
 mod part;
 mod quiet;
 mod run;
 mod schedule;
+mod script;
 #[macro_use]
 mod steps;
 mod stores;
@@ -28,8 +30,9 @@ use std::time::Instant;
 use build::Built;
 use conclusion::{Conclusion, seconds};
 use need::{Machine, Need};
+use others::Others;
 use part::{Part, Site, Targets, Verdict};
-use quiet::Watch;
+use quiet::{Watch, processors};
 use run::Runner;
 use schedule::News;
 use table::PARTS;
@@ -46,11 +49,11 @@ usage: cargo test-all [--strict] [--full] [--no-install] [--only NAME]... [--lis
 /// What a run does to the machine, said before it does.
 const INSTALLS: &str = "\
 `cargo test-all` installs what its parts need. Into the target folder and the caches of their tools: npm, PyPI, Maven and Go packages, servers. As root where
-there is apt-get, into the system: redis-server, etcd-server, etcd-client, zookeeper, postgresql, mariadb-server, apache2-utils, chromium and language toolchains, if they are missing. A target
+there is apt-get, into the system: redis-server, etcd-server, etcd-client, zookeeper, postgresql, pgbouncer, mariadb-server, apache2-utils, chromium and language toolchains, if they are missing. A target
 for wasm joins the Rust toolchain, or a compiler for it the system. `--no-install` leaves the system and the toolchain alone.
 ";
 
-/// Set while the parts run: a `cargo test-all` inside (the README's) must not start over.
+/// Set while the parts run, to this process: a `cargo test-all` inside (the README's) must not start over.
 const INSIDE: &str = "FENCELOCK_INSIDE_TEST_ALL";
 
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
@@ -119,6 +122,7 @@ fn list() {
 fn test_all(request: &Request) -> ExitCode {
     let interrupted = as_a_terminal_would();
     let watch = Watch::begin();
+    let others = Others::watch(format!("{INSIDE}={}", std::process::id()));
     let begin = Instant::now();
     let parts: Vec<&Part> = PARTS.iter().filter(|part| request.wants(part)).collect();
     let site = Site::find(request.full, request.strict);
@@ -129,11 +133,13 @@ fn test_all(request: &Request) -> ExitCode {
     println!("ready after {}", seconds(begin.elapsed()));
     let install = request.install;
     let slower = watch.slower();
-    let room = (!request.full).then(|| room(slower));
-    let runner = Runner { site, machine, built, slower, install, interrupted };
+    let runner = Runner { site, machine, built, slower, others, install, interrupted };
+    let left = || room().saturating_sub(runner.others.share());
+    let room = (!request.full).then_some(&left as &dyn Fn() -> u32);
     let reports = schedule::run(
         &parts,
         room,
+        slower,
         |part| runner.run(part),
         |news| match news {
             News::Begins(part) => {
@@ -163,11 +169,10 @@ fn test_all(request: &Request) -> ExitCode {
     }
 }
 
-/// What may run at once: as much as the machine has cores, in hundredths, and a little more, since nothing is busy all the time. Less on
-/// slow processors, which are kept busy by what mostly waits elsewhere.
-fn room(slower: f64) -> u32 {
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    (cores as f64 * 115.0 / slower.powf(0.25)) as u32
+/// What may run at once if nothing else does: as much as the machine has cores, in hundredths, and a tenth more, since nothing is busy all
+/// the time.
+fn room() -> u32 {
+    processors() * 110
 }
 
 /// Looks for what the parts need and installs it, while their tests are built.

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::need::Need;
-use crate::target;
 use crate::versions::Server;
+use crate::{script, target};
 
 /// The tag of a part that computes and waits for nothing. Such parts have the lowest priority, and one of them always
 /// runs beside those that have leases to keep.
@@ -37,6 +37,16 @@ pub(crate) struct Budget {
     pub load: u32,
 }
 
+impl Budget {
+    /// The load where the processors are so many times as slow: what is computed takes longer there, what is waited for does not.
+    pub(crate) fn load_at(self, slower: f64) -> u32 {
+        let computes = f64::from(self.load) * slower;
+        let waits = 100_u32.saturating_sub(self.load);
+        let load = 100.0 * computes / (computes + f64::from(waits));
+        self.load.max(load as u32)
+    }
+}
+
 /// One command or check.
 pub(crate) enum Step {
     /// `cargo` with these arguments, not for tests. The last line it prints has to contain each of the `expect`ed texts.
@@ -51,17 +61,17 @@ pub(crate) enum Step {
     On(&'static Server, &'static [&'static str], &'static [&'static str]),
     /// Builds a test target, and with it the programs of its package, which tests of others run.
     Build(&'static str),
-    /// The cases, played through the doors of this language.
-    Door(&'static str, &'static [Need]),
+    /// The cases, played through the doors of this language, and the folder whose `install.sh` installs its package.
+    Door(&'static str, &'static str),
     /// Several lists of steps, each after the other in itself and all of them side by side: for those that mostly wait.
     Beside(&'static [&'static [Step]]),
     /// A program of the workspace, and its arguments. The test target named first belongs to the same package: with it the
     /// program is built like all tests. Built by itself, its dependencies would have other features and be built again.
     Program { built_with: &'static str, name: &'static str, args: &'static [&'static str] },
     /// A script of the project. Exit code 2 means that the machine lacks something: the part is skipped.
-    Script(&'static str, &'static [Need]),
+    Script(&'static str),
     /// A script that runs tests with another language's own tool, which tells how many there were.
-    Suite(&'static str, &'static [Need]),
+    Suite(&'static str),
     /// A check written here. Returns what it saw.
     Check(fn(&Site) -> Result<String, String>),
 }
@@ -177,8 +187,12 @@ impl Step {
 
     fn needs(&'static self, root: &Path, needs: &mut Needs) {
         match self {
-            Self::Script(_, own) | Self::Suite(_, own) | Self::Door(_, own) => {
-                needs.all.extend(*own);
+            Self::Script(path) => needs.all.extend(script::needs(&root.join(path))),
+            Self::Suite(path) => {
+                needs.all.extend(script::needs_with_tests(root, &root.join(path)));
+            }
+            Self::Door(_, folder) => {
+                needs.all.extend(script::needs(&root.join(folder).join("install.sh")));
             }
             // Another server is the fetching script's to need.
             Self::On(..) | Self::Alone(..) | Self::Build(_) => return,

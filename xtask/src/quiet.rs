@@ -12,7 +12,7 @@ const SLOWER: f64 = 1.4;
 /// How long [`yardstick`] takes where the budgets come from.
 const YARDSTICK: Duration = Duration::from_millis(105);
 /// The unit of time in `/proc`.
-const TICKS: f64 = 100.0;
+pub(crate) const TICKS: f64 = 100.0;
 
 /// Looks at the machine from the begin of a run on.
 pub(crate) struct Watch {
@@ -48,8 +48,7 @@ impl Watch {
         let Some(now) = Used::now() else {
             return (false, "no /proc to tell who used the processors".into());
         };
-        let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
-        let whole = self.begin.elapsed().as_secs_f64() * cores;
+        let whole = self.begin.elapsed().as_secs_f64() * f64::from(processors());
         let stolen = (now.stolen - self.used.stolen) / whole;
         let ours = (now.ours - self.used.ours) / whole;
         let others = ((now.all - self.used.all) / whole - ours).max(0.0);
@@ -97,11 +96,19 @@ pub(crate) fn processor_time(process: u32) -> Duration {
     Duration::from_secs_f64(seconds_of(&told).unwrap_or_default())
 }
 
-/// Behind the name, which may have blanks: the state, then what is field 4 in proc(5). 14 to 17 are user and system time, of the
-/// process and of those it has waited for.
+/// Fields 14 to 17 are user and system time, of the process and of those it has waited for.
 fn seconds_of(stat: &str) -> Option<f64> {
-    let behind = numbers(stat.rsplit_once(')')?.1);
-    Some(behind.get(10..14)?.iter().sum::<f64>() / TICKS)
+    Some(fields_of(stat)?.get(10..14)?.iter().sum::<f64>() / TICKS)
+}
+
+/// What `/proc` says of a process behind its name, which may have blanks, and its state: field 4 of proc(5), and those that follow.
+pub(crate) fn fields_of(stat: &str) -> Option<Vec<f64>> {
+    Some(numbers(stat.rsplit_once(')')?.1))
+}
+
+/// How many processors there are for this program.
+pub(crate) fn processors() -> u32 {
+    std::thread::available_parallelism().map_or(1, usize::from) as u32
 }
 
 fn numbers(words: &str) -> Vec<f64> {

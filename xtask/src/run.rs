@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use crate::build::{self, Built, Program};
 use crate::descendants::end_with_descendants;
 use crate::need::{self, Machine};
+use crate::others::Others;
 use crate::part::{Part, Report, Site, Step, Targets, Verdict};
 use crate::quiet::processor_time;
 use crate::tail;
@@ -42,6 +43,7 @@ pub(crate) struct Runner {
     pub built: Result<Built, String>,
     /// How many times as slow as where the budgets come from the machine is.
     pub slower: f64,
+    pub others: Others,
     /// Whether scripts may install something.
     pub install: bool,
     /// Set when the user wants an end.
@@ -80,6 +82,11 @@ impl Runner {
         Report { name: part.name, verdict, took: begin.elapsed(), used, budget: part.budget }
     }
 
+    /// How many times as slow as where the budgets come from the machine is for us, beside what other programs do now.
+    fn slowdown(&self) -> f64 {
+        self.slower * self.others.slower()
+    }
+
     /// The end of a part's log, and where the whole of it is.
     pub(crate) fn failure(&self, part: &Part) -> String {
         let log = self.log(part);
@@ -103,7 +110,8 @@ impl Runner {
         if part.computes() {
             stand_back();
         }
-        let most = if self.site.full { LIMIT_IN_FULL } else { LIMIT.mul_f64(self.slower.min(2.0)) };
+        let most =
+            if self.site.full { LIMIT_IN_FULL } else { LIMIT.mul_f64(self.slowdown().min(2.0)) };
         let limit = begin + most;
         let course = Course { file: &file, log: &log, limit, used };
         let words = self.list(part.steps(self.site.full), course)?;
@@ -198,7 +206,7 @@ impl Runner {
                 command.args(*args);
                 (command, &[])
             }
-            Step::Script(path, _) | Step::Suite(path, _) => {
+            Step::Script(path) | Step::Suite(path) => {
                 let mut command = Command::new(self.site.root.join(path));
                 if std::env::var_os(COMPILER.0).is_none() && cfg!(target_os = "linux") {
                     command.envs([COMPILER]);
@@ -269,9 +277,9 @@ impl Runner {
             command.current_dir(&self.site.root);
         }
         command
-            .env(crate::INSIDE, "1")
+            .env(crate::INSIDE, std::process::id().to_string())
             .env("CARGO_TERM_COLOR", "never")
-            .env("FENCELOCK_SLOWER", self.slower.to_string())
+            .env("FENCELOCK_SLOWER", self.slowdown().to_string())
             .stdin(Stdio::null())
             .stdout(file.try_clone().map_err(failed)?)
             .stderr(file.try_clone().map_err(failed)?);

@@ -7,7 +7,7 @@ pub(crate) const ETCD: Part = Part {
     name: "etcd",
     tags: &["faults"],
     shows: "etcd: random calls beside the model, the clauses of the entry queue, versions and jobs, faults on a real server, killed leaders, TLS, `etcdctl lock`, jetcd, Go's concurrency",
-    budget: Budget { seconds: 70, load: 65 },
+    budget: Budget { seconds: 90, load: 65 },
     steps: &[Step::Tests(Targets::Named(&["etcd", "etcd_clauses"]))],
     full: &[],
 };
@@ -17,7 +17,7 @@ pub(crate) const ETCD_CASES: Part = Part {
     name: "etcd-cases",
     tags: &["conformance", "rust", "etcd"],
     shows: "the cases on etcd, as a grid without a gap",
-    budget: Budget { seconds: 30, load: 115 },
+    budget: Budget { seconds: 60, load: 85 },
     steps: &[Step::Test("conformance", &["", "etcd"])],
     full: &[],
 };
@@ -27,8 +27,8 @@ pub(crate) const ZOOKEEPER: Part = Part {
     name: "zookeeper",
     tags: &["faults"],
     shows: "ZooKeeper: random calls beside the model, the clauses of the entry queue, versions and jobs, faults on a real server, killed leaders, TLS, Curator and kazoo on the same path",
-    budget: Budget { seconds: 110, load: 85 },
-    steps: &[Step::Tests(Targets::Named(&["zookeeper", "zookeeper_clauses"]))],
+    budget: Budget { seconds: 130, load: 85 },
+    steps: &[Step::Tests(Targets::Named(&["zookeeper", "zookeeper_clauses", "zookeeper_relay"]))],
     full: &[],
 };
 
@@ -37,7 +37,7 @@ pub(crate) const ZOOKEEPER_CASES: Part = Part {
     name: "zookeeper-cases",
     tags: &["conformance", "rust", "zookeeper"],
     shows: "the cases on ZooKeeper, as a grid without a gap",
-    budget: Budget { seconds: 25, load: 70 },
+    budget: Budget { seconds: 35, load: 60 },
     steps: &[Step::Test("conformance", &["", "zookeeper"])],
     full: &[],
 };
@@ -47,7 +47,7 @@ pub(crate) const POSTGRES: Part = Part {
     name: "postgres",
     tags: &["faults"],
     shows: "PostgreSQL: the table beside the model at every isolation level, sessions, the gate, faults on a real server, a standby, poolers, TLS, rights, ShedLock and Spring on the same tables",
-    budget: Budget { seconds: 120, load: 105 },
+    budget: Budget { seconds: 140, load: 100 },
     steps: &[Step::Tests(Targets::Named(&["postgres"]))],
     full: &[],
 };
@@ -57,7 +57,7 @@ pub(crate) const MYSQL: Part = Part {
     name: "mysql",
     tags: &["faults"],
     shows: "MySQL and MariaDB: the table beside the model at every isolation level, sessions, the gate, faults on a real server, TLS, rights, ShedLock and Spring on the same tables",
-    budget: Budget { seconds: 100, load: 60 },
+    budget: Budget { seconds: 130, load: 60 },
     steps: &[Step::Tests(Targets::Named(&["mysql"]))],
     full: &[],
 };
@@ -67,7 +67,7 @@ pub(crate) const SQL_CASES: Part = Part {
     name: "sql-cases",
     tags: &["conformance", "rust", "postgres", "mysql"],
     shows: "the cases on PostgreSQL and on MariaDB, in a table, by session and by row, as grids without a gap",
-    budget: Budget { seconds: 140, load: 45 },
+    budget: Budget { seconds: 180, load: 45 },
     // Each client opens some connections, and all clients do so first of all.
     steps: &[
         Step::Test("conformance", &["", "postgres", "--at-once=12"]),

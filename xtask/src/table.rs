@@ -1,11 +1,10 @@
 //! The parts of `cargo test-all`, in the order in which they begin: what fails quickly comes first, then what takes long and what waits most,
-//! beside which others compute.
+//! beside which others compute. `demo` comes before `clippy`, which has cargo's lock for long.
 //! All tests are built with the profile `quick` and one set of features. Budgets: cold, on two quiet cores (`bench/README.md`).
 
 use crate::check::{
     crates, deny, installs, modules, mutants, promises, readme, scenarios, statics,
 };
-use crate::need::Need;
 use crate::part::{Budget, COMPUTES, Part, Step, Targets};
 use crate::{features, stores, versions};
 
@@ -53,8 +52,19 @@ pub(crate) const PARTS: &[Part] = &[
         name: "core",
         tags: &["rust", "memory", "quick"],
         shows: "unit tests of all crates, the core over the memory store, cohort and renewer under many orders of threads",
-        budget: Budget { seconds: 30, load: 100 },
+        budget: Budget { seconds: 80, load: 75 },
         steps: &[Step::Tests(Targets::Unit), Step::Tests(Targets::Folder("core/tests"))],
+        full: &[],
+    },
+    Part {
+        name: "demo",
+        tags: &[],
+        shows: "the shop sells what it has, with the lock; the verdict holds",
+        budget: Budget { seconds: 120, load: 80 },
+        steps: &[cargo!(
+            "demo", "--", "--json" ;
+            r#""sold":1000"#, r#""oversold":0"#, r#""counter":1000"#, r#""held":true"#
+        )],
         full: &[],
     },
     Part {
@@ -69,11 +79,11 @@ pub(crate) const PARTS: &[Part] = &[
         name: "jvm",
         tags: &["doors", "redis", "sqlite", "java", "kotlin"],
         shows: "Java and Kotlin: the packages' own tests, and the cases played through them as installed",
-        budget: Budget { seconds: 330, load: 90 },
+        budget: Budget { seconds: 450, load: 60 },
         steps: &[
-            Step::Suite("bindings-jvm/test.sh", &[Need::RedisServer, Need::Java, Need::Python]),
-            Step::Door("java", &[Need::Java]),
-            Step::Door("kotlin", &[Need::Java]),
+            Step::Suite("bindings-jvm/test.sh"),
+            Step::Door("java", "bindings-jvm"),
+            Step::Door("kotlin", "bindings-jvm"),
         ],
         full: &[],
     },
@@ -82,7 +92,7 @@ pub(crate) const PARTS: &[Part] = &[
         name: "faults",
         tags: &["redis", "sqlite", "etcd", "zookeeper", "postgres", "mysql"],
         shows: "cancelled acquires leave nothing behind on any store, neither do killed and frozen holders where leases are the locks' own; a forked child holds nothing; the blocking twin keeps every promise",
-        budget: Budget { seconds: 70, load: 45 },
+        budget: Budget { seconds: 80, load: 45 },
         steps: &[Step::Tests(Targets::Named(&[
             "cancels",
             "kills",
@@ -95,7 +105,7 @@ pub(crate) const PARTS: &[Part] = &[
         name: "topologies",
         tags: &["faults", "redis"],
         shows: "Redis over TLS, under sentinels, as a cluster; replicas that acknowledge; failovers under load",
-        budget: Budget { seconds: 80, load: 30 },
+        budget: Budget { seconds: 90, load: 35 },
         steps: &[Step::Tests(Targets::Named(&["topologies"]))],
         full: &[],
     },
@@ -103,7 +113,7 @@ pub(crate) const PARTS: &[Part] = &[
         name: "clippy",
         tags: &["lint", "quick", COMPUTES],
         shows: "no warning in the workspace",
-        budget: Budget { seconds: 100, load: 150 },
+        budget: Budget { seconds: 150, load: 150 },
         steps: &[cargo!("clippy", QUICK, "--workspace", "--all-targets", "--", "-D", "warnings")],
         full: &[],
     },
@@ -111,11 +121,8 @@ pub(crate) const PARTS: &[Part] = &[
         name: "web",
         tags: &["doors", "redis", "wasm"],
         shows: "WebAssembly: the package's own tests, in Node.js and in Chromium, and the cases played through it",
-        budget: Budget { seconds: 220, load: 75 },
-        steps: &[
-            Step::Suite("bindings-wasm/test.sh", &[Need::RedisServer, Need::Node, Need::Chromium]),
-            Step::Door("wasm", &[Need::Node]),
-        ],
+        budget: Budget { seconds: 350, load: 60 },
+        steps: &[Step::Suite("bindings-wasm/test.sh"), Step::Door("wasm", "bindings-wasm")],
         full: &[],
     },
     Part {
@@ -135,18 +142,15 @@ pub(crate) const PARTS: &[Part] = &[
         name: "python",
         tags: &["doors", "redis", "sqlite"],
         shows: "Python: the package's own tests, and the cases played through it as installed",
-        budget: Budget { seconds: 240, load: 70 },
-        steps: &[
-            Step::Suite("bindings-python/test.sh", &[Need::RedisServer, Need::Python]),
-            Step::Door("python", &[Need::Python]),
-        ],
+        budget: Budget { seconds: 320, load: 60 },
+        steps: &[Step::Suite("bindings-python/test.sh"), Step::Door("python", "bindings-python")],
         full: &[],
     },
     Part {
         name: "redis-faults",
         tags: &["faults", "redis"],
         shows: "Redis: bad input, faults on a real server, cut connections",
-        budget: Budget { seconds: 70, load: 45 },
+        budget: Budget { seconds: 60, load: 45 },
         steps: &[Step::Tests(Targets::Named(&["redis_faults"]))],
         full: &[],
     },
@@ -154,18 +158,15 @@ pub(crate) const PARTS: &[Part] = &[
         name: "node",
         tags: &["doors", "redis", "sqlite"],
         shows: "Node.js: the package's own tests, and the cases played through it as installed",
-        budget: Budget { seconds: 120, load: 75 },
-        steps: &[
-            Step::Suite("bindings-node/test.sh", &[Need::RedisServer, Need::Node]),
-            Step::Door("node", &[Need::Node]),
-        ],
+        budget: Budget { seconds: 150, load: 60 },
+        steps: &[Step::Suite("bindings-node/test.sh"), Step::Door("node", "bindings-node")],
         full: &[],
     },
     Part {
         name: "equivalence",
         tags: &["redis", "sqlite"],
         shows: "random steps, the model against SQLite and Redis, outcome by outcome; thousands at one lock",
-        budget: Budget { seconds: 160, load: 110 },
+        budget: Budget { seconds: 80, load: 115 },
         steps: &[Step::Tests(Targets::Named(&["equivalence", "equivalence_cells", "sizes"]))],
         full: &[],
     },
@@ -173,11 +174,11 @@ pub(crate) const PARTS: &[Part] = &[
         name: "cli",
         tags: &[],
         shows: "the command line: run, inspect, ls, exit codes, signals, and the cases played through it",
-        budget: Budget { seconds: 120, load: 100 },
+        budget: Budget { seconds: 170, load: 75 },
         steps: &[
             Step::Tests(Targets::Folder("cli/tests")),
             Step::Build("program"),
-            Step::Door("command line", &[]),
+            Step::Door("command line", "cli"),
         ],
         full: &[],
     },
@@ -185,7 +186,7 @@ pub(crate) const PARTS: &[Part] = &[
         name: "mutants",
         tags: &["model", "quick", COMPUTES],
         shows: "every deliberate breakage is seen, by the simulator or by a test that names it; every await point is dropped at",
-        budget: Budget { seconds: 80, load: 120 },
+        budget: Budget { seconds: 40, load: 120 },
         steps: &[Step::Check(mutants::check), Step::Tests(Targets::Named(&["mutants", "awaits"]))],
         full: &[],
     },
@@ -193,7 +194,7 @@ pub(crate) const PARTS: &[Part] = &[
         name: "versions",
         tags: &["faults", "redis"],
         shows: "the same on Redis 6.2, Redis 8 and Valkey 8",
-        budget: Budget { seconds: 60, load: 85 },
+        budget: Budget { seconds: 80, load: 60 },
         steps: versions::STEPS,
         full: versions::FULL,
     },
@@ -201,7 +202,7 @@ pub(crate) const PARTS: &[Part] = &[
         name: "interop",
         tags: &["redis"],
         shows: "the clients of other libraries and ours hold the same locks, as a grid without a gap",
-        budget: Budget { seconds: 110, load: 110 },
+        budget: Budget { seconds: 200, load: 120 },
         steps: &[Step::Tests(Targets::Named(&["interop"]))],
         full: &[],
     },
@@ -209,7 +210,7 @@ pub(crate) const PARTS: &[Part] = &[
         name: "doc",
         tags: &["rust", "docs", COMPUTES],
         shows: "the documentation builds without a warning; its examples and the README's run; every link of the book leads somewhere",
-        budget: Budget { seconds: 50, load: 120 },
+        budget: Budget { seconds: 90, load: 120 },
         steps: &[
             Step::Cargo {
                 args: &["doc", QUICK, "--workspace", "--lib", "--no-deps"],
@@ -225,7 +226,7 @@ pub(crate) const PARTS: &[Part] = &[
         name: "features",
         tags: &["lint", COMPUTES],
         shows: "no warning in the core without features, and with each half of the stores",
-        budget: Budget { seconds: 80, load: 130 },
+        budget: Budget { seconds: 120, load: 130 },
         steps: features::HALVES,
         full: features::FULL,
     },
@@ -233,15 +234,15 @@ pub(crate) const PARTS: &[Part] = &[
         name: "wasm",
         tags: &[COMPUTES],
         shows: "the core without tokio compiles for wasm32-unknown-unknown",
-        budget: Budget { seconds: 20, load: 120 },
-        steps: &[Step::Script("scripts/wasm.sh", &[])],
+        budget: Budget { seconds: 40, load: 120 },
+        steps: &[Step::Script("scripts/wasm.sh")],
         full: &[],
     },
     Part {
         name: "sim",
         tags: &["model", "quick", COMPUTES],
         shows: "simulated worlds, without a violation; one that is found is told with its history",
-        budget: Budget { seconds: 70, load: 160 },
+        budget: Budget { seconds: 60, load: 160 },
         steps: &[
             Step::Tests(Targets::Named(&["sim"])),
             sim!("--seeds", "3000"),
@@ -259,7 +260,7 @@ pub(crate) const PARTS: &[Part] = &[
         name: "cases",
         tags: &["conformance", "rust", "memory", "sqlite", "quick"],
         shows: "the cases in memory, in virtual time and in SQLite, as a grid without a gap",
-        budget: Budget { seconds: 60, load: 105 },
+        budget: Budget { seconds: 130, load: 80 },
         steps: &[
             Step::Alone("conformance", &["", "memory", "sim", "sim queue", "sqlite"]),
             Step::Alone("conformance_sees", &[]),
@@ -271,7 +272,7 @@ pub(crate) const PARTS: &[Part] = &[
         name: "redis-cases",
         tags: &["conformance", "rust", "redis"],
         shows: "the cases on Redis, however it is reached, as a grid without a gap",
-        budget: Budget { seconds: 40, load: 100 },
+        budget: Budget { seconds: 60, load: 75 },
         steps: &[Step::Test(
             "conformance",
             &[
@@ -295,7 +296,7 @@ pub(crate) const PARTS: &[Part] = &[
         name: "fleet",
         tags: &["doors", "redis", "sqlite", "faults"],
         shows: "all languages and the command line count under one lock while members are killed: exact",
-        budget: Budget { seconds: 40, load: 100 },
+        budget: Budget { seconds: 50, load: 100 },
         steps: &[Step::Build("program"), Step::Tests(Targets::Named(&["fleet"]))],
         full: &[],
     },
@@ -303,7 +304,7 @@ pub(crate) const PARTS: &[Part] = &[
         name: "redlock",
         tags: &["redis", "faults"],
         shows: "five Redis servers as one: killed in turn, stopped, flushed, missing",
-        budget: Budget { seconds: 30, load: 85 },
+        budget: Budget { seconds: 40, load: 85 },
         steps: &[Step::Tests(Targets::Named(&["redlock"]))],
         full: &[],
     },
@@ -311,7 +312,7 @@ pub(crate) const PARTS: &[Part] = &[
         name: "readme",
         tags: &["docs"],
         shows: "the shell blocks of the README and the book run as they stand",
-        budget: Budget { seconds: 60, load: 80 },
+        budget: Budget { seconds: 30, load: 80 },
         steps: &[Step::Build("program"), Step::Check(readme::check)],
         full: &[],
     },
@@ -319,26 +320,15 @@ pub(crate) const PARTS: &[Part] = &[
         name: "examples",
         tags: &["rust", "redis"],
         shows: "the shop, the counter and the account: exact with the lock, and visibly not without; a killed node's job goes on",
-        budget: Budget { seconds: 20, load: 50 },
+        budget: Budget { seconds: 30, load: 50 },
         steps: &[Step::Build("program"), Step::Tests(Targets::Named(&["crashes", "seeds"]))],
-        full: &[],
-    },
-    Part {
-        name: "demo",
-        tags: &[],
-        shows: "the shop sells what it has, with the lock; the verdict holds",
-        budget: Budget { seconds: 60, load: 50 },
-        steps: &[cargo!(
-            "demo", "--", "--json" ;
-            r#""sold":1000"#, r#""oversold":0"#, r#""counter":1000"#, r#""held":true"#
-        )],
         full: &[],
     },
     Part {
         name: "bench",
         tags: &[],
         shows: "the workloads run; figures are shown, no ratio is asserted",
-        budget: Budget { seconds: 100, load: 90 },
+        budget: Budget { seconds: 60, load: 120 },
         steps: &[
             Step::Tests(Targets::Named(&["words"])),
             Step::Program { built_with: "words", name: "fencelock-bench", args: &["--quick"] },

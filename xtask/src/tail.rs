@@ -68,10 +68,19 @@ fn complaint_in(text: &str) -> Option<String> {
         line.starts_with("error") || line.ends_with("... FAILED") || line.starts_with("FAILED ")
     };
     let mut lines = text.lines();
-    lines.by_ref().find(|line| tells(line) || line.starts_with(CASE)).map(|line| {
-        let why = if line.starts_with(CASE) { lines.next() } else { None };
-        brief(line) + &why.map(|why| format!(": {}", brief(why.trim()))).unwrap_or_default()
-    })
+    let line = lines.by_ref().find(|line| tells(line) || line.starts_with(CASE))?;
+    let why = if line.starts_with(CASE) { lines.next().map(brief) } else { panic_of(line, text) };
+    Some(brief(line) + &why.map(|why| format!(": {}", why.trim())).unwrap_or_default())
+}
+
+/// Where a failed test panicked, and the first line of what it said.
+fn panic_of(failed: &str, text: &str) -> Option<String> {
+    let test = failed.strip_prefix("test ")?.strip_suffix(" ... FAILED")?;
+    let thread = format!("thread '{test}' ");
+    let mut lines = text.lines();
+    let panicked = lines.by_ref().find(|line| line.starts_with(&thread))?;
+    let (_, place) = panicked.split_once(" panicked at ")?;
+    Some(brief(&format!("{place} {}", lines.next().unwrap_or_default())))
 }
 
 /// Tests that ran, passed or not, in what the log gained since it had this length.
@@ -149,6 +158,14 @@ mod tests {
         let told = "FAILED: a lock is free [python / redis]: it was held";
         assert_eq!(super::complaint_in(log).as_deref(), Some(told));
         assert!(super::failures_in(log).contains("it was held"));
+    }
+
+    #[test]
+    fn a_test_that_failed_is_told_with_its_panic() {
+        let log = "test a::b ... FAILED\n\nthread 'a' (7) panicked at a.rs:9:9:\nanother\n\
+                   thread 'a::b' (8) panicked at a.rs:1:2:\nleft: 1\nright: 2\n";
+        let told = "test a::b ... FAILED: a.rs:1:2: left: 1";
+        assert_eq!(super::complaint_in(log).as_deref(), Some(told));
     }
 
     #[test]

@@ -8,9 +8,6 @@ use std::path::{Path, PathBuf};
 use crate::check::files;
 use crate::need::Need;
 
-/// The folders of integration tests.
-pub(crate) const FOLDERS: &[&str] =
-    &["core/tests", "worlds/tests", "cli/tests", "tests/tests", "bench/tests", "examples/tests"];
 /// The libraries that tests and programs share, by what names them. Their modules start servers, so a target that uses such a module needs
 /// the server.
 const SHARED: &[(&str, &str)] =
@@ -37,6 +34,16 @@ const INSTALLS: &[(&str, &[Need])] = &[
     ("neighbours(", &[Need::Python, Need::Node, Need::Java, Need::Go]),
 ];
 
+/// The folders of integration tests: those of the packages in the workspace's own folder.
+pub(crate) fn folders(root: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
+    let packages = entries.filter(|entry| entry.path().join("Cargo.toml").is_file());
+    let tests = packages.map(|entry| format!("{}/tests", entry.file_name().to_string_lossy()));
+    let mut folders: Vec<_> = tests.filter(|tests| !names(&root.join(tests)).is_empty()).collect();
+    folders.sort();
+    folders
+}
+
 /// The integration tests in a folder, as cargo names them.
 pub(crate) fn names(folder: &Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
@@ -53,13 +60,13 @@ pub(crate) fn names(folder: &Path) -> Vec<String> {
 
 /// Names that stand in more than one folder. `cargo test --workspace --test=NAME` would run all of them.
 pub(crate) fn ambiguous(root: &Path) -> Vec<String> {
-    let mut folders: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-    for folder in FOLDERS {
-        for name in names(&root.join(folder)) {
-            folders.entry(name).or_default().push(folder);
+    let mut homes: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for folder in folders(root) {
+        for name in names(&root.join(&folder)) {
+            homes.entry(name).or_default().push(folder.clone());
         }
     }
-    let twice = folders.into_iter().filter(|(_, folders)| folders.len() > 1);
+    let twice = homes.into_iter().filter(|(_, folders)| folders.len() > 1);
     twice.map(|(name, folders)| format!("{name}.rs stands in {}", folders.join(" and "))).collect()
 }
 
@@ -88,12 +95,12 @@ pub(crate) fn wants(root: &Path, name: &str) -> BTreeSet<Need> {
 
 /// The files of the test target of this name.
 fn sources(root: &Path, name: &str) -> Vec<PathBuf> {
-    let of = |folder: &&str| {
+    let of = |folder: &String| {
         let folder = root.join(folder);
         let file = folder.join(name).with_extension("rs");
         if file.is_file() { vec![file] } else { files(&folder.join(name), "rs") }
     };
-    FOLDERS.iter().flat_map(of).collect()
+    folders(root).iter().flat_map(of).collect()
 }
 
 /// Follows sources into the modules of the shared libraries.

@@ -1,6 +1,5 @@
 //! The part `versions`: the servers it runs on beside the machine's own, what is asked of them, and what cannot be.
 
-use crate::need::Need;
 use crate::part::Step;
 
 /// A server that `scripts/servers.sh` brings.
@@ -69,7 +68,7 @@ macro_rules! scripts {
 
 /// The steps of a short run: the machine's own server plays all cases, each of these plays a third of them.
 pub(crate) const STEPS: &[Step] = &[
-    Step::Script("scripts/servers.sh", &[Need::Python]),
+    Step::Script("scripts/servers.sh"),
     Step::Beside(&[
         on!(REDIS_6_2, "--share=0/3"),
         on!(REDIS_8, "--share=1/3"),
@@ -80,7 +79,7 @@ pub(crate) const STEPS: &[Step] = &[
 
 /// Every case on every server.
 pub(crate) const FULL: &[Step] = &[
-    Step::Script("scripts/servers.sh", &[Need::Python]),
+    Step::Script("scripts/servers.sh"),
     Step::Beside(&[on!(REDIS_6_2), on!(REDIS_8), on!(VALKEY_8)]),
     Step::Beside(&[scripts!(REDIS_6_2, REDIS_8, VALKEY_8)]),
 ];

@@ -18,7 +18,7 @@ pub(super) async fn run(bench: &mut Bench) -> Result<Vec<Sheet>> {
     let fencelock = Contender::built_in("fencelock")?;
     let mut contenders = vec![fencelock.clone(), fencelock.with("local=0")];
     contenders.extend(bench.peers(&MUTEXES));
-    let length = Duration::from_millis(bench.of(10_000, 1_000));
+    let length = Duration::from_millis(bench.of(10_000, 500));
     let measure = async |bench: &mut Bench, contender: &Contender| {
         let turn = turn_file(&bench.room)?;
         let words = bench.words();

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{Bench, all, contending, evenness, number, turn_file};
+use super::{Bench, all, contending, evenness, number, turn_file, worst};
 use crate::Result;
 use crate::contender::{Contender, race};
 use crate::crossing::Crossing;
@@ -111,8 +111,8 @@ async fn pair(bench: &mut Bench, store: Store, database: &Database) -> Result<Sh
     }
     contenders.extend(bench.peers(&PEERS));
     let pairs = match database.commit() {
-        Commit::Durable => bench.of(1_000, 100),
-        Commit::Relaxed => bench.of(5_000, 200),
+        Commit::Durable => 1_000,
+        Commit::Relaxed => bench.of(5_000, 100),
     };
     let measure = async |bench: &mut Bench, contender: &Contender| {
         let mut words = words(bench, database, database.port());
@@ -168,7 +168,7 @@ async fn handover(
         contenders.push(built_in("fencelock", "")?.with(&queue));
     }
     contenders.extend(bench.peers(&PEERS));
-    let length = Duration::from_millis(bench.of(2_000, 300));
+    let length = Duration::from_millis(bench.of(2_000, 150));
     let measure = async |bench: &mut Bench, contender: &Contender| {
         let turn = turn_file(&bench.room)?;
         let words = words(bench, database, database.port());
@@ -179,12 +179,8 @@ async fn handover(
         let entries = (0..processes).map(entry).collect();
         let (figures, spent) = database.raced(entries, length).await?;
         let acquired: f64 = all(&figures, "acquired").iter().sum();
-        let (mut handed, mut slowest) = (0.0, f64::NAN);
-        for figures in &figures {
-            handed += number(figures, "handed")?;
-            // Nothing was handed to a process that starved.
-            slowest = slowest.max(number(figures, "passage_p50_us").unwrap_or(f64::INFINITY));
-        }
+        let handed: f64 = figures.iter().map(|each| number(each, "handed")).sum::<Result<f64>>()?;
+        let slowest = worst(&figures, "passage_p50_us");
         let each = |count: u64| count as f64 / acquired;
         let (statements, begun) = (each(spent.statements), each(spent.begun));
         let (per_second, syncs) = (handed / length.as_secs_f64(), each(spent.syncs));

@@ -104,7 +104,7 @@ async fn alone(bench: &mut Bench) -> Result<Sheet> {
     let title = "doors: acquire and release from other languages, nobody else around";
     let mut sheet = Sheet::new(title, "fencelock-blocking", &["p50 µs", "p99 µs"]);
     let all = contenders(bench, &["fencelock", "fencelock-blocking"], PAIRS, ALSO)?;
-    let pairs = bench.of(10_000, 500);
+    let pairs = bench.of(10_000, 200);
     let measured = async |bench: &mut Bench, contender: &Contender| {
         pair::measure(bench, contender, pairs).await
     };
@@ -123,7 +123,7 @@ async fn flight(bench: &mut Bench, keys: u64, goals: &[Goal], also: &[&str]) -> 
     let title = format!("doors: {keys} keys in flight in one process");
     let mut sheet = Sheet::new(&title, "fencelock", &["pairs/s"]);
     let all = contenders(bench, &["fencelock"], goals, also)?;
-    let length = bench.of(3_000, 500);
+    let length = bench.of(3_000, 200);
     let measured = async |bench: &mut Bench, contender: &Contender| {
         parallel::measure(bench, contender, keys, length).await
     };

@@ -22,7 +22,7 @@ async fn setting(bench: &mut Bench, processes: u64, tasks: u64) -> Result<Sheet>
     let fencelock = Contender::built_in("fencelock")?;
     let mut contenders = vec![fencelock.clone().with("local=0"), fencelock];
     contenders.extend(bench.peers(&MUTEXES));
-    let length = Duration::from_millis(bench.of(3_000, 500));
+    let length = Duration::from_millis(bench.of(3_000, 200));
     let measure = async |bench: &mut Bench, contender: &Contender| {
         let turn = if processes > 1 { turn_file(&bench.room)? } else { String::new() };
         let words = bench.words();

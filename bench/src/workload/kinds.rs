@@ -45,7 +45,7 @@ async fn alone(bench: &mut Bench) -> Result<Sheet> {
     let columns = ["p50 µs", "round trips", "scripts", "commands"];
     let mut sheet = Sheet::new(title, KINDS[0], &columns);
     let contenders = KINDS.iter().map(|name| contender(name)).collect::<Result<Vec<_>>>()?;
-    let pairs = bench.of(20_000, 1_000);
+    let pairs = bench.of(20_000, 300);
     let measure = async |bench: &mut Bench, contender: &Contender| {
         let mut words = bench.words();
         words.push(format!("pairs={pairs}"));
@@ -81,7 +81,7 @@ async fn wanted(bench: &mut Bench) -> Result<Sheet> {
     for redisson in bench.peers(&["redisson"]) {
         contenders.extend(THEIRS.map(|(_, kind, _)| redisson.clone().with(kind)));
     }
-    let length = Duration::from_millis(bench.of(3_000, 500));
+    let length = Duration::from_millis(bench.of(3_000, 200));
     let measure = async |bench: &mut Bench, contender: &Contender| {
         let (figures, acquired, scripts) = contend(bench, contender, length, TASKS).await?;
         // A herd of theirs takes long to end.

@@ -166,7 +166,12 @@ impl Bench {
         for _ in 0..self.rounds {
             for (contender, seen) in contenders.iter().zip(&mut seen) {
                 self.server.flush()?;
-                match measure(self, contender).await {
+                let measured = match measure(self, contender).await {
+                    // The time of nothing.
+                    Ok(figures) if !figures[0].is_finite() => Err("it never had the lock".into()),
+                    measured => measured,
+                };
+                match measured {
                     Ok(figures) => seen.push(figures),
                     Err(error) => {
                         // Of fencelock a missing figure is a failure; of a peer it is a gap to be told.
@@ -210,6 +215,12 @@ fn all(processes: &[Value], name: &str) -> Vec<f64> {
 fn quantile(sorted: &[f64], part: f64) -> f64 {
     let place = (sorted.len().saturating_sub(1) as f64 * part) as usize;
     sorted.get(place).copied().unwrap_or(f64::NAN)
+}
+
+/// The worst of a figure that each process has. Nothing was handed to one that starved, which has none.
+fn worst(processes: &[Value], name: &str) -> f64 {
+    let each = processes.iter().map(|figures| number(figures, name).unwrap_or(f64::INFINITY));
+    each.fold(f64::NAN, f64::max)
 }
 
 /// The fewest acquisitions of a task as part of the most.

@@ -16,7 +16,7 @@ pub(super) async fn run(bench: &mut Bench) -> Result<Vec<Sheet>> {
         contenders.push(Contender::built_in(name)?);
     }
     contenders.extend(bench.peers(&MUTEXES));
-    let pairs = bench.of(20_000, 1_000);
+    let pairs = bench.of(20_000, 500);
     let measured =
         async |bench: &mut Bench, contender: &Contender| measure(bench, contender, pairs).await;
     bench.rounds(&mut sheet, contenders, measured).await?;

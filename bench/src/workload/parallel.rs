@@ -17,7 +17,7 @@ pub(super) async fn run(bench: &mut Bench) -> Result<Vec<Sheet>> {
     }
     let peers = ["rslock", "redislock", "redsync", "rueidislock", "redis-semaphore"];
     contenders.extend(bench.peers(&peers));
-    let length = bench.of(3_000, 500);
+    let length = bench.of(3_000, 200);
     let measured = async |bench: &mut Bench, contender: &Contender| {
         measure(bench, contender, 64, length).await
     };

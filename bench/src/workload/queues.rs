@@ -54,7 +54,7 @@ fn words(bench: &mut Bench, store: Store, server: &QueueServer) -> Vec<String> {
 async fn pair(bench: &mut Bench, store: Store, server: &QueueServer) -> Result<Sheet> {
     let title = format!("queues: {}, acquire and release, nobody else around", store.name());
     let mut sheet = Sheet::new(&title, "fencelock", &["p50 µs", "p99 µs", "requests"]);
-    let pairs = bench.of(3_000, 200);
+    let pairs = bench.of(3_000, 100);
     let contenders = contenders(bench, store)?;
     let measure = async |bench: &mut Bench, contender: &Contender| {
         let mut words = words(bench, store, server);
@@ -97,7 +97,7 @@ async fn handover(
     contenders.retain(|contender| contender.name != BARE);
     let local = contenders[0].clone().with("local=0");
     contenders.insert(0, local);
-    let length = Duration::from_millis(bench.of(5_000, 500));
+    let length = Duration::from_millis(bench.of(5_000, 200));
     let measure = async |bench: &mut Bench, contender: &Contender| {
         let turn = turn_file(&bench.room)?;
         let words = words(bench, store, server);

@@ -25,8 +25,8 @@ pub(super) async fn run(bench: &mut Bench) -> Result<Vec<Sheet>> {
     let masters = (0..MASTERS).map(start).collect::<Result<Vec<_>>>()?;
     let places: Vec<String> = masters.iter().map(Server::address).collect();
     let places = places.join(",");
-    let pairs = bench.of(10_000, 500);
-    let length = Duration::from_millis(bench.of(5_000, 1_000));
+    let pairs = bench.of(10_000, 200);
+    let length = Duration::from_millis(bench.of(5_000, 300));
     let measure = async |bench: &mut Bench, contender: &Contender| {
         let mut words = bench.words();
         words.retain(|word| word.starts_with("key="));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Bench, contending, evenness, milliseconds, number, turn_file};
+use super::{Bench, contending, evenness, milliseconds, number, turn_file, worst};
 use crate::Result;
 use crate::contender::{Contender, race};
 use crate::machine::{CLIENT, SERVER};
@@ -25,7 +25,7 @@ async fn pair(bench: &mut Bench) -> Result<Sheet> {
     let mut sheet = Sheet::new(title, "fencelock", &["p50 µs", "p99 µs"]);
     let contenders =
         vec![Contender::built_in("fencelock")?, Contender::built_in("fencelock-blocking")?];
-    let pairs = bench.of(20_000, 1_000);
+    let pairs = bench.of(20_000, 300);
     let measure = async |bench: &mut Bench, contender: &Contender| {
         let mut words = words(bench);
         words.push(format!("pairs={pairs}"));
@@ -44,7 +44,7 @@ async fn handover(bench: &mut Bench) -> Result<Sheet> {
     let title = "sqlite: 2 processes pass the lock to and fro, one a core, empty section";
     let columns = ["p50 µs", "p99 µs", "hand-overs/s", "min/max"];
     let mut sheet = Sheet::new(title, "fencelock", &columns);
-    let length = Duration::from_millis(bench.of(5_000, 1_000));
+    let length = Duration::from_millis(bench.of(5_000, 300));
     let measure = async |bench: &mut Bench, contender: &Contender| {
         let turn = turn_file(&bench.room)?;
         let words = words(bench);
@@ -55,14 +55,11 @@ async fn handover(bench: &mut Bench) -> Result<Sheet> {
         };
         let entries = vec![entry(0), entry(1)];
         let (figures, ()) = race(entries, length, || Ok(()), || Ok(())).await?;
-        let both = |name: &str| -> Result<[f64; 2]> {
-            Ok([number(&figures[0], name)?, number(&figures[1], name)?])
-        };
-        let worse = |[one, other]: [f64; 2]| one.max(other);
+        let handed: f64 = figures.iter().map(|each| number(each, "handed")).sum::<Result<f64>>()?;
         Ok(vec![
-            worse(both("passage_p50_us")?),
-            worse(both("passage_p99_us")?),
-            both("handed")?.iter().sum::<f64>() / length.as_secs_f64(),
+            worst(&figures, "passage_p50_us"),
+            worst(&figures, "passage_p99_us"),
+            handed / length.as_secs_f64(),
             evenness(&figures),
         ])
     };
@@ -76,7 +73,7 @@ async fn handover(bench: &mut Bench) -> Result<Sheet> {
 async fn waiting(bench: &mut Bench) -> Result<Sheet> {
     let title = "sqlite: a process that waits while another holds";
     let mut sheet = Sheet::new(title, "fencelock", &["CPU ms/s"]);
-    let length = bench.of(10_000, 2_000);
+    let length = bench.of(10_000, 500);
     let fencelock = Contender::built_in("fencelock")?;
     let mut seen = Vec::new();
     for _ in 0..bench.rounds {

@@ -47,7 +47,7 @@ export function ended(program, within = END) {
 /** A script that loses a lock of this name, and then tells whether its guard still claims it. */
 export const losing = (name) => `
   const client = await connect(url);
-  const guard = await client.lock(${JSON.stringify(name)}, { ttl: 50, renew: false }).acquire();
+  const guard = await client.lock(${JSON.stringify(name)}, { ttl: 1_000, renew: false }).acquire();
   const { signal } = guard;
   const look = setInterval(() => {
     if (!signal.aborted) return;

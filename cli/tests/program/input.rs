@@ -10,6 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::thread;
 
+use fencelock_tests::ended;
 use scene::{Finished, Running, Scene};
 
 /// The line after `fencelock: `, with its exit code.
@@ -134,7 +135,7 @@ fn arguments_that_are_no_text_are_64_and_show_no_password() {
         vec!["ls".into(), broken(b"\xff"), "redis://:hunter2@h".into()],
         vec!["run".into(), "--lcok".into(), "x".into(), "--".into(), broken(b"\xff")],
     ] {
-        let run = scene.fencelock(&[]).args(&arguments).output().expect("it can be run");
+        let run = ended::output(scene.fencelock(&[]).args(&arguments));
         let said = String::from_utf8_lossy(&run.stderr);
         assert_eq!(run.status.code(), Some(64), "{arguments:?}: {said}");
         assert!(!said.contains("hunter2") && !said.contains("panicked"), "{said}");

@@ -82,7 +82,7 @@ fn it_says_why_the_command_is_not_run() {
 #[test]
 fn a_command_that_takes_too_long_is_ended() {
     let scene = Scene::new();
-    let limits = ["--ttl", "1s", "--at-most-for", "600ms"];
+    let limits = ["--ttl", "3s", "--at-most-for", "2s"];
     let arguments =
         [&["job", "it", "--every", YEARS][..], &limits, &["--", "sleep", "60"]].concat();
     let run = scene.run(&arguments);

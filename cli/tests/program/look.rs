@@ -5,6 +5,7 @@ use crate::scene;
 use std::time::{Duration, SystemTime};
 
 use fencelock::driver::{mysql, postgres};
+use fencelock_tests::ended;
 use scene::Scene;
 use serde_json::{Value, json};
 
@@ -187,12 +188,12 @@ fn a_reader_that_leaves_early_is_no_error() {
     use std::process::Command;
     let scene = Scene::new();
     let script = "\"$FENCELOCK\" completions bash | head -n 1 > /dev/null; echo ${PIPESTATUS[0]}";
-    let shell = Command::new("bash")
-        .args(["-c", script])
-        .env("FENCELOCK", env!("CARGO_BIN_EXE_fencelock"))
-        .env("FENCELOCK_URL", scene.url())
-        .output()
-        .unwrap();
+    let shell = ended::output(
+        Command::new("bash")
+            .args(["-c", script])
+            .env("FENCELOCK", env!("CARGO_BIN_EXE_fencelock"))
+            .env("FENCELOCK_URL", scene.url()),
+    );
     assert_eq!(String::from_utf8_lossy(&shell.stdout), "0\n");
     assert_eq!(String::from_utf8_lossy(&shell.stderr), "");
 }

@@ -6,6 +6,7 @@
 pub(crate) mod shell;
 
 use std::io::{BufRead as _, BufReader};
+use std::ops::Range;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -266,10 +267,19 @@ pub(crate) fn is_alive(pid: u32) -> bool {
     process_state(pid).is_some_and(|state| state != 'Z')
 }
 
-/// Waits until a process has ended; answers when that was.
-pub(crate) fn end_of(pid: u32) -> SystemTime {
-    until(|| !is_alive(pid));
-    SystemTime::now()
+/// Waits until a process has ended; answers when it was last seen alive, in 1970 if never, and when it was seen dead. Whoever looks
+/// may be late, so its end was between them.
+pub(crate) fn end_of(pid: u32) -> Range<SystemTime> {
+    let mut alive = UNIX_EPOCH;
+    until(|| {
+        let now = SystemTime::now();
+        let lives = is_alive(pid);
+        if lives {
+            alive = now;
+        }
+        !lives
+    });
+    alive..SystemTime::now()
 }
 
 /// The children of a process that were started with this argument.

@@ -284,6 +284,7 @@ impl Attempt {
     /// Forgets the request or the ticket, and has it taken back.
     fn retract(&mut self) {
         // What is under way is dropped before it is taken back: the store then knows that it is never sent again.
+        // A Take in one batch with the end of another hold may still be sent, by the release of that hold. The store refuses it then.
         let (owner, tombstone) = match std::mem::replace(&mut self.stage, Stage::Done) {
             Stage::Asked { owner, .. } => (owner, Some(self.request.ttl.max(TOMBSTONE_LIFE))),
             Stage::Waiting { owner } => (owner, None),

@@ -196,10 +196,12 @@ impl Core {
         let hold = &local.hold;
         loop {
             let signal = hold.on_lost();
+            // In this order: a loss that is told was there before the hold was given up, and its release says so, too.
+            let held = hold.is_held();
             if !hold.serves(local.number) {
                 return false;
             }
-            if !hold.is_held() {
+            if !held {
                 return true;
             }
             // Both, so that the signal needs neither the network nor the renewer.

@@ -75,7 +75,7 @@ pub(crate) struct Tokens {
 /// The order of the fields matters: those that a renewal reads are in one cache line.
 #[repr(C)]
 pub(crate) struct Hold {
-    /// The moment the claim ends, in nanoseconds of the local clock.
+    /// The moment the lease ends, in nanoseconds of the local clock.
     deadline: AtomicU64,
     /// The lease the present holder wants, in nanoseconds.
     ttl: AtomicU64,
@@ -113,8 +113,7 @@ struct HoldMode {
     drawn: Token,
 }
 
-/// The moment until which a lease of `length`, asked for at `sent`, may be relied on: less 1 % and 2 ms for clocks that
-/// drift apart.
+/// Until when a lease of `length`, asked for at `sent`, may be relied on: less 1 % and 2 ms for clocks that drift apart.
 pub(crate) fn deadline(sent: Instant, length: Duration) -> Instant {
     if mutant!(DeadlineWithoutDrift) {
         return sent + length + length / 50;
@@ -204,8 +203,14 @@ impl Hold {
         Instant::from_nanos(self.cap.load(Ordering::Relaxed))
     }
 
+    /// The moment the claim ends: with its lease, or with `max_hold`.
     pub(crate) fn deadline(&self) -> Instant {
-        Instant::from_nanos(self.deadline.load(Ordering::Acquire)).min(self.cap())
+        self.lease_end().min(self.cap())
+    }
+
+    /// The moment until which its lease may be relied on.
+    pub(crate) fn lease_end(&self) -> Instant {
+        Instant::from_nanos(self.deadline.load(Ordering::Acquire))
     }
 
     /// The store is asked to let it last until then.
@@ -215,13 +220,17 @@ impl Hold {
 
     /// Until when the store may keep it, whatever became of what was asked for and however early the claim ends.
     pub(crate) fn furthest(&self) -> Instant {
-        let answered = self.deadline.load(Ordering::Acquire);
-        Instant::from_nanos(answered.max(self.asked.load(Ordering::Relaxed)))
+        self.lease_end().max(Instant::from_nanos(self.asked.load(Ordering::Relaxed)))
     }
 
     /// Whether the claim stands at this very moment.
     pub(crate) fn is_held(&self) -> bool {
-        let in_time = self.runtime.now() < self.deadline() || mutant!(ClockNotCompared);
+        self.is_held_under(self.cap())
+    }
+
+    /// The same for a claim that ends at `cap`.
+    pub(crate) fn is_held_under(&self, cap: Instant) -> bool {
+        let in_time = self.runtime.now() < self.lease_end().min(cap) || mutant!(ClockNotCompared);
         in_time && !self.is_lost()
     }
 

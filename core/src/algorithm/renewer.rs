@@ -195,13 +195,7 @@ impl Renewer {
     /// A hold's request or deadline changed by other hands: look at it in time.
     pub(crate) fn reschedule(&self, hold: &Hold) {
         let now = self.runtime.now();
-        // Not every lease is as long as is wanted: a hand-over grants less.
-        let left = if mutant!(RescheduledByWantedTtl) {
-            hold.ttl()
-        } else {
-            hold.ttl().min(hold.deadline().since(now))
-        };
-        let due = next_look(hold, left, now);
+        let due = next_look(hold, hold.ttl(), now);
         self.state.lock().set_due(hold.owner, due);
     }
 

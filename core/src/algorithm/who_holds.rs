@@ -17,8 +17,10 @@ use crate::runtime::sync::Mutex;
 
 /// Shorter waits are not for people to read of, and cost no request more. A wait of a second has become a little shorter by then.
 const LEAST_WAIT: Duration = Duration::from_millis(900);
-/// How long before the end of a wait the store is asked. One that answers later has the error say less.
-const BEFORE_END: Duration = Duration::from_millis(250);
+/// The least time before the end of a wait at which the store is asked. If it answers too late, the error says less.
+const LATEST_QUESTION: Duration = Duration::from_millis(250);
+/// The most, for waits of four seconds and more.
+const EARLIEST_QUESTION: Duration = Duration::from_secs(1);
 
 /// The questions under way: all whose waits end at once share one.
 #[derive(Default)]
@@ -35,7 +37,7 @@ impl Questions {
 }
 
 impl Core {
-    /// Completes at the end of a wait of this length, with the holders at that time, if the store tells.
+    /// Completes at the end of a wait of this length, with the holders shortly before, if the store tells.
     pub(super) async fn holders_after(
         &self,
         wait: Duration,
@@ -44,7 +46,9 @@ impl Core {
     ) -> Vec<HolderView> {
         let mut holders = Vec::new();
         if wait >= LEAST_WAIT {
-            self.runtime.sleep_until(end - BEFORE_END).await;
+            // Who waits longer leaves a busy store more time for its answer.
+            let before = (wait / 4).clamp(LATEST_QUESTION, EARLIEST_QUESTION);
+            self.runtime.sleep_until(end - before).await;
             let asked = pin!(self.who_holds(lock));
             if let Either::Left((told, _)) = select(asked, self.runtime.sleep_until(end)).await {
                 holders = told;

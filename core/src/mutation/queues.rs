@@ -62,6 +62,8 @@ macro_rules! with_queues {
             QueueOrphanForgotten,
             /// A removal without a rank does not refuse a later join.
             QueueLeaveRefusesNothing,
+            /// A Leave that comes before its Take, while there is no session, does not refuse it.
+            QueueLeaveForgotten,
             /// An entry that waits does not notice that it is gone itself.
             QueueOwnEntryUnwatched,
             /// A Refresh does not look, so that a watch that was lost is waited for.

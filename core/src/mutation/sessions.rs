@@ -19,8 +19,12 @@ macro_rules! with_sessions {
             SessionNotKept,
             /// A grant that was waited for counts from the request on, however long ago that was.
             SessionGrantBelieved,
+            /// A wait that is given up before the server has said that the lock is taken ends like a try.
+            SessionWaitEndsAsTry,
             /// A wait that nobody wants any more is interrupted once, whether the server has begun it or not.
             SessionInterruptedOnce,
+            /// A Leave that comes before its Take does not keep that from being carried out.
+            SessionLeaveRefusesNothing,
             /// Who needs one session too many does not wait for those that are about to be given back.
             SessionsNotAwaited,
             /// Nobody looks whether tokens lie behind the server's clock, as after a restore.
@@ -31,8 +35,8 @@ macro_rules! with_sessions {
             ForeignRowNotBelieved,
             /// On a database, the row of another library is not locked while a step is carried out.
             ForeignRowNotLocked,
-            /// On `MySQL`, all listeners sleep, so that who wakes one holds up who connects.
-            ListenersAllSleep,
+            /// On `MySQL`, listeners sleep, so that who wakes one holds up who connects.
+            ListenersSleep,
             /// On `ZooKeeper`, what a join without an answer has made is not looked for.
             ZookeeperOrphanNotLookedFor,
             /// On `ZooKeeper`, an entry that was made stays though the list behind it was refused.

@@ -88,8 +88,10 @@ with_sessions! {
     ShortRestBelieved,
     /// A fixed lease that was pushed is not renewed before it begins.
     FixedLeaseNotRenewedFirst,
-    /// A hold that changes its holder is next looked at by the lease wanted instead of the one there is.
-    RescheduledByWantedTtl,
+    /// A lease of which much is over when it is told, or passed on, is renewed as if it had just begun.
+    OldLeaseRenewedLate,
+    /// A hold that `max_hold` ends soon is renewed ever more often.
+    CapShortensLease,
     /// What was given back just before the store came back is not given back again.
     EndNotRepeated,
     /// An end of a hold is forgotten before the hold would have ended by itself.
@@ -144,6 +146,8 @@ with_sessions! {
     GoneToldAsReleased,
     /// A release whose answer was lost is told to have freed the lock.
     UnknownToldAsReleased,
+    /// A release that comes while another thread tells the loss says that the lock was held until then.
+    LostToldAsReleased,
     /// A late drop of one local guard frees the hold of the next one.
     LateLocalDropFreesNext,
     /// A hold is passed on inside though little or nothing is left of it.
@@ -348,6 +352,8 @@ with_sessions! {
     JobFreedBeforeMarked,
     /// A start that was given up is not taken back.
     GivenUpRunForgotten,
+    /// A start that found the job's lock taken rests longer than its caller stays, and says that the store was silent.
+    StartRestsTooLong,
     /// An observer of an election tells only who leads at its first look.
     ObserverGoesByFirstLook,
     on servers:

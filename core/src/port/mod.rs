@@ -9,6 +9,7 @@ mod cell;
 pub(crate) mod failures;
 mod key;
 mod lease;
+pub(crate) mod left_owners;
 mod marker;
 pub(crate) mod millis;
 mod mode;

@@ -3,7 +3,6 @@
 #![cfg(all(feature = "test-hooks", feature = "mutants"))]
 #![allow(missing_docs)]
 
-use crate::wire;
 use crate::world;
 
 use std::pin::pin;
@@ -16,10 +15,10 @@ use fencelock::port::{Action, Notice, Outcome, Runtime};
 use fencelock_sim::Fault;
 use futures_util::future::{Either, join, select};
 
-use self::wire::Loses;
 use self::world::many::many_leases;
 use self::world::{
-    World, check, clock, closing, ended, given_held, healing, job, line, look, queue, upgrades,
+    World, check, clock, closing, ended, given_held, healing, job, line, look, queue, renewal,
+    upgrades,
 };
 
 const MS: Duration = Duration::from_millis(1);
@@ -41,47 +40,6 @@ async fn gap(world: &World) -> Result<(), String> {
     drop(won.await.expect("the task ends"));
     let took = world.node.now().since(asked);
     check(took < 10 * MS, || format!("the grant was found after {took:?}"))
-}
-
-/// A push that comes when most of its grant is over is renewed before it is believed.
-async fn late_push(world: &World) -> Result<(), String> {
-    let (one, (two, wire)) = (world.client().await, world.wired().await);
-    let guard = one.lock("x").acquire().await.expect("it is free");
-    let won = world.start(two.lock("x").ttl(400 * MS).acquire());
-    world.sleep(10 * MS).await;
-    wire.lose(Loses::Refreshes);
-    world.sleep(260 * MS).await;
-    guard.release().await.check().expect("it was held");
-    wire.lose(Loses::Nothing);
-    let left = won.await.expect("the task ends").remaining();
-    check(left > 300 * MS, || format!("it begins with {left:?} of 400 ms"))
-}
-
-/// A fixed lease begins whole, also after a push.
-async fn fixed(world: &World) -> Result<(), String> {
-    let (one, two) = (world.client().await, world.client().await);
-    let guard = one.lock("x").acquire().await.expect("it is free");
-    let won = world.start(two.lock("x").renew(false).ttl(2 * S).acquire());
-    world.sleep(300 * MS).await;
-    guard.release().await.check().expect("it was held");
-    let left = won.await.expect("the task ends").remaining();
-    check(left > 1950 * MS, || format!("it begins with {left:?} of 2 s"))
-}
-
-/// A hold that was pushed for 5 s and goes round inside is renewed in time, whatever its holders ask for.
-async fn pushed_then_passed(world: &World) -> Result<(), String> {
-    let (one, two) = (world.client().await, world.client().await);
-    let guard = one.lock("x").acquire().await.expect("it is free");
-    let (first, second) = (two.lock("x").acquire(), two.lock("x").max_hold(60 * S).acquire());
-    let first = world.start(first);
-    world.sleep(MS).await;
-    let second = world.start(second);
-    world.sleep(MS).await;
-    guard.release().await.check().expect("it was held");
-    first.await.expect("the task ends").release().await.check().expect("it was held");
-    let guard = second.await.expect("the task ends");
-    world.sleep(20 * S).await;
-    check(guard.is_held(), || "it was lost though the store answered".to_owned())
 }
 
 /// Whoever has had its time makes room at once.
@@ -310,9 +268,14 @@ fn run(clause: Mutant, broken: Option<Mutant>, seed: u64) -> Result<(), String> 
             Mutant::EndsPileUp => ended::store_that_comes_and_goes(&world).await,
             Mutant::EndedTicketKeepsGrant => ended::ticket_comes_back(&world, false).await,
             Mutant::EndedTicketKeepsTurn => ended::ticket_comes_back(&world, true).await,
-            Mutant::ShortRestBelieved => late_push(&world).await,
-            Mutant::FixedLeaseNotRenewedFirst => fixed(&world).await,
-            Mutant::RescheduledByWantedTtl => pushed_then_passed(&world).await,
+            Mutant::ShortRestBelieved => renewal::late_push(&world).await,
+            Mutant::FixedLeaseNotRenewedFirst => renewal::fixed(&world).await,
+            Mutant::OldLeaseRenewedLate if seed.is_multiple_of(2) => {
+                renewal::pushed_halfway(&world).await
+            }
+            Mutant::OldLeaseRenewedLate => renewal::pushed_then_passed(&world).await,
+            Mutant::CapShortensLease => renewal::capped(&world).await,
+            Mutant::StartRestsTooLong => job::taken_for_long(&world).await,
             Mutant::MaxHoldKeepsLease => capped(&world).await,
             Mutant::ForeignHolderNotPolled => foreign(&world).await,
             Mutant::ForeignPollSteady => queue::foreign_for_long(&world).await,
@@ -397,4 +360,11 @@ fn every_broken_clause_is_seen() {
         let seen = (0..16).filter(|seed| run(*clause, Some(*clause), *seed).is_err()).count();
         assert_eq!(seen, 16, "{clause:?} passes unseen");
     }
+}
+
+#[test]
+fn a_start_in_vain_tells_that_the_lock_is_taken() {
+    let world = World::new(0);
+    let ended = world.sim.block_on(job::taken_in_vain(&world));
+    assert_eq!(ended.expect("it ends"), Ok(()));
 }

@@ -151,6 +151,24 @@ fn several_that_were_not_answered_are_given_back_however_long_it_takes() {
     });
 }
 
+/// A store has a quarter of the wait to say who holds, and no more than a second.
+#[test]
+fn who_holds_is_said_where_the_store_answers_before_the_wait_ends() {
+    play(async |world| {
+        let quick = world.client(Fault::None).await;
+        let _guard = quick.lock("x").acquire().await.expect("it is free");
+        for (late, wait, is_told) in
+            [(200, 1000, true), (300, 1000, false), (900, 4000, true), (1100, 8000, false)]
+        {
+            let slow = world.client(Fault::Late(late * MS)).await;
+            let (took, error) = world.fails(slow.lock("x").acquire_within(wait * MS)).await;
+            assert!(error.message().contains("held by somebody else"), "{error}");
+            assert_eq!(error.fields().contains_key("holder"), is_told, "{late} ms late: {error}");
+            assert!(took >= wait * MS && took <= (wait + 1) * MS, "{took:?}");
+        }
+    });
+}
+
 #[test]
 fn held_by_somebody_is_said_only_when_the_store_said_so() {
     play(async |world| {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use fencelock::mutation::{Mutant, activate};
 use futures_util::future::{BoxFuture, Either, FutureExt, select};
 
-use self::entries::{World, modes, order, random, sessions, unknown};
+use self::entries::{World, late, modes, order, random, sessions, unknown};
 
 /// What a world takes at most, in its own time.
 const LONGEST: Duration = Duration::from_secs(1000);
@@ -54,6 +54,7 @@ fn world_of(clause: Mutant, world: &World) -> BoxFuture<'_, Ended> {
         Mutant::QueueLeaseNotEnded => sessions::short_lease(world).boxed(),
         Mutant::QueueOrphanForgotten => unknown::unanswered_join(world).boxed(),
         Mutant::QueueLeaveRefusesNothing => unknown::late_join(world).boxed(),
+        Mutant::QueueLeaveForgotten => late::take_after_its_leave(world).boxed(),
         Mutant::QueueOwnEntryUnwatched => unknown::own_entry_gone(world).boxed(),
         Mutant::QueueRefreshDoesNotLook => unknown::lost_watch(world).boxed(),
         Mutant::QueueEndOnce => sessions::ended_again(world).boxed(),

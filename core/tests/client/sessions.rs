@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use fencelock::mutation::{Mutant, activate};
 use fencelock::port::{
-    Capabilities, EndSink, Failure, Fence, LockKey, LockState, Mode, Runtime, SESSION_TOKENS,
-    Session, SessionStore,
+    Action, Capabilities, EndSink, Failure, Fence, Kind, LeaseStore, LockKey, LockState, Mode,
+    Outcome, OwnerId, Runtime, SESSION_TOKENS, Session, SessionStore, Step,
 };
 use fencelock::{Client, Code, Error, Result, Sessions, Token};
 use fencelock_sim::{Sim, SimNode};
+
+use crate::world::take;
 
 const MS: Duration = Duration::from_millis(1);
 const TTL: Duration = Duration::from_secs(20);
@@ -44,6 +46,8 @@ enum Waiting {
     Fails,
     /// Nothing that is asked for from now on is answered.
     Silent,
+    /// It is answered 100 ms later.
+    Late,
 }
 
 /// A session of it.
@@ -81,10 +85,13 @@ impl Server {
         locks.len() < before
     }
 
-    /// Does not end where nothing is answered.
+    /// Ends when an answer is sent: never, where nothing is answered.
     async fn answers(&self) {
-        if *self.waiting.lock().unwrap() == Waiting::Silent {
-            std::future::pending::<()>().await;
+        let waiting = *self.waiting.lock().unwrap();
+        match waiting {
+            Waiting::Answered | Waiting::Fails => {}
+            Waiting::Silent => std::future::pending().await,
+            Waiting::Late => self.node.sleep_until(self.node.now() + 100 * MS).await,
         }
     }
 
@@ -316,6 +323,22 @@ fn a_silent_server_has_not_said_that_a_lock_is_held() {
     });
 }
 
+#[test]
+fn a_wait_that_a_close_overtakes_is_told_as_closed() {
+    is_seen(Mutant::SessionWaitEndsAsTry, &async |server: &Server| {
+        let (one, two) = (server.client().await, server.client().await);
+        let _guard = one.lock("x").acquire().await.unwrap();
+        *server.waiting.lock().unwrap() = Waiting::Late;
+        let (closes, node) = (two.clone(), server.node.clone());
+        server.node.spawn(Box::pin(async move {
+            node.sleep_until(node.now() + 50 * MS).await;
+            closes.close().await;
+        }));
+        let error = two.lock("x").acquire().await.unwrap_err();
+        error.code() == Code::Closed
+    });
+}
+
 /// A client has as many locks as sessions, and is told so.
 #[test]
 fn one_lock_too_many_is_refused() {
@@ -332,5 +355,22 @@ fn one_lock_too_many_is_refused() {
         guards.pop().unwrap().release().await.check().unwrap();
         assert!(client.lock("more").try_acquire().await.unwrap().is_some());
         assert!(guards.iter().all(|guard| guard.is_held()));
+    });
+}
+
+/// As when a hold is handed over to a waiter that leaves at that moment: nobody would take back what the Take gets.
+#[test]
+fn a_take_that_comes_after_its_leave_is_not_carried_out() {
+    is_seen(Mutant::SessionLeaveRefusesNothing, &async |server: &Server| {
+        let sessions = Sessions::open(server.clone(), server.node.clone(), TTL, TTL).await.unwrap();
+        let owner = OwnerId::draw(&*server.node);
+        let leave = Action::Leave { tombstone: Some(TTL) };
+        for action in [leave, take(TTL, Token::default(), true)] {
+            let step = Step { lock: LockKey::new("x"), owner, kind: Kind::Mutex, action };
+            if !matches!(sessions.step(&[step]).await[..], [Ok(Outcome::Gone)]) {
+                return false;
+            }
+        }
+        server.held() == 0
     });
 }

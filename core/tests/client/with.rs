@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fencelock::{Code, Skipped, Status, Why, WithError};
 
-const LEASE: Duration = Duration::from_millis(200);
+const LEASE: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_hours(1);
 
 /// Work that looks at nothing until the lease of whoever does it is over, and then comes to this.
@@ -68,7 +68,7 @@ fn of_threads() {
     was_lost(short.with(|_| late(Ok(1))));
     failed(&long.with(|_| Err::<(), _>("mine")));
     assert_eq!(long.with(|_| Ok::<_, &str>(1)).unwrap(), 1);
-    let short = |name| client.job(name, HOUR).option("at_most_for", "200ms");
+    let short = |name| client.job(name, HOUR).option("at_most_for", "1s");
     failed_in_a_lost(short("a").with(|_| late(Err::<(), _>("mine"))));
     was_lost(short("b").with(|_| late(Ok(1))));
     let long = client.job("d", HOUR);

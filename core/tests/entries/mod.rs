@@ -1,5 +1,6 @@
 //! Worlds in virtual time over an entry queue, for the clauses of that queue.
 
+pub(crate) mod late;
 pub(crate) mod line;
 pub(crate) mod modes;
 pub(crate) mod order;
@@ -74,10 +75,15 @@ impl World {
     /// One whose clock gains so many parts per million.
     pub(crate) async fn machine_that_drifts(&self, drift: i32) -> Machine {
         let node = self.sim.node(drift);
-        let line = Line::of(self.memory.store(), node.clone());
-        let queue = Queue::new(line.clone(), node.clone(), TTL);
+        let (line, queue) = self.queue(&node);
         let client = Client::builder().runtime(node.clone()).store(queue).await;
         Machine { node, client: client.expect("memory connects"), line }
+    }
+
+    /// A lease store of a machine's own, and the line to what it is made of.
+    pub(crate) fn queue(&self, node: &Arc<SimNode>) -> (Line, Queue<Line>) {
+        let line = Line::of(self.memory.store(), node.clone());
+        (line.clone(), Queue::new(line, node.clone(), TTL))
     }
 
     pub(crate) async fn client(&self) -> Client {

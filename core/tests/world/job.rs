@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fencelock::port::Runtime;
-use fencelock::{Client, Code};
+use fencelock::{Client, Code, Run};
 use fencelock_sim::Fault;
 use futures_util::future::{Either, select};
 
@@ -53,4 +53,36 @@ pub(crate) async fn marked_first(world: &World) -> Result<(), String> {
         let again = job(&theirs).start().await.expect("the store answers");
         check(again.is_none(), || "what was about to end well was run again".to_owned())?;
     }
+}
+
+/// What a start of a job comes to that finds the job's lock taken and stays for twice `timeout` ms. The other one has the lock for
+/// 400 ms before it marks its run.
+async fn start_beside(world: &World, timeout: u32) -> fencelock::Result<Option<Run>> {
+    let fault = Arc::new(Mutex::new(Fault::None));
+    let (slow, store) = (world.struck(&fault).await, world.memory.store(world.node.clone()));
+    let builder = Client::builder().runtime(world.node.clone()).option("timeout", timeout);
+    let quick = builder.store(store).await.expect("memory connects");
+    let [slow, quick] = [slow, quick].map(|client| client.job("x", Duration::from_mins(10)));
+    // It reads at 400 ms, has the lock at 800 and marks its run at 1200.
+    *fault.lock().unwrap() = Fault::Late(400 * MS);
+    let run = world.begin(async move { slow.start().await });
+    world.sleep(801 * MS).await;
+    let started = quick.start().await;
+    drop(run.await.expect("the task ends").expect("the store answers"));
+    started
+}
+
+/// A start that finds the job's lock taken sees the run that begins just before its caller gives up.
+pub(crate) async fn taken_for_long(world: &World) -> Result<(), String> {
+    // It stays for 414 ms. Looks that double their distance end at 310, and the run begins at 399.
+    let started = start_beside(world, 207).await;
+    check(matches!(started, Ok(None)), || format!("it came to {started:?}"))
+}
+
+/// Whoever stays in vain is told that the lock is taken, not that the store is silent.
+pub(crate) async fn taken_in_vain(world: &World) -> Result<(), String> {
+    let error = start_beside(world, 100).await.expect_err("no run has begun");
+    let retryable = error.code() == Code::Unavailable && error.retryable();
+    let tells = retryable && error.message().contains("another client has the job's lock");
+    check(tells, || format!("it is told {error}"))
 }

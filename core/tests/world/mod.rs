@@ -8,6 +8,7 @@ pub(crate) mod job;
 pub(crate) mod line;
 pub(crate) mod many;
 pub(crate) mod queue;
+pub(crate) mod renewal;
 pub(crate) mod upgrades;
 
 use std::pin::Pin;
@@ -60,11 +61,19 @@ impl World {
         &self,
         work: impl Future<Output = fencelock::Result<Guard>> + Send + 'static,
     ) -> Won {
-        let (sender, won) = futures_channel::oneshot::channel();
+        self.begin(async { work.await.expect("it is granted") })
+    }
+
+    /// Sets something off.
+    pub(crate) fn begin<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> futures_channel::oneshot::Receiver<T> {
+        let (sender, ended) = futures_channel::oneshot::channel();
         self.node.spawn(Box::pin(async move {
-            let _ = sender.send(work.await.expect("it is granted"));
+            let _ = sender.send(work.await);
         }));
-        won
+        ended
     }
 
     /// A client whose every request meets the fault of the moment.
@@ -124,7 +133,7 @@ impl Bare {
 }
 
 /// An ordinary Take.
-fn take(ttl: Duration, floor: Token, wait: bool) -> Action {
+pub(crate) fn take(ttl: Duration, floor: Token, wait: bool) -> Action {
     let (mode, limit, block) = (Mode::Exclusive, 1, 1);
     Action::Take(Take { mode, limit, ttl, wait, block, floor, info: "{}".into() })
 }

@@ -125,6 +125,9 @@ pub enum Need {
     /// Waiters of different clients are served in the order in which they came.
     #[serde(rename = "order")]
     Order,
+    /// Who asks just as a lock becomes free does not get it before those who wait.
+    #[serde(rename = "tries_in_order")]
+    TriesInOrder,
     /// Locks that several hold by permits. Every case that asks for one needs it.
     #[serde(rename = "permits")]
     Permits,

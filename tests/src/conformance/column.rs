@@ -11,6 +11,7 @@ use super::ground::Backend;
 use super::incumbent::{ELSEWHERE, INCUMBENTS, Incumbent, install};
 use super::leases;
 use super::ready::Ready;
+use super::step::{Expect, Step};
 use crate::command_line::program;
 
 /// What the table calls `fencelock run`.
@@ -193,6 +194,15 @@ impl Column {
         let runs_on_etcd = self.language == COMMAND_LINE && self.backend == Backend::Etcd;
         if runs_on_etcd && leases::are_asked_with_part_seconds(&case.steps) {
             return self.backend.lacks(Need::PartSeconds);
+        }
+        let unconfirmed = |step: &Step| match step {
+            Step::Release(release) => matches!(release.expect, Some(Expect::Unconfirmed)),
+            _ => false,
+        };
+        if runs_on_etcd && case.steps.iter().any(unconfirmed) {
+            return Some(
+                "a run that has ended repeats nothing, and etcd drops what came over its connection",
+            );
         }
         let door = self.door();
         if door.is_some_and(Door::is_another_way) && !case.anywhere {

@@ -254,7 +254,9 @@ impl Run<'_> {
         let mut expect = State { left, ..expect.clone() };
         if !self.ground.tells_who() {
             let holder = |who: String| if who == "nobody" { who } else { "foreign".to_owned() };
-            (expect.holder, expect.labels) = (expect.holder.map(holder), None);
+            expect.holder = expect.holder.map(holder);
+            // How many they are is known: they are to be there before the next step.
+            expect.waiters = expect.waiters.or(expect.labels.take().map(|labels| labels.len()));
             for mode in expect.modes.iter_mut().flatten() {
                 *mode = if *mode == Mode::Write { Mode::Exclusive } else { *mode };
             }

@@ -134,6 +134,8 @@ pub(super) struct Grounds {
     open: OnceLock<Arc<Mutex<RedisServer>>>,
     cluster: OnceLock<Arc<ClusterSet>>,
     quorum: OnceLock<Arc<QuorumSet>>,
+    /// Whose turn it is to start a server.
+    starts: Mutex<()>,
 }
 
 /// A server with a second port that speaks TLS, and the URL of that.
@@ -166,6 +168,23 @@ pub(super) struct Ground {
 }
 
 impl Grounds {
+    /// A server for a case. If it needs one of its own, that is started when no other is: a start takes a processor for a second, and the
+    /// cells that are played have leases to keep.
+    fn server<S>(
+        &self,
+        shared: &OnceLock<Arc<Mutex<S>>>,
+        needs: &BTreeSet<Need>,
+        start: impl FnOnce() -> S,
+    ) -> Arc<Mutex<S>> {
+        let start = || Arc::new(Mutex::new(start()));
+        if needs.contains(&Need::ServerControl) {
+            let _turn = lock(&self.starts);
+            start()
+        } else {
+            shared.get_or_init(start).clone()
+        }
+    }
+
     /// A store for a case: shared with others, unless it needs a server of its own.
     pub(super) fn store(&self, backend: Backend, case: &str, needs: &BTreeSet<Need>) -> Ground {
         match backend {
@@ -217,23 +236,17 @@ impl Grounds {
             ),
             Backend::Redis => {
                 // The actors have the rights the README asks for, and no others.
-                let start = || Arc::new(Mutex::new(RedisServer::start_with_rights()));
-                let own = needs.contains(&Need::ServerControl);
-                let server = if own { start() } else { self.redis.get_or_init(start).clone() };
+                let server = self.server(&self.redis, needs, RedisServer::start_with_rights);
                 let url = lock(&server).url_with_rights().to_string();
                 Ground { redis: Some(server), ..Ground::without_server(url) }
             }
             Backend::Etcd => {
-                let start = || Arc::new(Mutex::new(EtcdServer::start_with_rights()));
-                let own = needs.contains(&Need::ServerControl);
-                let server = if own { start() } else { self.etcd.get_or_init(start).clone() };
+                let server = self.server(&self.etcd, needs, EtcdServer::start_with_rights);
                 let url = lock(&server).url_with_rights().to_string();
                 Ground { etcd: Some(server), ..Ground::without_server(url) }
             }
             Backend::Zookeeper => {
-                let start = || Arc::new(Mutex::new(ZookeeperServer::start_with_rights()));
-                let own = needs.contains(&Need::ServerControl);
-                let server = if own { start() } else { self.zookeeper.get_or_init(start).clone() };
+                let server = self.server(&self.zookeeper, needs, ZookeeperServer::start_with_rights);
                 let url = lock(&server).url_with_rights().to_string();
                 Ground { zookeeper: Some(server), ..Ground::without_server(url) }
             }

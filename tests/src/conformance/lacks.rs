@@ -82,6 +82,7 @@ impl Backend {
                 | Need::Forgets
                 | Need::OneClient
                 | Need::Order
+                | Need::TriesInOrder
                 | Need::Permits
                 | Need::WholeLease
                 | Need::Upgrades
@@ -115,6 +116,9 @@ impl Backend {
         match self {
             Self::PostgresSessions => lacks_by_session(need),
             Self::MysqlSessions => lacks_by_name(need),
+            Self::PostgresRows if need == Need::TriesInOrder => {
+                Some("who asks just as a row becomes free may get it before those who wait")
+            }
             Self::PostgresRows | Self::MysqlRows => lacks_by_row(need),
             _ => None,
         }

@@ -208,10 +208,12 @@ pub async fn a_silent_network_ends_the_session_on_both_sides<S: DatabaseSessions
     server.comes_to("1|1").await;
     let (requests, replies) = (proxy.hold_requests(), proxy.hold_replies());
     let began = Instant::now();
+    tokio::time::sleep(session_store::TTL).await;
+    assert!(!guard.is_held(), "a lease after the last word of the server");
     tokio::time::timeout(PATIENCE, guard.lost()).await.expect("it is told");
-    assert!(began.elapsed() <= Duration::from_millis(2100), "{:?}", began.elapsed());
     let next = waits.await.unwrap().unwrap();
-    assert!(began.elapsed() <= Duration::from_secs(5), "{:?}", began.elapsed());
+    let within = session_store::TTL + shop::MACHINE + shop::NEXT_GRANT;
+    assert!(began.elapsed() <= within, "{:?}", began.elapsed());
     assert!(next.token() > guard.token());
     assert_eq!(guard.release().await, Released::AlreadyLost);
     drop((requests, replies));

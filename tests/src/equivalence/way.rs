@@ -22,7 +22,7 @@ pub trait Way {
     /// One more client.
     async fn connect(url: &Url) -> Self::Store;
 
-    /// Stops the clock of the client's scripts.
+    /// Stops the clock of the client's scripts, or moves it for all whose clock is stopped.
     async fn stop_clock(store: &Self::Store, now: u64);
 }
 
@@ -53,7 +53,7 @@ impl Way for Hosted {
     }
 
     async fn stop_clock(store: &HostStore, now: u64) {
-        store.stop_clock(now);
+        store.stop_clock(now).await.expect("the server takes commands");
     }
 }
 

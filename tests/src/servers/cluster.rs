@@ -107,8 +107,13 @@ impl ClusterSet {
         format!("redis+cluster://{}", hosts.collect::<Vec<_>>().join(","))
     }
 
-    /// Which node has a key's slot, as a node says that is not `but`.
-    pub fn owner(&self, key: &str, but: Option<usize>) -> usize {
+    /// Which node has a key's slot.
+    pub fn owner(&self, key: &str) -> usize {
+        self.told_owner(key, None).expect("every slot has a master")
+    }
+
+    /// The same, as a node says that is not `but`; `None` while it knows of no master for the slot, as it may for a moment of a failover.
+    fn told_owner(&self, key: &str, but: Option<usize>) -> Option<usize> {
         let asked = (0..self.nodes.len()).find(|at| Some(*at) != but).expect("there are many");
         let node = &self.nodes[asked];
         let slot: u16 = node.ask(&["CLUSTER", "KEYSLOT", key]);
@@ -122,7 +127,7 @@ impl ClusterSet {
             let port = redis::from_redis_value(master.into_iter().nth(1)?).ok()?;
             (first..=last).contains(&slot).then_some(port)
         });
-        self.at(port.expect("every slot has a master"))
+        Some(self.at(port?))
     }
 
     fn at(&self, port: u16) -> usize {
@@ -142,7 +147,7 @@ impl ClusterSet {
 
     /// Kills the master of a key and waits until its replica has taken over; when that was.
     pub fn fail_over(&mut self, key: &str) -> (usize, Instant) {
-        let old = self.owner(key, None);
+        let old = self.owner(key);
         self.nodes[old].kill_hard();
         (old, self.taken_over(key, old))
     }
@@ -152,10 +157,11 @@ impl ClusterSet {
         let give_up = Instant::now() + PATIENCE;
         loop {
             assert!(Instant::now() < give_up, "nobody took over");
-            let (now, new) = (Instant::now(), self.owner(key, Some(old)));
-            if new != old
-                && self.nodes[new].ask::<String>(&["CLUSTER", "INFO"]).contains("cluster_state:ok")
-            {
+            let (now, new) = (Instant::now(), self.told_owner(key, Some(old)));
+            let is_ok = |new: usize| {
+                self.nodes[new].ask::<String>(&["CLUSTER", "INFO"]).contains("cluster_state:ok")
+            };
+            if new.is_some_and(|new| new != old && is_ok(new)) {
                 return now;
             }
             std::thread::sleep(Duration::from_millis(5));
@@ -164,7 +170,7 @@ impl ClusterSet {
 
     /// Begins to move a key's slot. Keys that are not there are asked for where it goes.
     pub fn begin_move(&self, key: &str) -> Move {
-        let from = self.owner(key, None);
+        let from = self.owner(key);
         let to = (from + 1) % MASTERS;
         let slot = self.nodes[0].ask::<u16>(&["CLUSTER", "KEYSLOT", key]).to_string();
         let (source, target) = (self.id(from), self.id(to));

@@ -1,7 +1,6 @@
 //! A Redis server of a test's own.
 
 use std::collections::BTreeMap;
-use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -9,7 +8,7 @@ use tempfile::TempDir;
 use url::Url;
 
 use crate::freeze::{freeze, resume};
-use fencelock_servers::own::free_port;
+use fencelock_servers::own::{free_port, take_port};
 
 /// How long a server may take to start.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -150,10 +149,9 @@ impl Drop for RedisServer {
 /// A port beside which the one that a node of a cluster adds, ten thousand further on, is free too. Of Redis 7 and newer
 /// one could ask for another.
 pub(super) fn free_port_of_a_node() -> u16 {
-    let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
     loop {
         let port = free_port();
-        if port.checked_add(10_000).is_some_and(is_free) {
+        if port.checked_add(10_000).is_some_and(take_port) {
             return port;
         }
     }

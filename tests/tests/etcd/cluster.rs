@@ -20,7 +20,7 @@ const SECOND: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn course(url: &str) -> Course<'_> {
-    Course { url, names: &NAMES, within: WITHIN, rounds: ensemble_rounds() }
+    Course { url, names: &NAMES, within: WITHIN, best: None, rounds: ensemble_rounds() }
 }
 
 /// No token falls, every lock is granted again in time, and nothing is left one session after the end.

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use fencelock::{Client, Code, Error, EventKind, Released};
 use fencelock_tests::etcd::{EtcdServer, url};
 use fencelock_tests::proxy::Proxy;
-use fencelock_tests::session_store::a_server_that_hangs_keeps_no_guard_alive;
-
-const PATIENCE: Duration = Duration::from_secs(20);
+use fencelock_tests::session_store::{PATIENCE, a_server_that_hangs_keeps_no_guard_alive, waiting};
+use fencelock_tests::turns::median;
+use tokio::runtime::Handle;
 
 async fn connect(url: impl AsRef<str>) -> Result<Client, Error> {
     fencelock::connect(url.as_ref()).await
@@ -49,7 +49,7 @@ async fn a_restart_keeps_the_locks() {
     let (one, two) = (connect(&url).await.unwrap(), connect(&url).await.unwrap());
     let guard = one.lock("x").acquire().await.unwrap();
     let waits = tokio::spawn(two.lock("x").acquire_within(PATIENCE));
-    waited_for(&one, "x", 1).await;
+    waiting(&one, "x", 1).await;
     server.kill_hard();
     tokio::time::sleep(Duration::from_secs(1)).await;
     let tried = one.lock("y").try_acquire().await;
@@ -81,7 +81,8 @@ async fn b77_a_restart_does_not_keep_the_lock_of_a_holder_that_is_gone() {
     assert!(next.token() > guard.token());
 }
 
-/// B64: a listener that blocks its thread holds up neither heartbeats nor other locks.
+/// B64: a listener that blocks its thread holds up neither heartbeats nor other locks. That thread is none of the runtime's: a task that
+/// such a one has just woken is run by nobody else.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn b64_a_listener_that_blocks_holds_up_nobody() {
     let server = EtcdServer::start();
@@ -92,7 +93,10 @@ async fn b64_a_listener_that_blocks_holds_up_nobody() {
     });
     let client = client.connect(server.url("p").as_str()).await.unwrap();
     let held = client.lock("held").acquire().await.unwrap();
-    let slow = tokio::spawn(client.lock("slow").acquire());
+    let slow = tokio::task::spawn_blocking({
+        let (runtime, slow) = (Handle::current(), client.lock("slow"));
+        move || runtime.block_on(slow.acquire())
+    });
     let began = Instant::now();
     while began.elapsed() < Duration::from_secs(5) {
         let other = client.lock("other").acquire_within(Duration::from_secs(3)).await.unwrap();
@@ -118,16 +122,9 @@ async fn b76_names_that_begin_alike_are_different_locks() {
     let waits = two.lock("a").acquire_within(Duration::from_millis(100)).await;
     assert_eq!(waits.unwrap_err().code(), Code::Timeout);
     guard.release().await.check().unwrap();
-    let tried = two.lock("a").try_acquire().await.unwrap();
-    assert!(tried.is_some(), "nothing of the same session is before it");
-}
-
-async fn waited_for(client: &Client, name: &str, count: usize) {
-    let began = Instant::now();
-    while client.lock(name).inspect().await.expect("it answers").waiters.len() != count {
-        assert!(began.elapsed() < PATIENCE, "{count} should wait");
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
+    // The entry of the wait that ended is removed after it was told, so a try might still meet it.
+    let waits = two.lock("a").acquire_within(PATIENCE).await;
+    assert!(waits.is_ok(), "nothing of the same session stays before it: {waits:?}");
 }
 
 /// An acquire whose answer is lost fails; what it has made is removed, though the session lives on.
@@ -227,20 +224,23 @@ async fn a_compaction_takes_no_watch_away() {
     let server = EtcdServer::start();
     let url = server.url("p").to_string();
     let (one, two) = (connect(&url).await.unwrap(), connect(&url).await.unwrap());
-    let guard = one.lock("x").acquire().await.unwrap();
-    let waits = tokio::spawn(two.lock("x").acquire_within(PATIENCE));
-    waited_for(&one, "x", 1).await;
-    for round in 0..20 {
-        server.ctl(&["put", "other", &round.to_string()]);
+    let mut took = Vec::new();
+    for _ in 0..5 {
+        let guard = one.lock("x").acquire_within(PATIENCE).await.unwrap();
+        let waits = tokio::spawn(two.lock("x").acquire_within(PATIENCE));
+        waiting(&one, "x", 1).await;
+        // A waiter that is not told looks by itself after a second. Starting more programs than these would take too long.
+        let told = server.ctl(&["put", "other", "1", "--write-out", "json"]);
+        let revision = told.split("\"revision\":").nth(1).and_then(|rest| rest.split(',').next());
+        server.ctl(&["compact", revision.expect("it tells the revision")]);
+        let began = Instant::now();
+        guard.release().await.check().unwrap();
+        let next = waits.await.unwrap().expect("it is served");
+        took.push(began.elapsed());
+        next.release().await.check().unwrap();
     }
-    let told = server.ctl(&["get", "other", "--write-out", "json"]);
-    let revision = told.split("\"revision\":").nth(1).and_then(|rest| rest.split(',').next());
-    server.ctl(&["compact", revision.expect("it tells the revision")]);
-    let began = Instant::now();
-    guard.release().await.check().unwrap();
-    drop(waits.await.unwrap().expect("it is served"));
-    let took = began.elapsed();
-    assert!(took < Duration::from_millis(700), "it was told by no watch, {took:?}");
+    let took = median(took);
+    assert!(took < Duration::from_millis(400), "it was told by no watch, {took:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -258,7 +258,7 @@ async fn users_and_their_rights() {
     let (one, two) = (connect(&url).await.unwrap(), connect(&url).await.unwrap());
     let guard = one.lock("x").acquire().await.unwrap();
     let waits = tokio::spawn(two.lock("x").acquire_within(PATIENCE));
-    waited_for(&one, "x", 1).await;
+    waiting(&one, "x", 1).await;
     // It forgets the tokens it has given.
     server.kill_hard();
     server.start_again();

@@ -1,10 +1,11 @@
 //! Locks on a real etcd, as programs use them; beside `etcdctl lock` too.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read as _, Write};
 use std::process::{Child, Stdio};
 use std::time::Instant;
 
 use fencelock::{Guard, StoreEntry};
+use fencelock_tests::ended;
 use fencelock_tests::etcd::EtcdServer;
 use fencelock_tests::session_store::{self, PATIENCE, client, clients, waiting};
 use futures_util::future::join_all;
@@ -131,10 +132,7 @@ async fn etcdctl_and_fencelock_exclude_each_other() {
     drop(foreign);
     let guard = next.await.unwrap().expect("it is served");
     let (_foreign, holds) = Foreign::lock(&server, "orders/42");
-    let began = Instant::now();
-    while ours.lock("orders/42").inspect().await.unwrap().waiters.len() != 1 {
-        assert!(began.elapsed() < PATIENCE, "etcdctl should wait");
-    }
+    waiting(&ours, "orders/42", 1).await;
     assert!(holds.try_recv().is_err(), "two hold");
     guard.release().await.check().unwrap();
     holds.recv_timeout(PATIENCE).expect("etcdctl is served");
@@ -149,8 +147,10 @@ fn writes_under(server: &EtcdServer, entry: &StoreEntry) -> bool {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().expect("etcdctl can be run");
     child.stdin.take().expect("it is piped").write_all(text.as_bytes()).unwrap();
-    let told = child.wait_with_output().expect("it ends").stdout;
-    String::from_utf8_lossy(&told).contains("SUCCESS")
+    ended::status(&mut child);
+    let mut told = String::new();
+    child.stdout.take().expect("it is piped").read_to_string(&mut told).unwrap();
+    told.contains("SUCCESS")
 }
 
 /// A transaction of the user's own that compares the entry is carried out while the hold stands, and refused afterwards.

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use fencelock::Client;
 use fencelock::mutation::{Mutant, activate};
+use fencelock::{Client, Code};
 use fencelock_tests::database::connect;
 use fencelock_tests::mysql::MysqlServer;
 use fencelock_tests::session_store::{PATIENCE, waiting};
@@ -22,7 +22,7 @@ async fn turn(client: Client) {
     client.lock("x").acquire().await.unwrap().release().await.check().unwrap();
 }
 
-/// How many of the listeners sleep, when so many listen.
+/// How many of the listeners are in `SLEEP`, when so many listen.
 async fn sleepers_of(server: &MysqlServer, listeners: usize) -> usize {
     let began = Instant::now();
     loop {
@@ -35,7 +35,7 @@ async fn sleepers_of(server: &MysqlServer, listeners: usize) -> usize {
     }
 }
 
-/// How many of twelve listeners sleep. All are served.
+/// How many of twelve listeners are in `SLEEP`. All are served.
 async fn sleepers() -> usize {
     let server = MysqlServer::start();
     let url = server.place("a");
@@ -51,11 +51,55 @@ async fn sleepers() -> usize {
     sleepers
 }
 
-/// Whoever wakes one of many sleepers keeps the server from taking connections, for up to two seconds.
+/// The connection that keeps what listeners wait for, another one than `former`.
+async fn keeper(server: &MysqlServer, former: &str) -> String {
+    let began = Instant::now();
+    loop {
+        let keeper = server.sql("SELECT COALESCE(IS_USED_LOCK('fencelock_listeners'), '')");
+        if !keeper.is_empty() && keeper != former {
+            return keeper;
+        }
+        assert!(began.elapsed() < PATIENCE, "nobody keeps it");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// If the connection ends that keeps what listeners wait for, or its client goes, another client keeps it. All listen, and are served.
 #[tokio::test]
-async fn only_one_listener_sleeps() {
-    assert_eq!(sleepers().await, 1);
-    activate(Some(Mutant::ListenersAllSleep));
+async fn whoever_keeps_what_listeners_wait_for_may_go() {
+    let server = MysqlServer::start();
+    let url = server.place("a");
+    let clients = join_all((0..=WAITERS).map(|_| connect(&url))).await;
+    let holder = clients[0].lock("x").acquire().await.unwrap();
+    let wait = |client: &Client| tokio::spawn(turn(client.clone()));
+    let goes = tokio::spawn(clients[1].lock("x").acquire());
+    assert_eq!(sleepers_of(&server, 1).await, 0);
+    let mut former = keeper(&server, "").await;
+    let waits: Vec<_> = clients[2..].iter().map(wait).collect();
+    sleepers_of(&server, WAITERS).await;
+    clients[1].close().await;
+    assert_eq!(goes.await.unwrap().unwrap_err().code(), Code::Closed);
+    for _ in 0..3 {
+        let next = keeper(&server, &former).await;
+        sleepers_of(&server, WAITERS - 1).await;
+        server.sql(&format!("KILL {next}"));
+        former = next;
+    }
+    let last = keeper(&server, &former).await;
+    sleepers_of(&server, WAITERS - 1).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(keeper(&server, "").await, last, "it is kept");
+    holder.release().await.check().unwrap();
+    for wait in waits {
+        tokio::time::timeout(PATIENCE, wait).await.expect("it is woken").unwrap();
+    }
+}
+
+/// Whoever wakes a sleeper may keep the server from taking connections, for up to two seconds.
+#[tokio::test]
+async fn no_listener_sleeps() {
+    assert_eq!(sleepers().await, 0);
+    activate(Some(Mutant::ListenersSleep));
     let broken = sleepers().await;
     activate(None);
     assert_eq!(broken, WAITERS, "it is not seen");
@@ -72,7 +116,7 @@ async fn who_may_not_be_woken_is_no_failure_of_a_release() {
         let guard = one.lock("x").acquire_within(PATIENCE).await.unwrap();
         let waits = tokio::spawn(two.lock("x").acquire_within(PATIENCE));
         waiting(&one, "x", 1).await;
-        assert_eq!(sleepers_of(&server, 1).await, 1);
+        assert_eq!(sleepers_of(&server, 1).await, 0);
         guard.release().await.check().unwrap();
         waits.await.unwrap().expect("it looks").release().await.check().unwrap();
     }

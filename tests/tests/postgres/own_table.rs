@@ -115,11 +115,11 @@ async fn a_row_that_is_locked_is_waited_for() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_row_that_stays_locked_is_not_changed() {
     let server = Arc::new(On::with_account());
-    let url = format!("{}?create=true&timeout=1s", server.0.url("postgres"));
+    let url = format!("{}?create=true&timeout=2s", server.0.url("postgres"));
     let client = fencelock::connect(&url).await.unwrap();
     let own = client.version("1").on_table(ACCOUNT);
     own.read::<u32>().await.unwrap();
-    let transaction = locks_row(&server, "SELECT 1 FROM account FOR UPDATE", 3.0).await;
+    let transaction = locks_row(&server, "SELECT 1 FROM account FOR UPDATE", 5.0).await;
     let update = async || own.update(|value: Option<u32>| Some(value? + 1)).await;
     let locks = async {
         let began = std::time::Instant::now();
@@ -129,7 +129,7 @@ async fn a_row_that_stays_locked_is_not_changed() {
     };
     let updates = futures_util::future::join_all((0..8).map(|_| update()));
     let (updates, took) = futures_util::future::join(updates, locks).await;
-    assert!(took < std::time::Duration::from_millis(900), "{took:?}");
+    assert!(took < std::time::Duration::from_millis(1900), "{took:?}");
     for updated in updates {
         let error = updated.expect_err("the row is locked");
         assert!(error.code() == Code::Unavailable && error.retryable(), "{error}");

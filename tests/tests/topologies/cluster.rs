@@ -14,7 +14,7 @@ use fencelock::port::{
 use fencelock::runtime::TokioRuntime;
 use fencelock::{Client, Code, Token};
 use fencelock_servers::own::free_port;
-use fencelock_tests::failover::{BACK, Course, under_load, usual_rounds};
+use fencelock_tests::failover::{Course, back, best, under_load, usual_rounds};
 use fencelock_tests::servers::{ClusterSet, RedisServer, commands};
 use url::Url;
 
@@ -26,7 +26,8 @@ async fn failovers_under_load_lower_no_token_and_are_over_at_once() {
     let set = tokio::task::block_in_place(ClusterSet::default);
     let url = set.url();
     let fail_over = |set: &mut ClusterSet, round| set.fail_over(NAMES[round % NAMES.len()]);
-    let course = Course { url: &url, names: &NAMES, within: BACK, rounds: usual_rounds() };
+    let course =
+        Course { url: &url, names: &NAMES, within: back(), best: best(), rounds: usual_rounds() };
     under_load(set, &course, fail_over, ClusterSet::rejoin).await;
 }
 
@@ -160,7 +161,7 @@ async fn a_cluster_that_is_down_is_waited_for() {
     for node in &set.nodes {
         node.ask::<()>(&["CLUSTER", "DELSLOTS", &slot]);
     }
-    let owner = set.owner("held", None);
+    let owner = set.owner("held");
     let refused = client.lock("orders").try_acquire().await.unwrap_err();
     assert_eq!((refused.code(), refused.retryable()), (Code::Unavailable, true), "{refused}");
     assert!(refused.to_string().contains("CLUSTERDOWN"), "{refused}");
@@ -204,7 +205,7 @@ async fn a_frozen_master_is_left_for_the_next_one() {
     let guard = client.lock("held").acquire().await.unwrap();
     let token = guard.token();
     guard.release().await.check().unwrap();
-    let old = set.owner("held", None);
+    let old = set.owner("held");
     set.nodes[old].stop();
     let hanging = tokio::spawn({
         let lock = client.lock("{held}:other");
@@ -212,7 +213,7 @@ async fn a_frozen_master_is_left_for_the_next_one() {
     });
     let over = tokio::task::block_in_place(|| set.taken_over("held", old));
     let next = client.lock("held").acquire_within(Duration::from_secs(20)).await.unwrap();
-    assert!(over.elapsed() <= BACK, "granted {:?} after the failover", over.elapsed());
+    assert!(over.elapsed() <= back(), "granted {:?} after the failover", over.elapsed());
     assert!(next.token() > token);
     next.release().await.check().unwrap();
     hanging.await.unwrap().unwrap().release().await.check().unwrap();

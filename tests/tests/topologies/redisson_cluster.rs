@@ -38,7 +38,7 @@ async fn every_kind_is_handed_over_on_every_node() {
             guard.release().await.check().unwrap();
             in_time(waiting).await.unwrap().unwrap().release().await.check().unwrap();
         }
-        let owner = &set.nodes[set.owner(name, None)];
+        let owner = &set.nodes[set.owner(name)];
         assert_eq!(owner.ask::<u32>(&["GET", name]), 1, "what is left is the free permit");
         owner.ask::<()>(&["DEL", name]);
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use fencelock::{Client, Code};
 use fencelock_servers::own::free_port;
-use fencelock_tests::failover::{BACK, Course, under_load, usual_rounds};
+use fencelock_tests::failover::{Course, back, best, under_load, usual_rounds};
 use fencelock_tests::servers::SentinelSet;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -18,7 +18,7 @@ async fn failovers_under_load_lower_no_token_and_are_over_at_once() {
         (old, set.fail_over().0)
     };
     let names = &["a", "b", "c", "d"];
-    let course = Course { url: &url, names, within: BACK, rounds: usual_rounds() };
+    let course = Course { url: &url, names, within: back(), best: best(), rounds: usual_rounds() };
     under_load(set, &course, fail_over, SentinelSet::rejoin).await;
 }
 
@@ -62,7 +62,7 @@ async fn a_frozen_master_is_left_for_the_next_one() {
     });
     let (over, _) = tokio::task::block_in_place(|| set.taken_over(old));
     let next = client.lock("held").acquire_within(Duration::from_secs(20)).await.unwrap();
-    assert!(over.elapsed() <= BACK, "granted {:?} after the failover", over.elapsed());
+    assert!(over.elapsed() <= back(), "granted {:?} after the failover", over.elapsed());
     assert!(next.token() > token);
     next.release().await.check().unwrap();
     hanging.await.unwrap().unwrap().release().await.check().unwrap();

@@ -18,7 +18,7 @@ const TTL: Duration = Duration::from_secs(2);
 const WITHIN: Duration = Duration::from_secs(3);
 
 fn course(url: &str) -> Course<'_> {
-    Course { url, names: &NAMES, within: WITHIN, rounds: ensemble_rounds() }
+    Course { url, names: &NAMES, within: WITHIN, best: None, rounds: ensemble_rounds() }
 }
 
 /// No write behind the fence is lost, no token falls, every lock is granted again in time, and nothing is left.

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use fencelock::Guard;
 use fencelock_peers::Family;
+use fencelock_tests::ended;
 use fencelock_tests::other_library::installed;
 use fencelock_tests::session_store::clients;
 use fencelock_tests::zookeeper::ZookeeperServer;
@@ -70,6 +71,7 @@ async fn the_manuals_example_is_refused_when_the_hold_has_ended() {
     // Python starts beside it, which takes seconds of a busy machine: the longest session the server gives.
     let url = format!("{}?ttl=4s", server.url("shop"));
     let client = fencelock::connect(&url).await.unwrap();
+    let other = fencelock::connect(&url).await.unwrap();
     let (_, example) = MANUAL.split_once("```text\nimport os\n").expect("it is there");
     let (example, _) = example.split_once("```").expect("it ends");
     let address = server.url("").authority().to_owned();
@@ -77,14 +79,16 @@ async fn the_manuals_example_is_refused_when_the_hold_has_ended() {
     let run = |guard: &Guard| {
         let mut python = Command::new(&kazoos_python);
         python.args(["-c", &script]).env("FENCELOCK_LOCK", guard.name());
-        let ended = python.env("FENCELOCK_TOKEN", guard.token().to_string()).output().unwrap();
+        let ended = ended::output(python.env("FENCELOCK_TOKEN", guard.token().to_string()));
         String::from_utf8_lossy(&[ended.stdout, ended.stderr].concat()).trim().to_owned()
     };
     let guard = client.lock("orders/42").acquire().await.unwrap();
     assert_eq!(tokio::task::block_in_place(|| run(&guard)), "written");
     let entry = entry(&guard);
     server.admin().await.delete(&entry, None).await.unwrap();
+    let next = other.lock("orders/42").acquire().await.unwrap();
     assert_eq!(tokio::task::block_in_place(|| run(&guard)), "refused");
+    next.release().await.check().unwrap();
     // The server removes the node of a lock that nobody has, now and then.
     let removed = server.admin().await.delete("/shop/orders/42", None).await;
     assert!(matches!(removed, Ok(()) | Err(Error::NoNode)), "{removed:?}");

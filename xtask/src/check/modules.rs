@@ -8,7 +8,7 @@ use std::path::Path;
 use super::{files, read};
 use crate::part::{Site, Step, Targets, flat};
 use crate::table::PARTS;
-use crate::target::{self, FOLDERS};
+use crate::target;
 
 /// The ceiling for a file.
 const LINES: usize = 400;
@@ -271,12 +271,13 @@ fn homeless_tests(site: &Site) -> Vec<String> {
             }),
         })
     };
-    let targets = FOLDERS.iter().flat_map(|folder| {
-        target::names(&site.root.join(folder)).into_iter().map(move |name| (*folder, name))
+    let folders = target::folders(&site.root);
+    let targets = folders.iter().flat_map(|folder| {
+        target::names(&site.root.join(folder)).into_iter().map(move |name| (folder, name))
     });
     let homeless = targets.filter(|(folder, name)| !housed(folder, name));
     let homeless = homeless.map(|(folder, name)| format!("{folder}/{name}.rs: no part runs it"));
-    homeless.chain(FOLDERS.iter().flat_map(|folder| unnamed(&site.root.join(folder)))).collect()
+    homeless.chain(folders.iter().flat_map(|folder| unnamed(&site.root.join(folder)))).collect()
 }
 
 /// Files beside the `main.rs` of a program of tests that it does not name, so that they are never compiled.

@@ -12,6 +12,8 @@ const SESSIONS: &str = "core/src/mutation/sessions.rs";
 const LIST: &str = "worlds/tests/mutants.rs";
 /// How a test's list of those begins that it leaves to others.
 const HEAD: &str = "const ELSEWHERE";
+/// How one of those begins that it hunts in a full run only.
+const FULL: &str = "const LATE";
 /// Where tests are looked for.
 const FOLDERS: &[&str] = &[
     "core/tests",
@@ -71,14 +73,19 @@ fn section(table: &str, heading: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// What a test hunts: what it names, but not only to leave it to others; one that goes through all of the record hunts
-/// each of them.
+/// What a test hunts in a short run: what it names, but not only to leave it to others or to a full run; one that goes through
+/// all of the record hunts each of them.
 fn tested_in(source: &str, in_records: &BTreeSet<String>) -> BTreeSet<String> {
-    let (before, left, behind) = list_of(source, HEAD).unwrap_or((source, "", ""));
-    let mut named = named_in(before);
-    named.extend(named_in(behind));
+    let (mut rest, mut left) = (source.to_owned(), BTreeSet::new());
+    for head in [HEAD, FULL] {
+        if let Some((before, list, behind)) = list_of(&rest, head) {
+            left.extend(named_in(list));
+            rest = [before, behind].concat();
+        }
+    }
+    let mut named = named_in(&rest);
     if named.remove("RECORD") {
-        named.extend(in_records.difference(&named_in(left)).cloned());
+        named.extend(in_records.difference(&left).cloned());
     }
     named
 }
@@ -110,9 +117,9 @@ mod tests {
 
     #[test]
     fn a_list_does_not_name_for_itself() {
-        let list = "const ELSEWHERE: &[Mutant] = &[\nMutant::One,\n];\n";
+        let list = "const ELSEWHERE: &[Mutant] = &[\nMutant::One,\n];\nconst LATE: &[Mutant] = &[\nMutant::Four,\n];\n";
         let tested = |behind: &str| {
-            let record = ["One", "Three"].map(String::from).into();
+            let record = ["One", "Three", "Four"].map(String::from).into();
             tested_in(&format!("a\n{list}{behind}"), &record).into_iter().collect::<Vec<_>>()
         };
         assert_eq!(tested("activate(Mutant::Two)"), ["Two"]);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{files, read};
 use crate::part::Site;
-use crate::target::FOLDERS;
+use crate::target::folders;
 
 /// The heading of the README below which the promises stand, each as the bold beginning of an item.
 const HEADING: &str = "## What it promises";
@@ -18,7 +18,7 @@ pub(crate) fn check(site: &Site) -> Result<String, String> {
         tests.extend(cases(&read(&path)?));
     }
     // Every target in these folders is in a part of the short run; the part `modules` checks that.
-    for folder in FOLDERS {
+    for folder in folders(&site.root) {
         for path in files(&site.root.join(folder), "rs") {
             tests.extend(super::tests::functions(&read(&path)?));
         }

@@ -6,14 +6,7 @@ use super::{files, read};
 use crate::part::Site;
 
 /// Where tests are looked for.
-const FOLDERS: &[&str] = &[
-    "core/src",
-    "core/tests",
-    "cli/tests",
-    "tests/src/database_sessions",
-    "tests/tests",
-    "worlds/tests",
-];
+const FOLDERS: &[&str] = &["core/src", "core/tests", "cli/tests", "tests/tests", "worlds/tests"];
 
 pub(crate) fn check(site: &Site) -> Result<String, String> {
     let list = read(&site.root.join("tests/scenarios.yaml"))?;

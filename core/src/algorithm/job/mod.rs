@@ -13,7 +13,6 @@ mod schedule;
 mod skipped;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_channel::oneshot;
@@ -27,8 +26,9 @@ use super::reason::too_late;
 use crate::error::{Code, Error, Result};
 use crate::event::Event;
 use crate::port::backoff::Backoff;
-use crate::port::{CellKey, Change, Look, Mode, OwnerId, Swap};
+use crate::port::{CellKey, Change, Instant, Look, Mode, OwnerId, Swap};
 use crate::released::Released;
+use crate::runtime::sync::Mutex;
 
 use self::keeper::Keeper;
 pub(crate) use self::keeper::{Begun, Ending};
@@ -83,6 +83,28 @@ impl JobRequest {
 /// What a start comes to.
 pub(crate) type Start = Result<Begun, Skipped>;
 
+/// How long somebody stays for a start.
+struct Stay<'a> {
+    /// Whom the answer is for.
+    asker: &'a mut oneshot::Sender<Result<Start>>,
+    /// When they give up.
+    until: Instant,
+    /// What they are told then.
+    unheard: &'a Mutex<Unheard>,
+}
+
+/// Why a start was not answered while its caller stayed.
+#[derive(Clone, Copy, Default)]
+enum Unheard {
+    /// The store was silent.
+    #[default]
+    Silent,
+    /// An answer came after its lease.
+    Late,
+    /// Another client had the job's lock, and the cell told of no run of its.
+    Taken,
+}
+
 /// What comes of the mark that a run begins.
 enum Marked {
     Begins(Box<Keeper>),
@@ -95,9 +117,19 @@ fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
-fn unanswered() -> Error {
-    let message = "the store did not answer in time; a run that was started all the same is taken back, or counts as one that died if the store is away for its whole lease";
-    Error::new(Code::Unavailable, message)
+impl Unheard {
+    fn error(self) -> Error {
+        let message = match self {
+            Self::Silent => {
+                "the store did not answer in time; a run that was started all the same is taken back, or counts as one that died if the store is away for its whole lease"
+            }
+            Self::Late => return too_late(),
+            Self::Taken => {
+                "another client has the job's lock, and no run of its has begun in this time: it is slow, or died while a run began or ended; its lease ends by itself, so start again later"
+            }
+        };
+        Error::new(Code::Unavailable, message)
+    }
 }
 
 impl Core {
@@ -110,23 +142,23 @@ impl Core {
         request: JobRequest,
     ) -> Result<Start> {
         self.check_open()?;
-        let mut patience = self.runtime.sleep_until(self.runtime.now() + request.patience);
-        let late = Arc::new(AtomicBool::new(false));
-        let unheard = || if late.load(Ordering::Acquire) { too_late() } else { unanswered() };
+        let until = self.runtime.now() + request.patience;
+        let mut patience = self.runtime.sleep_until(until);
+        let unheard: Arc<Mutex<Unheard>> = Arc::default();
         loop {
             let Some(in_progress) = self.runs.begin() else { return Err(Error::closed()) };
             let (mut sender, receiver) = oneshot::channel();
             let (core, asked, request) = (self.clone(), key.clone(), request.clone());
-            let lateness = late.clone();
+            let told = unheard.clone();
             self.runtime.spawn(Box::pin(async move {
-                let begun =
-                    core.begin_run(&asked, &request, in_progress, &mut sender, &lateness).await;
+                let stay = Stay { asker: &mut sender, until, unheard: &told };
+                let begun = core.begin_run(&asked, &request, in_progress, stay).await;
                 // Whoever does not stay for it drops it, which takes it back.
                 let _ = sender.send(begun);
             }));
             let begun = match select(receiver, &mut patience).await {
                 Either::Left((begun, _)) => begun.map_err(|_| Error::closed())??,
-                Either::Right(((), _)) => return Err(unheard()),
+                Either::Right(((), _)) => return Err(unheard.lock().error()),
             };
             let begun = match begun {
                 Err(skipped) => {
@@ -142,10 +174,10 @@ impl Core {
                 Ok(begun) => begun,
             };
             // Answered in time, but looked at only after its end: that is no run.
-            late.store(true, Ordering::Release);
+            *unheard.lock() = Unheard::Late;
             let gone = begun.end(Ending::TakenBack);
             if let Either::Right(_) = select(Box::pin(gone), &mut patience).await {
-                return Err(unheard());
+                return Err(unheard.lock().error());
             }
         }
     }
@@ -156,8 +188,7 @@ impl Core {
         key: &CellKey,
         request: &JobRequest,
         in_progress: InProgress,
-        asker: &mut oneshot::Sender<Result<Start>>,
-        late: &AtomicBool,
+        Stay { asker, until, unheard }: Stay<'_>,
     ) -> Result<Start> {
         let mut backoff = Backoff::new();
         loop {
@@ -176,20 +207,24 @@ impl Core {
                     if let Marked::Skipped(skipped) = marked? {
                         return Ok(Err(skipped));
                     }
-                    late.store(true, Ordering::Release);
+                    *unheard.lock() = Unheard::Late;
                 }
                 // Somebody starts a run, or has just ended one: what the cell says tells soon.
-                Ok(None) => {}
+                Ok(None) => *unheard.lock() = Unheard::Taken,
                 // The grant came after its lease, and was given back.
                 Err(_) if self.runtime.now() >= deadline(sent, request.lease()) => {
-                    late.store(true, Ordering::Release);
+                    *unheard.lock() = Unheard::Late;
                 }
                 Err(error) => return Err(error),
             }
             if asker.is_canceled() {
                 return Err(too_late());
             }
-            let rest = self.runtime.sleep_until(self.runtime.now() + backoff.next());
+            let now = self.runtime.now();
+            // It looks again before nobody waits any more for what that tells.
+            let soon = (until.since(now) / 2).max(Backoff::FIRST);
+            let most = if mutant!(StartRestsTooLong) { Duration::MAX } else { soon };
+            let rest = self.runtime.sleep_until(now + backoff.next().min(most));
             select(asker.cancellation(), select(self.runs.closing(), rest)).await;
         }
     }

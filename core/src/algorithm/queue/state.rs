@@ -7,6 +7,7 @@ use super::super::hold::deadline;
 use super::order::Want;
 use super::own::{Consequence, Own, Stage};
 use crate::port::failures::Failures;
+use crate::port::left_owners::LeftOwners;
 use crate::port::{
     Instant, LockKey, Mode, Moved, Notice, NoticeSink, Outcome, OwnerId, Rank, SessionId,
 };
@@ -19,6 +20,8 @@ pub(super) struct QueueState {
     pub(super) failures: Failures,
     entries: BTreeMap<OwnerId, Own>,
     by_lock: BTreeMap<LockKey, BTreeSet<OwnerId>>,
+    /// The newest that were taken back while nothing was known of them, also when there was no session to ask in.
+    pub(super) left: LeftOwners,
     /// What is being removed in the background.
     pub(super) orphans: BTreeSet<(OwnerId, Option<Rank>)>,
 }

@@ -33,14 +33,16 @@ impl<S: QueueStore> Shared<S> {
             }
             Action::Renew { ttl } => self.renew(owner, *ttl),
             Action::Change { turn, mode, ttl } => self.change_mode(step, *turn, *mode, *ttl).await,
-            Action::Free { .. } => self.remove(owner).await,
-            Action::Leave { tombstone } => {
-                let known = self.change(|state, _, _| state.get(owner).is_some());
-                if known || tombstone.is_none() {
-                    self.remove(owner).await
-                } else {
-                    self.refuse(&step.lock, owner).await
-                }
+            Action::Free { .. } | Action::Leave { tombstone: None } => self.remove(owner).await,
+            Action::Leave { .. } => {
+                let known = self.change(|state, _, _| {
+                    let known = state.get(owner).is_some();
+                    if !known && !mutant!(QueueLeaveForgotten) {
+                        state.left.add(owner);
+                    }
+                    known
+                });
+                if known { self.remove(owner).await } else { self.refuse(&step.lock, owner).await }
             }
             Action::Read => self.read(&step.lock).await.map(Outcome::State),
             Action::Peek => {
@@ -62,7 +64,16 @@ impl<S: QueueStore> Shared<S> {
             return Ok(taken);
         }
         let own = Own::joining(step.lock.clone(), want, ttl, block);
-        self.change(|state, _, _| state.add(owner, own));
+        let left = self.change(|state, _, _| {
+            let left = state.left.contains(owner);
+            if !left {
+                state.add(owner, own);
+            }
+            left
+        });
+        if left {
+            return Ok(Outcome::Gone);
+        }
         let entry = Entry { owner, mode, limit, upgrades: false, info: take.info.clone() };
         let Some(joined) = self.join(session, &step.lock, &entry).await? else {
             return Ok(Outcome::Gone);

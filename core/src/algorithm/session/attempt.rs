@@ -64,7 +64,9 @@ impl<S: SessionStore> Shared<S> {
                     return self.queue(ask, own).await;
                 }
                 self.forget(owner);
-                Ok(Outcome::Held { left: None })
+                // A wait that nobody wants any more has ended; it was not a try.
+                let is_try = !*wait || mutant!(SessionWaitEndsAsTry);
+                Ok(if is_try { Outcome::Held { left: None } } else { Outcome::Gone })
             }
             Err(failure) => {
                 // The lock may be there all the same.

@@ -8,6 +8,7 @@ use super::live::{Id, Live};
 use super::own::{Own, Stage};
 use crate::error::Error;
 use crate::port::failures::Failures;
+use crate::port::left_owners::LeftOwners;
 use crate::port::{Instant, LockKey, Notice, NoticeSink, Outcome, OwnerId};
 
 /// Idle sessions that are kept. More than these stay until their next heartbeat: others may be waiting for one.
@@ -32,6 +33,8 @@ pub(super) struct State<T> {
     pub(super) coming: usize,
     pub(super) drawn: Id,
     pub(super) owners: BTreeMap<OwnerId, Own>,
+    /// Whose Take is not to be carried out any more.
+    pub(super) left: LeftOwners,
     /// Locks that somebody else had a moment ago.
     pub(super) taken: BTreeMap<LockKey, Taken>,
 }
@@ -67,6 +70,7 @@ impl<T> Default for State<T> {
             coming: 0,
             drawn: 0,
             owners: BTreeMap::new(),
+            left: LeftOwners::default(),
             taken: BTreeMap::new(),
         }
     }

@@ -56,15 +56,18 @@ impl<S: SessionStore> Shared<S> {
             token: Token::default(),
             drawn: take.block.clamp(1, SESSION_TOKENS),
         };
-        let open = self.change(|state, _, _| {
-            let open = !state.closed;
-            if open {
-                state.owners.insert(step.owner, own);
+        let refused = self.change(|state, _, _| {
+            if state.closed {
+                return Some(Err(Failure::refused(Error::closed())));
             }
-            open
+            if state.left.contains(step.owner) {
+                return Some(Ok(Outcome::Gone));
+            }
+            state.owners.insert(step.owner, own);
+            None
         });
-        if !open {
-            return Err(Failure::refused(Error::closed()));
+        if let Some(refused) = refused {
+            return refused;
         }
         let (owner, lock) = (step.owner, step.lock.clone());
         let ask = Ask { owner, lock, mode: take.mode, wait: take.wait };
@@ -114,11 +117,16 @@ impl<S: SessionStore> Shared<S> {
         })
     }
 
-    /// A Free or a Leave. What was asked for in this owner's name is known here for as long as the server may have it, so that no
-    /// tombstone is needed.
+    /// A Free or a Leave. What was asked for in this owner's name is known here for as long as the server may have it, and what comes later is
+    /// refused here: no tombstone is needed on the server.
     async fn remove(self: &Arc<Self>, owner: OwnerId) -> Answer {
         let found = self.change(|state, now, effects| {
-            let own = state.owners.get_mut(&owner)?;
+            let Some(own) = state.owners.get_mut(&owner) else {
+                if !mutant!(SessionLeaveRefusesNothing) {
+                    state.left.add(owner);
+                }
+                return None;
+            };
             own.leaves = true;
             effects.news = true;
             let (stage, session, lock) = (own.stage, own.session, own.lock.clone());

@@ -2,6 +2,7 @@
 //! wake-ups moves a waiter: one that is lost shows as a deadlock.
 
 mod closing;
+mod loss;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -275,6 +276,8 @@ fn the_searches_see_their_mutants() {
     caught(Mutant::LocalTokenRepeats, || world(16, GivesUp::Nobody));
     caught(Mutant::LeaderForgetsFollowers, || world(16, GivesUp::Together));
     caught(Mutant::CancelForgets, || world(0, GivesUp::Alone));
+    caught(Mutant::LostToldAsReleased, loss::found);
+    caught(Mutant::LostToldAsReleased, loss::by_the_clock);
     caught(Mutant::EarlyPushDropped, || world(0, GivesUp::Nobody));
     caught(Mutant::ClosingAsks, || closing::locks(Does::Asks));
     caught(Mutant::ForgottenBeforeCleanup, || closing::locks(Does::Abandons));

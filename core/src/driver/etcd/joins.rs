@@ -1,12 +1,10 @@
 //! What is known of joins here, so that whoever takes one back knows whether it can still come, and the key that refuses it goes.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
+use crate::port::left_owners::LeftOwners;
 use crate::port::{OwnerId, SessionId};
 use crate::runtime::sync::Mutex;
-
-/// How many of those that were taken back before they were made are remembered.
-const REMEMBERED: usize = 1024;
 
 /// See the module.
 #[derive(Default)]
@@ -17,14 +15,14 @@ struct State {
     /// Those without a certain answer: of which session, and whether the key may be there that refuses one which comes late.
     open: BTreeMap<OwnerId, (SessionId, bool)>,
     /// The newest that were taken back with nothing of them on the way.
-    left: VecDeque<OwnerId>,
+    left: LeftOwners,
 }
 
 impl Joins {
     /// A join is about to be sent. Whether it may be: it was not taken back before.
     pub(super) fn begin(&self, of: SessionId, owner: OwnerId) -> bool {
         let mut state = self.0.lock();
-        let may = !state.left.contains(&owner);
+        let may = !state.left.contains(owner);
         if may {
             state.open.insert(owner, (of, false));
         }
@@ -41,23 +39,39 @@ impl Joins {
         self.0.lock().open.contains_key(&owner)
     }
 
-    /// A join is about to be refused. Whether that is needed: it may still come.
+    /// A join is taken back. True if it was sent and may still arrive: a key on the store has to refuse it. Otherwise it is never sent.
     pub(super) fn refuse(&self, owner: OwnerId) -> bool {
-        let mut state = self.0.lock();
-        state.open.get_mut(&owner).map(|(_, refused)| *refused = true).is_some()
-    }
-
-    /// Nothing is there of an owner id, and nothing on the way.
-    pub(super) fn leave(&self, owner: OwnerId) {
-        let left = &mut self.0.lock().left;
-        left.truncate(REMEMBERED - 1);
-        left.push_front(owner);
+        let State { open, left } = &mut *self.0.lock();
+        if let Some((_, refused)) = open.get_mut(&owner) {
+            *refused = true;
+            return true;
+        }
+        left.add(owner);
+        false
     }
 
     /// A session is over, and all that was sent for it.
     pub(super) fn forget_all(&self, of: SessionId) {
-        let mut state = self.0.lock();
-        state.open.retain(|_, (session, _)| *session != of);
-        state.left.clear();
+        self.0.lock().open.retain(|_, (session, _)| *session != of);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_join_is_not_sent_once_it_was_taken_back() {
+        let (joins, owner) = (Joins::default(), OwnerId::parse(&"7".repeat(32)).unwrap());
+        assert!(!joins.refuse(owner), "nothing of it is on the way");
+        assert!(!joins.begin(SessionId::new(1), owner), "it was taken back before");
+    }
+
+    #[test]
+    fn a_join_that_may_still_come_is_refused_by_a_key() {
+        let (joins, owner) = (Joins::default(), OwnerId::parse(&"7".repeat(32)).unwrap());
+        assert!(joins.begin(SessionId::new(1), owner));
+        assert!(joins.refuse(owner));
+        assert!(joins.answered(owner), "the key may be there");
     }
 }

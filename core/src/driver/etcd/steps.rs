@@ -179,11 +179,7 @@ impl Steps {
         let key = self.layout.entry(lock, owner);
         let there = vec![Compare::exists(&key)];
         if !self.joins.refuse(owner) {
-            let found = self.change(of, there, delete(&key), Vec::new()).await?.is_ok();
-            if !found {
-                self.joins.leave(owner);
-            }
-            return Ok(found);
+            return Ok(self.change(of, there, delete(&key), Vec::new()).await?.is_ok());
         }
         let mark = Put { key: self.layout.left(owner).into(), lease: lease(of), ..Put::default() };
         let refuse = Txn::when(vec![Compare::exists(&self.layout.session(of))])

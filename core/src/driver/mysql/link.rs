@@ -246,7 +246,7 @@ impl Link {
         state.closed = true;
         drop(state);
         let State { mut idle, listener, .. } = left;
-        // A connection that sleeps does not see that its client has gone. (`KILL` without `QUERY` would take two seconds there.)
+        // A connection that waits for a lock does not see that its client has gone.
         if let (Some(mut live), Some(_)) = (idle.pop(), listener) {
             let wake = statement::wake(&self.channel);
             self.runtime.spawn(Box::pin(async move {

@@ -1,5 +1,5 @@
-//! How one client wakes another. A client that waits has one connection more, the listener, which holds a named lock while it sleeps. Whoever has
-//! told it something ends that sleep. A wake-up that is lost costs what it costs on every store: a look by the clock.
+//! How one client wakes another. A client that waits has one connection more, the listener, which holds a named lock while it waits. Whoever has
+//! told it something ends that wait. A wake-up that is lost costs what it costs on every store: a look by the clock.
 //!
 //! The name is the client's channel, which it draws. So no wake-up meets a connection that is another one by now, and only who has read
 //! the name can send one.
@@ -14,7 +14,7 @@ use mysql_async::prelude::Queryable;
 
 use super::link::Link;
 use super::live::{Live, Statement, ask, ask_into};
-use super::statement::SLEEP;
+use super::statement::LISTEN;
 use super::{statement, told};
 use crate::driver::sql::foreign::lock_of_row;
 use crate::driver::within::within;
@@ -90,7 +90,7 @@ impl Link {
         }));
     }
 
-    /// Reads what is told where one of ours waits; whether it was answered. (Not on the connection that sleeps: a statement that is ended while it
+    /// Reads what is told where one of ours waits; whether it was answered. (Not on the connection that listens: a statement that is ended while it
     /// opens a table may have the server take the table's triggers for broken.)
     async fn read_told(&self) -> bool {
         let waits_at = self.state.lock().heard.waits_at();
@@ -127,7 +127,7 @@ impl Link {
         self.tell_self(notices);
     }
 
-    /// A connection that can sleep.
+    /// A connection that can wait for long.
     async fn open_listener(&self) -> Result<Conn> {
         let Live { mut conn, .. } = self.open().await?;
         let asked = Statement::Text(statement::without_limits());
@@ -154,14 +154,23 @@ const ENDED: [u16; 3] = [1317, 1969, 3024];
 /// Listens for as long as one of ours waits.
 async fn serve(weak: Weak<Link>, mut left: oneshot::Receiver<()>) {
     let mut backoff = Backoff::new();
+    // Has the lock that all listeners of the server wait for, if nobody else had it.
+    let mut keeper: Option<Conn> = None;
     while let Some(link) = weak.upgrade() {
         let runtime = link.runtime.clone();
         let opened = link.open_listener().await;
         drop(link);
         if let Ok(conn) = opened {
-            match select(pin!(sleep(conn, &weak, &mut backoff)), left).await {
-                Either::Left((SleepEnd::Broken, still)) => left = still,
-                Either::Left((SleepEnd::NotNeeded, _)) | Either::Right(_) => return,
+            // The client may have gone while this was opened: then it begins no wait.
+            match select(left, pin!(listen(conn, &weak, &mut backoff))).await {
+                Either::Right((ListenEnd::Broken, still)) => left = still,
+                Either::Right((ListenEnd::Keeps(conn), still)) => {
+                    left = still;
+                    if keeper.replace(conn).is_none() {
+                        continue;
+                    }
+                }
+                Either::Right((ListenEnd::NotNeeded, _)) | Either::Left(_) => return,
             }
         }
         let pause = Backoff::spread(backoff.next(), &runtime);
@@ -172,45 +181,50 @@ async fn serve(weak: Weak<Link>, mut left: oneshot::Receiver<()>) {
     }
 }
 
-/// Why the listener sleeps no more.
-enum SleepEnd {
+/// Why a connection listens no more.
+enum ListenEnd {
     Broken,
     NotNeeded,
+    /// It has the lock that listeners wait for, so another one has to listen.
+    Keeps(Conn),
 }
 
-/// What is told is read while the next sleep begins. Whoever tells something later finds the connection asleep and wakes it, or does not find
+/// What is told is read while the next wait begins. Whoever tells something later finds the connection waiting and wakes it, or does not find
 /// it and tries again.
-async fn sleep(mut conn: Conn, weak: &Weak<Link>, backoff: &mut Backoff) -> SleepEnd {
+async fn listen(mut conn: Conn, weak: &Weak<Link>, backoff: &mut Backoff) -> ListenEnd {
     while let Some(link) = weak.upgrade() {
         let (channel, runtime) = (link.channel.clone(), link.runtime.clone());
         // A connection may end without a word.
-        let limit = 2 * SLEEP + link.timeout;
+        let limit = LISTEN + link.timeout;
         let read = async {
             // The first connection that is asked may have ended while it lay idle.
             let _ = link.read_told().await || link.read_told().await;
             drop(link);
         };
-        let asked = Statement::Text(statement::sleep(&channel));
-        let (slept, ()) = join(within(&runtime, limit, ask(&mut conn, &asked)), read).await;
-        let woken = match slept {
+        let asked = Statement::Text(statement::listen(&channel));
+        let (waited, ()) = join(within(&runtime, limit, ask(&mut conn, &asked)), read).await;
+        let told = match waited {
             Some(Ok(answered)) => {
                 let row = answered.rows().pop();
-                match row.and_then(|row| row.get::<Option<u8>, _>(0)).flatten() {
-                    Some(2) => return SleepEnd::Broken,
-                    end => end != Some(0),
-                }
+                row.and_then(|row| row.get::<Option<u8>, _>(0)).flatten()
             }
-            Some(Err(mysql_async::Error::Server(said))) if ENDED.contains(&said.code) => true,
-            Some(Err(_)) | None => return SleepEnd::Broken,
+            Some(Err(mysql_async::Error::Server(said))) if ENDED.contains(&said.code) => None,
+            Some(Err(_)) | None => return ListenEnd::Broken,
         };
+        if told == Some(2) {
+            return ListenEnd::Broken;
+        }
         let asked = Statement::Text(statement::stop_listening(&channel));
         if !matches!(within(&runtime, limit, ask(&mut conn, &asked)).await, Some(Ok(_))) {
-            return SleepEnd::Broken;
+            return ListenEnd::Broken;
+        }
+        if told == Some(3) {
+            return ListenEnd::Keeps(conn);
         }
         *backoff = Backoff::new();
-        if !woken && weak.upgrade().is_none_or(|link| link.stops_listening()) {
-            return SleepEnd::NotNeeded;
+        if told == Some(0) && weak.upgrade().is_none_or(|link| link.stops_listening()) {
+            return ListenEnd::NotNeeded;
         }
     }
-    SleepEnd::NotNeeded
+    ListenEnd::NotNeeded
 }

@@ -1,16 +1,16 @@
 //! Values as SQL text. Text is written as its bytes in hexadecimal: so no mode of a session and no character can end it early.
 
-use std::fmt::Write;
-
 use crate::driver::sql::foreign::row_name;
 use crate::port::LockKey;
 
-/// Bytes, as of a name.
+/// Bytes, as of a name. A record may have thousands, so nothing is formatted.
 pub(super) fn bytes(text: &str) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut literal = String::with_capacity(3 + 2 * text.len());
     literal.push_str("x'");
     for byte in text.bytes() {
-        write!(literal, "{byte:02x}").expect("text takes whatever is written to it");
+        literal.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        literal.push(char::from(DIGITS[usize::from(byte & 0xf)]));
     }
     literal.push('\'');
     literal

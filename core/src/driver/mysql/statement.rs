@@ -33,9 +33,8 @@ const ROW_WAIT: u32 = 1;
 const STALLED: u32 = 1;
 /// How long a connection may lie idle, in seconds: a month.
 const IDLE: u32 = 2_592_000;
-/// How long a listener waits to become the one that sleeps, and how long it then sleeps; after that it looks whether its client still waits
-/// for anything.
-pub(super) const SLEEP: Duration = Duration::from_secs(10);
+/// How long a listener waits to be woken; after that it looks whether its client still waits for anything.
+pub(super) const LISTEN: Duration = Duration::from_secs(10);
 
 /// What each connection is told first.
 pub(super) fn setup() -> String {
@@ -254,7 +253,7 @@ pub(super) fn cell_sweep(Tables { cells, .. }: &Tables) -> String {
     format!("DELETE FROM {cells} WHERE forget_after <= {CLOCK} ORDER BY forget_after LIMIT 64")
 }
 
-/// Has a connection sleep for as long as it is told to, whatever the server's limits.
+/// Has a connection wait for as long as it is told to, whatever the server's limits.
 pub(super) fn without_limits() -> String {
     // Each kind of server reads one of the comments.
     format!(
@@ -262,28 +261,27 @@ pub(super) fn without_limits() -> String {
     )
 }
 
-/// Waits until somebody ends it: 0 if nobody has, 2 if another connection has the channel. For as long as it runs the connection can be found
-/// by the channel. One listener of a server has the second lock and sleeps, the others wait for that lock. All sleepers of a server share one
-/// mutex, and whoever wakes one of many tries it for up to two seconds, in which nobody can connect; who waits for a lock has a mutex of its
-/// own.
-pub(super) fn sleep(channel: &str) -> String {
-    let seconds = SLEEP.as_secs();
-    let sleep = if mutant!(ListenersAllSleep) {
+/// Waits until somebody ends it. Answers 0 if nobody has, 2 if another connection has the channel, and 3 if nobody kept the lock that
+/// listeners wait for: this connection has it now. While the statement runs, the connection can be found by the channel.
+///
+/// Listeners do not `SLEEP`: all sleepers of a server share a mutex. One that is woken as it falls asleep keeps that mutex and waits for its
+/// waker, while the waker tries for two seconds to get the mutex. Meanwhile nobody can connect.
+pub(super) fn listen(channel: &str) -> String {
+    let seconds = LISTEN.as_secs();
+    let wait = if mutant!(ListenersSleep) {
         format!("SLEEP({seconds})")
     } else {
-        format!(
-            "CASE GET_LOCK('fencelock_asleep', {seconds}) WHEN 0 THEN 0 WHEN 1 THEN SLEEP({seconds}) END"
-        )
+        format!("CASE GET_LOCK('fencelock_listeners', {seconds}) WHEN 0 THEN 0 WHEN 1 THEN 3 END")
     };
-    format!("SELECT CASE GET_LOCK('{channel}', 0) WHEN 0 THEN 2 ELSE {sleep} END")
+    format!("SELECT CASE GET_LOCK('{channel}', 0) WHEN 0 THEN 2 ELSE {wait} END")
 }
 
-/// Ends what [`sleep`] has begun: from now on nobody finds the connection.
+/// Ends what [`listen`] has begun: from now on nobody finds the connection.
 pub(super) fn stop_listening(channel: &str) -> String {
     format!("DO RELEASE_LOCK('{channel}')")
 }
 
-/// Ends the sleep of whoever listens to this.
+/// Wakes whoever listens to this.
 pub(super) fn wake(channel: &str) -> String {
     format!("KILL QUERY IS_USED_LOCK('{channel}')")
 }

@@ -79,7 +79,7 @@ struct Shared {
     sink: OnceLock<NoticeSink>,
     looks: Mutex<Looks>,
     #[cfg(feature = "test-hooks")]
-    stopped: Mutex<Option<Arc<Texts>>>,
+    stopped: Mutex<Option<&'static Texts>>,
 }
 
 /// Those who wait and hear nothing.
@@ -150,10 +150,16 @@ impl HostStore {
         Ok(Self(Arc::new(shared)))
     }
 
-    /// Stops the clock of this client's scripts at this many microseconds since 1970, for tests of what takes seconds.
+    /// From now on this client's scripts read the time from a key, which this sets, in microseconds since 1970: for tests of what takes
+    /// seconds. It is one key for the server, so all clients with a stopped clock move together.
     #[cfg(feature = "test-hooks")]
-    pub fn stop_clock(&self, now: u64) {
-        *self.0.stopped.lock() = Some(Arc::new(Texts::stopped(now, Form::Text)));
+    pub async fn stop_clock(&self, now: u64) -> Result<()> {
+        let set = self.0.send(vec![super::script::set_clock(now)]).await;
+        for set in set.map_err(|failure| failure.error)? {
+            set.extract_error().map_err(|error| Error::internal(error.to_string()))?;
+        }
+        *self.0.stopped.lock() = Some(Texts::stopped(Form::Text));
+        Ok(())
     }
 }
 
@@ -197,10 +203,10 @@ impl Shared {
         whole: impl Fn(usize, &Texts) -> Cmd,
     ) -> Result<Vec<Value>, Failure> {
         #[cfg(feature = "test-hooks")]
-        let stopped = self.stopped.lock().clone();
+        let stopped = *self.stopped.lock();
         #[cfg(feature = "test-hooks")]
         if let Some(texts) = stopped {
-            return self.send((0..count).map(|at| whole(at, &texts)).collect()).await;
+            return self.send((0..count).map(|at| whole(at, texts)).collect()).await;
         }
         let commands = (0..count).map(|at| hashed(at, &self.hashes)).collect();
         let mut values = self.send(commands).await?;

@@ -22,7 +22,7 @@ pub(super) struct Node {
     pub(super) link: Arc<Link>,
     data_age: DataAge,
     #[cfg(feature = "test-hooks")]
-    stopped: crate::runtime::sync::Mutex<Option<Arc<Texts>>>,
+    stopped: crate::runtime::sync::Mutex<Option<super::script::Hashes>>,
 }
 
 /// What came back, one for each request.
@@ -50,12 +50,19 @@ impl Node {
         }
     }
 
-    /// Stops the clock of this client's scripts.
+    /// Has this client's scripts read the time from a key, and sets that.
     #[cfg(feature = "test-hooks")]
     pub(super) async fn stop_clock(&self, now: u64) -> Result<()> {
-        let texts = Arc::new(Texts::stopped(now, Form::Packed));
-        *self.stopped.lock() = Some(Arc::clone(&texts));
-        self.link.load(&texts).await
+        let live = self.link.live().await?;
+        for set in self.send(&live, vec![super::script::set_clock(now)]).await? {
+            set.extract_error().map_err(|error| Error::internal(error.to_string()))?;
+        }
+        // A new connection has the hashes of those with the server's clock.
+        if self.stopped.lock().as_ref() != Some(&live.hashes) {
+            let loaded = self.link.load(Texts::stopped(Form::Packed)).await?;
+            *self.stopped.lock() = Some(loaded);
+        }
+        Ok(())
     }
 
     async fn send(&self, live: &Arc<Live>, mut commands: Vec<Cmd>) -> Result<Vec<Value>> {
@@ -172,8 +179,8 @@ impl Node {
     )]
     fn with_text<T>(&self, script: Script, act: impl FnOnce(&str) -> T) -> T {
         #[cfg(feature = "test-hooks")]
-        if let Some(stopped) = &*self.stopped.lock() {
-            return act(stopped.of(script));
+        if self.stopped.lock().is_some() {
+            return act(Texts::stopped(Form::Packed).of(script));
         }
         act(Texts::shared().of(script))
     }

@@ -304,7 +304,7 @@ mod tests {
     /// A script that was forgotten would be missed when somebody needs it.
     #[test]
     fn every_step_has_a_script_of_its_own() {
-        let texts = Texts::stopped(1, Form::Packed);
+        let texts = Texts::stopped(Form::Packed);
         for layout in [Layout::Own, Layout::Redisson] {
             let lock = LockKey::laid_out(layout, "orders");
             for kind in [Kind::Mutex, Kind::ReadWrite, Kind::Semaphore] {

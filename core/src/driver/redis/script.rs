@@ -207,6 +207,19 @@ end";
 /// How a script reads the server's clock.
 const CLOCK: &str = include_str!("lua/clock.lua");
 
+/// The key that has the time, in microseconds since 1970, where a test stops the clock. In the text it would make new scripts at
+/// each move, which cost the server more than all else that the tests do.
+#[cfg(feature = "test-hooks")]
+const STOPPED_CLOCK: &str = "fencelock:clock";
+
+/// What sets the clock of scripts that a test has stopped.
+#[cfg(feature = "test-hooks")]
+pub(super) fn set_clock(now: u64) -> Cmd {
+    let mut command = redis::cmd("SET");
+    command.arg(STOPPED_CLOCK).arg(now);
+    command
+}
+
 /// The texts of all scripts. They differ between clients by their form, and where a test stops the clock.
 #[derive(Debug)]
 pub(super) struct Texts([String; ALL.len()]);
@@ -224,25 +237,20 @@ impl Texts {
         Self::running(Form::Text)
     }
 
-    /// The scripts with a clock that stands at this many microseconds, and room for two holds in a bucket: few have several.
+    /// The scripts with a clock that a test moves, and room for two holds in a bucket: few have several.
     #[cfg(feature = "test-hooks")]
-    pub(super) fn stopped(now: u64, form: Form) -> Self {
-        let (running, stopped) = (super::assemble::plain(CLOCK), format!("local now = {now}\n"));
-        let text = |text: &String| {
-            text.replace(&running, &stopped).replace(super::constants::CAPACITY, "2 * lock.buckets")
-        };
-        Self(Self::running(form).0.each_ref().map(text))
+    pub(super) fn stopped(form: Form) -> &'static Self {
+        static MADE: Made = Made::new();
+        MADE.of(form, || {
+            let clock = format!("local now = call('GET', '{STOPPED_CLOCK}') + 0");
+            let few = |text: String| text.replace(super::constants::CAPACITY, "2 * lock.buckets");
+            Self(Self::with_clock(&clock, form).0.map(few))
+        })
     }
 
     fn running(form: Form) -> &'static Self {
-        // Nobody waits for another one to make them: after a fork, that one might not exist.
-        static PACKED: OnceBox<Texts> = OnceBox::new();
-        static TEXT: OnceBox<Texts> = OnceBox::new();
-        let texts = match form {
-            Form::Packed => &PACKED,
-            Form::Text => &TEXT,
-        };
-        texts.get_or_init(|| Box::new(Self::with_clock(CLOCK, form)))
+        static MADE: Made = Made::new();
+        MADE.of(form, || Self::with_clock(CLOCK, form))
     }
 
     fn with_clock(clock: &str, form: Form) -> Self {
@@ -272,8 +280,22 @@ impl Texts {
     }
 }
 
+/// The texts of each form, made when they are first asked for. Nobody waits for another one to make them: after a fork, that one might
+/// not exist.
+struct Made([OnceBox<Texts>; 2]);
+
+impl Made {
+    const fn new() -> Self {
+        Self([OnceBox::new(), OnceBox::new()])
+    }
+
+    fn of(&self, form: Form, make: impl FnOnce() -> Texts) -> &Texts {
+        self.0[form as usize].get_or_init(|| Box::new(make()))
+    }
+}
+
 /// The hashes of the scripts, as the server told them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Hashes([String; ALL.len()]);
 
 impl Default for Hashes {

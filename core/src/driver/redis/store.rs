@@ -84,7 +84,8 @@ impl RedisStore {
         super::keys::record_key(lock)
     }
 
-    /// Stops the clock of this client's scripts at this many microseconds since 1970, for tests of what takes seconds.
+    /// From now on this client's scripts read the time from a key, which this sets, in microseconds since 1970: for tests of what takes
+    /// seconds. It is one key for the server, so all clients with a stopped clock move together.
     #[cfg(feature = "test-hooks")]
     pub async fn stop_clock(&self, now: u64) -> Result<()> {
         match &self.servers {

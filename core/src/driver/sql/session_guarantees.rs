@@ -19,6 +19,10 @@ pub(in crate::driver) const NETWORK: Guarantee = Guarantee::new(
     "its locks are free at once, and their guards are told; until that arrives two clients may believe they hold the lock; the fence covers it",
 );
 pub(in crate::driver) const RESTORE: Guarantee = Guarantee::new(
-    "the database is restored from a backup",
-    "all locks end; tokens still rise, as far as the clock does not step back",
+    "the server is stopped and the database is restored from a backup",
+    "all locks end; tokens still rise, as far as the clock does not step back and the backup is more than two minutes old, and one more for each crash of the server right before it was made",
+);
+pub(in crate::driver) const LOADED: Guarantee = Guarantee::new(
+    "a backup is loaded while the server runs",
+    "locks stay with their sessions, and tokens drawn since the backup may be drawn again: end all clients first, and let them connect two minutes later",
 );

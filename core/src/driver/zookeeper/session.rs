@@ -18,7 +18,8 @@ use super::process;
 use super::relay::Relay;
 use crate::error::{Code, Error, Result};
 use crate::options::Options;
-use crate::port::{Failure, OwnerId, QueueNotice, QueueSink, Rank, RuntimeHandle, SessionId};
+use crate::port::left_owners::LeftOwners;
+use crate::port::{Failure, QueueNotice, QueueSink, Rank, RuntimeHandle, SessionId};
 use crate::runtime::sync::Mutex;
 
 /// The sessions of a client, and what they share.
@@ -57,8 +58,8 @@ pub(super) struct Session {
     over: Shared<oneshot::Receiver<()>>,
     /// The entries of this session.
     pub(super) own: Mutex<BTreeMap<Rank, Own>>,
-    /// Owner ids whose join makes no entry.
-    pub(super) left: Mutex<BTreeSet<OwnerId>>,
+    /// Owners whose join makes no entry.
+    pub(super) left: Mutex<LeftOwners>,
     /// The entries that are watched.
     pub(super) watched: Mutex<BTreeSet<Rank>>,
 }

@@ -72,7 +72,7 @@ impl Steps {
             // Sent in one piece: behind a look for this owner id nothing of it is sent any more.
             let (making, listing, listing_main) = {
                 let left = left.lock();
-                if left.contains(&owner) {
+                if left.contains(owner) {
                     return Ok(None);
                 }
                 let making = client.create(&path, &value, &options);
@@ -172,7 +172,7 @@ impl Steps {
         // The sync first: the session may have moved to a member that has yet to hear what was made through another one.
         let (syncing, listing) = {
             let mut left = left.lock();
-            left.insert(owner);
+            left.add(owner);
             let syncing = client.sync("/");
             (syncing, join_all(folders.iter().map(|folder| children(client, folder))))
         };
@@ -187,7 +187,6 @@ impl Steps {
             let is_ours =
                 |stored: &Stored| stored.rank.name() == name || mutant!(ZookeeperOtherRemoved);
             if let Some(found) = all.find(is_ours) {
-                left.lock().remove(&owner);
                 return self.remove(&found.rank).await;
             }
         }

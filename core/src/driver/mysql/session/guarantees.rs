@@ -1,6 +1,6 @@
 //! What a lock survives that lives with a session of a MySQL or MariaDB server, in words.
 
-use crate::driver::sql::session_guarantees::{HOLDER, NETWORK, PAUSED, RESTORE, WAITERS};
+use crate::driver::sql::session_guarantees::{HOLDER, LOADED, NETWORK, PAUSED, RESTORE, WAITERS};
 use crate::port::Guarantee;
 
 const TTL: Guarantee = Guarantee::new(
@@ -41,9 +41,10 @@ const ROW_LONG: Guarantee = Guarantee::new(
 );
 
 pub(super) const NAMED: &[Guarantee] = &[
-    HOLDER, WAITERS, PAUSED, NETWORK, RESTORE, TTL, TOLD, RESTART, FAILOVER, CLOCK, PROXY, CLUSTER,
+    HOLDER, WAITERS, PAUSED, NETWORK, RESTORE, LOADED, TTL, TOLD, RESTART, FAILOVER, CLOCK, PROXY,
+    CLUSTER,
 ];
 pub(super) const ROWS: &[Guarantee] = &[
-    HOLDER, WAITERS, PAUSED, NETWORK, RESTORE, TTL, TOLD, RESTART, FAILOVER, CLOCK, PROXY, CLUSTER,
-    ROW_DEAD, ROW_LONG,
+    HOLDER, WAITERS, PAUSED, NETWORK, RESTORE, LOADED, TTL, TOLD, RESTART, FAILOVER, CLOCK, PROXY,
+    CLUSTER, ROW_DEAD, ROW_LONG,
 ];

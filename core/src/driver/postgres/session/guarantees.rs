@@ -1,6 +1,6 @@
 //! What a lock survives that lives with a session of a PostgreSQL database, in words.
 
-use crate::driver::sql::session_guarantees::{HOLDER, NETWORK, PAUSED, RESTORE, WAITERS};
+use crate::driver::sql::session_guarantees::{HOLDER, LOADED, NETWORK, PAUSED, RESTORE, WAITERS};
 use crate::port::Guarantee;
 
 const RESTART: Guarantee = Guarantee::new(
@@ -26,6 +26,7 @@ const ROW_LONG: Guarantee = Guarantee::new(
 );
 
 pub(super) const ADVISORY: &[Guarantee] =
-    &[HOLDER, WAITERS, PAUSED, NETWORK, RESTART, CLOCK, RESTORE, POOLER];
-pub(super) const ROWS: &[Guarantee] =
-    &[HOLDER, WAITERS, PAUSED, NETWORK, RESTART, CLOCK, RESTORE, POOLER, ROW_ORDER, ROW_LONG];
+    &[HOLDER, WAITERS, PAUSED, NETWORK, RESTART, CLOCK, RESTORE, LOADED, POOLER];
+pub(super) const ROWS: &[Guarantee] = &[
+    HOLDER, WAITERS, PAUSED, NETWORK, RESTART, CLOCK, RESTORE, LOADED, POOLER, ROW_ORDER, ROW_LONG,
+];

@@ -300,15 +300,15 @@ impl Link {
     }
 }
 
-/// Scripts whose clock stands still, for tests of what takes seconds.
+/// Scripts whose clock a test moves, for what takes seconds.
 #[cfg(feature = "test-hooks")]
 impl Link {
-    pub(super) async fn load(self: &Arc<Self>, texts: &Texts) -> Result<()> {
+    pub(super) async fn load(self: &Arc<Self>, texts: &Texts) -> Result<Hashes> {
         let live = self.live().await?;
         let mut connection = live.connection.clone();
         let hashes = self.answer(&live, wire::load(texts, &mut connection)).await?;
         *self.state.lock() =
-            LinkState::Up(Arc::new(Live { connection, hashes, ..(*live).clone() }));
-        Ok(())
+            LinkState::Up(Arc::new(Live { connection, hashes: hashes.clone(), ..(*live).clone() }));
+        Ok(hashes)
     }
 }

@@ -17,7 +17,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** Nothing begins under a lock that was lost before whoever waited for it could go on. */
 final class BeginTest {
-    private static final Duration LEASE = Duration.ofMillis(200);
+    private static final Duration LEASE = Duration.ofSeconds(1);
 
     /** Something that waits for a lock. */
     private interface Ask {

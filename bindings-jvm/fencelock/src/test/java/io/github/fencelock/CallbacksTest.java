@@ -35,7 +35,7 @@ final class CallbacksTest {
                 }
             }
             assertTrue(waiting.await(10, TimeUnit.SECONDS), "each has a thread to wait on");
-            Guard guard = client.lock("short").ttl(Duration.ofMillis(100)).renew(false).acquire();
+            Guard guard = client.lock("short").ttl(Duration.ofSeconds(1)).renew(false).acquire();
             guard.onLost(lost::countDown);
             assertTrue(lost.await(10, TimeUnit.SECONDS), "the loss is told");
             assertThrows(LockLostException.class, guard::close);
@@ -59,7 +59,7 @@ final class CallbacksTest {
             Guard held = lock.acquire();
             CompletableFuture<Guard> waits = lock.acquireAsync();
             CountDownLatch lost = new CountDownLatch(1);
-            Guard brief = client.lock("brief").ttl(Duration.ofMillis(300)).renew(false).acquire();
+            Guard brief = client.lock("brief").ttl(Duration.ofSeconds(1)).renew(false).acquire();
             brief.onLost(lost::countDown);
             Drain.fail(Answer.defect(new OutOfMemoryError("no news today")));
             CompletionException failed = assertThrows(CompletionException.class, waits::join);

@@ -136,7 +136,7 @@ final class LockTest {
     void aLossIsToldAndIsRaisedAtTheEnd() throws Exception {
         String name = Stores.name();
         try (Client client = Fencelock.connect(Stores.redis().url())) {
-            Lock lock = client.lock(name).ttl(Duration.ofMillis(300)).renew(false);
+            Lock lock = client.lock(name).ttl(Duration.ofSeconds(1)).renew(false);
             CompletableFuture<Void> told = new CompletableFuture<>();
             LockLostException lost = assertThrows(LockLostException.class, () -> lock.withLock(guard -> {
                 guard.onLost(() -> told.complete(null));

@@ -11,7 +11,7 @@ public final class Standstill implements AutoCloseable {
     /** Begins, for all clients of this process; this one needs a name that nobody else uses. */
     public Standstill(Client client, String name) throws InterruptedException {
         CountDownLatch begun = new CountDownLatch(1);
-        Guard brief = client.lock(name).ttl(Duration.ofMillis(100)).renew(false).acquire();
+        Guard brief = client.lock(name).ttl(Duration.ofSeconds(1)).renew(false).acquire();
         // What is answered only later is heard of by that thread, whoever is busy.
         Drain.submit(client, Map.of("op", "lost", "guard", brief.number), answer -> {
             begun.countDown();

@@ -107,7 +107,7 @@ class LockTest {
 
     /** A loss that a body throws, of something else. */
     private suspend fun Client.anotherLoss(): Nothing =
-        lock(Stores.name()).ttl(100.milliseconds).renew(false).withLock { awaitCancellation() }
+        lock(Stores.name()).ttl(1.seconds).renew(false).withLock { awaitCancellation() }
 
     @Test
     fun `what the body throws is never hidden, though it looks like an end by the loss`() = runBlocking {

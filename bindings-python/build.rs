@@ -1,0 +1,39 @@
+//! Links the unwinder that the process has, where zig links.
+//!
+//! Zig, which links releases (decisions/0007), would link one of its own into the module. An interpreter that ends kills threads that wait
+//! here by unwinding them with the process's unwinder, whose data the other one does not understand: a crash.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+fn main() {
+    let of = |name: &str| std::env::var(name).unwrap_or_default();
+    let target = of("TARGET");
+    println!("cargo::rerun-if-changed=build.rs");
+    let linker = target.to_uppercase().replace('-', "_");
+    println!("cargo::rerun-if-env-changed=CARGO_TARGET_{linker}_LINKER");
+    let is_glibc = of("CARGO_CFG_TARGET_OS") == "linux" && of("CARGO_CFG_TARGET_ENV") == "gnu";
+    let linker = PathBuf::from(of("RUSTC_LINKER"));
+    let linker = linker.file_name().unwrap_or_default().to_string_lossy();
+    if !is_glibc || !linker.contains("zig") {
+        return;
+    }
+    assert_eq!(
+        target,
+        of("HOST"),
+        "zig would link an unwinder of its own, which crashes: build the wheel on a machine of its kind"
+    );
+    let library = of_this_machine();
+    println!("cargo::rerun-if-changed={}", library.display());
+    println!("cargo::rustc-link-arg-cdylib={}", library.display());
+}
+
+/// Where this machine has its unwinder.
+fn of_this_machine() -> PathBuf {
+    let named = Command::new("cc").arg("-print-file-name=libgcc_s.so.1").output();
+    let named =
+        named.expect("there should be a C compiler, `cc`, that knows where libgcc_s.so.1 is");
+    let path = PathBuf::from(String::from_utf8_lossy(&named.stdout).trim());
+    // A path within the compiler's own folder would be gone with its next version.
+    path.canonicalize().expect("`cc -print-file-name=libgcc_s.so.1` should name a file")
+}
