@@ -20,7 +20,7 @@ while [ $# -gt 0 ] && [ "$1" != -- ]; do
 done
 cd "$(dirname "$0")/.."
 # A target of tests among them, since those have features of their own.
-cargo build --workspace --lib --test doors "${words[@]}"
+cargo build --workspace --lib --test cases "${words[@]}"
 # Where a builder that names its target looks for it.
 target=${CARGO_TARGET_DIR:-target}
 if [ -n "$triple" ]; then

@@ -1,223 +1,154 @@
-//! The project's own commands. `cargo test-all`: everything, ending in one table.
+//! The project's own commands: `cargo test-all` and `cargo lint`.
 
-mod build;
-mod check;
-mod conclusion;
-mod descendants;
-mod features;
-mod need;
-mod others;
-mod part;
-mod quiet;
+mod log;
+mod machine;
+mod parts;
 mod run;
-mod schedule;
-mod script;
-#[macro_use]
-mod steps;
-mod stores;
-mod table;
-mod tail;
-mod target;
-mod versions;
+mod signals;
 
-use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::thread;
 use std::time::Instant;
 
-use build::Built;
-use conclusion::{Conclusion, seconds};
-use need::{Machine, Need};
-use others::Others;
-use part::{Part, Site, Targets, Verdict};
-use quiet::{Watch, processors};
-use run::Runner;
-use schedule::News;
-use table::PARTS;
+use machine::Machine;
+use parts::{LINT, PARTS, Part};
+use run::{Report, Runner, Verdict};
 
 const USAGE: &str = "\
-usage: cargo test-all [--strict] [--full] [--no-install] [--only NAME]... [--list]
+usage: cargo test-all [--full] [--strict] [--no-install] [--list] [NAME]...
+       cargo lint
 
+  NAME          only the parts of these names, of either length
+  --full        also the parts that take hours: faults, every store and package, other libraries, figures
   --strict      a part that is skipped counts as failed
-  --full        faults and figures in full instead of a tenth, one part after the other
-  --no-install  installs nothing with apt-get and rustup: what is missing is named, and its parts are skipped
-  --only NAME   only the parts of this name or tag; may be repeated. `quick`: what finds most in four minutes
-  --list        the parts, what they show, and their tags";
+  --no-install  install nothing: name what is missing, skip the parts that need it
+  --list        the parts, and what each shows";
 
-/// What a run does to the machine, said before it does.
-const INSTALLS: &str = "\
-`cargo test-all` installs what its parts need. Into the target folder and the caches of their tools: npm, PyPI, Maven and Go packages, servers. As root where
-there is apt-get, into the system: redis-server, etcd-server, etcd-client, zookeeper, postgresql, pgbouncer, mariadb-server, apache2-utils, chromium and language toolchains, if they are missing. A target
-for wasm joins the Rust toolchain, or a compiler for it the system. `--no-install` leaves the system and the toolchain alone.
-";
-
-/// Set while the parts run, to this process: a `cargo test-all` inside (the README's) must not start over.
+/// Set for everything that runs below `cargo test-all`: a second one inside only lists its parts.
 const INSIDE: &str = "FENCELOCK_INSIDE_TEST_ALL";
 
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
+#[derive(Default)]
 struct Request {
-    strict: bool,
     full: bool,
-    install: bool,
+    strict: bool,
+    no_install: bool,
     list: bool,
-    only: Vec<String>,
+    names: Vec<String>,
 }
 
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
-    if words.next().as_deref() != Some("test-all") {
-        eprintln!("{USAGE}");
-        return ExitCode::from(2);
-    }
-    let request = match Request::read(words) {
-        Ok(request) => request,
-        Err(complaint) => {
-            eprintln!("{complaint}\n\n{USAGE}");
-            return ExitCode::from(2);
-        }
+    let command = words.next().unwrap_or_default();
+    let parts: &'static [Part] = if command == "lint" { LINT } else { PARTS };
+    let request = match Request::read(words, parts) {
+        Ok(request) if ["test-all", "lint"].contains(&&*command) => request,
+        Ok(_) => return refuse("the commands are test-all and lint"),
+        Err(complaint) => return refuse(&complaint),
     };
     if request.list || std::env::var_os(INSIDE).is_some() {
-        list();
+        for part in parts {
+            let length = if part.full { "  (--full)" } else { "" };
+            println!("{:<16} {}{length}", part.name, part.shows);
+        }
         return ExitCode::SUCCESS;
     }
-    test_all(&request)
+    let lint = command == "lint";
+    let named = |part: &Part| request.names.iter().any(|name| name == part.name);
+    let of_length = |part: &Part| request.names.is_empty() && (lint || request.full || !part.full);
+    let wanted = |part: &&Part| named(part) || of_length(part);
+    run(&parts.iter().filter(wanted).collect::<Vec<_>>(), &request)
+}
+
+fn refuse(complaint: &str) -> ExitCode {
+    eprintln!("{complaint}\n\n{USAGE}");
+    ExitCode::from(2)
 }
 
 impl Request {
-    fn read(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
-        let mut request =
-            Self { strict: false, full: false, install: true, list: false, only: Vec::new() };
-        while let Some(word) = words.next() {
-            match word.as_str() {
-                "--strict" => request.strict = true,
+    fn read(words: impl Iterator<Item = String>, parts: &[Part]) -> Result<Self, String> {
+        let mut request = Self::default();
+        for word in words {
+            match &*word {
                 "--full" => request.full = true,
-                "--no-install" => request.install = false,
+                "--strict" => request.strict = true,
+                "--no-install" => request.no_install = true,
                 "--list" => request.list = true,
-                "--only" => {
-                    let name = words.next().ok_or("--only wants the name of a part")?;
-                    if !PARTS.iter().any(|part| part.answers_to(&name)) {
-                        return Err(format!("there is no part `{name}`; see --list"));
-                    }
-                    request.only.push(name);
-                }
-                _ => return Err(format!("there is no option `{word}`")),
+                name if parts.iter().any(|part| part.name == name) => request.names.push(word),
+                _ if word.starts_with('-') => return Err(format!("there is no option `{word}`")),
+                _ => return Err(format!("there is no part `{word}`; see --list")),
             }
         }
         Ok(request)
     }
-
-    fn wants(&self, part: &Part) -> bool {
-        self.only.is_empty() || self.only.iter().any(|word| part.answers_to(word))
-    }
 }
 
-fn list() {
-    for part in PARTS {
-        println!("{:<12}  {}  [{}]", part.name, part.shows, part.tags.join(" "));
-    }
-}
-
-fn test_all(request: &Request) -> ExitCode {
-    let interrupted = as_a_terminal_would();
-    let watch = Watch::begin();
-    let others = Others::watch(format!("{INSIDE}={}", std::process::id()));
+fn run(parts: &[&'static Part], request: &Request) -> ExitCode {
     let begin = Instant::now();
-    let parts: Vec<&Part> = PARTS.iter().filter(|part| request.wants(part)).collect();
-    let site = Site::find(request.full, request.strict);
-    if request.install {
-        println!("{INSTALLS}");
+    let interrupted = signals::catch();
+    let root = root();
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or("target".into(), PathBuf::from);
+    let needs = parts.iter().flat_map(|part| part.needs).copied().collect();
+    let machine = Machine::prepare(&needs, !request.no_install);
+    let &Request { strict, no_install, .. } = request;
+    let runner = Runner { target: root.join(target), root, no_install, strict, interrupted };
+    let mut reports: Vec<Report> = Vec::new();
+    for (number, part) in parts.iter().enumerate() {
+        let place = format!("[{:>2}/{}]", number + 1, parts.len());
+        reports.push(runner.run(&place, part, &machine));
     }
-    let (machine, built) = prepare(&parts, &site, request.install);
-    println!("ready after {}", seconds(begin.elapsed()));
-    let install = request.install;
-    let slower = watch.slower();
-    let runner = Runner { site, machine, built, slower, others, install, interrupted };
-    let left = || room().saturating_sub(runner.others.share());
-    let room = (!request.full).then_some(&left as &dyn Fn() -> u32);
-    let reports = schedule::run(
-        &parts,
-        room,
-        slower,
-        |part| runner.run(part),
-        |news| match news {
-            News::Begins(part) => {
-                println!("{:>8}  {} begins: {}", seconds(begin.elapsed()), part.name, part.shows);
-            }
-            News::Ended(part, report) => {
-                let word = report.verdict.word();
-                println!(
-                    "{:>8}  {} {word} after {}",
-                    seconds(begin.elapsed()),
-                    part.name,
-                    seconds(report.took)
-                );
-                if let Verdict::Failed(_) = report.verdict {
-                    println!("{}", runner.failure(part));
-                }
-            }
-        },
-    );
-    let (quiet, why) = watch.end();
-    let conclusion = Conclusion { reports, took: begin.elapsed(), quiet, why };
-    println!("{}", conclusion.table());
-    if conclusion.is_good(request.strict, request.full) {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    conclude(&reports, begin, request.strict)
 }
 
-/// What may run at once if nothing else does: as much as the machine has cores, in hundredths, and a tenth more, since nothing is busy all
-/// the time.
-fn room() -> u32 {
-    processors() * 110
+/// The workspace this program was built from.
+fn root() -> PathBuf {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
+    root.canonicalize().unwrap_or(root)
 }
 
-/// Looks for what the parts need and installs it, while their tests are built.
-fn prepare(parts: &[&Part], site: &Site, may_install: bool) -> (Machine, Result<Built, String>) {
-    let mut needs = BTreeSet::<Need>::new();
-    for part in parts {
-        let own = part.needs(site);
-        needs.extend(own.all.into_iter().chain(own.some));
-    }
-    let targets: Vec<Targets> = parts.iter().flat_map(|part| part.targets(site.full)).collect();
-    thread::scope(|scope| {
-        let machine = scope.spawn(|| Machine::prepare(needs, may_install));
-        let log = run::log(site, "build");
-        let built = run::create(&log).and_then(|file| Built::make(&targets, &site.root, file));
-        if let Err(why) = &built {
-            println!("{why}\n{}", tail::lines(&log, 60));
-        }
-        (machine.join().unwrap_or_default(), built)
-    })
-}
-
-/// Gives children the signals a terminal would: whoever started this may have ignored them, as `nohup` and cron do, and a program
-/// begins with what its parent ignored. A signal that is handled begins anew in a child. Answers what is set by one, unless this
-/// process was to ignore it; the second one ends this process.
-fn as_a_terminal_would() -> Arc<AtomicBool> {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-    let interrupted = Arc::new(AtomicBool::new(false));
-    let ignored = ignored();
-    for signal in [SIGINT, SIGQUIT, SIGHUP, SIGTERM] {
-        let set = if ignored >> (signal - 1) & 1 == 1 {
-            signal_hook::flag::register(signal, Arc::default())
-        } else {
-            signal_hook::flag::register_conditional_shutdown(signal, 130, interrupted.clone())
-                .and_then(|_| signal_hook::flag::register(signal, interrupted.clone()))
-        };
-        if let Err(error) = set {
-            eprintln!("signal {signal} stays as it is: {error}");
+/// Prints the logs' tails of what failed, the table, and one line of sums.
+fn conclude(reports: &[Report], begin: Instant, strict: bool) -> ExitCode {
+    for Report { part, verdict, log, .. } in reports {
+        if let Verdict::Failed(why) = verdict {
+            println!(
+                "\n{} failed: {why}\n{}\n  the whole log: {}",
+                part.name,
+                log::tail(log, 60),
+                log.display()
+            );
         }
     }
-    interrupted
+    println!("\n{:<16} {:<8} {:>7}  {:>6}", "part", "result", "time", "tests");
+    for Report { part, verdict, took, tests, .. } in reports {
+        let tests = if *tests == 0 { String::new() } else { tests.to_string() };
+        println!(
+            "{:<16} {:<8} {:>5} s  {tests:>6}  {}",
+            part.name,
+            verdict.word(),
+            took.as_secs(),
+            verdict.why()
+        );
+    }
+    println!("{:<16} {:<8} {:>5} s", "all", "", begin.elapsed().as_secs());
+    let count = |word| reports.iter().filter(|report| report.verdict.word() == word).count();
+    let (passed, failed, skipped) = (count("passed"), count("failed"), count("skipped"));
+    println!("{passed} passed, {failed} failed, {skipped} skipped");
+    if failed > 0 || strict && skipped > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-/// The signals this process was started to ignore, a bit each. Where the system does not tell: none.
-fn ignored() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+#[cfg(test)]
+mod tests {
+    use super::{PARTS, Request};
+
+    fn read(words: &[&str]) -> Result<Request, String> {
+        Request::read(words.iter().map(|word| (*word).to_owned()), PARTS)
+    }
+
+    #[test]
+    fn words_are_parts_or_options() {
+        let request = read(&["--full", "redis"]).unwrap();
+        assert!(request.full && !request.strict && request.names == ["redis"]);
+        assert!(read(&["--fast"]).is_err_and(|why| why.contains("--fast")));
+        assert!(read(&["mongo"]).is_err_and(|why| why.contains("mongo")));
+    }
 }

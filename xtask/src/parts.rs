@@ -1,0 +1,152 @@
+//! The parts of `cargo test-all`, in the order in which they run, and those of `cargo lint`.
+
+use crate::machine::Need::{
+    self, ApacheBench, Chromium, Etcd, Go, Java, Mariadb, Node, Pgbouncer, Postgres, Python, Redis,
+    Zookeeper,
+};
+
+/// Commands that run one after another and show one thing.
+pub(crate) struct Part {
+    pub name: &'static str,
+    /// How many seconds it usually takes when all is built. Ten times as long is a hang.
+    pub usual: u32,
+    /// What it shows, in a few words.
+    pub shows: &'static str,
+    /// What it needs beside the Rust toolchain.
+    pub needs: &'static [Need],
+    /// `cargo`, a script of the project, or a program that cargo has built. A `+` is a space inside an argument.
+    pub run: &'static [&'static str],
+    /// Whether it runs only with `--full` or by its name.
+    pub full: bool,
+}
+
+type Needs = &'static [Need];
+type Run = &'static [&'static str];
+
+const fn first(
+    name: &'static str,
+    usual: u32,
+    shows: &'static str,
+    needs: Needs,
+    run: Run,
+) -> Part {
+    Part { name, usual, shows, needs, run, full: false }
+}
+
+const fn full(name: &'static str, usual: u32, shows: &'static str, needs: Needs, run: Run) -> Part {
+    Part { name, usual, shows, needs, run, full: true }
+}
+
+/// A cargo command over the tests of the whole workspace: one profile and one set of features, so that everything is built once.
+macro_rules! test {
+    ($words:literal) => {
+        concat!("cargo test --profile=quick --workspace ", $words)
+    };
+}
+
+/// A subject of the program `stores`, in a process of its own.
+macro_rules! store {
+    ($name:literal, $usual:literal, $shows:literal, $needs:expr) => {
+        full(
+            $name,
+            $usual,
+            $shows,
+            $needs,
+            &[concat!("cargo test --profile=quick --workspace --test stores -- ", $name, "::")],
+        )
+    };
+}
+
+const ALL_STORES: Needs = &[Redis, Etcd, Zookeeper, Postgres, Mariadb];
+
+#[rustfmt::skip]
+pub(crate) const LINT: &[Part] = &[
+    first("fmt", 5, "rustfmt changes nothing", &[], &["cargo fmt --all --check"]),
+    first("clippy", 120, "no warning in the workspace", &[],
+        &["cargo clippy --profile=quick --workspace --all-targets -- -D warnings"]),
+    first("doc", 60, "the documentation builds without a warning", &[], &["scripts/doc.sh"]),
+];
+
+#[rustfmt::skip]
+pub(crate) const PARTS: &[Part] = &[
+    first("build", 200, "the tests compile", &[], &[test!("--no-run --lib --bin fencelock --bin xtask \
+        --test client --test forks --test log --test sim --test awaits --test cases --test program --test pages")]),
+    first("unit", 20, "unit tests; the core over memory in virtual time; orders of threads", &[],
+        &[test!("--lib --bin fencelock --bin xtask --test client --test forks --test log")]),
+    first("sim", 15, "simulated worlds of locks, sessions and cells; every await point dropped at", &[],
+        &[test!("--test sim --test awaits"),
+          "sim --seeds 3000", "sim --about cells --seeds 2000", "sim --about sessions --seeds 2000"]),
+    first("cases", 25, "every case in virtual time; the short ones in memory and SQLite", &[],
+        &[test!("--test cases -- memory sim sim+queue sqlite")]),
+    first("redis", 10, "the cases on a Redis server", &[Redis], &[test!("--test cases -- redis")]),
+    first("etcd", 10, "the cases on an etcd server", &[Etcd], &[test!("--test cases -- etcd")]),
+    first("zookeeper", 10, "the cases on a ZooKeeper server", &[Zookeeper], &[test!("--test cases -- zookeeper")]),
+    first("postgres", 20, "the cases on a PostgreSQL server: table, session, row", &[Postgres],
+        &[test!("--test cases -- postgres postgres+sessions postgres+rows")]),
+    first("mysql", 15, "the cases on a MariaDB server: table, session, row", &[Mariadb],
+        &[test!("--test cases -- mysql mysql+sessions mysql+rows")]),
+    first("cli", 30, "the command line; the basic cases through it", &[Redis],
+        &[test!("--test program -- input:: run:: show:: job:: look:: gate::"),
+          test!("--test cases -- --package command+line")]),
+    first("python", 60, "the wheel as installed: its tests, the basic cases", &[Python, Redis],
+        &["bindings-python/test.sh", test!("--test cases -- --package python")]),
+    first("node", 30, "the npm package as installed: its tests, the basic cases", &[Node, Redis],
+        &["bindings-node/test.sh", test!("--test cases -- --package node")]),
+    first("wasm", 40, "the WebAssembly package as installed: its tests, the basic cases", &[Node, Redis],
+        &["bindings-wasm/test.sh", test!("--test cases -- --package wasm")]),
+    first("jvm", 60, "the jars as installed: tests of Java and Kotlin, the basic cases", &[Java, Redis],
+        &["bindings-jvm/test.sh", test!("--test cases -- --package java"), test!("--test cases -- --package kotlin")]),
+    first("pages", 20, "blocks, links and tables of the README and the book; the examples", &[],
+        &["cargo build --profile=quick --workspace --bin fencelock", test!("--test pages -- blocks:: book:: programs:: tables::"), test!("--doc")]),
+    first("demo", 40, "cargo demo: the verdict holds", &[], &["cargo demo"]),
+    // From here on: `--full`.
+    full("stateright", 200, "mutex and hand-over: every order of events up to a bound", &[], &[test!("--test stateright")]),
+    full("mutants", 900, "every deliberate breakage is caught", &[], &[test!("--test mutants")]),
+    full("worlds", 600, "200,000 simulated worlds of locks, 100,000 each of cells and sessions", &[],
+        &[test!("--no-run --test sim"), "sim --seeds 200000", "sim --about cells --seeds 100000", "sim --about sessions --seeds 100000"]),
+    full("grid", 900, "every case on every store, also by programs that are killed and frozen", ALL_STORES,
+        &[test!("--test cases -- memory sim sim+queue sqlite"),
+          test!("--test cases -- redis redis+over+TLS redis+by+RESP2 redis+cluster redis+as+redisson redlock"),
+          test!("--test cases -- etcd"), test!("--test cases -- zookeeper"),
+          test!("--test cases -- --at-once=12 postgres postgres+sessions postgres+rows"),
+          test!("--test cases -- --at-once=12 mysql mysql+sessions mysql+rows")]),
+    store!("redis", 600, "Redis: bad input, faults, cut connections, rights, layouts", &[Redis]),
+    store!("topologies", 900, "Redis over TLS, under sentinels, as a cluster; failovers under load", &[Redis]),
+    store!("redlock", 600, "five Redis servers as one: killed in turn, stopped, flushed, missing", &[Redis]),
+    store!("sqlite", 200, "SQLite: bad input, faults on real files, killed processes", &[Redis]),
+    store!("postgres", 1800, "PostgreSQL: model, sessions, gate, faults, standby, poolers, TLS", &[Postgres, Pgbouncer, Java]),
+    store!("mysql", 1800, "MySQL and MariaDB: model, sessions, gate, faults, TLS, rights", &[Mariadb, Java]),
+    store!("etcd", 900, "etcd: model, clauses, faults, killed leaders, TLS, other libraries", &[Etcd, Java, Go]),
+    store!("zookeeper", 1200, "ZooKeeper: model, clauses, faults, killed leaders, TLS, Curator, kazoo", &[Zookeeper, Java, Python]),
+    store!("relay", 60, "ZooKeeper over TLS: nobody else speaks in the client's name", &[Zookeeper]),
+    store!("cancels", 600, "cancelled acquires leave nothing behind on any store", ALL_STORES),
+    store!("kills", 900, "killed and frozen holders: exact, and the next grant in time", ALL_STORES),
+    store!("blocking", 60, "the blocking twin keeps every promise", ALL_STORES),
+    store!("inherited", 60, "a forked child holds nothing", ALL_STORES),
+    store!("equivalence", 900, "random steps: the model against SQLite and Redis", &[Redis]),
+    store!("equivalence_cells", 300, "random changes: the model of cells against the stores", ALL_STORES),
+    store!("sizes", 300, "ten thousand readers, permits and locks taken as one", ALL_STORES),
+    store!("fleet", 600, "all languages count under one lock while members are killed", &[Redis, Postgres, Python, Node, Java]),
+    full("servers", 900, "Redis 6.2, Redis 8 and Valkey 8: faults, cases, scripts", &[Redis, Python],
+        &["scripts/servers.sh", "scripts/on-servers.sh"]),
+    full("libraries", 600, "the clients of other libraries and ours hold the same locks", &[Redis, Python, Node, Java, Go],
+        &[test!("--test cases -- --libraries")]),
+    full("cli-full", 900, "the command line: kills, signals, losses; every case on every store", ALL_STORES,
+        &[test!("--test program"), test!("--test cases -- --package command+line --at-once=2")]),
+    full("python-full", 1200, "the released wheel: all its tests, every case on every store", &[Python, Redis, Etcd, Zookeeper, Postgres, Mariadb],
+        &["bindings-python/test.sh", test!("--test cases -- --package python")]),
+    full("node-full", 900, "the released npm package: all its tests, every case on every store", &[Node, Redis, Etcd, Zookeeper, Postgres, Mariadb],
+        &["bindings-node/test.sh", test!("--test cases -- --package node")]),
+    full("wasm-full", 900, "the released WebAssembly package: all its tests, Chromium too, every case", &[Node, Redis, Chromium],
+        &["bindings-wasm/test.sh", test!("--test cases -- --package wasm")]),
+    full("jvm-full", 1200, "the released jars: all tests, newer JRE, Spring, every case on every store", &[Java, Python, Redis, Etcd, Zookeeper, Postgres, Mariadb],
+        &["bindings-jvm/test.sh", test!("--test cases -- --package java"), test!("--test cases -- --package kotlin")]),
+    full("examples", 300, "the examples that kill: exact with the lock, visibly not without", &[Redis, Etcd, ApacheBench, Python, Node, Java],
+        &[test!("--test pages -- crashes:: seeds::")]),
+    full("features", 600, "no warning in the core with each store alone, nor for wasm32", &[],
+        &["scripts/features.sh", "scripts/wasm.sh"]),
+    full("crates", 300, "the crates pack, and compile as packed", &[],
+        &["cargo package --allow-dirty -p fencelock -p fencelock-cli"]),
+    full("bench", 1800, "the figures, side by side with peers and the raw floor", &[Redis, Etcd, Zookeeper, Postgres, Mariadb, Python, Node, Java, Go],
+        &["cargo run --release -p fencelock-bench"]),
+];
