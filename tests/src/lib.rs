@@ -38,26 +38,7 @@ pub mod turns;
 pub mod zookeeper;
 pub mod zookeeper_ensemble;
 
-use std::time::Duration;
-
 pub use fencelock_servers::ended;
-
-/// How many times as long as on the machine where budgets were measured a computation takes here, because the processors are slower or
-/// because other programs use them. At least 1. `cargo test-all` measures it and passes it on (`FENCELOCK_SLOWER`).
-fn slower() -> f64 {
-    let told = std::env::var("FENCELOCK_SLOWER").ok();
-    told.and_then(|times| times.parse::<f64>().ok()).unwrap_or(1.0).max(1.0)
-}
-
-/// This time, multiplied by how slow the processors are.
-pub fn slowed(time: Duration) -> Duration {
-    time.mul_f64(slower())
-}
-
-/// How many cells or clients that mostly wait may run at once: `most`, or fewer where the processors are slow, because there they mostly compute.
-pub fn at_once(most: usize) -> usize {
-    ((most as f64 / slower().powf(0.75)) as usize).max(2)
-}
 
 /// Whether faults and random cases run in full (`FENCELOCK_FULL`), instead of at a tenth.
 pub fn in_full() -> bool {

@@ -25,9 +25,9 @@ pub struct Case {
     /// Whether it is also played where Redis is reached in another way: over TLS, by the older protocol, as a cluster.
     #[serde(default)]
     pub anywhere: bool,
-    /// Whether each door plays it on each store, also where other cases are played on one of them.
+    /// Whether every package plays it on Redis, and Rust on every server, also without `--full`.
     #[serde(default)]
-    pub each_store: bool,
+    pub basic: bool,
     /// Every actor is one client.
     pub actors: Vec<String>,
     /// Clients of another library, which hold the same locks in their own way.
@@ -41,6 +41,19 @@ pub struct Case {
     pub connected: bool,
     /// What happens, in order.
     pub steps: Vec<Step>,
+}
+
+/// A case that sleeps for so many milliseconds is long.
+const LONG: u64 = 3000;
+
+fn sleeps(steps: &[Step]) -> u64 {
+    let each = steps.iter().map(|step| match step {
+        Step::Sleep(time) => *time,
+        Step::Repeat(times) => times.times as u64 * sleeps(&times.steps),
+        Step::Parallel(times) => sleeps(&times.steps),
+        _ => 0,
+    });
+    each.sum()
 }
 
 fn yes() -> bool {
@@ -215,13 +228,11 @@ impl Case {
         needs
     }
 
-    /// Which of so many turns is its own: the same in every run, for as long as it keeps its name.
-    pub fn turn(&self, of: usize) -> usize {
-        // FNV-1a. Only its even spread matters.
-        let mixed = self.name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |mixed, byte| {
-            (mixed ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-        (mixed >> 32) as usize % of.max(1)
+    /// Whether it kills or stops something, burdens the machine, or sleeps for seconds.
+    pub(super) fn is_long(&self) -> bool {
+        let heavy = [Need::Kill, Need::ServerControl, Need::Forgets, Need::ManyWaits];
+        let needs = self.needs();
+        heavy.iter().any(|need| needs.contains(need)) || sleeps(&self.steps) >= LONG
     }
 
     /// Its name, with the scenarios it stands for.
@@ -319,4 +330,21 @@ pub fn read(folder: &Path) -> Vec<Case> {
         assert!(names.insert(&case.name), "two cases are called `{}`", case.name);
     }
     cases
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::columns;
+    use super::read;
+
+    /// A case that gains a need, or a column that loses a store, must not leave the grids in silence.
+    #[test]
+    fn every_case_is_played_somewhere_in_rust() {
+        let columns = columns("actor".as_ref());
+        for case in read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("cases")) {
+            assert!(columns.iter().any(|column| column.plays(&case)), "{}", case.name);
+        }
+    }
 }

@@ -44,7 +44,7 @@ pub struct Column {
     pub ready: Option<Ready>,
 }
 
-/// Every backend with Rust; other languages come by [`doors`].
+/// Every backend with Rust; other languages come by [`packages`].
 pub fn columns(rust: &Path) -> Vec<Column> {
     let languages = [("rust", None), ("rust program", Some(Program::new(rust)))];
     let with = |backend| {
@@ -59,8 +59,8 @@ pub fn columns(rust: &Path) -> Vec<Column> {
         .collect()
 }
 
-/// The doors whose language begins like this, over every store they can be played on; the command line is one of them.
-pub fn doors(rust: &Path, command_line: &Path, language: &str) -> Vec<Column> {
+/// The packages whose language begins like this, over every store they can be played on. The command line is one of them.
+pub fn packages(rust: &Path, command_line: &Path, language: &str) -> Vec<Column> {
     let wanted = DOORS.iter().filter(|door| door.language.starts_with(language));
     let packages = wanted.flat_map(|door| behind(door, &fencelock_peers::target(rust)));
     let (actor, missing) = match program(rust) {
@@ -91,21 +91,6 @@ fn behind(door: &Door, target: &Path) -> impl Iterator<Item = Column> + use<> {
 
 fn stores(door: &Door) -> &'static [Backend] {
     if door.is_another_way() { &[Backend::Redis] } else { &STORES }
-}
-
-/// Every column of every grid, with nothing installed: to ask what it plays.
-pub fn all_columns() -> Vec<Column> {
-    let nothing = || Program::new("");
-    let over = |stores: &'static [Backend], language| {
-        stores.iter().map(move |&backend| Column::of(backend, language, Some(nothing())))
-    };
-    let doors = DOORS.iter().flat_map(|door| over(stores(door), door.language));
-    let others = INCUMBENTS.iter().map(|incumbent| Column {
-        incumbent: Some((incumbent, nothing())),
-        ..Column::of(Backend::Redis, incumbent.name, Some(nothing()))
-    });
-    let rust = columns("".as_ref()).into_iter();
-    rust.chain(doors).chain(over(&STORES, COMMAND_LINE)).chain(others).collect()
 }
 
 /// Redis with every other library beside the Rust actor.
@@ -148,9 +133,14 @@ impl Column {
         DOORS.iter().find(|door| door.language == self.language)
     }
 
-    /// The package whose face this is; without one, the language.
-    pub(super) fn package(&self) -> &'static str {
-        self.door().map_or(self.language, |door| door.folder)
+    /// Whether `cargo test-all` plays it without `--full`: a package is played on Redis, and Rust in this process.
+    pub fn is_of_the_first_length(&self) -> bool {
+        self.is_door() && self.backend == Backend::Redis || self.program.is_none()
+    }
+
+    /// Whether it plays a case without `--full`. Cases that wait for long, kill, or burden the machine are played in virtual time.
+    pub(super) fn plays_in_the_first_length(&self, case: &Case) -> bool {
+        case.basic || !self.is_door() && (self.backend.is_simulated() || !case.is_long())
     }
 
     /// Why nothing at all can be played here.

@@ -12,22 +12,16 @@ use futures_util::StreamExt;
 use futures_util::stream::iter;
 
 use super::case::{Case, Need};
-use super::column::{Column, all_columns};
+use super::column::Column;
 use super::engine::{Notes, Run, number};
-use super::ground::{Backend, Ground, Grounds};
+use super::ground::{Ground, Grounds};
 use super::player::{ActorKind, Player};
 use crate::queues;
 
 /// In virtual time every case is played in so many orders of events.
 const SEEDS: u64 = 16;
-/// What a loaded machine may add to a bound in real time. Where a case can be played in virtual time, its exact bounds are held there.
-const SLACK: Duration = Duration::from_secs(10);
-/// The same in full, where one part runs after the other.
-const SLACK_IN_FULL: Duration = Duration::from_secs(3);
-
-fn slack() -> Duration {
-    if crate::in_full() { SLACK_IN_FULL } else { SLACK }
-}
+/// Added to every upper bound in real time, for a machine that has other work. Virtual time holds the exact bounds.
+const SLACK: Duration = Duration::from_secs(20);
 
 /// What came of a cell.
 enum Cell {
@@ -35,8 +29,8 @@ enum Cell {
     Failed(String),
     Cannot(&'static str),
     Skipped,
-    /// Played on another store, by the same actors.
-    Elsewhere,
+    /// Left to `--full`.
+    Later,
 }
 
 /// All cells.
@@ -52,14 +46,12 @@ impl Grid {
     /// Plays all cases in all columns, so many cells at once; those that wait for hundreds of locks one after the other.
     pub async fn play(cases: Vec<Case>, columns: Vec<Column>, at_once: usize) -> Self {
         let (cases, grounds) = (Arc::new(cases), Arc::new(Grounds::default()));
-        let all = all_columns();
         let play = |(row, at): (usize, usize)| {
             let (cases, grounds, column) = (cases.clone(), grounds.clone(), columns[at].clone());
-            let elsewhere =
-                !crate::in_full() && is_played_elsewhere(&cases[row], &all, &columns[at]);
+            let later = !crate::in_full() && !column.plays_in_the_first_length(&cases[row]);
             async move {
-                if elsewhere {
-                    return ((row, at), Cell::Elsewhere);
+                if later {
+                    return ((row, at), Cell::Later);
                 }
                 // A task of its own: cells share the machine, not a thread.
                 let cell = tokio::spawn(async move { cell(&column, &cases[row], &grounds).await });
@@ -72,13 +64,13 @@ impl Grid {
         let (alone, others): (Vec<_>, Vec<_>) = places.partition(|(row, at)| {
             !columns[*at].backend.is_simulated() && cases[*row].needs().contains(&Need::ManyWaits)
         });
-        let others = iter(others).map(&play).buffer_unordered(crate::at_once(at_once));
+        let others = iter(others).map(&play).buffer_unordered(at_once);
         let cells = iter(alone).then(&play).chain(others).collect().await;
         let rows = cases.iter().map(Case::title).collect();
         let mut complaints = Vec::new();
         for column in &columns {
             if let Some(ready) = &column.ready
-                && let Err(why) = ready.leave(slack()).await
+                && let Err(why) = ready.leave(SLACK).await
             {
                 complaints.push(format!("{}: {why}", column.name()));
             }
@@ -109,7 +101,7 @@ impl Grid {
     pub fn report(&self) -> (String, bool) {
         let mut text = String::new();
         let reasons = self.reasons();
-        let (mut passed, mut failed, mut missing, mut skipped, mut elsewhere) = (0, 0, 0, 0, 0);
+        let (mut passed, mut failed, mut missing, mut skipped, mut later) = (0, 0, 0, 0, 0);
         let width = self.rows.iter().map(|row| row.chars().count()).max().unwrap_or(0);
         let mut failures = String::new();
         for complaint in &self.complaints {
@@ -147,8 +139,8 @@ impl Grid {
                         (skipped, played) = (skipped + 1, true);
                         "skip".to_owned()
                     }
-                    Some(Cell::Elsewhere) => {
-                        elsewhere += 1;
+                    Some(Cell::Later) => {
+                        (later, played) = (later + 1, true);
                         "~".to_owned()
                     }
                     None => {
@@ -169,11 +161,8 @@ impl Grid {
         for (why, (letter, count)) in reasons {
             let _ = writeln!(text, "  {letter}: {why} ({count} cells)");
         }
-        if elsewhere > 0 {
-            let _ = writeln!(
-                text,
-                "  ~: its turn is on another store or by another face of the package; in full by all ({elsewhere} cells)"
-            );
+        if later > 0 {
+            let _ = writeln!(text, "  ~: played with --full ({later} cells)");
         }
         for column in &self.columns {
             if let Some(why) = &column.missing {
@@ -187,44 +176,10 @@ impl Grid {
         let _ = write!(
             text,
             "test result: {word}. {passed} passed; {failed} failed; {skipped} ignored; 0 measured; {} filtered out",
-            cannot + elsewhere
+            cannot + later
         );
         (text, well)
     }
-}
-
-/// Whether a case's turn with this package is elsewhere: on another store, or by another of its faces (Java's and Kotlin's, with
-/// and without asyncio). A door holds no lock logic, so each case is played through each package once; the core's own actors play
-/// every case on every store. Servers that take much of the machine have their turns where all stores are played.
-///
-/// On such servers a program in Rust plays what needs a process of its own; all else is played in this process.
-fn is_played_elsewhere(case: &Case, all: &[Column], own: &Column) -> bool {
-    if own.language == "rust program" && is_heavy(own.backend) && own.plays(case) {
-        let here = |column: &Column| column.language == "rust" && column.backend == own.backend;
-        return all.iter().any(|column| here(column) && column.plays(case));
-    }
-    if !own.is_door() || case.each_store || !own.plays(case) {
-        return false;
-    }
-    let able = |column: &&Column| column.package() == own.package() && column.plays(case);
-    let (heavy, light): (Vec<_>, Vec<_>) =
-        all.iter().filter(able).partition(|column| is_heavy(column.backend));
-    let able = if light.is_empty() { heavy } else { light };
-    // Other packages are on other stores at the same case.
-    let package: usize = own.package().bytes().map(usize::from).sum();
-    let turn = (case.turn(usize::MAX / 2) + package) % able.len();
-    (able[turn].backend, able[turn].language) != (own.backend, own.language)
-}
-
-/// Whether a backend's server takes much of the machine.
-fn is_heavy(backend: Backend) -> bool {
-    use Backend::{
-        Mysql, MysqlRows, MysqlSessions, Postgres, PostgresRows, PostgresSessions, Zookeeper,
-    };
-    matches!(
-        backend,
-        Zookeeper | Postgres | PostgresSessions | PostgresRows | Mysql | MysqlSessions | MysqlRows
-    )
 }
 
 async fn cell(column: &Column, case: &Case, grounds: &Grounds) -> Cell {
@@ -246,17 +201,6 @@ async fn cell(column: &Column, case: &Case, grounds: &Grounds) -> Cell {
         Ok(()) => Cell::Passed(begin.elapsed()),
         Err(why) => Cell::Failed(why),
     }
-}
-
-/// Plays the cases on a store in virtual time, in this thread, until one fails: its name and why. For those who break something
-/// to see whether the cases notice.
-pub fn first_failure(backend: Backend, cases: &[Case], seeds: u64) -> Option<(String, String)> {
-    let column = Column::simulated(backend);
-    let playable = cases.iter().filter(|case| column.lacks(case).is_none());
-    playable.into_iter().find_map(|case| {
-        let played = (0..seeds).try_for_each(|seed| in_virtual_time(&column, case, seed));
-        played.err().map(|why| (case.name.clone(), why))
-    })
 }
 
 /// Every actor is a machine of its own, and the bounds are exact.
@@ -288,7 +232,7 @@ async fn in_real_time(column: &Column, case: &Case, grounds: &Grounds) -> Result
         Some(program) => ActorKind::Program(program),
         None => ActorKind::Here(clock.clone()),
     };
-    let run = run(column, case, ground, clock.clone(), slack(), number, kind);
+    let run = run(column, case, ground, clock.clone(), SLACK, number, kind);
     run.play().await?;
     if let Some(ready) = &column.ready {
         let players = run.players.into_values();

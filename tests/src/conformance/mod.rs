@@ -1,7 +1,6 @@
 //! Conformance as data: cases in YAML, played by one engine over actors of any language on any backend.
 
 mod ask;
-pub mod binding;
 pub mod case;
 pub mod cell_step;
 mod cells;
@@ -21,13 +20,11 @@ pub mod player;
 mod ready;
 mod rest;
 mod scope;
-mod spared;
 pub mod step;
 mod trouble;
 mod world;
 
-pub use column::{Column, all_columns, columns, doors, neighbours};
-pub use grid::{Grid, first_failure};
+pub use column::{Column, columns, neighbours, packages};
+pub use grid::Grid;
 pub use ground::Backend;
 pub use incumbent::Incumbent;
-pub use spared::spared;

@@ -1,0 +1,10 @@
+//! etcd as programs use it, and its faults.
+
+mod cells;
+mod clauses;
+mod cluster;
+mod faults;
+mod libraries;
+mod locks;
+mod model;
+mod tls;

@@ -1,0 +1,5 @@
+//! SQLite files: bad input, faults, killed processes.
+
+mod faults;
+mod identity;
+mod own_table;

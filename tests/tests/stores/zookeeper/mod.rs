@@ -1,0 +1,13 @@
+//! ZooKeeper as programs use it, and its faults.
+
+mod cells;
+mod clauses;
+mod curator;
+mod ensemble;
+mod faults;
+mod gate;
+mod kazoo;
+mod locks;
+mod model;
+mod sees;
+mod tls;
