@@ -1,5 +1,4 @@
 //! Every program here runs to its end and says what it should.
-#![allow(missing_docs)]
 
 use std::process::Command;
 

@@ -1,5 +1,4 @@
 //! The programs that need a Redis server show what they are there to show.
-#![allow(missing_docs)]
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader};

@@ -1,13 +1,12 @@
 //! The tables in the documentation say what the code says.
-#![allow(missing_docs)]
 
 use fencelock::Code;
 use fencelock::options::TABLE;
 
-const OPTIONS: &str = include_str!("../../docs/reference/options.md");
-const ERRORS: &str = include_str!("../../docs/reference/errors.md");
-const GUARANTEES: &str = include_str!("../../docs/reference/guarantees.md");
-const SESSION_GUARANTEES: &str = include_str!("../../docs/reference/session-guarantees.md");
+const OPTIONS: &str = include_str!("../../../docs/reference/options.md");
+const ERRORS: &str = include_str!("../../../docs/reference/errors.md");
+const GUARANTEES: &str = include_str!("../../../docs/reference/guarantees.md");
+const SESSION_GUARANTEES: &str = include_str!("../../../docs/reference/session-guarantees.md");
 
 /// The table of a page that begins with this head.
 fn table<'a>(page: &'a str, head: &str) -> &'a str {
@@ -60,18 +59,18 @@ fn error_codes_are_those_of_the_code() {
 #[test]
 fn guarantees_are_those_of_the_drivers() {
     let sources = [
-        include_str!("../../core/src/driver/redis/guarantees.rs"),
-        include_str!("../../core/src/algorithm/quorum/mod.rs"),
-        include_str!("../../core/src/driver/sqlite/guarantees.rs"),
-        include_str!("../../core/src/driver/etcd/guarantees.rs"),
-        include_str!("../../core/src/driver/zookeeper/guarantees.rs"),
-        include_str!("../../core/src/driver/sql/guarantees.rs"),
-        include_str!("../../core/src/driver/postgres/guarantees.rs"),
-        include_str!("../../core/src/driver/mysql/guarantees.rs"),
-        include_str!("../../core/src/driver/memory.rs"),
-        include_str!("../../core/src/driver/sql/session_guarantees.rs"),
-        include_str!("../../core/src/driver/postgres/session/guarantees.rs"),
-        include_str!("../../core/src/driver/mysql/session/guarantees.rs"),
+        include_str!("../../../core/src/driver/redis/guarantees.rs"),
+        include_str!("../../../core/src/algorithm/quorum/mod.rs"),
+        include_str!("../../../core/src/driver/sqlite/guarantees.rs"),
+        include_str!("../../../core/src/driver/etcd/guarantees.rs"),
+        include_str!("../../../core/src/driver/zookeeper/guarantees.rs"),
+        include_str!("../../../core/src/driver/sql/guarantees.rs"),
+        include_str!("../../../core/src/driver/postgres/guarantees.rs"),
+        include_str!("../../../core/src/driver/mysql/guarantees.rs"),
+        include_str!("../../../core/src/driver/memory.rs"),
+        include_str!("../../../core/src/driver/sql/session_guarantees.rs"),
+        include_str!("../../../core/src/driver/postgres/session/guarantees.rs"),
+        include_str!("../../../core/src/driver/mysql/session/guarantees.rs"),
     ];
     let told = |row: &'static str| row.split('"').skip(1).step_by(2).take(2);
     let rows_of = |source: &'static str| source.split("Guarantee::new(").skip(1);

@@ -1,5 +1,4 @@
 //! The programs that are right also when a process is killed: the account's books add up, and the job is run again.
-#![allow(missing_docs)]
 
 use std::collections::HashMap;
 use std::path::Path;
