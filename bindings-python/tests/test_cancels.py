@@ -10,6 +10,8 @@ from conftest import at_rest, drawn, leftovers, listened, nobody_listens, scaled
 import fencelock
 from fencelock import NotHeld, _loop
 
+pytestmark = pytest.mark.full
+
 AT = 1_700_000_000
 numbers = itertools.count()
 

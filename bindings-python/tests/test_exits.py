@@ -8,6 +8,8 @@ from conftest import leftovers, scaled, script
 
 import fencelock
 
+pytestmark = pytest.mark.full
+
 PARTING = 1.0
 """So many seconds an exit gives what it holds, from where it begins to part."""
 

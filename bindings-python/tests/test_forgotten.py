@@ -11,6 +11,8 @@ from conftest import at_rest, drawn, scaled
 
 import fencelock
 
+pytestmark = pytest.mark.full
+
 INSIDE = """
 import signal, sys, warnings, fencelock
 

@@ -13,6 +13,8 @@ from conftest import at_rest, drawn, scaled
 
 import fencelock
 
+pytestmark = pytest.mark.full
+
 # The ways a child comes to be, and what its parent is doing.
 WAYS = ["os.fork", "fork", "forkserver", "spawn"]
 DOING = ["idle", "holding", "acquiring", "queued"]

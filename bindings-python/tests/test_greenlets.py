@@ -11,6 +11,8 @@ from conftest import at_rest
 
 import fencelock
 
+pytestmark = pytest.mark.full
+
 PATCHED = {
     "gevent": """
         from gevent import monkey

@@ -8,6 +8,8 @@ from conftest import FULL, at_rest, drawn, leftovers, scaled
 
 import fencelock
 
+pytestmark = pytest.mark.full
+
 PROGRAMS = 10
 INTERRUPTS = 500 if FULL else 50
 

@@ -12,6 +12,8 @@ from conftest import at_rest, script
 
 import fencelock
 
+pytestmark = pytest.mark.full
+
 
 def test_ctrl_c_ends_a_wait(redis_url, name):
     with fencelock.connect(redis_url) as client:
