@@ -185,7 +185,6 @@ impl Observer {
             runtime.sleep_until(self.next).await;
             self.next = runtime.now() + self.election.every;
             match self.election.leader().await {
-                Ok(_) if self.seen.is_some() && mutant!(ObserverGoesByFirstLook) => {}
                 Ok(leader) if self.seen.as_ref() != Some(&leader) => {
                     self.seen = Some(leader.clone());
                     return Ok(leader);

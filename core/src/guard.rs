@@ -303,7 +303,7 @@ impl Guard {
         let cap = local.hold.cap();
         let given_up = core.give_up(local);
         // Another thread may have found the loss, and told it, after it was looked for.
-        let lost = !local.hold.is_held_under(cap) && !mutant!(LostToldAsReleased);
+        let lost = !local.hold.is_held_under(cap);
         let released = match given_up {
             GivenUp::Passed => Released::Released,
             GivenUp::Free(hold) => core.free(hold).await,
@@ -325,7 +325,7 @@ impl std::ops::Deref for Guard {
 impl Drop for Guard {
     fn drop(&mut self) {
         let ends = !self.released && self.is_here() && self.claim.leave();
-        if ends || self.released && mutant!(LateLocalDropFreesNext) {
+        if ends {
             let Claim { core, local, .. } = &self.claim;
             core.events.emit(|| Event::released(local.hold.lock.name(), local.token));
             core.abandon(local);

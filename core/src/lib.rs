@@ -28,10 +28,6 @@
 //! Stores are cargo features: `redis`, `sqlite`, `etcd`, `zookeeper`, `postgres`, `mysql`; memory is always there. [`port`] has
 //! the interfaces that a store implements, [`driver::record`] is the model of what it has to do.
 
-#[macro_use]
-#[cfg_attr(feature = "mutants", doc(hidden))]
-pub mod mutation;
-
 mod algorithm;
 mod all;
 #[cfg(feature = "tokio")]

@@ -6,8 +6,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fencelock::mutation::{Mutant, activate};
-
 use super::cells;
 use super::checker::{Figures, Violation};
 use super::plan::{Family, Plan};
@@ -23,8 +21,6 @@ pub struct Campaign {
     pub from: u64,
     /// How many.
     pub seeds: u64,
-    /// The clause that is broken in all of them.
-    pub mutant: Option<Mutant>,
     /// Their family; each in turn if none is given.
     pub family: Option<Family>,
     /// How many threads run them.
@@ -107,8 +103,6 @@ impl Campaign {
         thread::scope(|scope| {
             for _ in 0..self.threads.max(1) {
                 scope.spawn(|| {
-                    // Breakages belong to a thread.
-                    activate(self.mutant);
                     let mut own = Outcome::default();
                     while !stop.load(Ordering::Relaxed) {
                         let number = next.fetch_add(1, Ordering::Relaxed);

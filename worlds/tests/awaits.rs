@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fencelock::driver::memory::Memory;
-use fencelock::mutation::{Mutant, activate};
 use fencelock::port::{Mode, Runtime};
 use fencelock::{Client, Guard, Lock};
 use fencelock_sim::{Chaos, Fault};
@@ -281,17 +280,4 @@ fn a_second_entry_dropped_at_any_await_leaves_nothing() {
     let points: u64 = (0..4).map(|seed| all("entry", seed, &enter_again)).sum();
     println!("{points} await points");
     assert!(points > 4 * 10, "entries without await points: {points}");
-}
-
-/// These tests are not blind.
-#[test]
-fn what_is_forgotten_is_seen() {
-    let forgotten = |mutant, walk: fn() -> u64| {
-        activate(Some(mutant));
-        let seen = std::panic::catch_unwind(walk).is_err();
-        activate(None);
-        assert!(seen, "nobody sees this: {}", mutant.describe());
-    };
-    forgotten(Mutant::DowngradeForgotten, || all("downgrade", 0, &downgrade));
-    forgotten(Mutant::ScopeForgets, || all("entry", 0, &enter_again));
 }

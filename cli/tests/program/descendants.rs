@@ -5,7 +5,7 @@
 use crate::scene;
 
 use std::fs;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use rustix::process::{Pid, Signal, kill_process};
 use scene::{Running, Scene, is_alive, lease_end, process_state, until};

@@ -93,7 +93,7 @@ impl Core {
             drop(ScopeGuard::into_inner(in_place));
             match told.map_err(|_| Error::closed())? {
                 LineMessage::Lead(attempt) => break attempt,
-                LineMessage::Passed(local) if local.hold.is_held() || mutant!(LatePassAccepted) => {
+                LineMessage::Passed(local) if local.hold.is_held() => {
                     local.hold.serve(local.number);
                     return Ok(Some(self.received(local)));
                 }
@@ -148,19 +148,13 @@ impl Core {
 
     /// A hold that was passed on was lost before anybody looked at it. Whether whoever looks now leads in its place.
     fn leads_after(self: &Arc<Self>, local: &Local) -> bool {
-        if mutant!(LatePassLosesTurn) {
-            self.abandon(local);
-            return false;
-        }
         self.lose(&local.hold, false);
         self.cohorts.lock().leads_after(local)
     }
 
     /// Nobody is at the front: the next in line leads, with the attempt under way if there is one; else it is cleaned up.
     pub(super) fn pass_leadership(self: &Arc<Self>, lock: &LockId, attempt: Option<Box<Attempt>>) {
-        let mut turn = LineMessage::Lead(
-            attempt.filter(|attempt| attempt.inheritable() && !mutant!(PlaceNotInherited)),
-        );
+        let mut turn = LineMessage::Lead(attempt.filter(|attempt| attempt.inheritable()));
         loop {
             let next = self.cohorts.lock().next_leader(lock);
             let Some(next) = next else { return };

@@ -114,7 +114,7 @@ impl Attempt {
                             self.troubled(behind(hold.token, self.floor));
                             self.pause();
                         }
-                        TicketEnd::Won(hold) if hold.is_held() || mutant!(LateTurnAccepted) => {
+                        TicketEnd::Won(hold) if hold.is_held() => {
                             self.stage = Stage::Done;
                             return Ok(Some(hold));
                         }
@@ -153,12 +153,7 @@ impl Attempt {
 
     /// Draws an owner id and its Take; from now on the renewer knows it. `None`: the client closes.
     fn draw(&mut self) -> Option<(OwnerId, Step)> {
-        let owner = if mutant!(SameOwnerForEveryAttempt) {
-            OwnerId::parse(&format!("{:032x}", std::ptr::from_ref(&*self.core) as usize))
-                .expect("hexadecimal digits")
-        } else {
-            OwnerId::draw(&*self.core.runtime)
-        };
+        let owner = OwnerId::draw(&*self.core.runtime);
         if !self.core.renewer.ask(owner, self.lock.clone(), self.request.clone()) {
             return None;
         }
@@ -220,16 +215,8 @@ impl Attempt {
                 self.end(owner);
                 Some(Err(Error::internal("the store answered a Take with something else")))
             }
-            Some(Err(failure))
-                if failure.applied == Applied::Unknown && mutant!(UnknownTakeBelieved) =>
-            {
-                let tokens = Tokens { first: self.core.floors.of(&self.lock.key), count: 1 };
-                let hold = self.core.renewer.granted(owner, tokens, sent, self.request.ttl);
-                self.stage = if hold.is_some() { Stage::Done } else { Stage::Ready };
-                hold.map(|hold| Ok(Some(hold)))
-            }
             Some(Err(failure)) => {
-                if failure.applied == Applied::Unknown && !mutant!(UnknownNotCleanedUp) {
+                if failure.applied == Applied::Unknown {
                     self.clean_up(owner, Some(self.request.ttl.max(TOMBSTONE_LIFE)));
                 }
                 self.end(owner);
@@ -245,7 +232,7 @@ impl Attempt {
 
     /// A late or stale grant was given back. One who waits asks again, later each time.
     fn try_later(&mut self, error: Error) -> Option<Result<Option<Arc<Hold>>>> {
-        if !self.waits && !mutant!(LateTryAsksAgain) {
+        if !self.waits {
             self.stage = Stage::Done;
             return Some(Err(error));
         }
@@ -290,11 +277,7 @@ impl Attempt {
             Stage::Waiting { owner } => (owner, None),
             Stage::Ready | Stage::Resting { .. } | Stage::Done => return,
         };
-        if mutant!(CancelForgets) {
-            self.core.renewer.remove(owner);
-        } else {
-            self.clean_up(owner, tombstone);
-        }
+        self.clean_up(owner, tombstone);
     }
 
     /// Takes back whatever the attempt won or queued.

@@ -61,16 +61,10 @@ impl Core {
         let mut backoff = Backoff::new();
         loop {
             let failure = match cells.compare_and_set(change).await {
-                Ok(Swap::Other(look)) if !mutant!(BlindRetry) => {
-                    return settle(change, look, doubtful).map_err(named);
-                }
+                Ok(Swap::Other(look)) => return settle(change, look, doubtful).map_err(named),
                 Ok(swap) => return Ok(swap),
                 Err(failure) => failure,
             };
-            if failure.applied == Applied::Unknown && mutant!(UnknownSwapBelieved) {
-                let version = change.expected.map_or(1, |version| version.get() + 1);
-                return Ok(Swap::Done { version: Version::new(version), since: version });
-            }
             doubtful |= failure.applied == Applied::Unknown;
             if !doubtful {
                 return Err(named(failure));

@@ -97,11 +97,7 @@ impl Core {
         let action = Action::Change { mode, ttl: lease(hold), turn };
         let step = hold.lock.step(hold.owner, action.clone());
         // Repeated until the store confirms it, also if nobody stays for the answer.
-        let unconfirmed = guard(action, |action| {
-            if !mutant!(DowngradeForgotten) {
-                self.change_later(hold, action);
-            }
-        });
+        let unconfirmed = guard(action, |action| self.change_later(hold, action));
         let answer = self.store.step(vec![step]).await.pop();
         if matches!(answer, Some(Ok(_))) {
             ScopeGuard::into_inner(unconfirmed);
@@ -111,9 +107,7 @@ impl Core {
                 hold.prolong(sent, left, self.runtime.now()).map(drop).ok_or_else(|| lost(hold))
             }
             // A change that was asked for since came first: it was this one's turn before, and is what counts.
-            Some(Ok(Outcome::Held { .. }))
-                if !hold.is_newest(turn) && !mutant!(LateDowngradeLoses) =>
-            {
+            Some(Ok(Outcome::Held { .. })) if !hold.is_newest(turn) => {
                 if hold.is_held() {
                     Ok(())
                 } else {
@@ -188,7 +182,7 @@ impl Upgraded {
 
 impl Drop for Upgraded {
     fn drop(&mut self) {
-        if !self.kept && !mutant!(CancelForgets) {
+        if !self.kept {
             self.core.leave_upgrade(&self.hold, self.turn);
         }
     }

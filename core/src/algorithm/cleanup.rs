@@ -52,8 +52,10 @@ pub(crate) fn channel() -> (CleanupSender, CleanupReceiver) {
 
 /// How an answered Free or Leave reads to the one who released.
 pub(crate) fn released(outcome: &Outcome) -> Released {
-    let freed = matches!(outcome, Outcome::Freed) || mutant!(GoneToldAsReleased);
-    if freed { Released::Released } else { Released::AlreadyLost }
+    match outcome {
+        Outcome::Freed => Released::Released,
+        _ => Released::AlreadyLost,
+    }
 }
 
 impl CleanupSender {
@@ -153,7 +155,7 @@ async fn settle(
             Ok(_) => false,
             // Nothing reaches the store any more.
             Err(failure) if failure.error.code() == Code::Closed => false,
-            Err(_) => now < cleanup.until && !mutant!(CleanupNotRepeated),
+            Err(_) => now < cleanup.until,
         };
         let answered = batch.into_iter().zip(&answers);
         batch = answered

@@ -105,10 +105,6 @@ impl<A> Line<A> {
         self.0.as_mut()?.pop_front()
     }
 
-    fn last(&mut self) -> Option<LineWaiter<A>> {
-        self.0.as_mut()?.pop_back()
-    }
-
     fn all(&self) -> impl Iterator<Item = &LineWaiter<A>> {
         self.0.iter().flat_map(|line| line.iter())
     }
@@ -135,13 +131,12 @@ impl Tenure {
     fn may_pass(&self, request: &Request, now: Instant) -> bool {
         let budget = request.local.min(self.hold.block - 1);
         let left = self.hold.deadline().since(now);
-        let enough = left >= request.ttl.min(GRANT_TTL) * 2 / 3 || mutant!(LostHoldPassedOn);
-        let alive = !self.hold.is_lost() || mutant!(LostHoldPassedOn);
-        let same = self.hold.renew && request.renew && self.hold.open == request.open
-            || mutant!(PassesToOtherKinds);
-        let new = now.since(self.since) < PASSING_TIME || mutant!(PassedLongAfterGrant);
+        let enough = left >= request.ttl.min(GRANT_TTL) * 2 / 3;
+        let alive = !self.hold.is_lost();
+        let same = self.hold.renew && request.renew && self.hold.open == request.open;
+        let new = now.since(self.since) < PASSING_TIME;
         let within = self.passes < budget && new;
-        (within || mutant!(LocalBudgetIgnored)) && enough && alive && same
+        within && enough && alive && same
     }
 }
 
@@ -179,7 +174,7 @@ impl<A> Cohorts<A> {
             self.by_lock.insert(lock.clone(), Cohort::default());
             return Admission::Lead;
         };
-        if !waits && !mutant!(TryQueuesLocally) {
+        if !waits {
             return Admission::Refused;
         }
         let (sender, turn) = oneshot::channel();
@@ -242,10 +237,6 @@ impl<A> Cohorts<A> {
     /// The leader gives up, or the lock is free: the next in line leads, if there is one.
     pub(crate) fn next_leader(&mut self, lock: &LockId) -> Option<LineWaiter<A>> {
         let cohort = self.by_lock.get_mut(lock)?;
-        if mutant!(LeaderForgetsFollowers) {
-            cohort.front = Front::default();
-            return None;
-        }
         let next = cohort.line.next();
         if next.is_none() {
             self.by_lock.remove(lock);
@@ -288,13 +279,10 @@ impl<A> Cohorts<A> {
         let numbers = &mut self.numbers;
         let Some(cohort) = self.by_lock.get_mut(lock) else { return Next::NotMine };
         let Front::Held(tenure) = &mut cohort.front else { return Next::NotMine };
-        if tenure.number != local.number && !mutant!(LateLocalDropFreesNext) {
+        if tenure.number != local.number {
             return Next::NotMine;
         }
-        let next = |line: &mut Line<A>| {
-            if mutant!(LineServedFromTheBack) { line.last() } else { line.next() }
-        };
-        while let Some(waiting) = next(&mut cohort.line) {
+        while let Some(waiting) = cohort.line.next() {
             if !tenure.may_pass(&waiting.request, now) {
                 let hold = tenure.hold.clone();
                 hold.serve(0);
@@ -305,7 +293,7 @@ impl<A> Cohorts<A> {
             tenure.hold.set_request(&waiting.request, now);
             // It serves the next one from when that looks.
             tenure.hold.serve(0);
-            let step = if mutant!(LocalTokenRepeats) { 0 } else { u64::from(tenure.passes) + 1 };
+            let step = u64::from(tenure.passes) + 1;
             let token = Token::new(tenure.hold.token.get() + step);
             let passed = Local { hold: tenure.hold.clone(), number: *numbers, token };
             if waiting.tell(LineMessage::Passed(passed)).is_ok() {

@@ -95,8 +95,7 @@ impl Core {
                 self.recent_releases.repeat(self.runtime.now());
                 self.retry_delays.end();
             }
-            Notice::Granted { owner, .. } if !known => self.recent_releases.served(owner),
-            Notice::Open { owner } if !known && !mutant!(EndedTicketKeepsTurn) => {
+            Notice::Granted { owner, .. } | Notice::Open { owner } if !known => {
                 self.recent_releases.served(owner);
             }
             Notice::Gone { owner } => {
@@ -171,7 +170,7 @@ impl Core {
         self.tell_loss(hold);
         self.clear_front(hold);
         // Its holder has had its time, and claims nothing any more; others need not wait for the lease to end.
-        if !gone && self.runtime.now() >= hold.cap() && !mutant!(MaxHoldKeepsLease) {
+        if !gone && self.runtime.now() >= hold.cap() {
             self.free_later(hold);
         }
     }
@@ -205,8 +204,7 @@ impl Core {
                 return true;
             }
             // Both, so that the signal needs neither the network nor the renewer.
-            let end = if mutant!(ExpiryUntold) { Instant::FAR } else { hold.deadline() };
-            select(signal, self.runtime.sleep_until(end)).await;
+            select(signal, self.runtime.sleep_until(hold.deadline())).await;
         }
     }
 

@@ -115,17 +115,13 @@ struct HoldMode {
 
 /// Until when a lease of `length`, asked for at `sent`, may be relied on: less 1 % and 2 ms for clocks that drift apart.
 pub(crate) fn deadline(sent: Instant, length: Duration) -> Instant {
-    if mutant!(DeadlineWithoutDrift) {
-        return sent + length + length / 50;
-    }
     sent + length.saturating_sub(length / 100 + Duration::from_millis(2))
 }
 
 /// How much the client believes of the lease that the store answers to a request sent at `sent`: never more than was asked for. A
 /// store whose clock has stepped back takes what it gave before for longer. `asked` is the furthest end asked for, `ttl` the lease wanted now.
 pub(crate) fn believed(lease: Duration, sent: Instant, asked: Instant, ttl: Duration) -> Duration {
-    let most = if mutant!(LeftBelievedUnbounded) { lease } else { asked.since(sent).max(ttl) };
-    lease.min(most)
+    lease.min(asked.since(sent).max(ttl))
 }
 
 fn nanos(duration: Duration) -> u64 {
@@ -187,8 +183,8 @@ impl Hold {
     /// From now on the hold serves a holder with this request.
     pub(crate) fn set_request(&self, request: &Request, now: Instant) {
         self.ttl.store(nanos(request.ttl), Ordering::Relaxed);
-        let cap = request.max_hold.filter(|_| !mutant!(MaxHoldIgnored));
-        self.cap.store(cap.map_or(Instant::FAR, |hold| now + hold).as_nanos(), Ordering::Relaxed);
+        let cap = request.max_hold.map_or(Instant::FAR, |hold| now + hold);
+        self.cap.store(cap.as_nanos(), Ordering::Relaxed);
     }
 
     pub(crate) fn set_ttl(&self, ttl: Duration) {
@@ -230,25 +226,18 @@ impl Hold {
 
     /// The same for a claim that ends at `cap`.
     pub(crate) fn is_held_under(&self, cap: Instant) -> bool {
-        let in_time = self.runtime.now() < self.lease_end().min(cap) || mutant!(ClockNotCompared);
-        in_time && !self.is_lost()
+        self.runtime.now() < self.lease_end().min(cap) && !self.is_lost()
     }
 
     /// A renewal sent at `sent` was answered: `left` was left at the answer. Moves the deadline, never back; a claim that
     /// has ended stays ended. Returns the lease that is believed, if the claim stands.
     pub(crate) fn prolong(&self, sent: Instant, left: Duration, now: Instant) -> Option<Duration> {
-        let ended = self.is_lost() || now >= self.deadline();
-        if ended && !mutant!(LateRenewRevives) {
+        if self.is_lost() || now >= self.deadline() {
             return None;
         }
-        let sent = if mutant!(DeadlineFromReply) { now } else { sent };
-        let left = if mutant!(GrantCountedWithOwnTtl) { self.ttl() } else { left };
         let asked = Instant::from_nanos(self.asked.load(Ordering::Relaxed));
         let left = believed(left, sent, asked, self.ttl());
         let new = deadline(sent, left);
-        if mutant!(DeadlineMovesBack) {
-            self.deadline.store(new.as_nanos(), Ordering::Release);
-        }
         self.deadline.fetch_max(new.as_nanos(), Ordering::AcqRel);
         Some(left)
     }
@@ -268,7 +257,7 @@ impl Hold {
         self.life.end(LifeFlag::LossReported)
     }
 
-    /// It is not renewed from now on.
+    /// It is not renewed from now on. The renewer keeps it until the store has freed it, or the cleanup task is told to.
     pub(crate) fn retire(&self) {
         self.life.end(LifeFlag::GivenUp);
     }
@@ -357,12 +346,11 @@ impl Hold {
         let mut state = self.state.lock();
         // A writer from the start was never another's reader.
         let from_the_start = turn == 0;
-        let stands = state.turn == turn || mutant!(OldUpgradeGivenUp);
-        if from_the_start || !stands || state.writers == 0 {
+        if from_the_start || state.turn != turn || state.writers == 0 {
             return None;
         }
         state.writers -= 1;
-        if state.writers > 0 && !mutant!(OneGivesUpForAll) {
+        if state.writers > 0 {
             return None;
         }
         (state.mode, state.writers) = (Mode::Upgradeable, 0);

@@ -34,7 +34,7 @@ mod retry_delays;
 mod session;
 mod session_lease;
 mod several;
-#[cfg(all(test, feature = "mutants"))]
+#[cfg(test)]
 mod shuttle;
 mod who_holds;
 

@@ -18,19 +18,15 @@ pub(super) fn aligned(now: Instant, period: Duration) -> Instant {
 
 /// When a ticket that waits is refreshed, after this long.
 pub(super) fn ticket_rest(request: &Request) -> Duration {
-    let rest = (request.ttl / 4).clamp(SHORTEST_REST, LONGEST_REST);
-    if mutant!(TicketsRestLong) { rest * 2 } else { rest }
+    (request.ttl / 4).clamp(SHORTEST_REST, LONGEST_REST)
 }
 
 /// A hold is looked at after a third of its lease, or when it ends. A lease counts from its request, which a push, or a slow answer,
 /// comes long after, and a hold that is passed on wants another: then after a third of a shorter lease, which fits what is left.
 pub(super) fn next_look(hold: &Hold, lease: Duration, now: Instant) -> Instant {
     // However soon `max_hold` ends the claim, the lease is as long as it is.
-    let end = if mutant!(CapShortensLease) { hold.deadline() } else { hold.lease_end() };
-    let whole = mutant!(OldLeaseRenewedLate);
-    let lease = if whole { lease } else { fitting(lease, end.since(now)) };
-    let period = if mutant!(RenewedLate) { lease * 9 / 10 } else { lease / 3 };
-    let due = if hold.renew { aligned(now, period) } else { Instant::FAR };
+    let lease = fitting(lease, hold.lease_end().since(now));
+    let due = if hold.renew { aligned(now, lease / 3) } else { Instant::FAR };
     due.min(hold.deadline())
 }
 

@@ -110,27 +110,22 @@ impl PendingAttempt {
         let (mut early, mut poll, mut look_now) = (None, FIRST_POLL, false);
         match &mut self.progress {
             Progress::Asked { early: kept, opened } => (early, look_now) = (kept.take(), *opened),
-            Progress::Waiting(queue) if sent < queue.base && !mutant!(BaseMovesBack) => {
-                return None;
-            }
+            Progress::Waiting(queue) if sent < queue.base => return None,
             Progress::Waiting(queue) => poll = queue.poll,
             Progress::Gone => return None,
         }
         let mut look = aligned(now, ticket_rest(&self.request));
-        if ahead == 0 || foreign && mutant!(AllPollForeign) {
+        if ahead == 0 {
             // The head looks again when the holder's lease ends; at a foreign holder, which tells nobody, sooner.
-            if foreign && !mutant!(ForeignHolderNotPolled) {
+            if foreign {
                 let most =
                     left.map_or(LONGEST_REST, |left| left / 10).clamp(SHORTEST_REST, LONGEST_REST);
                 look = look.min(now + poll.min(most));
-                let more = if mutant!(ForeignPollSteady) { 1 } else { 2 };
-                poll = poll.saturating_mul(more).min(LONGEST_REST);
+                poll = poll.saturating_mul(2).min(LONGEST_REST);
             }
             look = left.map_or(look, |left| look.min(now + left.max(SHORTEST_REST)));
         }
-        let late = early.is_some() && mutant!(EarlyPushCountedFromAnswer);
-        let base = if late { now } else { sent };
-        self.progress = Progress::Waiting(WaitState { base, last, poll });
+        self.progress = Progress::Waiting(WaitState { base: sent, last, poll });
         Some(Queued { early, look: if look_now { now } else { look } })
     }
 
@@ -144,14 +139,14 @@ impl PendingAttempt {
             Progress::Waiting(queue) => queue,
             Progress::Gone => return Push::Stale,
         };
-        if tokens.first <= queue.last && !mutant!(LatePushBelieved) {
+        if tokens.first <= queue.last {
             return Push::Stale;
         }
-        let since = if mutant!(PushCountedFromArrival) { now } else { queue.base };
+        let since = queue.base;
         let left = (since + ttl).since(now);
         // A fixed lease must begin whole, and a short rest is not worth beginning with: a Refresh renews first.
-        let fixed = !self.request.renew && !mutant!(FixedLeaseNotRenewedFirst);
-        let short = left < ttl / 2 && !mutant!(ShortRestBelieved);
+        let fixed = !self.request.renew;
+        let short = left < ttl / 2;
         if fixed || short { Push::RenewFirst } else { Push::Granted { since } }
     }
 }

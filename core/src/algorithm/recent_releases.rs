@@ -45,14 +45,11 @@ impl RecentReleases {
 
     /// Gives all of them back again that a store may still keep.
     pub(crate) fn repeat(&self, now: Instant) {
-        if mutant!(EndNotRepeated) {
-            return;
-        }
         let mut ends = self.ends.lock();
         ends.retain(|end| now < end.until);
         for end in &mut *ends {
             // Stores that come and go need not be told more often than they answer.
-            if end.repeated.strong_count() == 0 || mutant!(EndsPileUp) {
+            if end.repeated.strong_count() == 0 {
                 self.leave(end);
             }
         }
@@ -60,9 +57,6 @@ impl RecentReleases {
 
     /// The store has told an owner that waits no more that it may have the lock.
     pub(crate) fn served(&self, owner: OwnerId) {
-        if mutant!(EndedTicketKeepsGrant) {
-            return;
-        }
         if let Some(end) = self.ends.lock().iter_mut().rev().find(|end| end.owner == owner) {
             self.leave(end);
         }

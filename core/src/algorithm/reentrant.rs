@@ -57,7 +57,7 @@ impl Share {
             return false;
         };
         *count -= 1;
-        let last = *count == 0 || mutant!(ReentrantFreesEarly);
+        let last = *count == 0;
         if last {
             entries.remove(&self.lock);
         }
@@ -80,18 +80,14 @@ impl Core {
             let changed = counts.changed.listen();
             let entered = counts.enter(lock)?;
             match entered {
-                Reentry::Again(local) if mutant!(ReentryStandsInLine) => {
-                    let _first_comes_first = self.acquire(lock, request.clone(), wait).await?;
-                    return Ok(Some((local, share())));
-                }
                 Reentry::Again(local) => {
                     // Unless it arrives, it gives its share back, and with it the hold if nobody else is left.
                     let entering = guard(share(), |share| {
-                        if share.leave() && !mutant!(ScopeForgets) {
+                        if share.leave() {
                             self.abandon(&local);
                         }
                     });
-                    if request.ttl > local.hold.ttl() && !mutant!(LongerInnerNotRenewed) {
+                    if request.ttl > local.hold.ttl() {
                         self.extend_within(&local, request.ttl, wait).await?;
                     }
                     let share = ScopeGuard::into_inner(entering);

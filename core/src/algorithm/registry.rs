@@ -118,7 +118,7 @@ impl Registry {
         };
         let lease = believed(lease, sent, pending.asked, pending.request.ttl);
         let deadline = deadline(sent, lease);
-        if deadline <= now && !mutant!(LateGrantAccepted) {
+        if deadline <= now {
             return None;
         }
         let tokens = Tokens { count: tokens.count.min(pending.block), ..tokens };
@@ -140,9 +140,6 @@ impl Registry {
         now: Instant,
     ) -> Option<(Tokens, Duration)> {
         let queued = self.pending(owner)?.queued(sent, outcome, now)?;
-        if queued.early.is_some() && mutant!(EarlyPushDropped) {
-            return None;
-        }
         self.set_due(owner, queued.look);
         queued.early
     }

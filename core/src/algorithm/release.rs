@@ -38,7 +38,7 @@ impl Core {
     /// Gives a local hold up. Everything that must happen has been set off when this returns.
     pub(crate) fn give_up(self: &Arc<Self>, local: &Local) -> GivenUp {
         let now = self.runtime.now();
-        if !local.hold.is_held() && !mutant!(LostHoldPassedOn) {
+        if !local.hold.is_held() {
             self.lose(&local.hold, false);
         }
         let next = self.cohorts.lock().give_up(local, now);
@@ -47,23 +47,17 @@ impl Core {
         }
         match next {
             Next::Passed => {
-                if mutant!(RenewerForgetsPassed) {
-                    self.renewer.remove(local.hold.owner);
-                } else if local.hold.cap() != Instant::FAR {
+                if local.hold.cap() != Instant::FAR {
                     self.renewer.reschedule(&local.hold);
                 }
                 GivenUp::Passed
             }
             Next::Free(hold) => {
-                self.retire(&hold);
+                hold.retire();
                 GivenUp::Free(hold)
             }
             Next::HandOver(hold, waiting) => {
-                self.retire(&hold);
-                if mutant!(FreedThenTaken) {
-                    let _ = waiting.tell(LineMessage::Lead(None));
-                    return GivenUp::Free(hold);
-                }
+                hold.retire();
                 let (attempt, batch) = Attempt::after(self.clone(), &hold, waiting.request.clone());
                 let turn = LineMessage::Lead(Some(Box::new(attempt)));
                 if let Err(LineMessage::Lead(attempt)) = waiting.tell(turn) {
@@ -82,15 +76,6 @@ impl Core {
         }
     }
 
-    /// The renewer renews it no more. It keeps it until the store has freed it, or the cleanup task is told to.
-    pub(super) fn retire(&self, hold: &Hold) {
-        if mutant!(ReleaseForgotten) {
-            self.renewer.remove(hold.owner);
-        } else if !mutant!(RenewAfterRelease) {
-            hold.retire();
-        }
-    }
-
     /// Frees a hold by the cleanup task.
     pub(crate) fn free_later(&self, hold: &Hold) {
         self.pass_on(hold.owner, || self.cleanup.send(self.cleanup_of(hold)));
@@ -103,9 +88,6 @@ impl Core {
 
     /// Moves an entry from the renewer to the cleanup task. It adds before it removes, so a close always finds it.
     fn pass_on(&self, owner: OwnerId, tell: impl FnOnce()) {
-        if mutant!(ForgottenBeforeCleanup) {
-            self.renewer.remove(owner);
-        }
         tell();
         self.renewer.remove(owner);
     }
@@ -121,8 +103,7 @@ impl Core {
     fn note_end(&self, hold: &Hold) -> Instant {
         let now = self.runtime.now();
         let until = certainly_after(hold.furthest().max(now + hold.ttl()), now);
-        let kept = if mutant!(EndForgottenSoon) { now + TICKET_LIFE } else { until };
-        self.recent_releases.note(&hold.lock, hold.owner, kept);
+        self.recent_releases.note(&hold.lock, hold.owner, until);
         until
     }
 
@@ -132,7 +113,7 @@ impl Core {
         // A ticket nobody refreshes, and the grant it may yet get, end by themselves.
         let least = now + tombstone.unwrap_or(TICKET_LIFE + GRANT_TTL);
         // One that was served may have become a whole lease.
-        let kept = if mutant!(ServedTicketKept) { now } else { self.renewer.furthest(owner) };
+        let kept = self.renewer.furthest(owner);
         let until = least.max(certainly_after(kept, now));
         self.recent_releases.note(lock, owner, until);
         let (lock, action) = (lock.clone(), Action::Leave { tombstone });
@@ -171,18 +152,13 @@ impl Core {
         match answer {
             Some(Ok(outcome)) => {
                 self.note_end(hold);
-                if !mutant!(RenewAfterRelease) {
-                    self.renewer.remove(hold.owner);
-                }
+                self.renewer.remove(hold.owner);
                 match released(&outcome) {
                     // The client's close frees it as well, and may have come first.
-                    Released::AlreadyLost if self.is_closed() && !mutant!(CloseToldAsLoss) => {
-                        Released::Unconfirmed
-                    }
+                    Released::AlreadyLost if self.is_closed() => Released::Unconfirmed,
                     released => released,
                 }
             }
-            Some(Err(_)) | None if mutant!(UnknownToldAsReleased) => Released::Released,
             Some(Err(_)) | None => Released::Unconfirmed,
         }
     }
@@ -191,7 +167,6 @@ impl Core {
     /// has its answers.
     fn free_unconfirmed(&self, hold: &Hold, begun: Option<Batch>) {
         match begun {
-            _ if mutant!(CancelForgets) => self.renewer.remove(hold.owner),
             Some(batch) => self.finish_later(hold, batch),
             None => self.free_later(hold),
         }
@@ -216,7 +191,6 @@ impl Core {
         match self.store.step(vec![step]).await.pop() {
             Some(Ok(Outcome::Granted { left, .. })) => {
                 hold.set_ttl(ttl);
-                let sent = if mutant!(ExtendCountsFromReply) { self.runtime.now() } else { sent };
                 let stands = hold.prolong(sent, left, self.runtime.now()).is_some();
                 self.renewer.reschedule(hold);
                 if stands { Ok(()) } else { Err(lost()) }
@@ -233,7 +207,6 @@ impl Core {
     /// Gives a local hold up without staying for the answer.
     pub(crate) fn abandon(self: &Arc<Self>, local: &Local) {
         match self.give_up(local) {
-            GivenUp::Free(hold) if mutant!(CancelForgets) => self.renewer.remove(hold.owner),
             GivenUp::Free(hold) => self.free_later(&hold),
             GivenUp::HandedOver(hold, batch) => self.finish_later(&hold, batch),
             GivenUp::Passed | GivenUp::NotMine => {}

@@ -9,7 +9,7 @@ use super::next_look::{LONGEST_REST, SHORTEST_REST, aligned, ticket_rest};
 use super::pending_attempt::Progress;
 use super::registry::Registry;
 use super::renewer::Renewer;
-use crate::port::{Action, Instant, OwnerId, Step};
+use crate::port::{Action, OwnerId, Step};
 
 /// The most steps that go out at once, as far as leases are long enough to wait: what a store answers in some 10 ms, so that
 /// whatever else this client asks for need not wait longer, and that a hundred thousand leases do not need room for as many
@@ -47,7 +47,7 @@ impl Renewer {
         let Registry { entries, due_queue, .. } = &mut *state;
         let mut work = Work::default();
         loop {
-            let full = work.steps.len() >= BATCH && !work.more && !mutant!(AllAtOnce);
+            let full = work.steps.len() >= BATCH && !work.more;
             if full && due_queue.long_are_due(now) {
                 due_queue.paced_until = now + PACE;
                 work.more = true;
@@ -56,27 +56,19 @@ impl Renewer {
             let (next, step) = match &mut entries[slot].stage {
                 Stage::Held(hold) if hold.is_over() => continue,
                 Stage::Held(hold) if now >= hold.deadline() => {
-                    if !mutant!(ExpiryUntold) {
-                        work.lost.push(hold.clone());
-                    }
+                    work.lost.push(hold.clone());
                     continue;
                 }
                 Stage::Held(hold) if hold.renew && now < hold.cap() => {
                     // Unanswered by then, it is sent again: renewing twice changes nothing.
                     let again = (hold.deadline().since(now) / 6).clamp(SHORTEST_REST, LONGEST_REST);
                     hold.asks(now + hold.ttl());
-                    let again =
-                        if mutant!(RenewalDiesOfOneError) { hold.deadline() } else { now + again };
                     let step = hold.lock.step(hold.owner, Action::Renew { ttl: hold.ttl() });
-                    (again.min(hold.deadline()), Some(step))
+                    ((now + again).min(hold.deadline()), Some(step))
                 }
                 Stage::Held(hold) => (hold.deadline(), None),
-                Stage::Pending(pending) => match &mut pending.progress {
-                    Progress::Waiting(_) if mutant!(TicketsNotRefreshed) => (Instant::FAR, None),
-                    Progress::Waiting(queue) => {
-                        if mutant!(BaseFromUnanswered) {
-                            queue.base = now;
-                        }
+                Stage::Pending(pending) => match &pending.progress {
+                    Progress::Waiting(_) => {
                         // If it finds the ticket served, the lease is this long from then on.
                         let ttl = pending.request.ttl;
                         pending.asked = pending.asked.max(now + ttl);

@@ -54,7 +54,7 @@ impl Renewer {
     pub(crate) fn ask(&self, owner: OwnerId, lock: LockId, request: Request) -> bool {
         let pending = PendingAttempt::new(owner, lock, request, self.runtime.now());
         let mut state = self.state.lock();
-        let asks = !self.is_shut() || mutant!(ClosingAsks);
+        let asks = !self.is_shut();
         if asks {
             state.add(pending);
         }
@@ -108,12 +108,7 @@ impl Renewer {
     ) -> Option<Arc<Hold>> {
         let now = self.runtime.now();
         let mut state = self.state.lock();
-        let left = match state.pending(owner) {
-            Some(pending) if mutant!(GrantCountedWithOwnTtl) => pending.request.ttl,
-            _ => left,
-        };
-        let sent = if mutant!(DeadlineFromReply) { now } else { sent };
-        if self.is_shut() && !mutant!(ClosingGrants) {
+        if self.is_shut() {
             return None;
         }
         state.hold(owner, tokens, sent, left, now, &self.runtime)
@@ -131,7 +126,7 @@ impl Renewer {
     /// Completes when the ticket has become something else.
     pub(crate) fn poll_turn(&self, owner: OwnerId, context: &mut Context<'_>) -> Poll<TicketEnd> {
         let mut state = self.state.lock();
-        if self.is_shut() && !mutant!(ClosingServes) {
+        if self.is_shut() {
             return Poll::Ready(TicketEnd::Lost);
         }
         let pending = match state.entries.get_mut(owner).map(|entry| &mut entry.stage) {
@@ -169,7 +164,6 @@ impl Renewer {
                 return state.entries.find(owner).is_some();
             }
             Notice::Gone { .. } => {}
-            Notice::Gap if mutant!(GapIgnored) => {}
             Notice::Gap | Notice::Look => {
                 let waits = |stage: &Stage| match stage {
                     Stage::Pending(pending) => matches!(pending.progress, Progress::Waiting(_)),
@@ -186,9 +180,6 @@ impl Renewer {
 
     /// The store told that nothing of this owner is left there. Returns the hold that is lost with it.
     pub(crate) fn gone(&self, owner: OwnerId) -> Option<Arc<Hold>> {
-        if mutant!(GoneNotBelieved) {
-            return None;
-        }
         self.state.lock().gone(owner)
     }
 
@@ -221,9 +212,7 @@ impl Renewer {
                         due_queue.set(entries, slot, next_look(&hold, left, now));
                         Some(News::Renewed(hold))
                     }
-                    Ok(Outcome::Gone) if !mutant!(GoneIsNotLost) => {
-                        state.gone(owner).map(News::Lost)
-                    }
+                    Ok(Outcome::Gone) => state.gone(owner).map(News::Lost),
                     // What lies there is no lock any more, or not in the store that was: the file was deleted or replaced.
                     Err(failure) if failure.error.code() == Code::Conflict => {
                         state.gone(owner).map(News::Lost)
@@ -246,7 +235,7 @@ impl Renewer {
             (Progress::Waiting(_), Ok(queued @ Outcome::Queued { .. })) => {
                 state.queued(owner, sent, queued, now);
             }
-            (Progress::Waiting(_), Ok(Outcome::Gone)) if !mutant!(GoneTicketKeptWaiting) => {
+            (Progress::Waiting(_), Ok(Outcome::Gone)) => {
                 state.gone(owner);
             }
             _ => {}

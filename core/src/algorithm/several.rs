@@ -92,7 +92,7 @@ impl Core {
                 let hold = &local.hold;
                 hold.is_held() && self.floors.of(&hold.lock.key) <= hold.newest_token()
             };
-            if won.iter().all(stands) || mutant!(AllWithoutALook) {
+            if won.iter().all(stands) {
                 return Ok(Some(ScopeGuard::into_inner(won)));
             }
             drop(won);
@@ -150,7 +150,7 @@ impl Core {
     /// Gives back what a request for all may have left, and lets those behind it ask.
     fn take_back(self: &Arc<Self>, asked: PendingAttempts<'_>) {
         for (lock, owner, ttl) in asked.attempts {
-            if asked.doubtful && !mutant!(CancelForgets) {
+            if asked.doubtful {
                 self.leave_later(lock, owner, Some(ttl.max(TOMBSTONE_LIFE)));
             } else {
                 self.renewer.remove(owner);

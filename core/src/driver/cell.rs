@@ -45,19 +45,15 @@ pub fn swap(record: &mut Option<CellRecord>, change: &Change, now: u64) -> Swap 
 pub fn swap_above(record: &mut Option<CellRecord>, change: &Change, now: u64, floor: u64) -> Swap {
     let present = look(record.as_ref(), now);
     let version = present.version();
-    if version != change.expected && !mutant!(SwapWithoutVersionCheck) {
+    if version != change.expected {
         return Swap::Other(present);
     }
     let last = version.map_or(0, Version::get);
-    let next = if mutant!(BareCounterVersion) { last + 1 } else { floor.max(last + 1) };
+    let next = floor.max(last + 1);
     let made = Version::new(next);
-    if change.value.is_none() && mutant!(DeletionForgotten) {
-        *record = None;
-        return Swap::Done { version: made, since: now };
-    }
     let mut trail = vec![Mark { version: made, writer: change.writer }];
     trail.extend(present.cell.into_iter().flat_map(|cell| cell.trail));
-    trail.truncate(if mutant!(TrailForgotten) { 1 } else { TRAIL });
+    trail.truncate(TRAIL);
     let end = |from: u64, life: std::time::Duration| {
         from.saturating_add(u64::try_from(life.as_micros()).unwrap_or(u64::MAX))
     };

@@ -1,10 +1,23 @@
 //! The core as programs use it, over the store in memory, in virtual and in real time.
 #![allow(missing_docs)]
 
+/// A test for each world: it keeps what it promises, in many orders.
+#[cfg(feature = "test-hooks")]
+macro_rules! holds {
+    ($world:ident: $($name:ident: $work:expr,)+) => {
+        $(
+            #[test]
+            fn $name() {
+                holds(|$world| Box::pin($work));
+            }
+        )+
+    };
+}
+
 mod blocking;
 mod cells;
 mod clauses;
-#[cfg(all(feature = "test-hooks", feature = "mutants"))]
+#[cfg(feature = "test-hooks")]
 #[path = "../entries/mod.rs"]
 mod entries;
 mod facade;
@@ -27,10 +40,10 @@ mod roundtrips;
 mod runs;
 mod schedule;
 mod sessions;
-#[cfg(all(feature = "test-hooks", feature = "mutants"))]
+#[cfg(feature = "test-hooks")]
 #[path = "../wire/mod.rs"]
 mod wire;
 mod with;
-#[cfg(all(feature = "test-hooks", feature = "mutants"))]
+#[cfg(feature = "test-hooks")]
 #[path = "../world/mod.rs"]
 mod world;

@@ -56,13 +56,3 @@ fn a_node_that_fails_is_not_felt_by_those_who_contend() {
         assert_eq!(failed_tries(fault), 0, "of 4,800 tries, {fault:?}");
     }
 }
-
-#[cfg(feature = "mutants")]
-#[test]
-fn a_failure_that_decides_a_vote_is_seen() {
-    use fencelock::mutation::{Mutant, activate};
-    activate(Some(Mutant::FailureDecidesVote));
-    let failed = failed_tries(Fault::Refused);
-    activate(None);
-    assert!(failed > 400, "{failed} of 4,800 tries");
-}

@@ -1,12 +1,11 @@
 //! A store whose sessions may have one lock each: to give one back gives back all that its session has. In virtual time.
-#![cfg(all(feature = "test-hooks", feature = "mutants"))]
+#![cfg(feature = "test-hooks")]
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use fencelock::mutation::{Mutant, activate};
 use fencelock::port::{
     Action, Capabilities, EndSink, Failure, Fence, Kind, LeaseStore, LockKey, LockState, Mode,
     Outcome, OwnerId, Runtime, SESSION_TOKENS, Session, SessionStore, Step,
@@ -184,50 +183,41 @@ impl Session for Row {
     }
 }
 
-/// Plays on a server of its own, with a clause broken or none.
-fn play<T>(broken: Option<Mutant>, work: &impl AsyncFn(&Server) -> T) -> T {
+/// Plays on a server of its own.
+fn play<T>(work: &impl AsyncFn(&Server) -> T) -> T {
     let sim = Sim::new(7);
     let server = Server::new(sim.node(0));
-    activate(broken);
-    let ended = sim.block_on(work(&server));
-    activate(None);
-    ended.expect("it ends")
-}
-
-/// A clause holds as it is, and does not hold when it is broken.
-fn is_seen(mutant: Mutant, holds: &impl AsyncFn(&Server) -> bool) {
-    assert!(play(None, holds), "nothing is broken");
-    assert!(!play(Some(mutant), holds), "{mutant:?} is not seen");
+    sim.block_on(work(&server)).expect("it ends")
 }
 
 #[test]
 fn each_lock_has_a_session_of_its_own() {
-    is_seen(Mutant::SessionHoldsSeveral, &async |server: &Server| {
+    play(&async |server: &Server| {
         let (one, two) = (server.client().await, server.client().await);
         let kept = one.lock("kept").acquire().await.unwrap();
         let brief = one.lock("brief").acquire().await.unwrap();
         brief.release().await.check().unwrap();
         let taken = two.lock("kept").try_acquire().await.unwrap();
-        kept.is_held() && taken.is_none()
+        assert!(kept.is_held() && taken.is_none());
     });
 }
 
 #[test]
 fn a_session_that_a_heartbeat_finds_over_is_lost_at_once() {
-    is_seen(Mutant::SessionEndOverlooked, &async |server: &Server| {
+    play(&async |server: &Server| {
         let client = server.client().await;
         let guard = client.lock("x").acquire().await.unwrap();
         server.ends.store(true, Ordering::Relaxed);
         let began = server.node.now();
         guard.lost().await;
         // The next heartbeat comes after a quarter of the session's time.
-        server.held() == 0 && server.node.now().since(began) <= TTL / 4 + 10 * MS
+        assert!(server.held() == 0 && server.node.now().since(began) <= TTL / 4 + 10 * MS);
     });
 }
 
 #[test]
 fn a_lock_that_is_waited_for_is_granted_in_its_own_session() {
-    play(None, &async |server: &Server| {
+    play(&async |server: &Server| {
         let (one, two) = (server.client().await, server.client().await);
         let guard = one.lock("x").acquire().await.unwrap();
         let early = two.lock("x").acquire_within(50 * MS).await;
@@ -250,7 +240,7 @@ fn a_lock_that_is_waited_for_is_granted_in_its_own_session() {
 /// The server may have granted it long before its answer was read, and ended the silent session since.
 #[test]
 fn a_grant_that_was_waited_for_long_is_confirmed() {
-    is_seen(Mutant::SessionGrantBelieved, &async |server: &Server| {
+    play(&async |server: &Server| {
         let (one, two) = (server.client().await, server.client().await);
         let guard = one.lock("x").acquire().await.unwrap();
         server.ends_waiting.store(true, Ordering::Relaxed);
@@ -260,13 +250,13 @@ fn a_grant_that_was_waited_for_long_is_confirmed() {
             guard.release().await.check().unwrap();
         }));
         let next = two.lock("x").acquire().await.unwrap();
-        next.is_held() && server.held() == 1
+        assert!(next.is_held() && server.held() == 1);
     });
 }
 
 #[test]
 fn a_lock_that_was_taken_a_moment_ago_is_waited_for_at_once() {
-    play(None, &async |server: &Server| {
+    play(&async |server: &Server| {
         let (one, two) = (server.client().await, server.client().await);
         // A try and a wait, then only the wait.
         for (pause, requests) in [(MS, 2), (MS, 1), (MS, 1), (TTL, 2)] {
@@ -297,7 +287,7 @@ async fn refused_a_moment_ago(server: &Server) -> (Client, Client, fencelock::Gu
 
 #[test]
 fn a_wait_that_fails_is_told() {
-    play(None, &async |server: &Server| {
+    play(&async |server: &Server| {
         let (_one, two, _guard) = refused_a_moment_ago(server).await;
         *server.waiting.lock().unwrap() = Waiting::Fails;
         // At once, then behind a try; in a client that has no idle session.
@@ -312,7 +302,7 @@ fn a_wait_that_fails_is_told() {
 
 #[test]
 fn a_silent_server_has_not_said_that_a_lock_is_held() {
-    play(None, &async |server: &Server| {
+    play(&async |server: &Server| {
         let (_one, two, _guard) = refused_a_moment_ago(server).await;
         let held = two.lock("x").acquire_within(200 * MS).await.unwrap_err();
         assert!(held.message().contains("held by somebody else"), "{held}");
@@ -325,7 +315,7 @@ fn a_silent_server_has_not_said_that_a_lock_is_held() {
 
 #[test]
 fn a_wait_that_a_close_overtakes_is_told_as_closed() {
-    is_seen(Mutant::SessionWaitEndsAsTry, &async |server: &Server| {
+    play(&async |server: &Server| {
         let (one, two) = (server.client().await, server.client().await);
         let _guard = one.lock("x").acquire().await.unwrap();
         *server.waiting.lock().unwrap() = Waiting::Late;
@@ -335,14 +325,14 @@ fn a_wait_that_a_close_overtakes_is_told_as_closed() {
             closes.close().await;
         }));
         let error = two.lock("x").acquire().await.unwrap_err();
-        error.code() == Code::Closed
+        assert_eq!(error.code(), Code::Closed);
     });
 }
 
 /// A client has as many locks as sessions, and is told so.
 #[test]
 fn one_lock_too_many_is_refused() {
-    play(None, &async |server: &Server| {
+    play(&async |server: &Server| {
         let client = server.client().await;
         let mut guards = Vec::new();
         for number in 0..MOST {
@@ -361,16 +351,15 @@ fn one_lock_too_many_is_refused() {
 /// As when a hold is handed over to a waiter that leaves at that moment: nobody would take back what the Take gets.
 #[test]
 fn a_take_that_comes_after_its_leave_is_not_carried_out() {
-    is_seen(Mutant::SessionLeaveRefusesNothing, &async |server: &Server| {
+    play(&async |server: &Server| {
         let sessions = Sessions::open(server.clone(), server.node.clone(), TTL, TTL).await.unwrap();
         let owner = OwnerId::draw(&*server.node);
         let leave = Action::Leave { tombstone: Some(TTL) };
         for action in [leave, take(TTL, Token::default(), true)] {
             let step = Step { lock: LockKey::new("x"), owner, kind: Kind::Mutex, action };
-            if !matches!(sessions.step(&[step]).await[..], [Ok(Outcome::Gone)]) {
-                return false;
-            }
+            let answers = sessions.step(&[step]).await;
+            assert!(matches!(answers[..], [Ok(Outcome::Gone)]), "{answers:?}");
         }
-        server.held() == 0
+        assert_eq!(server.held(), 0);
     });
 }

@@ -1,9 +1,7 @@
-//! What locks that live with a session stand on, clause by clause: each is broken on purpose, and seen. All is in one thread, as a breakage
-//! is.
+//! Locks that live with a session stand on these clauses.
 
 use std::time::{Duration, Instant};
 
-use fencelock::mutation::{Mutant, activate};
 use futures_util::future::join_all;
 use tokio::time::{sleep, timeout};
 
@@ -15,25 +13,17 @@ pub const SOON: Duration = Duration::from_secs(2);
 /// A whole second passes in it, wherever it begins.
 const LONGER_THAN_A_SECOND: Duration = Duration::from_millis(1100);
 
-/// A clause holds as it is, and does not hold when it is broken.
-pub async fn is_seen<S: DatabaseSessions>(
-    way: Way,
-    mutant: Mutant,
-    holds: impl AsyncFn(&S) -> bool,
-) {
+/// A clause holds on a server of its own, and leaves nothing behind.
+pub async fn stands<S: DatabaseSessions>(way: Way, holds: impl AsyncFn(&S) -> bool) {
     let server = S::start_with_rights(way);
-    assert!(holds(&server).await, "nothing is broken");
+    assert!(holds(&server).await, "{way:?}");
     server.comes_to("0|0").await;
-    activate(Some(mutant));
-    let held = holds(&server).await;
-    activate(None);
-    assert!(!held, "{mutant:?} is not seen");
 }
 
 /// The end of a connection is told at once.
 pub async fn the_end_of_a_connection_is_told_at_once<S: DatabaseSessions>() {
     for way in Way::ALL {
-        is_seen::<S>(way, Mutant::SessionEndUnheard, async |server| {
+        stands::<S>(way, async |server| {
             let client = server.client("?ttl=20s").await;
             let guard = client.lock("x").acquire().await.unwrap();
             server.end_connections(true);
@@ -46,7 +36,7 @@ pub async fn the_end_of_a_connection_is_told_at_once<S: DatabaseSessions>() {
 /// A lock is given back in the session that has it.
 pub async fn a_lock_is_given_back_where_it_was_taken<S: DatabaseSessions>() {
     for way in Way::ALL {
-        is_seen::<S>(way, Mutant::SessionUnlocksElsewhere, async |server| {
+        stands::<S>(way, async |server| {
             let (one, two) = (server.client("").await, server.client("").await);
             let first = one.lock("x").acquire().await.unwrap();
             let waits = tokio::spawn(two.lock("x").acquire_within(SOON));
@@ -66,7 +56,7 @@ pub async fn a_lock_is_given_back_where_it_was_taken<S: DatabaseSessions>() {
 /// Heartbeats keep a session.
 pub async fn heartbeats_keep_a_session<S: DatabaseSessions>() {
     for way in Way::ALL {
-        is_seen::<S>(way, Mutant::SessionNotKept, async |server| {
+        stands::<S>(way, async |server| {
             let client = server.client("?ttl=2s").await;
             let guard = client.lock("x").acquire().await.unwrap();
             sleep(Duration::from_secs(5)).await;
@@ -79,7 +69,7 @@ pub async fn heartbeats_keep_a_session<S: DatabaseSessions>() {
 /// Tokens rise, though the database is restored to an older state. Some servers count their uptime in seconds: one passes.
 pub async fn tokens_rise_after_a_restore<S: DatabaseSessions>() {
     for way in Way::ALL {
-        is_seen::<S>(way, Mutant::SessionTokensNotAdvanced, async |server| {
+        stands::<S>(way, async |server| {
             let token = async || {
                 let token = server.client("").await.lock("x").acquire().await.unwrap().token();
                 server.comes_to("0|0").await;
@@ -104,7 +94,7 @@ pub async fn tokens_rise_after_a_restore<S: DatabaseSessions>() {
 /// Waits that are given up have connections for a moment longer. The next ones are not refused for that.
 pub async fn many_waits_that_are_given_up_leave_room_for_others<S: DatabaseSessions>() {
     const NAMES: usize = 8;
-    is_seen::<S>(Way::Names, Mutant::SessionsNotAwaited, async |server| {
+    stands::<S>(Way::Names, async |server| {
         let (one, two) = (server.client("").await, server.client("").await);
         let mut guards = Vec::new();
         for number in 0..NAMES {

@@ -1,17 +1,16 @@
-//! `cargo sim --seeds N [--from S] [--mutant NAME] [--family NAME] [--threads N] [--trace SEED]`: worlds in virtual time,
+//! `cargo sim --seeds N [--from S] [--family NAME] [--threads N] [--trace SEED]`: worlds in virtual time,
 //! about locks. `--about sessions`: over a store whose locks live with sessions. `--about cells`, or one of their families: about values with versions, jobs and elections.
 
 use std::fmt::Debug;
 use std::process::ExitCode;
 
-use fencelock::mutation::{Mutant, activate};
 use fencelock_worlds::campaign::{About, Campaign, Outcome, cells_plan};
 use fencelock_worlds::cells;
 use fencelock_worlds::plan::{Family, Plan};
 use fencelock_worlds::shrink::{Seedling, shrink};
 use fencelock_worlds::world::Ending;
 
-const USAGE: &str = "usage: cargo sim --seeds N [--from S] [--mutant NAME] [--family NAME] \
+const USAGE: &str = "usage: cargo sim --seeds N [--from S] [--family NAME] \
                      [--threads N] [--trace SEED] [--about locks|sessions|cells|Versions|Jobs|Elections]";
 
 /// What was asked for.
@@ -23,24 +22,19 @@ struct Wish {
 
 fn main() -> ExitCode {
     match read(std::env::args().skip(1)) {
-        Ok(Wish { campaign, trace: Some(seed), about }) => {
-            activate(campaign.mutant);
-            match about {
-                About::Locks => show(&campaign.plan(seed)),
-                About::Sessions => show(&Plan::over_sessions(seed, campaign.family)),
-                About::Cells(family) => show(&cells_plan(seed, family)),
-            }
-        }
+        Ok(Wish { campaign, trace: Some(seed), about }) => match about {
+            About::Locks => show(&campaign.plan(seed)),
+            About::Sessions => show(&Plan::over_sessions(seed, campaign.family)),
+            About::Cells(family) => show(&cells_plan(seed, family)),
+        },
         Ok(Wish { campaign, trace: None, about }) => {
             let outcome = about.run(&campaign);
             match about {
-                About::Locks => conclude(&campaign, &outcome, |seed| campaign.plan(seed)),
+                About::Locks => conclude(&outcome, |seed| campaign.plan(seed)),
                 About::Sessions => {
-                    conclude(&campaign, &outcome, |seed| Plan::over_sessions(seed, campaign.family))
+                    conclude(&outcome, |seed| Plan::over_sessions(seed, campaign.family))
                 }
-                About::Cells(family) => {
-                    conclude(&campaign, &outcome, |seed| cells_plan(seed, family))
-                }
+                About::Cells(family) => conclude(&outcome, |seed| cells_plan(seed, family)),
             }
         }
         Err(complaint) => {
@@ -52,7 +46,7 @@ fn main() -> ExitCode {
 
 fn read(mut words: impl Iterator<Item = String>) -> Result<Wish, String> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut campaign = Campaign { from: 0, seeds: 1000, mutant: None, family: None, threads };
+    let mut campaign = Campaign { from: 0, seeds: 1000, family: None, threads };
     let (mut trace, mut about) = (None, About::Locks);
     while let Some(word) = words.next() {
         let value = words.next().ok_or_else(|| format!("`{word}` needs a value"))?;
@@ -62,10 +56,6 @@ fn read(mut words: impl Iterator<Item = String>) -> Result<Wish, String> {
             "--from" => campaign.from = number()?,
             "--threads" => campaign.threads = number()? as usize,
             "--trace" => trace = Some(number()?),
-            "--mutant" => {
-                campaign.mutant =
-                    Some(named("mutant", &[Mutant::ALL, Mutant::QUEUES].concat(), &value)?);
-            }
             "--about" if value == "locks" => about = About::Locks,
             "--about" if value == "sessions" => about = About::Sessions,
             "--about" if value == "cells" => about = About::Cells(None),
@@ -85,17 +75,12 @@ fn named<T: Copy + Debug>(what: &str, all: &[T], name: &str) -> Result<T, String
 }
 
 /// Tells how the worlds went; `plan` draws one of them again.
-fn conclude<P: Seedling + Debug>(
-    campaign: &Campaign,
-    outcome: &Outcome,
-    plan: impl Fn(u64) -> P,
-) -> ExitCode {
+fn conclude<P: Seedling + Debug>(outcome: &Outcome, plan: impl Fn(u64) -> P) -> ExitCode {
     for seed in &outcome.unsteady {
         println!("seed {seed} did not give the same twice");
     }
     if let Some((seed, violation)) = &outcome.found {
-        activate(campaign.mutant);
-        println!("seed {seed}, mutant {:?}: {violation}", campaign.mutant);
+        println!("seed {seed}: {violation}");
         show(&shrink(&plan(*seed), violation.rule));
     }
     println!("{outcome}");

@@ -1,7 +1,5 @@
 //! A client of the model: what it asks, what it believes, by the rules of DESIGN's "life of an acquire".
 
-use fencelock::mutation::{Mutant, active};
-
 use super::{Answered, Ask, Event, LEASE, Moment, Packet, Protocol, Request, Wrong};
 
 /// One client, with one attempt at a time.
@@ -116,16 +114,12 @@ impl Moment {
     }
 
     fn end(&mut self, client: u8, ask: Ask) {
-        if !active(Mutant::CancelForgets) || ask == Ask::Free {
-            self.ask(client, ask);
-        }
+        self.ask(client, ask);
         let client = &mut self.clients[usize::from(client)];
         client.phase = Phase::Idle;
         client.refreshed = 0;
-        if !active(Mutant::SameOwnerForEveryAttempt) {
-            client.attempt += 1;
-            self.forget_answers();
-        }
+        client.attempt += 1;
+        self.forget_answers();
     }
 
     /// Drops what nobody will look at when it arrives: it only multiplies worlds.
@@ -153,7 +147,7 @@ impl Moment {
 
     /// Comes to hold until `deadline`, if that has not passed.
     fn hold(&mut self, client: u8, token: u64, deadline: u8) {
-        if deadline <= self.time && !active(Mutant::LateGrantAccepted) {
+        if deadline <= self.time {
             return self.end(client, Ask::Leave);
         }
         if token <= self.held {
@@ -169,12 +163,11 @@ impl Moment {
         if attempt != self.clients[usize::from(client)].attempt {
             return;
         }
-        let anything = active(Mutant::LatePushBelieved);
         match (*self.phase(client), token) {
             (Phase::Asked { sent, push }, Some(token)) => {
                 *self.phase(client) = Phase::Asked { sent, push: push.max(Some(token)) };
             }
-            (Phase::Waiting { base, last }, Some(token)) if token > last || anything => {
+            (Phase::Waiting { base, last }, Some(token)) if token > last => {
                 self.granted_since(client, token, base);
             }
             (Phase::Waiting { .. }, None) => self.ask(client, Ask::Refresh),
@@ -184,9 +177,8 @@ impl Moment {
 
     /// The lock was granted at some time after `base`.
     fn granted_since(&mut self, client: u8, token: u64, base: u8) {
-        let base = if active(Mutant::PushCountedFromArrival) { self.time } else { base };
         let deadline = base + LEASE;
-        if 2 * deadline.saturating_sub(self.time) < LEASE && !active(Mutant::LateGrantAccepted) {
+        if 2 * deadline.saturating_sub(self.time) < LEASE {
             self.ask(client, Ask::Renew);
             *self.phase(client) = Phase::Claiming;
         } else {
@@ -200,11 +192,9 @@ impl Moment {
         if attempt != self.clients[usize::from(client)].attempt {
             return;
         }
-        let counted = if active(Mutant::DeadlineFromReply) { self.time } else { sent };
         match (*self.phase(client), answered) {
             (Phase::Asked { .. }, Answered::Granted(token, left)) => {
-                let own = active(Mutant::GrantCountedWithOwnTtl);
-                self.hold(client, token, counted + if own { LEASE } else { left });
+                self.hold(client, token, sent + left);
             }
             (Phase::Asked { push, .. }, Answered::Queued(last)) => {
                 *self.phase(client) = Phase::Waiting { base: sent, last };
@@ -217,13 +207,13 @@ impl Moment {
                 *self.phase(client) = phase;
             }
             (Phase::Waiting { .. } | Phase::Claiming, Answered::Granted(token, _)) => {
-                self.hold(client, token, counted + LEASE);
+                self.hold(client, token, sent + LEASE);
             }
             (Phase::Asked { .. } | Phase::Waiting { .. } | Phase::Claiming, Answered::No) => {
                 self.end(client, Ask::Leave);
             }
             (Phase::Holding { deadline }, Answered::Granted(..)) if ask == Ask::Renew => {
-                *self.phase(client) = Phase::Holding { deadline: deadline.max(counted + LEASE) };
+                *self.phase(client) = Phase::Holding { deadline: deadline.max(sent + LEASE) };
             }
             (Phase::Holding { .. }, Answered::No) if ask == Ask::Renew => {
                 self.end(client, Ask::Leave);

@@ -48,11 +48,7 @@ impl Taken {
 
     /// How a run ends that nobody has ended.
     fn unfinished(&self) -> Ending {
-        if self.decide(Self::NOBODY) && !mutant!(UntakenRunFails) {
-            Ending::TakenBack
-        } else {
-            Ending::Failed
-        }
+        if self.decide(Self::NOBODY) { Ending::TakenBack } else { Ending::Failed }
     }
 }
 
@@ -80,8 +76,7 @@ pub(crate) struct Begun {
 impl Begun {
     /// Somebody stays for it, unless it is over.
     pub(super) fn take(&self) -> bool {
-        let held = self.hold.is_held() || mutant!(LateStartBelieved);
-        held && self.taken.take()
+        self.hold.is_held() && self.taken.take()
     }
 
     /// What the claims of the run look at.
@@ -163,9 +158,6 @@ impl Keeper {
 
     /// Marks how the run ended, and frees the job's lock.
     pub(super) async fn end(&mut self, ending: Ending) -> Released {
-        if mutant!(JobFreedBeforeMarked) {
-            self.core.free_run(&self.hold).await;
-        }
         let released = self.mark(ending).await;
         self.core.free_run(&self.hold).await;
         released
@@ -178,9 +170,8 @@ impl Keeper {
             let hold = &self.hold;
             self.core.events.emit(|| Event::released(hold.lock.name(), hold.token));
         }
-        let held = self.hold.is_held() || mutant!(JobFreedBeforeMarked);
+        let held = self.hold.is_held();
         let (until, value) = match ending {
-            Ending::TakenBack if mutant!(GivenUpRunForgotten) => return Released::Released,
             Ending::TakenBack => (runtime.now() + PATIENCE, self.before.clone()),
             // Its lease has ended: it may have been run again since, and is not told to have been the one.
             _ if !held && !self.core.is_closed() => return Released::AlreadyLost,
@@ -195,10 +186,6 @@ impl Keeper {
         loop {
             match self.swap(until).await {
                 Some(Swap::Done { .. }) => return Released::Released,
-                Some(Swap::Other(look)) if mutant!(JobEndsWithoutToken) => {
-                    self.change.expected = look.version();
-                    continue;
-                }
                 Some(Swap::Other(_)) => return Released::AlreadyLost,
                 None => {}
             }

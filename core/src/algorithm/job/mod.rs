@@ -65,11 +65,9 @@ impl JobRequest {
 
     /// What the run asks of the job's lock.
     fn of_lock(&self) -> Request {
-        // A breakage: as many as like have the lock.
-        let shared = mutant!(JobOverlaps);
         Request {
-            mode: if shared { Mode::Permit } else { Mode::Exclusive },
-            limit: if shared { 64 } else { 1 },
+            mode: Mode::Exclusive,
+            limit: 1,
             ttl: self.lease(),
             renew: true,
             max_hold: self.at_most,
@@ -130,6 +128,13 @@ impl Unheard {
         };
         Error::new(Code::Unavailable, message)
     }
+}
+
+/// The instant that is due after the last run, or why none is.
+fn due(look: &Look, last: Option<&Record>, request: &JobRequest) -> Result<Result<u64, Skipped>> {
+    let instant = request.schedule.instant(look.clock, request.period)?;
+    let skipped = last.and_then(|last| last.keeps_from(instant, look.clock, request));
+    Ok(skipped.map_or(Ok(instant), Err))
 }
 
 impl Core {
@@ -193,7 +198,7 @@ impl Core {
         let mut backoff = Backoff::new();
         loop {
             let (look, last) = self.last_run(key).await?;
-            if let Err(skipped) = self.due(&look, last.as_ref(), request)? {
+            if let Err(skipped) = due(&look, last.as_ref(), request)? {
                 return Ok(Err(skipped));
             }
             let sent = self.runtime.now();
@@ -223,22 +228,9 @@ impl Core {
             let now = self.runtime.now();
             // It looks again before nobody waits any more for what that tells.
             let soon = (until.since(now) / 2).max(Backoff::FIRST);
-            let most = if mutant!(StartRestsTooLong) { Duration::MAX } else { soon };
-            let rest = self.runtime.sleep_until(now + backoff.next().min(most));
+            let rest = self.runtime.sleep_until(now + backoff.next().min(soon));
             select(asker.cancellation(), select(self.runs.closing(), rest)).await;
         }
-    }
-
-    /// The instant that is due after the last run, or why none is.
-    fn due(
-        &self,
-        look: &Look,
-        last: Option<&Record>,
-        request: &JobRequest,
-    ) -> Result<Result<u64, Skipped>> {
-        let instant = request.schedule.instant(look.clock, request.period, self)?;
-        let skipped = last.and_then(|last| last.keeps_from(instant, look.clock, request));
-        Ok(skipped.map_or(Ok(instant), Err))
     }
 
     /// Takes the job's lock if it is free. It has no cohort: a run is never handed on.
@@ -260,9 +252,9 @@ impl Core {
         mut look: Look,
     ) -> Result<Marked> {
         // While it has the lock, no other run has it.
-        while hold.is_held() || mutant!(LateStartBelieved) {
+        while hold.is_held() {
             let last = Record::of(&look, key)?;
-            let instant = match self.due(&look, last.as_ref(), request)? {
+            let instant = match due(&look, last.as_ref(), request)? {
                 Ok(instant) => instant,
                 Err(skipped) => return Ok(Marked::Skipped(skipped)),
             };
@@ -289,7 +281,7 @@ impl Core {
                 record: Record { started: Some(since), ..record },
                 before: last,
             });
-            if hold.is_held() || mutant!(LateStartBelieved) {
+            if hold.is_held() {
                 return Ok(Marked::Begins(keeper));
             }
             // The answer took longer than the lease may be relied on: nobody is handed that.
@@ -303,7 +295,7 @@ impl Core {
     /// Frees the lock of a run.
     async fn free_run(self: &Arc<Self>, hold: &Arc<Hold>) {
         if hold.is_held() {
-            self.retire(hold);
+            hold.retire();
             // Unless it is confirmed, the cleanup task goes on.
             let _ = self.free(hold.clone()).await;
             return;

@@ -127,18 +127,17 @@ impl Record {
         clock: u64,
         request: &JobRequest,
     ) -> Option<Skipped> {
-        if let Some(left) = self.left.filter(|_| !mutant!(JobOverlaps)) {
+        if let Some(left) = self.left {
             let ends = clock.saturating_add(micros(left));
             return Some(self.skips(Why::Running, clock, Some(ends)));
         }
         let far = furthest(clock, request.period);
-        let right = |at: &u64| *at <= far || mutant!(WrongRecordBelieved);
+        let right = |at: &u64| *at <= far;
         let started = self.started.filter(right);
         // What died may have done its work: only who asked for that runs it again.
-        let again = instant == self.instant
-            && self.status == Status::InProgress
-            && (request.retry_dead || mutant!(DeadRunRetried));
-        let half = if again || mutant!(JobTwiceInPeriod) { 0 } else { micros(request.period / 2) };
+        let again =
+            instant == self.instant && self.status == Status::InProgress && request.retry_dead;
+        let half = if again { 0 } else { micros(request.period / 2) };
         let rests = started.map(|started| started.saturating_add(self.at_least.max(half)));
         let rests = rests.filter(|end| clock < *end);
         let run = Some(self.instant).filter(|run| right(run) && *run >= instant && !again);

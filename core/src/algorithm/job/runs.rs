@@ -33,10 +33,9 @@ impl Runs {
     /// One more, before it is asked for. `None` once the client closes: either the one who begins sees that, or the one who
     /// closes sees it.
     pub(super) fn begin(&self) -> Option<InProgress> {
-        let inner = if mutant!(RunBeginsUnseen) { Arc::default() } else { self.0.clone() };
-        inner.count.fetch_add(1, Ordering::SeqCst);
-        let in_progress = InProgress(inner);
-        (!in_progress.0.closing.load(Ordering::SeqCst)).then_some(in_progress)
+        self.0.count.fetch_add(1, Ordering::SeqCst);
+        let in_progress = InProgress(self.0.clone());
+        (!self.0.closing.load(Ordering::SeqCst)).then_some(in_progress)
     }
 
     /// Completes when the client closes.

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use super::micros;
-use crate::algorithm::core::Core;
 use crate::error::{Error, Result};
 
 /// So much before its instant a timer may fire, if that is no more than a tenth of the period.
@@ -31,19 +30,14 @@ pub(super) fn furthest(clock: u64, period: Duration) -> u64 {
 
 impl Schedule {
     /// The instant that is due when the store's clock shows `clock`.
-    pub(super) fn instant(self, clock: u64, period: Duration, core: &Core) -> Result<u64> {
-        let clock = if mutant!(JobByLocalClock) { core.runtime.wall() } else { clock };
+    pub(super) fn instant(self, clock: u64, period: Duration) -> Result<u64> {
         match self {
-            Self::Every(_) if mutant!(JobByAskingTime) => Ok(clock),
             Self::Every(period) => {
-                let early =
-                    if mutant!(JobByNearestInstant) { micros(period) / 2 } else { early(period) };
+                let early = early(period);
                 let period = micros(period).max(1);
                 Ok(clock.saturating_add(early) / period * period)
             }
-            Self::At(instant)
-                if instant > furthest(clock, period) && !mutant!(FarInstantAccepted) =>
-            {
+            Self::At(instant) if instant > furthest(clock, period) => {
                 let message = "the instant lies far ahead of the store's clock, and no run would be due until then; name the one that is due, and compare the clocks";
                 let shown = |at| {
                     humantime::format_rfc3339_millis(

@@ -72,8 +72,7 @@ impl<S: QueueStore> Shared<S> {
                 own.ttl = ttl;
                 state.last_until(owner, now, effects);
             }
-            let again = mutant!(QueueUpgradeJoinsAgain) && from == Mode::Upgradeable;
-            let upgrade = upgrade.filter(|upgrade| !again && state.get(*upgrade).is_some());
+            let upgrade = upgrade.filter(|upgrade| state.get(*upgrade).is_some());
             match (from, mode, upgrade) {
                 (Mode::Upgradeable, Mode::Write, None) => {
                     state.begins_upgrade(owner, drawn, ttl);
@@ -153,9 +152,6 @@ impl<S: QueueStore> Shared<S> {
         rank: &Rank,
         mode: Mode,
     ) -> Result<(), crate::port::Failure> {
-        if mutant!(QueueEntryNotWeakened) {
-            return Ok(());
-        }
         match self.store.weaken(session, &step.lock, rank, mode).await {
             Ok(true) => self.change(|state, _, _| {
                 if let Some(own) = state.get(step.owner) {

@@ -18,21 +18,13 @@ pub(super) struct Want {
 /// for those like it. A permit waits until fewer entries than its limit are before it. An upgrade waits for the readers that
 /// hold. While one of the answered entries stays where it is, the entry cannot hold; so nobody watches a whole queue.
 pub(super) fn to_watch(want: Want, before: &[Standing]) -> Vec<Standing> {
-    let nearest = nearest(want, before);
-    if mutant!(QueueWatchesEverybody) && !nearest.is_empty() { before.to_vec() } else { nearest }
-}
-
-fn nearest(want: Want, before: &[Standing]) -> Vec<Standing> {
     let kind = want.mode.kind();
     // An entry of another kind is leaving, unless it came first.
     let other = |standing: &&Standing| standing.mode.kind() != kind;
     let writer = |standing: &&Standing| standing.mode == Mode::Write;
     let nearest = match want.mode {
-        _ if want.upgrades && mutant!(QueueUpgradeBesideReaders) => None,
         _ if want.upgrades => reader_that_holds(before),
-        mode if writers_only(mode) => before.iter().rfind(writer),
         Mode::Exclusive | Mode::Write => before.last(),
-        Mode::Read if mutant!(QueueReaderPassesWriter) => before.first().filter(writer),
         Mode::Read => before.iter().rfind(|standing| writer(standing) || other(standing)),
         Mode::Upgradeable => before.iter().rfind(|standing| standing.mode != Mode::Read),
         Mode::Permit => match before.iter().rfind(other) {
@@ -43,18 +35,8 @@ fn nearest(want: Want, before: &[Standing]) -> Vec<Standing> {
     nearest.cloned().into_iter().collect()
 }
 
-/// Whether a clause is broken, so that this mode waits for writers only.
-fn writers_only(mode: Mode) -> bool {
-    let broken = [
-        (Mode::Write, mutant!(QueueWriterBesideReaders)),
-        (Mode::Upgradeable, mutant!(QueueTwoUpgradeable)),
-    ];
-    broken.contains(&(mode, true))
-}
-
 /// As long as all of these stay, there are as many as the limit. The nearest go last.
 fn beyond(limit: u32, before: &[Standing]) -> &[Standing] {
-    let limit = if mutant!(QueueOnePermitTooMany) { limit + 1 } else { limit };
     let limit = usize::try_from(limit).unwrap_or(usize::MAX).max(1);
     before.len().checked_sub(limit).map_or(&[], |first| &before[first..])
 }
@@ -72,9 +54,7 @@ fn reader_that_holds(before: &[Standing]) -> Option<&Standing> {
 
 /// Whether an upgrade may stand behind an entry that waited. It goes first then, since it does not know of a new reader.
 pub(super) fn looks_for_upgrades(want: Want, before: &[Standing]) -> bool {
-    want.mode == Mode::Read
-        && before.iter().any(|standing| standing.mode == Mode::Upgradeable)
-        && !mutant!(QueueReaderEntersBesideUpgrade)
+    want.mode == Mode::Read && before.iter().any(|standing| standing.mode == Mode::Upgradeable)
 }
 
 #[cfg(test)]

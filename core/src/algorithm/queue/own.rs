@@ -71,7 +71,7 @@ pub(super) enum Consequence {
 impl Own {
     pub(super) fn joining(lock: LockKey, want: Want, ttl: Duration, block: u32) -> Self {
         let (mode, stage, ends) = (want.mode, Stage::Joining, Instant::FAR);
-        let drawn = if mutant!(QueueBlockNotCut) { block } else { block.min(TOKENS) };
+        let drawn = block.min(TOKENS);
         Self {
             lock,
             want,
@@ -124,7 +124,7 @@ impl Own {
     /// Whether the whole queue is to be read before another entry is watched. Else one after another would be asked for that has
     /// gone long ago.
     pub(super) fn is_outdated(&self) -> bool {
-        self.outdated && !mutant!(QueueAsksOneByOne)
+        self.outdated
     }
 
     /// The whole queue was read.
@@ -175,13 +175,13 @@ impl Own {
     /// Whether it draws a fence anew before it holds, since it waited. Upgrades and readers go past those that wait, so that the
     /// ranks of a read-write lock do not rise with its grants.
     pub(super) fn draws(&self) -> bool {
-        draws(self.want.mode) && !mutant!(QueueFenceNotDrawn)
+        draws(self.want.mode)
     }
 
     /// Whether somebody of another kind may have held since it was made, with a greater token. Then it does not hold, but joins
     /// anew.
     pub(super) fn is_outranked(&self) -> bool {
-        !self.above.is_empty() && !mutant!(QueueOutrankedHolds)
+        !self.above.is_empty()
     }
 
     /// Whether it looks for an upgrade behind it before it holds.
@@ -193,7 +193,6 @@ impl Own {
         let place = self.before.iter().position(|standing| standing.rank == moved.rank);
         match (place, moved.mode) {
             (None, _) => {}
-            (Some(_), None) if mutant!(QueueHoldsBehindOne) => self.before.clear(),
             (Some(place), None) => {
                 self.before.remove(place);
                 self.outdated = true;

@@ -92,7 +92,7 @@ impl<S: QueueStore> Shared<S> {
     pub(super) fn adopt(self: &Arc<Self>, orphan: Orphan) {
         let key = (orphan.owner, orphan.rank.clone());
         let first = self.change(|state, _, _| state.orphans.insert(key.clone()));
-        if !first || mutant!(QueueOrphanForgotten) {
+        if !first {
             return;
         }
         let (weak, runtime) = (Arc::downgrade(self), self.runtime.clone());

@@ -96,9 +96,7 @@ impl<S: QueueStore> Shared<S> {
                     return Next::Use(session.id);
                 }
                 // Somebody else has tried while this one waited.
-                if let Some(why) = before.and_then(|before| state.failures.since(before))
-                    && !mutant!(QueueOpensInTurn)
-                {
+                if let Some(why) = before.and_then(|before| state.failures.since(before)) {
                     return Next::Refuse(why);
                 }
                 before = Some(state.failures.count());
@@ -205,7 +203,7 @@ impl<S: QueueStore> Shared<S> {
                 session.is_some_and(|session| !session.is_in_doubt(now))
             })
         };
-        if is_sure() || mutant!(QueueTakesInDoubt) {
+        if is_sure() {
             return true;
         }
         self.clone().beat(id).await;
@@ -224,7 +222,7 @@ impl<S: QueueStore> Shared<S> {
                 return;
             };
             if let Ok(ttl) = answer {
-                session.beaten(ttl, sent, now);
+                session.beaten(ttl, sent);
             } else {
                 session.next_beat = session.next_beat.min(now + session.ttl / AGAIN);
                 effects.earlier = true;
@@ -241,9 +239,7 @@ impl<S: QueueStore> Shared<S> {
             effects.end.take()
         });
         self.news.notify(usize::MAX);
-        if let Some(id) = session
-            && !mutant!(QueueCloseLeavesSession)
-        {
+        if let Some(id) = session {
             let _ = self.store.end(id).await;
         }
         self.store.close().await;
@@ -276,7 +272,7 @@ async fn end_session<S: QueueStore>(shared: Arc<Shared<S>>, id: SessionId) {
     let weak = Arc::downgrade(&shared);
     let mut present = Some(shared);
     while let Some(shared) = present {
-        if shared.store.end(id).await.is_ok() || runtime.now() >= by || mutant!(QueueEndOnce) {
+        if shared.store.end(id).await.is_ok() || runtime.now() >= by {
             return;
         }
         drop(shared);

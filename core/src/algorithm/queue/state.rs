@@ -77,16 +77,15 @@ impl Session {
         Self { id, ttl, sent, deadline: deadline(sent, ttl), next_beat, looks }
     }
 
-    /// A heartbeat that was sent at `sent` was answered at `now`.
-    pub(super) fn beaten(&mut self, ttl: Duration, sent: Instant, now: Instant) {
+    /// A heartbeat that was sent at `sent` was answered.
+    pub(super) fn beaten(&mut self, ttl: Duration, sent: Instant) {
         self.sent = self.sent.max(sent);
-        let from = if mutant!(QueueCountsFromReply) { now } else { sent };
-        self.deadline = self.deadline.max(deadline(from, ttl));
+        self.deadline = self.deadline.max(deadline(sent, ttl));
     }
 
     /// Whether nothing was heard for so long that renewals are not answered.
     pub(super) fn is_in_doubt(&self, now: Instant) -> bool {
-        now >= self.sent + self.ttl / 2 && !mutant!(QueueDoubtAnswered)
+        now >= self.sent + self.ttl / 2
     }
 }
 
@@ -101,7 +100,7 @@ impl QueueState {
     /// The session, unless its deadline has passed: then it is lost, whatever the store says.
     pub(super) fn live(&mut self, now: Instant, effects: &mut Effects) -> Option<&mut Session> {
         let over = |session: &mut Session| now >= session.deadline;
-        if self.session().is_some_and(over) && !mutant!(QueueSessionResumed) {
+        if self.session().is_some_and(over) {
             self.lose(effects);
         }
         self.session()
@@ -126,9 +125,7 @@ impl QueueState {
     /// An entry is gone, and its client did not ask for that: a hold is lost at once, and whoever waits asks anew.
     fn tell_gone(owner: OwnerId, own: &Own, effects: &mut Effects) {
         if own.upgrades.is_none() && matches!(own.stage, Stage::Waiting | Stage::Holding) {
-            let late = mutant!(QueueLossNotTold);
-            let notice = if late { Notice::Open { owner } } else { Notice::Gone { owner } };
-            effects.notices.push(notice);
+            effects.notices.push(Notice::Gone { owner });
         }
     }
 
@@ -233,8 +230,7 @@ impl QueueState {
             return;
         }
         // What the client counts from its own request must end before the session does.
-        let left = if mutant!(QueuePushIsWhole) { own.ttl } else { deadline.since(own.base) };
-        let ttl = left.min(own.ttl);
+        let ttl = deadline.since(own.base).min(own.ttl);
         effects.notices.push(Notice::Granted { owner, token, ttl, drawn });
         self.last_until(owner, now, effects);
     }
@@ -273,8 +269,7 @@ impl QueueState {
         let own = self.get(owner).filter(|own| own.stage == Stage::Holding)?;
         let (token, drawn) = (own.token, own.drawn);
         let lease = own.ends.since(now);
-        let left =
-            if mutant!(QueueLeaseBeyondSession) { own.ttl } else { lease.min(deadline.since(now)) };
+        let left = lease.min(deadline.since(now));
         Some(Outcome::Granted { token, left, drawn })
     }
 
@@ -283,9 +278,6 @@ impl QueueState {
         let over = |(_, own): &(&OwnerId, &Own)| own.ends <= now && own.stage == Stage::Holding;
         let over: Vec<_> = self.entries.iter().filter(over).map(|(owner, _)| *owner).collect();
         for owner in over {
-            if mutant!(QueueLeaseNotEnded) {
-                continue;
-            }
             let own = self.abandon(owner, effects);
             if let Some(upgrade) = own.as_ref().and_then(|own| own.upgrade) {
                 self.abandon(upgrade, effects);

@@ -27,8 +27,7 @@ impl<S: QueueStore> Shared<S> {
             Action::Take(take) => self.take(step, take).await,
             Action::Refresh { ttl } => {
                 let received = self.runtime.now();
-                let looks = !mutant!(QueueRefreshDoesNotLook);
-                let watched = if looks { self.watch(owner).await } else { Ok(()) };
+                let watched = self.watch(owner).await;
                 self.refreshed(owner, *ttl, received, watched)
             }
             Action::Renew { ttl } => self.renew(owner, *ttl),
@@ -37,7 +36,7 @@ impl<S: QueueStore> Shared<S> {
             Action::Leave { .. } => {
                 let known = self.change(|state, _, _| {
                     let known = state.get(owner).is_some();
-                    if !known && !mutant!(QueueLeaveForgotten) {
+                    if !known {
                         state.left.add(owner);
                     }
                     known
@@ -101,7 +100,7 @@ impl<S: QueueStore> Shared<S> {
                 Err(Failure::unknown(doubt().error))
             }
             Some(Stage::Holding) => self.answer_of(owner),
-            Some(_) if kind != step.kind && !mutant!(QueueKindIgnored) => {
+            Some(_) if kind != step.kind => {
                 self.give_up(owner).await;
                 Ok(Outcome::Conflict { kind })
             }
@@ -118,9 +117,6 @@ impl<S: QueueStore> Shared<S> {
 
     /// What a try is answered if the lock is not free. An entry of it would be in the way of other tries until it is removed.
     async fn taken(&self, step: &Step, want: Want) -> Result<Option<Outcome>, Failure> {
-        if mutant!(QueueTryStands) {
-            return Ok(None);
-        }
         let all = self.store.standings(&step.lock).await.map_err(Failure::refused)?;
         // Which kind a name is in use as, an entry of this client's tells better.
         let alike = all.first().is_none_or(|first| first.mode.kind() == step.kind);

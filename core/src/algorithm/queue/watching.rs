@@ -46,7 +46,7 @@ impl<S: QueueStore> Shared<S> {
                 let mut known = own.to_watch();
                 if known.is_empty() {
                     // Of two fences the guard could have the older one, while the store shows the other.
-                    if own.entering && !mutant!(QueueEntersTwice) {
+                    if own.entering {
                         return None;
                     }
                     own.entering = true;
@@ -65,9 +65,7 @@ impl<S: QueueStore> Shared<S> {
                     return Some(Plan::Look(lock));
                 }
                 let (mode, upgrades) = (own.want.mode, own.want.upgrades);
-                if !mutant!(QueueOwnEntryUnwatched) {
-                    known.push(Standing { rank, mode, upgrades });
-                }
+                known.push(Standing { rank, mode, upgrades });
                 Some(Plan::Watch(session, lock, known))
             });
             match plan {

@@ -41,7 +41,7 @@ impl PendingCleanups {
     pub(super) fn confirmed(&mut self, step: &Step) {
         let cleanup = (step.lock.clone(), step.owner);
         let again = self.pending.get(&cleanup).is_some_and(|cleanup| !cleanup.sent);
-        if !again || mutant!(CleanupConfirmedBeforehand) {
+        if !again {
             self.pending.remove(&cleanup);
         }
     }

@@ -81,7 +81,7 @@ impl Stragglers {
         }
         self.ends.remove(node);
         let freed = !matches!(answer, Ok(Outcome::Gone) | Err(_));
-        if freed || mutant!(QuorumForgetsOvertaken) {
+        if freed {
             self.freed.add(node);
             Some(Leftover::Nothing)
         } else if self.granted.has(node) {

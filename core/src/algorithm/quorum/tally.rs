@@ -69,11 +69,10 @@ impl Tally {
         let unknown = |failures: &[_]| Err(Failure::unknown(no_majority(voters, failures)));
         match step.action {
             Action::Renew { .. } | Action::Change { .. } => {
-                let enough = if mutant!(RenewByMinority) { 1 } else { majority };
                 let renews = matches!(step.action, Action::Renew { .. });
                 // What was renewed before a change may have been renewed where the change is yet to come.
                 let overtaken = renews && self.turn != voters.turn(step.owner);
-                if self.granted.len() >= enough && !overtaken && !self.loose {
+                if self.granted.len() >= majority && !overtaken && !self.loose {
                     let token = self.granted.iter().map(|(_, token, _)| *token).max();
                     let left =
                         kept(self.granted.iter().map(|(.., left)| *left).collect(), majority);
@@ -105,8 +104,7 @@ impl Tally {
 /// What is left of a lease that a majority has to keep: what the last of the best majority keeps.
 pub(super) fn kept(mut left: Vec<Duration>, majority: usize) -> Duration {
     left.sort_unstable_by(|one, other| other.cmp(one));
-    let last = if mutant!(QuorumLeftOfBest) { 0 } else { majority - 1 };
-    left.get(last).or(left.last()).copied().unwrap_or_default()
+    left.get(majority - 1).or(left.last()).copied().unwrap_or_default()
 }
 
 /// What several nodes keep of a lock, seen as one: it is held if a majority says so.

@@ -72,9 +72,7 @@ impl Votes {
         let refused =
             self.held.len() + self.conflicts.len() + self.tombstoned + self.recovering.len();
         let lost = refused + self.failures.len() > nodes - majority;
-        let known = self.heard() >= majority
-            || self.tombstoned > nodes - majority
-            || mutant!(FailureDecidesVote);
+        let known = self.heard() >= majority || self.tombstoned > nodes - majority;
         self.granted.len() >= majority || lost && known
     }
 
@@ -98,13 +96,6 @@ pub(super) async fn take(voters: &Arc<Voters>, step: &Step, take: &Take) -> Answ
     while !votes.are_decided(nodes, majority) {
         let Some((node, _, mut answers)) = fanout.next().await else { break };
         votes.count(node, answers.pop());
-    }
-    if mutant!(UnknownVoteCounts) {
-        let left = take.ttl;
-        let unknown: Vec<_> =
-            fanout.awaited().chain(votes.failures.iter().map(|(node, _)| *node)).collect();
-        let token = votes.token();
-        votes.granted.extend(unknown.into_iter().map(|node| (node, token, left)));
     }
     voters.took(voters.runtime.now().since(sent));
     let drawn = votes.drawn.unwrap_or(1);
@@ -166,7 +157,7 @@ async fn agree(
     }
     // What the nodes answer is one more than what was proposed.
     voters.proposal.lock().missed(Token::new(proposed.get() + 1), token, sent);
-    mutant!(TokenNotWrittenBack) || write_back(voters, step, take, &votes.granted).await
+    write_back(voters, step, take, &votes.granted).await
 }
 
 /// The same for the token that a change of mode has drawn.
@@ -176,7 +167,7 @@ pub(super) async fn spread(
     take: &Take,
     granted: &[(usize, Token, Duration)],
 ) -> bool {
-    let kept = mutant!(UpgradeNotWrittenBack) || write_back(voters, step, take, granted).await;
+    let kept = write_back(voters, step, take, granted).await;
     if kept && let Some(token) = granted.iter().map(|(_, token, _)| *token).max() {
         voters.drew(step.owner, token);
     }
@@ -285,10 +276,8 @@ async fn give_back(
     let granted = |node: usize| votes.granted.iter().any(|(granted, ..)| *granted == node);
     let batches: Vec<Arc<[Step]>> = (0..voters.nodes.len())
         .map(|node| {
-            let cleanup = if mutant!(LostVoteKept) {
-                None
-            } else if votes.doubtful.has(node) {
-                (!mutant!(QuorumFreesWhereGranted)).then(|| leave(tombstone))
+            let cleanup = if votes.doubtful.has(node) {
+                Some(leave(tombstone))
             } else {
                 granted(node).then(|| leave(None))
             };

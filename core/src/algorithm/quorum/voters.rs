@@ -66,13 +66,13 @@ impl QuorumHold {
     /// Whether a renewal says the mode too. Not while an upgrade waits, whose nodes take no older change any more: whoever
     /// missed a lesser mode is but stricter.
     fn says_its_mode(&self) -> bool {
-        let waits = self.wanted > self.turn && !mutant!(WaitingWriterNotRenewed);
-        self.turn > 0 && !waits && !mutant!(QuorumForgetsMode)
+        let waits = self.wanted > self.turn;
+        self.turn > 0 && !waits
     }
 
     /// A change of mode, unless a later one was told.
     fn turns(&mut self, turn: u32, mode: Mode) {
-        if turn >= self.turn && !mutant!(QuorumForgetsMode) {
+        if turn >= self.turn {
             (self.turn, self.take.mode) = (turn, mode);
         }
     }
@@ -99,7 +99,7 @@ impl Voters {
     }
 
     pub(super) fn majority(&self) -> usize {
-        if mutant!(QuorumTooSmall) { self.nodes.len() / 2 } else { self.nodes.len() / 2 + 1 }
+        self.nodes.len() / 2 + 1
     }
 
     /// How long the slower nodes are waited for, by somebody who asks for a lease of `ttl`. A way that is long grants no
@@ -167,9 +167,6 @@ impl Voters {
 
     /// The node has yet to confirm that it knows nothing of this attempt.
     pub(super) fn clean_up(self: &Arc<Self>, number: usize, step: &Step, leftover: Leftover) {
-        if mutant!(QuorumForgetsCleanups) {
-            return;
-        }
         let until = self.runtime.now() + self.max_ttl.max(TOMBSTONE_LIFE);
         if self.nodes[number].cleanups.lock().add(step, until, leftover) {
             self.repeat_cleanups(number);
@@ -233,15 +230,12 @@ impl Voters {
             let unknown = !matches!(answer, Some(Ok(_)));
             let mut holds = voters.holds.lock();
             // One that was given back may still be here, for those who are late.
-            match holds
-                .get_mut(&step.owner)
-                .filter(|held| !held.freed || mutant!(FreedHealForgotten))
-            {
+            match holds.get_mut(&step.owner).filter(|held| !held.freed) {
                 Some(held) if unknown => held.doubtful.add(number),
                 Some(_) if before => {}
                 Some(held) => held.doubtful.remove(number),
                 // Given back meanwhile: what was taken is not wanted any more.
-                None if (granted || unknown) && !mutant!(HealAfterFree) => {
+                None if granted || unknown => {
                     let leftover = if granted { Leftover::Granted } else { Leftover::Unknown };
                     voters.clean_up(number, &step, leftover);
                 }
@@ -287,7 +281,7 @@ impl Voters {
     }
 
     fn clean_up_late(self: &Arc<Self>, number: usize, step: &Step, leftover: Leftover) {
-        if leftover != Leftover::Nothing && !mutant!(QuorumFreesWhereGranted) {
+        if leftover != Leftover::Nothing {
             self.clean_up(number, step, leftover);
         }
     }

@@ -65,8 +65,7 @@ impl<S: SessionStore> Shared<S> {
                 }
                 self.forget(owner);
                 // A wait that nobody wants any more has ended; it was not a try.
-                let is_try = !*wait || mutant!(SessionWaitEndsAsTry);
-                Ok(if is_try { Outcome::Held { left: None } } else { Outcome::Gone })
+                Ok(if *wait { Outcome::Gone } else { Outcome::Held { left: None } })
             }
             Err(failure) => {
                 // The lock may be there all the same.
@@ -206,8 +205,7 @@ impl<S: SessionStore> Shared<S> {
         });
         let Some((lock, mode)) = had else { return Ok(Outcome::Gone) };
         let sent = self.runtime.now();
-        let other = if mutant!(SessionUnlocksElsewhere) { self.main_session() } else { None };
-        let answer = other.as_ref().unwrap_or(session).unlock(&lock, mode).await;
+        let answer = session.unlock(&lock, mode).await;
         match &answer {
             Ok(_) => self.change(|state, now, effects| {
                 // What waited had no deadline until now.

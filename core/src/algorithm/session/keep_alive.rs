@@ -68,7 +68,7 @@ impl<S: SessionStore> Shared<S> {
         for owner in ended {
             self.end_lease(owner, id, session.clone());
         }
-        if beats && !mutant!(SessionNotKept) {
+        if beats {
             let shared = self.clone();
             self.runtime.spawn(Box::pin(async move { shared.beat(id, &session).await }));
         }
@@ -91,7 +91,7 @@ impl<S: SessionStore> Shared<S> {
             let Some(live) = state.live(id, now, effects) else { return };
             if answer.is_ok() {
                 live.answered(sent, self.ttl);
-            } else if session.is_over() && !mutant!(SessionEndOverlooked) {
+            } else if session.is_over() {
                 state.lose(id, effects);
             } else {
                 live.next_beat = live.next_beat.min(now + self.ttl / AGAIN);

@@ -77,7 +77,7 @@ impl<S: SessionStore> Shared<S> {
                     return Next::Open;
                 }
                 // What a wait that was given up has, or is about to get, is soon there.
-                if (state.coming > 0 || state.gives_back()) && !mutant!(SessionsNotAwaited) {
+                if state.coming > 0 || state.gives_back() {
                     return Next::Wait;
                 }
                 Next::Fail(too_many(self.store.holds_several()))
@@ -108,11 +108,7 @@ impl<S: SessionStore> Shared<S> {
             state.drawn
         });
         let weak = Arc::downgrade(self);
-        let ended: EndSink = Arc::new(move || {
-            if !mutant!(SessionEndUnheard) {
-                weak.upgrade().iter().for_each(|it| it.lose(id));
-            }
-        });
+        let ended: EndSink = Arc::new(move || weak.upgrade().iter().for_each(|it| it.lose(id)));
         let sent = self.runtime.now();
         let session = Arc::new(self.store.connect(self.ttl, ended).await?);
         let kept = self.change(|state, _, _| {
@@ -144,8 +140,7 @@ impl<S: SessionStore> Shared<S> {
         lock: &LockKey,
     ) -> Result<Numbered<S>> {
         let main = self.main().await?;
-        let shared = self.store.holds_several() || mutant!(SessionHoldsSeveral);
-        if shared && self.enter(owner, lock, main.0) {
+        if self.store.holds_several() && self.enter(owner, lock, main.0) {
             return Ok(main);
         }
         let borrowed = self.borrow().await?;
@@ -160,7 +155,7 @@ impl<S: SessionStore> Shared<S> {
         self.change(|state, _, _| {
             let Some(live) = state.sessions.get_mut(&id) else { return false };
             let other = live.names.get(lock).is_some_and(|has| *has != owner);
-            if other && !mutant!(SessionAsksTwice) {
+            if other {
                 return false;
             }
             live.names.insert(lock.clone(), owner);

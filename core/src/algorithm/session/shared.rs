@@ -2,7 +2,6 @@
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use event_listener::Event;
@@ -73,14 +72,6 @@ impl<S: SessionStore> Shared<S> {
     /// An attempt or a hold is over.
     pub(super) fn forget(&self, owner: OwnerId) {
         self.change(|state, _, effects| state.forget(owner, effects));
-    }
-
-    /// The session for what is free, if it is open.
-    pub(super) fn main_session(&self) -> Option<Arc<S::Session>> {
-        self.change(|state, _, _| {
-            let live = state.main.and_then(|id| state.sessions.get(&id))?;
-            Some(live.session.clone())
-        })
     }
 
     /// Awaits work that goes on if it takes too long, or nobody stays for it.

@@ -122,9 +122,7 @@ impl<S: SessionStore> Shared<S> {
     async fn remove(self: &Arc<Self>, owner: OwnerId) -> Answer {
         let found = self.change(|state, now, effects| {
             let Some(own) = state.owners.get_mut(&owner) else {
-                if !mutant!(SessionLeaveRefusesNothing) {
-                    state.left.add(owner);
-                }
+                state.left.add(owner);
                 return None;
             };
             own.leaves = true;

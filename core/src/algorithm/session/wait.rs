@@ -93,7 +93,7 @@ impl<S: SessionStore> Shared<S> {
     /// and the session over: then from a heartbeat.
     async fn confirmed(&self, session: &S::Session, asked: Instant) -> Option<Instant> {
         let now = self.runtime.now();
-        if now.since(asked) < self.ttl / BELIEVED || mutant!(SessionGrantBelieved) {
+        if now.since(asked) < self.ttl / BELIEVED {
             return Some(asked);
         }
         session.beat().await.is_ok().then_some(now)
@@ -108,9 +108,6 @@ impl<S: SessionStore> Shared<S> {
     ) -> T {
         loop {
             session.interrupt().await;
-            if mutant!(SessionInterruptedOnce) {
-                return locking.await;
-            }
             let again = self.runtime.sleep_until(self.runtime.now() + INTERRUPTED_AGAIN);
             if let Either::Left((answer, _)) = select(locking.as_mut(), again).await {
                 return answer;

@@ -20,7 +20,7 @@ use crate::runtime::sync::Mutex;
 
 /// What a thread is about while its client is closed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Does {
+enum Does {
     /// It asks, and keeps what it wins.
     Asks,
     /// It asks for what another client has.
@@ -77,7 +77,7 @@ fn start(work: impl Future<Output = ()> + Send + 'static) -> thread::JoinHandle<
 }
 
 /// A lock that is held or asked for at the close.
-pub(super) fn locks(does: Does) {
+fn locks(does: Does) {
     future::block_on(async move {
         let runtime: RuntimeHandle = Arc::new(Still::default());
         let memory = Memory::new();
@@ -122,7 +122,7 @@ pub(super) fn locks(does: Does) {
 }
 
 /// A run that is being started at the close.
-pub(super) fn runs() {
+fn runs() {
     future::block_on(async {
         let runtime: RuntimeHandle = Arc::new(Still::default());
         let memory = Memory::new();

@@ -33,11 +33,6 @@ fn check_random(world: impl Fn() + Send + Sync + 'static, orders: usize) {
     ::shuttle::check_random(searched(world), orders);
 }
 
-/// The same orders every time.
-fn check_random_with_seed(world: impl Fn() + Send + Sync + 'static, seed: u64, orders: usize) {
-    ::shuttle::check_random_with_seed(searched(world), seed, orders);
-}
-
 /// By priorities that change so many times.
 fn check_pct(world: impl Fn() + Send + Sync + 'static, orders: usize, changes: usize) {
     ::shuttle::check_pct(searched(world), orders, changes);
@@ -253,38 +248,4 @@ fn the_wheel_sleeps_through_nothing() {
         },
         2000,
     );
-}
-
-/// The searches can see: what must break them does.
-#[test]
-fn the_searches_see_their_mutants() {
-    use closing::Does;
-
-    use crate::mutation::{Mutant, activate};
-    let caught_by = |mutant, search: &dyn Fn()| {
-        activate(Some(mutant));
-        let search = std::panic::AssertUnwindSafe(search);
-        let result = std::panic::catch_unwind(search);
-        activate(None);
-        assert!(result.is_err(), "{mutant:?} was not seen");
-    };
-    let caught = |mutant, world: fn()| {
-        caught_by(mutant, &|| check_random_with_seed(world, 7, 20_000));
-    };
-    caught(Mutant::FreeDoesNotSettle, || world(0, GivesUp::Nobody));
-    caught(Mutant::TokenRepeats, || world(0, GivesUp::Nobody));
-    caught(Mutant::LocalTokenRepeats, || world(16, GivesUp::Nobody));
-    caught(Mutant::LeaderForgetsFollowers, || world(16, GivesUp::Together));
-    caught(Mutant::CancelForgets, || world(0, GivesUp::Alone));
-    caught(Mutant::LostToldAsReleased, loss::found);
-    caught(Mutant::LostToldAsReleased, loss::by_the_clock);
-    caught(Mutant::EarlyPushDropped, || world(0, GivesUp::Nobody));
-    caught(Mutant::ClosingAsks, || closing::locks(Does::Asks));
-    caught(Mutant::ForgottenBeforeCleanup, || closing::locks(Does::Abandons));
-    caught(Mutant::ReleaseForgotten, || closing::locks(Does::Releases));
-    caught(Mutant::ClosingGrants, || closing::locks(Does::Asks));
-    caught(Mutant::ClosingServes, || closing::locks(Does::Waits));
-    // A whole start has to come before the close: by chance alone that hardly happens.
-    caught_by(Mutant::RunBeginsUnseen, &|| check_pct(closing::runs, 20_000, 3));
-    caught(Mutant::UntakenRunFails, closing::runs);
 }

@@ -115,7 +115,7 @@ fn whose(table: &ForeignTable, lock: &LockKey) -> String {
 fn select(table: &ForeignTable, whose: &str, locked: bool) -> String {
     let ForeignTable { name, until, since, by, .. } = table;
     let micros = |column: &str| format!("TIMESTAMPDIFF(MICROSECOND, {EPOCH}, {column})");
-    let lock = if locked && !mutant!(ForeignRowNotLocked) { " FOR UPDATE" } else { "" };
+    let lock = if locked { " FOR UPDATE" } else { "" };
     let (until, since) = (micros(until), micros(since));
     format!("SELECT {until}, {since}, {by} FROM {name} WHERE {whose}{lock}")
 }

@@ -268,11 +268,8 @@ pub(super) fn without_limits() -> String {
 /// waker, while the waker tries for two seconds to get the mutex. Meanwhile nobody can connect.
 pub(super) fn listen(channel: &str) -> String {
     let seconds = LISTEN.as_secs();
-    let wait = if mutant!(ListenersSleep) {
-        format!("SLEEP({seconds})")
-    } else {
-        format!("CASE GET_LOCK('fencelock_listeners', {seconds}) WHEN 0 THEN 0 WHEN 1 THEN 3 END")
-    };
+    let wait =
+        format!("CASE GET_LOCK('fencelock_listeners', {seconds}) WHEN 0 THEN 0 WHEN 1 THEN 3 END");
     format!("SELECT CASE GET_LOCK('{channel}', 0) WHEN 0 THEN 2 ELSE {wait} END")
 }
 

@@ -123,7 +123,7 @@ fn whose(table: &ForeignTable) -> String {
 fn select(table: &ForeignTable, locked: bool) -> String {
     let ForeignTable { name, until, since, by, .. } = table;
     let micros = |column: &str| format!("(extract(epoch FROM {column}) * 1000000)::bigint");
-    let lock = if locked && !mutant!(ForeignRowNotLocked) { " FOR UPDATE" } else { "" };
+    let lock = if locked { " FOR UPDATE" } else { "" };
     let (until, since, whose) = (micros(until), micros(since), whose(table));
     let zone = format!("pg_typeof({}) = 'timestamptz'::regtype", table.until);
     format!("SELECT {until}, {since}, {by}::text, {zone} FROM {name} WHERE {whose}{lock}")

@@ -24,7 +24,7 @@ impl Pooling {
         runtime: &RuntimeHandle,
         limit: Duration,
     ) -> Result<()> {
-        if self.0.load(Ordering::Acquire) || mutant!(PoolerNotSought) {
+        if self.0.load(Ordering::Acquire) {
             return Ok(());
         }
         let (one, _) = open_first(address, SERVER, None, runtime, limit).await?;

@@ -148,7 +148,7 @@ impl QueueModel {
         let found = queue.iter().find(mine).map(|stored| stored.rank.clone());
         match &found {
             Some(rank) => self.remove(lock, |stored| stored.rank == *rank),
-            None if at.is_none() && !mutant!(QueueLeaveRefusesNothing) => {
+            None if at.is_none() => {
                 self.session(of)?.refused.insert(owner);
             }
             None => {}

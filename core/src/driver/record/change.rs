@@ -27,9 +27,9 @@ impl Record {
     /// Turns the hold at this place.
     fn turn(&mut self, at: usize, turn: u32, mode: Mode, scene: &Scene<'_>) -> Outcome {
         let now = scene.now;
-        let alone = self.holders.len() == 1 || mutant!(UpgradeBesideReaders);
+        let alone = self.holders.len() == 1;
         let holder = &mut self.holders[at];
-        if turn < holder.turn && !mutant!(LateChangeBelieved) {
+        if turn < holder.turn {
             return Outcome::Held { left: Some(self.soonest(now)) };
         }
         holder.turn = turn;
@@ -67,11 +67,7 @@ impl Record {
 
     fn become_writer(&mut self, at: usize, now: u64) {
         let ttl = self.holders[at].ends.saturating_sub(now);
-        let token = if mutant!(UpgradeKeepsToken) {
-            self.holders[at].token
-        } else {
-            self.draw(1, Duration::ZERO, ttl, now).0
-        };
+        let token = self.draw(1, Duration::ZERO, ttl, now).0;
         let holder = &mut self.holders[at];
         (holder.mode, holder.upgrading, holder.token) = (Mode::Write, None, token);
     }

@@ -80,7 +80,7 @@ pub struct Ticket {
 
 impl Ticket {
     pub(super) fn live(&self, now: u64) -> bool {
-        now < self.refreshed + micros(TICKET_LIFE) || mutant!(HandOverToDeadWaiter)
+        now < self.refreshed + micros(TICKET_LIFE)
     }
 
     pub(super) fn view(&self, now: u64) -> WaiterView {
@@ -99,17 +99,9 @@ pub(super) fn admits(holders: &[Holder], mode: Mode, limit: u32) -> bool {
     let any = |modes: &[Mode]| holders.iter().any(|holder| modes.contains(&holder.mode));
     let upgrading = holders.iter().any(|holder| holder.upgrading.is_some());
     match mode {
-        Mode::Write if mutant!(WriterBesideReaders) => !any(&[Mode::Write]),
         Mode::Exclusive | Mode::Write => holders.is_empty(),
-        Mode::Read if mutant!(ReaderBesideWriter) => true,
-        Mode::Read => !any(&[Mode::Write]) && (!upgrading || mutant!(UpgradeLetsReadersIn)),
-        Mode::Upgradeable if mutant!(TwoUpgradeable) => {
-            holders.iter().all(|holder| holder.mode != Mode::Write)
-        }
+        Mode::Read => !any(&[Mode::Write]) && !upgrading,
         Mode::Upgradeable => !any(&[Mode::Write, Mode::Upgradeable]),
-        Mode::Permit => {
-            let limit = if mutant!(OnePermitTooMany) { limit + 1 } else { limit };
-            holders.len() < usize::try_from(limit).unwrap_or(usize::MAX)
-        }
+        Mode::Permit => holders.len() < usize::try_from(limit).unwrap_or(usize::MAX),
     }
 }

@@ -104,7 +104,7 @@ impl Record {
         if !step.action.only_looks() {
             self.expire(scene.now);
             if step.kind != self.kind {
-                if self.in_use(scene.now) && !mutant!(KindIgnored) {
+                if self.in_use(scene.now) {
                     return self.of_another_kind(step, scene.now);
                 }
                 self.kind = step.kind;
@@ -124,9 +124,7 @@ impl Record {
             Action::Watch { mode, info } => self.watch(owner, *mode, info, scene),
             Action::Refresh { ttl } => self.refresh(owner, micros(*ttl), scene),
             Action::Renew { ttl } => {
-                if !mutant!(RenewDoesNotSettle) {
-                    self.settle_unless_mutant(owner, scene);
-                }
+                self.settle(owner, scene);
                 self.renew(owner, micros(*ttl), scene.now).unwrap_or(Outcome::Gone)
             }
             Action::Change { .. } if step.kind != Kind::ReadWrite => Outcome::Gone,
@@ -185,7 +183,7 @@ impl Record {
             records.iter_mut().map(|(step, record)| record.apply(step, scene)).collect();
         scene.reachable = reachable;
         let granted = |outcome: &Outcome| matches!(outcome, Outcome::Granted { .. });
-        if outcomes.iter().all(granted) || mutant!(AllTakesSome) {
+        if outcomes.iter().all(granted) {
             return Ok(outcomes);
         }
         scene.notices.truncate(told);
@@ -236,17 +234,11 @@ impl Record {
     /// Removes what has ended.
     fn expire(&mut self, now: u64) {
         self.tombstones.retain(|_, until| *until > now);
-        if !mutant!(FarEndKept) {
-            let most = now.saturating_add(self.longest);
-            self.holders.iter_mut().for_each(|holder| holder.ends = holder.ends.min(most));
-        }
+        let most = now.saturating_add(self.longest);
+        self.holders.iter_mut().for_each(|holder| holder.ends = holder.ends.min(most));
         let before = self.holders.len();
-        if !mutant!(ExpiryIgnored) {
-            self.holders.retain(|holder| {
-                holder.ends > now || holder.mode == Mode::Permit && mutant!(PermitNeverExpires)
-            });
-        }
-        if self.holders.len() < before && !mutant!(OpenSurvivesVanishing) {
+        self.holders.retain(|holder| holder.ends > now);
+        if self.holders.len() < before {
             // A lock that vanished without a Free is never open.
             self.open_since = None;
         }
@@ -272,41 +264,27 @@ impl Record {
             }
             if served == scene.served_at_once {
                 let (channel, owner) = (head.channel.clone(), head.owner);
-                if !mutant!(CrowdHalfServed) {
-                    scene.notices.push((channel, Notice::Open { owner }));
-                }
+                scene.notices.push((channel, Notice::Open { owner }));
                 return;
             }
             let patience = micros(UNREACHABLE_AFTER);
-            let silent = now >= head.refreshed + patience || mutant!(DeafCountsAtOnce);
+            let silent = now >= head.refreshed + patience;
             let deaf = silent && !(scene.reachable)(&head.channel);
-            let callers = head.owner == caller && !mutant!(CallerCountsAsDeaf);
-            if deaf && !callers && !mutant!(UnreachableWaiterServed) {
+            if deaf && head.owner != caller {
                 self.tickets.pop_front();
                 continue;
             }
-            let back = mutant!(QueueServedFromTheBack);
-            let ticket = if back { self.tickets.pop_back() } else { self.tickets.pop_front() };
+            let ticket = self.tickets.pop_front();
             let Some(Ticket { owner, mode, block, channel, info, ttl, .. }) = ticket else {
                 return;
             };
-            let whole = mutant!(HandOverGrantsWholeLease);
-            let asked = ttl;
-            let ttl = if whole { ttl } else { ttl.min(micros(GRANT_TTL)) };
+            let (asked, ttl) = (ttl, ttl.min(micros(GRANT_TTL)));
             let lead = TOKEN_LEAD;
             let (token, drawn) =
                 self.grant(Grant { owner, mode, ttl, asked, block, lead, info }, now);
             let ttl = Duration::from_micros(ttl);
-            if !mutant!(HandOverNotTold) {
-                scene.notices.push((channel, Notice::Granted { owner, token, ttl, drawn }));
-            }
+            scene.notices.push((channel, Notice::Granted { owner, token, ttl, drawn }));
             served += 1;
-        }
-    }
-
-    fn settle_unless_mutant(&mut self, caller: OwnerId, scene: &mut Scene<'_>) {
-        if !mutant!(OnlyFreeSettles) {
-            self.settle(caller, scene);
         }
     }
 
@@ -318,13 +296,8 @@ impl Record {
 
     /// Whether the lock is free for whoever comes first.
     fn is_open(&self, now: u64) -> bool {
-        let patient = self
-            .tickets
-            .front()
-            .is_none_or(|head| head.passed < PASSES || mutant!(HeadPassedWithoutEnd));
-        self.open_since.is_some_and(|since| {
-            patient && (now < since + micros(OPEN_FOR) || mutant!(OpenWithoutEnd))
-        })
+        let patient = self.tickets.front().is_none_or(|head| head.passed < PASSES);
+        self.open_since.is_some_and(|since| patient && now < since + micros(OPEN_FOR))
     }
 
     /// Answers the first token and how many were drawn.
@@ -343,13 +316,8 @@ impl Record {
     /// Draws tokens for a lease; answers the first, and how many. Those behind the first reach no further ahead of the clock than `lead`,
     /// so that the counter of a store that loses it is soon passed by the clock.
     fn draw(&mut self, block: u32, lead: Duration, ttl: u64, now: u64) -> (u64, u32) {
-        let first = match () {
-            () if mutant!(BareCounterToken) => self.last + 1,
-            () if mutant!(TokenRepeats) => self.last.max(1),
-            () => (self.last + 1).max(now),
-        };
+        let first = (self.last + 1).max(now);
         let room = (now + micros(lead) + 1).saturating_sub(first);
-        let room = if mutant!(TokensOutrunClock) { u64::MAX } else { room };
         let drawn =
             u64::from(block).min(room).min(Token::MAX.get().saturating_sub(first) + 1).max(1);
         self.raise(first + drawn - 1, ttl, now);
@@ -360,8 +328,7 @@ impl Record {
     fn raise(&mut self, last: u64, ttl: u64, now: u64) {
         self.last = self.last.max(last);
         let whole = self.last.max(now) + ttl * u64::from(COUNTER_TTLS);
-        let end = if mutant!(CounterForgottenEarly) { now + ttl } else { whole };
-        self.counter_until = self.counter_until.max(end);
+        self.counter_until = self.counter_until.max(whole);
     }
 
     /// What is left of the hold that ends first.

@@ -6,7 +6,7 @@ use super::holder::{Ticket, admits, left};
 use super::{Grant, Record, Scene, micros};
 use crate::fence::Token;
 use crate::port::limits::{COUNTER_TTLS, FLOOR_AHEAD, PASSES, TOKEN_LEAD};
-use crate::port::{Mode, Notice, Outcome, OwnerId, Take};
+use crate::port::{Notice, Outcome, OwnerId, Take};
 
 impl Record {
     /// `lead` is how far ahead of the clock the tokens of a grant may reach.
@@ -18,27 +18,21 @@ impl Record {
         scene: &mut Scene<'_>,
     ) -> Outcome {
         let now = scene.now;
-        if self.tombstones.contains_key(&owner) && !mutant!(TombstoneIgnored) {
+        if self.tombstones.contains_key(&owner) {
             return Outcome::Gone;
         }
-        let deferred = mutant!(FloorOnlyWhenGranted) && !self.holders.is_empty();
-        if take.floor > Token::default() && !mutant!(FloorIgnored) && !deferred {
-            let most = if mutant!(FloorUnclamped) { u64::MAX } else { now + micros(FLOOR_AHEAD) };
+        if take.floor > Token::default() {
+            let most = now + micros(FLOOR_AHEAD);
             let floor = take.floor.get().min(most);
             self.raise(floor, micros(take.ttl), now);
         }
-        let settles = !mutant!(TakeDoesNotSettle);
-        if settles && !mutant!(TakePassesWaiters) {
-            self.settle_unless_mutant(owner, scene);
-        }
+        self.settle(owner, scene);
         if let Some(holder) = self.holders.iter().find(|holder| holder.owner == owner) {
             let (token, left) = (Token::new(holder.token), left(holder.ends, now));
             return Outcome::Granted { token, left, drawn: 1 };
         }
         let place = self.tickets.iter().position(|ticket| ticket.owner == owner);
-        let past = matches!(take.mode, Mode::Read if mutant!(ReadersPassWriters))
-            || mutant!(TakePassesWaiters);
-        let first = self.tickets.is_empty() || self.is_open(now) || past;
+        let first = self.tickets.is_empty() || self.is_open(now);
         if first && admits(&self.holders, take.mode, take.limit) {
             if let Some(place) = place {
                 self.tickets.remove(place);
@@ -52,7 +46,8 @@ impl Record {
             let info = take.info.clone();
             let grant = Grant { owner, mode, ttl, asked: ttl, block, lead, info };
             let (token, drawn) = self.grant(grant, now);
-            self.settle_the_rest(owner, scene);
+            // The lock was open and is entered: whoever may hold beside the one who entered is granted too.
+            self.settle(owner, scene);
             return Outcome::Granted { token, left: take.ttl, drawn };
         }
         if !take.wait {
@@ -78,59 +73,36 @@ impl Record {
 
     pub(super) fn refresh(&mut self, owner: OwnerId, ttl: u64, scene: &mut Scene<'_>) -> Outcome {
         let now = scene.now;
-        if !mutant!(RefreshDoesNotSettle) {
-            self.settle_unless_mutant(owner, scene);
-        }
-        let longer = if mutant!(RefreshDoesNotRenew) { 0 } else { ttl };
-        if let Some(granted) = self.renew(owner, longer, now) {
+        self.settle(owner, scene);
+        if let Some(granted) = self.renew(owner, ttl, now) {
             return granted;
         }
         let Some(place) = self.tickets.iter().position(|ticket| ticket.owner == owner) else {
-            if mutant!(RefreshCreatesTicket) {
-                let take = Take {
-                    mode: Mode::Exclusive,
-                    limit: 1,
-                    ttl: Duration::from_micros(ttl),
-                    wait: true,
-                    block: 1,
-                    floor: Token::default(),
-                    info: "".into(),
-                };
-                return self.take(owner, &take, TOKEN_LEAD, scene);
-            }
             return Outcome::Gone;
         };
         let ticket = &mut self.tickets[place];
         ticket.refreshed = now;
         ticket.ttl = ttl;
         let (mode, limit) = (ticket.mode, ticket.limit);
-        let enters = self.is_open(now) && !mutant!(HeadMayNotEnter);
-        if place == 0 && enters && admits(&self.holders, mode, limit) {
+        if place == 0 && self.is_open(now) && admits(&self.holders, mode, limit) {
             let ticket = self.tickets.pop_front().expect("the head was just seen");
             let info = ticket.info;
             // Who looks again is told no number, so it is one.
             let grant = Grant { owner, mode, ttl, asked: ttl, block: 1, lead: TOKEN_LEAD, info };
             let (token, drawn) = self.grant(grant, now);
-            self.settle_the_rest(owner, scene);
+            // The lock was open and is entered: whoever may hold beside the one who entered is granted too.
+            self.settle(owner, scene);
             return Outcome::Granted { token, left: Duration::from_micros(ttl), drawn };
         }
         self.queued(place, now)
     }
 
-    /// The lock was open and is entered: whoever may hold beside the one who entered is granted.
-    fn settle_the_rest(&mut self, owner: OwnerId, scene: &mut Scene<'_>) {
-        if !mutant!(OpenEnteredByOne) {
-            self.settle_unless_mutant(owner, scene);
-        }
-    }
-
     /// Pushes the end of `owner`'s hold, if it has one.
     pub(super) fn renew(&mut self, owner: OwnerId, ttl: u64, now: u64) -> Option<Outcome> {
-        let anyone = mutant!(RenewWithoutOwnerCheck);
-        let holder = self.holders.iter_mut().find(|holder| holder.owner == owner || anyone)?;
+        let holder = self.holders.iter_mut().find(|holder| holder.owner == owner)?;
         self.longest = self.longest.max(ttl);
         let end = now + ttl;
-        holder.ends = if mutant!(RenewShortens) { end } else { end.max(holder.ends) };
+        holder.ends = end.max(holder.ends);
         let (token, left) = (Token::new(holder.token), left(holder.ends, now));
         let ends = holder.ends;
         self.counter_until = self.counter_until.max(ends + ttl * u64::from(COUNTER_TTLS));
@@ -141,18 +113,14 @@ impl Record {
         let mine = self.remove(owner);
         if mine {
             self.drop_dead(scene.now);
-            let patient = |head: &&Ticket| head.passed < PASSES || mutant!(HeadPassedWithoutEnd);
+            let patient = |head: &&Ticket| head.passed < PASSES;
             let head = self.tickets.front().filter(|head| open && patient(head));
             if head.is_some_and(|head| admits(&self.holders, head.mode, head.limit)) {
                 self.open_since = Some(scene.now);
-                if !mutant!(OpenNotTold) {
-                    self.tell_open(scene);
-                }
+                self.tell_open(scene);
             }
         }
-        if !mutant!(FreeDoesNotSettle) {
-            self.settle(owner, scene);
-        }
+        self.settle(owner, scene);
         if mine {
             self.call(scene);
         }
@@ -171,8 +139,7 @@ impl Record {
 
     /// Takes a hold away; whether there was one.
     fn remove(&mut self, owner: OwnerId) -> bool {
-        let anyone = mutant!(FreeWithoutOwnerCheck);
-        let place = self.holders.iter().position(|holder| holder.owner == owner || anyone);
+        let place = self.holders.iter().position(|holder| holder.owner == owner);
         if let Some(place) = place {
             self.holders.remove(place);
         }
@@ -189,19 +156,14 @@ impl Record {
         self.drop_dead(scene.now);
         let before = self.tickets.len() + self.holders.len();
         let head = self.tickets.front().is_some_and(|head| head.owner == owner);
-        self.tickets.retain(|ticket| ticket.owner != owner || mutant!(LeaveForgetsTicket));
-        if !mutant!(LeaveForgetsHold) {
-            self.holders.retain(|holder| holder.owner != owner);
-        }
+        self.tickets.retain(|ticket| ticket.owner != owner);
+        self.holders.retain(|holder| holder.owner != owner);
         let found = self.tickets.len() + self.holders.len() < before;
-        if let Some(life) = tombstone.filter(|_| !found && !mutant!(NoTombstone)) {
-            let life = if mutant!(TombstoneTooShort) { Duration::from_millis(1) } else { life };
+        if let Some(life) = tombstone.filter(|_| !found) {
             self.tombstones.insert(owner, scene.now + micros(life));
         }
-        if !mutant!(LeaveDoesNotSettle) {
-            self.settle_unless_mutant(owner, scene);
-        }
-        if head && !mutant!(OpenHeadLeavesAlone) {
+        self.settle(owner, scene);
+        if head {
             self.tell_open(scene);
         }
         self.watchers.retain(|watcher| watcher.owner != owner);

@@ -43,7 +43,7 @@ impl Record {
         let now = scene.now;
         let take = &Take { wait: false, ..vote.take.clone() };
         let holds = self.holders.iter().any(|holder| holder.owner == owner);
-        if vote.again && !holds && !mutant!(RaiseTakesAnew) {
+        if vote.again && !holds {
             return Outcome::Gone;
         }
         let tombstoned = self.tombstones.contains_key(&owner);
@@ -119,7 +119,6 @@ impl Vote {
     /// For how long the node may have lost what it knew too short a time ago.
     pub(super) fn recovery(&self, scene: &Scene<'_>) -> Option<Duration> {
         let votes_from = scene.born + micros(self.aged);
-        let recovering = scene.now < votes_from && !mutant!(AmnesiacVotes);
-        recovering.then(|| left(votes_from, scene.now))
+        (scene.now < votes_from).then(|| left(votes_from, scene.now))
     }
 }

@@ -23,9 +23,6 @@ pub(super) fn memory() -> Cmd {
 
 /// What follows by the answer to [`memory`].
 pub(super) fn what_follows(told: Value) -> Option<&'static str> {
-    if mutant!(EvictionNotAsked) {
-        return None;
-    }
     let told: String = redis::from_redis_value(told).ok()?;
     let value = |name| told.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     let policy = value("maxmemory_policy")?;

@@ -91,7 +91,6 @@ impl Node {
         mark: Option<String>,
         lack: &mut Lack,
     ) -> Result<Vec<Value>> {
-        let asking = asking && !mutant!(NotAsking);
         if asking {
             let permitted =
                 commands.into_iter().flat_map(|command| [redis::cmd("ASKING"), command]);
@@ -100,9 +99,7 @@ impl Node {
         let mut values = match (&live.ack_connection, mark) {
             (Some(ack_connection), Some(mark)) => {
                 let acked = ack_connection.send(&self.link, live, commands, mark).await?;
-                if !mutant!(AcksIgnored) {
-                    lack.acks = acked.lack.or(lack.acks.take());
-                }
+                lack.acks = acked.lack.or(lack.acks.take());
                 acked.values
             }
             _ => self.send(live, commands).await?,
@@ -187,32 +184,29 @@ impl Node {
 
     /// Sends what a batch was cut into; answers every step.
     pub(super) async fn carry_out(&self, batch: &[Step], plan: &[Request<'_>]) -> Vec<Answer> {
-        let (live, Replies { values, lack }) = loop {
-            let live = match self.link.live().await {
-                Ok(live) => live,
-                Err(error) => return fail(batch, &Failure::refused(error)),
-            };
-            // Before a server is asked for a vote, it says since when it has kept its data.
-            if self.data_age.is_due(batch, &live)
-                && let Err(error) = self.check_data_age(&live).await
-            {
-                return fail(batch, &Failure::refused(error));
+        let live = match self.link.live().await {
+            Ok(live) => live,
+            Err(error) => return fail(batch, &Failure::refused(error)),
+        };
+        // Before a server is asked for a vote, it says since when it has kept its data.
+        if self.data_age.is_due(batch, &live)
+            && let Err(error) = self.check_data_age(&live).await
+        {
+            return fail(batch, &Failure::refused(error));
+        }
+        let behind = live.cancelled().and_then(|cancelled| cancelled.behind(batch));
+        let replanned = behind.as_ref().map(|batch| Request::plan(batch));
+        let sent = {
+            let awaited = live.cancelled().map(|cancelled| cancelled.awaits(batch));
+            let sent = self.exchange(&live, replanned.as_deref().unwrap_or(plan), false).await;
+            if let (Some(awaited), Ok(_)) = (awaited, &sent) {
+                awaited.answered();
             }
-            let behind = live.cancelled().and_then(|cancelled| cancelled.behind(batch));
-            let replanned = behind.as_ref().map(|batch| Request::plan(batch));
-            let sent = {
-                let awaited = live.cancelled().map(|cancelled| cancelled.awaits(batch));
-                let sent = self.exchange(&live, replanned.as_deref().unwrap_or(plan), false).await;
-                if let (Some(awaited), Ok(_)) = (awaited, &sent) {
-                    awaited.answered();
-                }
-                sent
-            };
-            match sent {
-                Ok(replies) => break (live, replies),
-                Err(_) if mutant!(SentAgainAfterUnknown) => {}
-                Err(error) => return fail(batch, &Failure::unknown(error)),
-            }
+            sent
+        };
+        let Replies { values, lack } = match sent {
+            Ok(replies) => replies,
+            Err(error) => return fail(batch, &Failure::unknown(error)),
         };
         let mut answers = Vec::with_capacity(batch.len());
         for (request, reply) in plan.iter().zip(values) {
@@ -309,8 +303,5 @@ impl Node {
 
 /// Whether a step may be answered by a grant.
 fn may_grant(action: &Action) -> bool {
-    if mutant!(RenewalNeedsNoAcks) && matches!(action, Action::Renew { .. }) {
-        return false;
-    }
     !(action.only_looks() || matches!(action, Action::Free { .. } | Action::Leave { .. }))
 }

@@ -240,9 +240,7 @@ where
 fn enter(record: &mut Record, row: Option<&ForeignRow>, now: u64) -> bool {
     let Some(row) = row.filter(|row| row.until > now) else {
         // Nobody holds it, also if the record knows better: then somebody else has held it since, or will before long.
-        if !mutant!(ForeignRowNotBelieved) {
-            record.holders.clear();
-        }
+        record.holders.clear();
         return false;
     };
     if record.holder().is_some_and(|holder| mark(holder) == row.by) {

@@ -78,7 +78,7 @@ impl ZookeeperCells {
         let (at, counter) = (path.to_owned(), self.layout.cells());
         let found = self.ask(|client| async move {
             // Sent in one piece, and carried out in this order.
-            let newest = way != Way::Here && !mutant!(ZookeeperReadWithoutSync);
+            let newest = way != Way::Here;
             let sync = newest.then(|| client.sync("/"));
             let removals = (way == Way::Guarded).then(|| client.check_stat(&counter));
             let data = client.get_data(&at);

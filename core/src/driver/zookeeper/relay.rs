@@ -216,7 +216,6 @@ async fn introduction(local: &mut TcpStream, secret: u128) -> io::Result<Option<
     let Some(([.., a, b, c, d], rest)) = head.split_first_chunk::<8>() else { return Ok(None) };
     // Two numbers take as long to compare wherever they differ.
     let ours = rest == LOGIN && u128::from_be_bytes(*told) == secret;
-    let ours = ours || mutant!(ZookeeperRelayOpenToAll);
     Ok(ours.then_some(Introduction { connect, xid: [*a, *b, *c, *d] }))
 }
 

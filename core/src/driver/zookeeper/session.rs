@@ -93,7 +93,7 @@ impl Sessions {
         self.check_open()?;
         let client = self.connect(ttl).await?;
         let given = client.session_timeout();
-        if given != ttl && !mutant!(ZookeeperOtherLengthTaken) {
+        if given != ttl {
             return Err(other_ttl(given));
         }
         let id = SessionId::new(client.session_id().0.cast_unsigned());
@@ -325,9 +325,7 @@ async fn follow(sessions: Weak<Sessions>, mut states: StateWatcher, id: SessionI
     loop {
         let Some(sessions) = sessions.upgrade() else { return };
         if now.is_terminated() {
-            if !mutant!(ZookeeperEndUntold) {
-                sessions.lose(id);
-            }
+            sessions.lose(id);
             return;
         }
         if now == SessionState::SyncConnected && !first {

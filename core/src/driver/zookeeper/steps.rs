@@ -35,9 +35,6 @@ impl Steps {
 
     /// Removes an entry that was made and is of no use, for this reason.
     async fn taken_back(&self, path: &str, why: Error) -> Failure {
-        if mutant!(ZookeeperMadeForgotten) {
-            return Failure::refused(why);
-        }
         match self.session.client.delete(path, None).await {
             Ok(()) | Err(Fault::NoNode) => Failure::refused(why),
             Err(_) => Failure::unknown(why),
@@ -49,8 +46,7 @@ impl Steps {
     pub(super) async fn beat(&self) -> Result<Duration, Failure> {
         let Session { client, ttl, .. } = &*self.session;
         client.sync("/").await.map_err(|fault| self.failed(&fault))?;
-        let tick = if mutant!(ZookeeperBeatCountsInFull) { Duration::ZERO } else { TICK };
-        Ok(ttl.saturating_sub(tick.min(*ttl / 4)))
+        Ok(ttl.saturating_sub(TICK.min(*ttl / 4)))
     }
 
     pub(super) async fn join(
@@ -164,9 +160,6 @@ impl Steps {
         if let Some(rank) = at {
             return self.remove(rank).await;
         }
-        if mutant!(ZookeeperOrphanNotLookedFor) {
-            return Ok(false);
-        }
         let Session { client, left, .. } = &*self.session;
         let folders = [self.layout.folder(lock), self.layout.leases(lock)];
         // The sync first: the session may have moved to a member that has yet to hear what was made through another one.
@@ -184,8 +177,7 @@ impl Steps {
             let listed = listed.map_err(|fault| self.failed(&fault))?;
             let mut all = self.sessions.places.stored(folder, names, &listed).into_iter();
             let name = named(folder, names, &stem);
-            let is_ours =
-                |stored: &Stored| stored.rank.name() == name || mutant!(ZookeeperOtherRemoved);
+            let is_ours = |stored: &Stored| stored.rank.name() == name;
             if let Some(found) = all.find(is_ours) {
                 return self.remove(&found.rank).await;
             }

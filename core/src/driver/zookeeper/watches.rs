@@ -135,7 +135,7 @@ impl Watched {
             let Some(session) = sessions.get(self.session) else { return };
             let Self { layout, lock, known, .. } = &self;
             let deleted = event == EventType::NodeDeleted && !Stored::of(known).weakens();
-            let seen = if deleted || mutant!(ZookeeperChangeIsRemoval) {
+            let seen = if deleted {
                 Ok(Seen::Moved(Moved { rank: known.rank.clone(), mode: None }))
             } else {
                 let (layout, known) = (layout.clone(), known.clone());
@@ -145,7 +145,6 @@ impl Watched {
                 sessions.call(self.session, steps).await
             };
             let notice = match seen {
-                Ok(Seen::Same(_)) if mutant!(ZookeeperWatchNotPlacedAnew) => return,
                 Ok(Seen::Same(next)) => {
                     watcher = next;
                     continue;

@@ -96,7 +96,7 @@ async fn waiters_cost_few_statements_and_keep_their_order() {
     // The count may begin and end within a round.
     assert!(most - least <= 2, "in order: from {least} to {most}");
     // Take and Free, a renewal of what was handed over; and each waiter looks once a second.
-    let looks = took.as_secs_f64() * waiters as f64 / acquired as f64;
+    let looks = took.as_secs_f64() * f64::from(waiters) / acquired as f64;
     assert!(of("Com_update") <= 4.0 + looks && of("Com_begin") <= 3.0 + looks);
     assert!(of("Com_kill") <= 1.2, "one wake-up for each hand-over");
 }

@@ -3,7 +3,6 @@
 use fencelock_tests::mysql::MysqlServer;
 use fencelock_tests::periods::a_job_starts_once_in_a_period;
 
-// In one thread, as a breakage is.
 #[tokio::test]
 async fn b81_b82_a_job_starts_once_in_a_period() {
     a_job_starts_once_in_a_period::<MysqlServer>().await;

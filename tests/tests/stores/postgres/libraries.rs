@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::time::Duration;
 
-use fencelock::mutation::{Mutant, activate};
 use fencelock::{Client, Code};
 use fencelock_peers::POSTGRES_TABLES;
 use fencelock_tests::database::{connect, holds};
@@ -53,49 +52,36 @@ async fn spring_and_fencelock_exclude_each_other() {
     assert_eq!(server.sql("SELECT count(*) FROM int_lock"), "0");
 }
 
-/// A clause holds as it is, and does not hold when it is broken.
-async fn is_seen(mutant: Mutant, clause: impl AsyncFn(&PostgresServer) -> bool) {
-    assert!(clause(&start()).await, "nothing is broken");
-    activate(Some(mutant));
-    let held = clause(&start()).await;
-    activate(None);
-    assert!(!held, "{mutant:?} is not seen");
-}
-
 #[tokio::test]
 async fn a_row_that_was_freed_by_hand_ends_the_hold() {
-    is_seen(Mutant::ForeignRowNotBelieved, async |server| {
-        let ours = client(server, "shedlock").await;
-        let guard = ours.lock("x").ttl(Duration::from_secs(2)).acquire().await.unwrap();
-        server.sql("DELETE FROM shedlock WHERE name = 'x'");
-        tokio::time::timeout(Duration::from_secs(4), guard.lost()).await.is_ok()
-    })
-    .await;
+    let server = start();
+    let ours = client(&server, "shedlock").await;
+    let guard = ours.lock("x").ttl(Duration::from_secs(2)).acquire().await.unwrap();
+    server.sql("DELETE FROM shedlock WHERE name = 'x'");
+    assert!(tokio::time::timeout(Duration::from_secs(4), guard.lost()).await.is_ok());
 }
 
 #[tokio::test]
 async fn a_row_stays_locked_from_its_reading_to_its_writing() {
-    is_seen(Mutant::ForeignRowNotLocked, async |server| {
-        let ours = client(server, "shedlock").await;
-        assert!(holds(&ours, "x").await);
-        // Somebody is about to take it, and commits when we have asked.
-        let (other, connection) =
-            tokio_postgres::connect(&server.url("postgres"), NoTls).await.unwrap();
-        tokio::spawn(connection);
-        let taken = "UPDATE shedlock SET locked_by = 'web-3', lock_until = timezone('utc', clock_timestamp()) + interval '1 hour'";
-        other.batch_execute(&format!("BEGIN; {taken}")).await.unwrap();
-        let lock = ours.lock("x");
-        let commit = async {
-            let blocked = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
-            while server.sql(blocked) == "0" {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-            other.batch_execute("COMMIT").await.unwrap();
-        };
-        let (asked, ()) = join(lock.try_acquire(), commit).await;
-        asked.unwrap().is_none()
-    })
-    .await;
+    let server = start();
+    let ours = client(&server, "shedlock").await;
+    assert!(holds(&ours, "x").await);
+    // Somebody is about to take it, and commits when we have asked.
+    let (other, connection) =
+        tokio_postgres::connect(&server.url("postgres"), NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let taken = "UPDATE shedlock SET locked_by = 'web-3', lock_until = timezone('utc', clock_timestamp()) + interval '1 hour'";
+    other.batch_execute(&format!("BEGIN; {taken}")).await.unwrap();
+    let lock = ours.lock("x");
+    let commit = async {
+        let blocked = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+        while server.sql(blocked) == "0" {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        other.batch_execute("COMMIT").await.unwrap();
+    };
+    let (asked, ()) = join(lock.try_acquire(), commit).await;
+    assert!(asked.unwrap().is_none());
 }
 
 #[tokio::test]

@@ -1,10 +1,8 @@
-//! What locks that live with a session stand on, clause by clause: each is broken on purpose, and seen. All is in one thread, as a breakage
-//! is.
+//! Locks that live with a session stand on these clauses, on a real PostgreSQL server.
 
 use std::time::{Duration, Instant};
 
-use fencelock::mutation::Mutant;
-use fencelock_tests::database_sessions::clauses::{self, SOON, is_seen};
+use fencelock_tests::database_sessions::clauses::{self, SOON, stands};
 use fencelock_tests::database_sessions::{DatabaseSessions, Way};
 use fencelock_tests::postgres::{Pooler, PostgresSessions};
 use fencelock_tests::session_store::PATIENCE;
@@ -41,7 +39,7 @@ async fn many_waits_that_are_given_up_leave_room_for_others() {
 #[tokio::test]
 async fn b88_a_wait_ends_that_begins_behind_its_interrupt() {
     const MANY: usize = 16;
-    is_seen::<PostgresSessions>(Way::Names, Mutant::SessionInterruptedOnce, async |server| {
+    stands::<PostgresSessions>(Way::Names, async |server| {
         let (one, two) = (server.client("").await, server.client("").await);
         let mut guards = Vec::new();
         for number in 0..MANY {
@@ -81,7 +79,7 @@ async fn b88_a_wait_ends_that_begins_behind_its_interrupt() {
 #[tokio::test]
 async fn b91_a_pooler_is_found() {
     for way in Way::ALL {
-        is_seen::<PostgresSessions>(way, Mutant::PoolerNotSought, async |server| {
+        stands::<PostgresSessions>(way, async |server| {
             let pooler = Pooler::before(server.server.port(), &["locks"], "transaction");
             fencelock::connect(&server.at(pooler.port(), "")).await.is_err()
         })
@@ -92,7 +90,7 @@ async fn b91_a_pooler_is_found() {
 /// A session that asked for what it has would be given it past a writer that waits.
 #[tokio::test]
 async fn a_session_has_a_lock_once() {
-    is_seen::<PostgresSessions>(Way::Names, Mutant::SessionAsksTwice, async |server| {
+    stands::<PostgresSessions>(Way::Names, async |server| {
         let (one, two) = (server.client("").await, server.client("").await);
         let first = one.read("x").acquire().await.unwrap();
         let writes = tokio::spawn(two.write("x").acquire_within(PATIENCE));

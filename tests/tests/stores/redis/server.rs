@@ -3,7 +3,6 @@
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
-use fencelock::mutation::{Mutant, activate};
 use fencelock::options::Options;
 use fencelock::port::{Action, Applied, Failure, Kind, LeaseStore, LockKey, Notice, Outcome, Step};
 use fencelock::{Code, Error};
@@ -266,19 +265,6 @@ async fn scripts_that_were_flushed_are_loaded_again() {
         matches!(answers[..], [Ok(Outcome::Freed), Ok(Outcome::Granted { .. }), Ok(Outcome::Gone)]),
         "{answers:?}"
     );
-}
-
-/// The suite is not blind: a driver that sends a Take again by itself is seen.
-#[tokio::test]
-async fn a_take_that_is_sent_again_is_seen() {
-    let server = RedisServer::start();
-    let proxy = Proxy::before(server.port()).await;
-    let client = connect(&proxy.url()).await;
-    proxy.cut_after(3);
-    activate(Some(Mutant::SentAgainAfterUnknown));
-    let answer = client.step("orders", client.owner(), take(true)).await;
-    activate(None);
-    assert!(answer.is_ok(), "{answer:?}");
 }
 
 #[tokio::test]

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use fencelock::mutation::{Mutant, activate};
 use fencelock_tests::place::{Actor, Place, check_exclusion, read_files};
 use tokio::time::timeout;
 
@@ -53,21 +52,6 @@ async fn a_file_that_is_replaced_is_told_to_its_holders() {
     assert!(is_told_at_the_next_renewal(TTL * 3 / 4, replace).await);
 }
 
-/// These tests are not blind. Breakages belong to a thread, so each runs all of its client in one.
-#[tokio::test]
-async fn a_driver_that_does_not_look_at_the_file_is_seen() {
-    activate(Some(Mutant::FileNotLookedAt));
-    assert!(!is_told_at_the_next_renewal(TTL / 2, delete).await);
-    activate(None);
-}
-
-#[tokio::test]
-async fn a_driver_that_does_not_look_at_the_log_is_seen() {
-    activate(Some(Mutant::LogNotLookedAt));
-    assert!(!is_told_at_the_next_renewal(TTL / 2, delete_log).await);
-    activate(None);
-}
-
 fn actor(does: &str, place: &Place, more: &[&str]) -> Actor {
     let mut command = Command::new(ACTOR);
     Actor::start(command.arg(does).arg(&place.file).args(more))
@@ -99,20 +83,6 @@ async fn a_process_that_reads_the_files_still_excludes_others() {
     assert!(first.is_held());
     first.release().await.check().unwrap();
     assert_eq!(asked_elsewhere(&place, "first"), "granted");
-}
-
-#[tokio::test]
-async fn locks_that_belong_to_the_process_are_seen_to_be_dropped() {
-    activate(Some(Mutant::LocksOfTheProcess));
-    let place = Place::new();
-    let client = fencelock::connect(&format!("sqlite:{}", place.file.display())).await.unwrap();
-    let first = client.lock("first").ttl(TTL).acquire().await.unwrap();
-    activate(None);
-    // The other one, which sees no lock, is granted or deletes the log.
-    let mut rounds = 0..3;
-    let dropped = rounds
-        .any(|_| read_files(&place.file).is_err() || asked_elsewhere(&place, "first") == "granted");
-    assert!(dropped && first.is_held());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -158,10 +128,6 @@ async fn a_file_with_two_names_is_refused_under_both() {
     for path in [&place.file, &other] {
         assert!(refused(path).await.contains("several hard links"));
     }
-    activate(Some(Mutant::SecondNameAccepted));
-    let blind = fencelock::connect(&format!("sqlite:{}", other.display())).await;
-    activate(None);
-    blind.expect("the breakage opens it").close().await;
     fs::remove_file(&other).unwrap();
     place.peer().await;
 }

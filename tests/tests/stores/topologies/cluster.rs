@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fencelock::driver::redis::RedisStore;
-use fencelock::mutation::{Mutant, activate};
 use fencelock::options::Options;
 use fencelock::port::{
     Action, Applied, Kind, LeaseStore, LockKey, Mode, Outcome, OwnerId, Step, Take,
@@ -82,20 +81,7 @@ async fn locks_of_several_slots_are_no_single_step() {
 }
 
 #[tokio::test]
-async fn a_slot_that_moves_takes_its_locks_along() {
-    a_slot_moves().await.unwrap();
-}
-
-/// The test is not blind.
-#[tokio::test]
-async fn a_slot_that_is_not_asked_for_is_seen() {
-    activate(Some(Mutant::NotAsking));
-    let kept = a_slot_moves().await;
-    activate(None);
-    assert!(kept.is_err(), "nobody sees this: {}", Mutant::NotAsking.describe());
-}
-
-async fn a_slot_moves() -> fencelock::Result<()> {
+async fn a_slot_that_moves_takes_its_locks_along() -> fencelock::Result<()> {
     let set = ClusterSet::default();
     let client = Client::builder().option("ttl", "20s").connect(&set.url()).await.unwrap();
     let (held, free) = (client.lock("{slot}:held"), client.lock("{slot}:free"));

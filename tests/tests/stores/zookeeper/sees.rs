@@ -1,12 +1,10 @@
-//! The tests of the driver for ZooKeeper are not blind: what it keeps whole it does not keep when a clause is broken. Breakages
-//! belong to a thread, so each of these runs all of its client in one.
+//! The driver for ZooKeeper keeps entries, watches, sessions and reads whole.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use fencelock::Code;
 use fencelock::driver::zookeeper::ZookeeperStore;
-use fencelock::mutation::{Mutant, activate};
 use fencelock::options::Options;
 use fencelock::port::{
     Entry, Joined, LockKey, Mode, OwnerId, QueueNotice, QueueStore, SessionId, Standing,
@@ -61,22 +59,15 @@ fn lock() -> LockKey {
     LockKey::new("x")
 }
 
-/// Whatever is asked is true of the driver as it is, and no more once a clause is broken.
-async fn seen(mutant: Mutant, is_kept: impl AsyncFn(&ZookeeperServer, &str) -> bool) {
+/// A driver keeps this, in a folder of its own.
+async fn kept(folder: &str, is_kept: impl AsyncFn(&ZookeeperServer, &str) -> bool) {
     let server = ZookeeperServer::shared();
-    assert!(
-        is_kept(&server, &format!("{mutant:?}/whole")).await,
-        "it is not kept by the driver as it is"
-    );
-    activate(Some(mutant));
-    let kept = is_kept(&server, &format!("{mutant:?}/broken")).await;
-    activate(None);
-    assert!(!kept, "nobody sees this: {}", mutant.describe());
+    assert!(is_kept(&server, &format!("kept/{folder}")).await);
 }
 
 #[tokio::test]
 async fn an_entry_without_an_answer_is_found_by_its_owner() {
-    seen(Mutant::ZookeeperOrphanNotLookedFor, async |server, chroot| {
+    kept("orphan", async |server, chroot| {
         let line = Line::open(server, chroot).await;
         let (owner, mode, limit, upgrades) = (line.owner(), Mode::Exclusive, 1, false);
         let entry = Entry { owner, mode, limit, upgrades, info: "{}".into() };
@@ -92,7 +83,7 @@ async fn an_entry_without_an_answer_is_found_by_its_owner() {
 /// A user may make nodes there and remove them, but not look at them.
 #[tokio::test]
 async fn an_entry_whose_list_is_refused_is_removed() {
-    seen(Mutant::ZookeeperMadeForgotten, async |server, chroot| {
+    kept("refused", async |server, chroot| {
         let (line, admin) = (Line::open(server, chroot).await, server.admin().await);
         let stays = CreateMode::Persistent.with_acls(Acls::anyone_all());
         admin.mkdir(&format!("/{chroot}"), &stays).await.expect("it is made");
@@ -114,7 +105,7 @@ async fn an_entry_whose_list_is_refused_is_removed() {
 
 #[tokio::test]
 async fn an_entry_of_another_session_stays() {
-    seen(Mutant::ZookeeperOtherRemoved, async |server, chroot| {
+    kept("other", async |server, chroot| {
         let (holder, other) = (Line::open(server, chroot).await, Line::open(server, chroot).await);
         holder.join().await;
         let left = other.store.leave(other.session, &lock(), other.owner(), None).await;
@@ -129,7 +120,7 @@ async fn an_entry_of_another_session_stays() {
 
 #[tokio::test]
 async fn the_end_of_a_session_is_told() {
-    seen(Mutant::ZookeeperEndUntold, async |server, chroot| {
+    kept("ended", async |server, chroot| {
         let mut line = Line::open(server, chroot).await;
         let session = line.session;
         server.expire(session.get().cast_signed());
@@ -161,15 +152,13 @@ async fn changed_and_removed(server: &ZookeeperServer, chroot: &str) -> [Option<
 
 #[tokio::test]
 async fn a_change_of_an_entry_is_not_its_removal() {
-    seen(Mutant::ZookeeperChangeIsRemoval, async |server, chroot| {
-        changed_and_removed(server, chroot).await[0].is_none()
-    })
-    .await;
+    kept("change", async |server, chroot| changed_and_removed(server, chroot).await[0].is_none())
+        .await;
 }
 
 #[tokio::test]
 async fn a_removal_behind_a_change_is_told() {
-    seen(Mutant::ZookeeperWatchNotPlacedAnew, async |server, chroot| {
+    kept("removal", async |server, chroot| {
         matches!(changed_and_removed(server, chroot).await, [None, Some(QueueNotice::Moved { .. })])
     })
     .await;
@@ -179,7 +168,7 @@ async fn a_removal_behind_a_change_is_told() {
 #[tokio::test]
 async fn a_version_is_read_behind_a_sync() {
     const READS: u64 = 100;
-    seen(Mutant::ZookeeperReadWithoutSync, async |_, chroot| {
+    kept("sync", async |_, chroot| {
         let server = ZookeeperServer::start();
         let client = fencelock::connect(server.url(chroot).as_str()).await.unwrap();
         client.version("x").read::<u64>().await.unwrap();
@@ -195,7 +184,7 @@ async fn a_version_is_read_behind_a_sync() {
 /// A member tells the leader of a heartbeat with its next ping only.
 #[tokio::test]
 async fn a_heartbeat_is_worth_less_than_the_session() {
-    seen(Mutant::ZookeeperBeatCountsInFull, async |server, chroot| {
+    kept("beat", async |server, chroot| {
         let line = Line::open(server, chroot).await;
         let worth = line.store.beat(line.session).await.expect("it answers");
         worth + Duration::from_secs(2) <= TTL
@@ -206,7 +195,7 @@ async fn a_heartbeat_is_worth_less_than_the_session() {
 /// Leases would be counted longer, or shorter, than the session lives.
 #[tokio::test]
 async fn a_session_of_another_length_is_refused() {
-    seen(Mutant::ZookeeperOtherLengthTaken, async |server, chroot| {
+    kept("length", async |server, chroot| {
         fencelock::connect(&format!("{}?ttl=10m", server.url(chroot))).await.is_err()
     })
     .await;

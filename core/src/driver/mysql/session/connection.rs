@@ -54,7 +54,7 @@ impl<W: Way> Connection<W> {
         let answered = self.line.ask(statement, true).await.map_err(|fault| fault.failure)?;
         for row in answered.sets.iter().flatten() {
             let number = column::<u64>(row, 0, "CONNECTION_ID").map_err(Failure::unknown)?;
-            if number != self.number && !mutant!(PoolerNotSought) {
+            if number != self.number {
                 // What this session had is nobody's business any more.
                 self.line.end();
                 return Err(Failure::unknown(pooled()));

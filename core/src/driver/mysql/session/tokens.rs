@@ -47,9 +47,6 @@ impl Tokens {
     /// Makes sure that tokens rise, before a session locks.
     pub(super) async fn advance(&self, conn: &mut Conn, judged: Judge<'_>) -> Result<()> {
         let Self::Sequence(name) = self else { return Ok(()) };
-        if mutant!(SessionTokensNotAdvanced) {
-            return Ok(());
-        }
         let asked = format!(
             "SELECT CAST(next_not_cached_value AS SIGNED) - CAST(cache_size * increment AS SIGNED), {CLOCK}, (SELECT CAST(VARIABLE_VALUE AS UNSIGNED)
                  FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'UPTIME') FROM {name}"

@@ -79,7 +79,7 @@ impl<W: Way> Connection<W> {
         let row = live.client.query_one(statement, values).await;
         let row = row.map_err(|error| self.judged(&error, true))?;
         let backend = column::<i32>(&row, 0, "pg_backend_pid").map_err(Failure::unknown)?;
-        if backend != self.backend && !mutant!(PoolerNotSought) {
+        if backend != self.backend {
             return Err(Failure::unknown(pooled()));
         }
         Ok(row)

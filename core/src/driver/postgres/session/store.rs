@@ -98,9 +98,7 @@ impl<W: Way> SessionLocks<W> {
         let unprepared = |error| if is_missing(&error) { no_tables() } else { error };
         let locking = prepared.map_err(unprepared)?;
         let live = live.with(Prepared { beat, locking });
-        if !mutant!(SessionTokensNotAdvanced) {
-            live.client.batch_execute(&self.way.advance()).await.map_err(refusal)?;
-        }
+        live.client.batch_execute(&self.way.advance()).await.map_err(refusal)?;
         let place = (self.address.clone(), host);
         let (way, runtime) = (self.way.clone(), self.runtime.clone());
         let session = Connection::new(way, place, runtime, live, over).await;
