@@ -17,7 +17,7 @@ names=()
 for patch in "$here"/[A-Z]*.patch; do
     name=$(basename "$patch" .patch)
     if [[ $(head_of "$name" Breakage) != "$name" || -z $(head_of "$name" Breaks) ]] ||
-        ! head_of "$name" "Caught by" | grep -qE '^(sim .*--from [0-9]+|test [a-z]+ [a-z0-9_:]+)$'; then
+        ! head_of "$name" "Caught by" | grep -qE '^(sim .*--from [0-9]+ as [A-Za-z]+|test [a-z]+ [a-z0-9_:]+)$'; then
         echo "worlds/breakages/$name.patch has no head like the others" >&2
         exit 1
     fi
@@ -55,14 +55,19 @@ seen_by_test() {
         [[ $(code env FENCELOCK_BREAKAGE="$1" "${run[@]}") == 101 ]] && grep -q '^test result: FAILED' "$log"
 }
 
-# Whether its own world keeps every promise, and breaks one with the breakage; or another world does.
+# Whether one of these worlds breaks this rule with the breakage.
+breaks() {
+    [[ $(code env FENCELOCK_BREAKAGE="$1" "$sim" "${@:3}") == 1 ]] && grep -q "^seed [0-9]*: $2 " "$log"
+}
+
+# Whether its own world keeps every promise as it stands, and breaks the rule with the breakage; or another world does.
 seen_in_a_world() {
-    local name=$1 arguments=("${@:2}") worlds
-    [[ $(code "$sim" "${arguments[@]}" --seeds 1) == 0 ]] || return 1
-    [[ $(code env FENCELOCK_BREAKAGE="$name" "$sim" "${arguments[@]}" --seeds 1) != 1 ]] || return 0
-    worlds=("${arguments[@]:0:${#arguments[@]}-2}")
-    [[ $(code env FENCELOCK_BREAKAGE="$name" "$sim" "${worlds[@]}" --seeds $patience) == 1 ]] || return 1
-    echo "$name: its world is now ${worlds[*]} --from $(sed -n 's/^seed \([0-9]*\): .*/\1/p' "$log")"
+    local name=$1 rule=${*: -1} own=("${@:2:$#-3}")
+    local all=("${own[@]:0:${#own[@]}-2}")
+    [[ $(code "$sim" "${own[@]}" --seeds 1) == 0 ]] || return 1
+    breaks "$name" "$rule" "${own[@]}" --seeds 1 && return
+    breaks "$name" ".*" "${all[@]}" --seeds $patience || return
+    sed -n "s/^seed \([0-9]*\): \([A-Za-z]*\) .*/$name: its world is now --from \1 as \2/p" "$log"
 }
 
 missed=()

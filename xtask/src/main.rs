@@ -140,6 +140,21 @@ fn conclude(reports: &[Report], begin: Instant, strict: bool) -> ExitCode {
 mod tests {
     use super::{PARTS, Request};
 
+    #[test]
+    fn no_two_parts_have_one_name() {
+        let names: std::collections::BTreeSet<_> = PARTS.iter().map(|part| part.name).collect();
+        assert_eq!(names.len(), PARTS.len());
+    }
+
+    #[test]
+    fn the_nightly_workflow_runs_every_part_of_the_full_length() {
+        let workflow = include_str!("../../.github/workflows/nightly.yml");
+        let words: Vec<&str> = workflow.split_whitespace().collect();
+        for part in PARTS.iter().filter(|part| part.full) {
+            assert!(words.contains(&part.name), "{} is in no job", part.name);
+        }
+    }
+
     fn read(words: &[&str]) -> Result<Request, String> {
         Request::read(words.iter().map(|word| (*word).to_owned()), PARTS)
     }

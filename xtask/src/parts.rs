@@ -46,13 +46,13 @@ macro_rules! test {
 
 /// A subject of the program `stores`, in a process of its own.
 macro_rules! store {
-    ($name:literal, $usual:literal, $shows:literal, $needs:expr) => {
+    ($name:literal, $module:literal, $usual:literal, $shows:literal, $needs:expr) => {
         full(
             $name,
             $usual,
             $shows,
             $needs,
-            &[concat!("cargo test --profile=quick --workspace --test stores -- ", $name, "::")],
+            &[concat!("cargo test --profile=quick --workspace --test stores -- ", $module, "::")],
         )
     };
 }
@@ -111,23 +111,23 @@ pub(crate) const PARTS: &[Part] = &[
           test!("--test cases -- etcd"), test!("--test cases -- zookeeper"),
           test!("--test cases -- --at-once=12 postgres postgres+sessions postgres+rows"),
           test!("--test cases -- --at-once=12 mysql mysql+sessions mysql+rows")]),
-    store!("redis", 600, "Redis: bad input, faults, cut connections, rights, layouts", &[Redis]),
-    store!("topologies", 900, "Redis over TLS, under sentinels, as a cluster; failovers under load", &[Redis]),
-    store!("redlock", 600, "five Redis servers as one: killed in turn, stopped, flushed, missing", &[Redis]),
-    store!("sqlite", 200, "SQLite: bad input, faults on real files, killed processes", &[Redis]),
-    store!("postgres", 1800, "PostgreSQL: model, sessions, gate, faults, standby, poolers, TLS", &[Postgres, Pgbouncer, Java]),
-    store!("mysql", 1800, "MySQL and MariaDB: model, sessions, gate, faults, TLS, rights", &[Mariadb, Java]),
-    store!("etcd", 900, "etcd: model, clauses, faults, killed leaders, TLS, other libraries", &[Etcd, Java, Go]),
-    store!("zookeeper", 1200, "ZooKeeper: model, clauses, faults, killed leaders, TLS, Curator, kazoo", &[Zookeeper, Java, Python]),
-    store!("relay", 60, "ZooKeeper over TLS: nobody else speaks in the client's name", &[Zookeeper]),
-    store!("cancels", 600, "cancelled acquires leave nothing behind on any store", ALL_STORES),
-    store!("kills", 900, "killed and frozen holders: exact, and the next grant in time", ALL_STORES),
-    store!("blocking", 60, "the blocking twin keeps every promise", ALL_STORES),
-    store!("inherited", 60, "a forked child holds nothing", ALL_STORES),
-    store!("equivalence", 900, "random steps: the model against SQLite and Redis", &[Redis]),
-    store!("equivalence_cells", 300, "random changes: the model of cells against the stores", ALL_STORES),
-    store!("sizes", 300, "ten thousand readers, permits and locks taken as one", ALL_STORES),
-    store!("fleet", 600, "all languages count under one lock while members are killed", &[Redis, Postgres, Python, Node, Java]),
+    store!("redis-faults", "redis", 600, "Redis: bad input, faults, cut connections, rights, layouts", &[Redis]),
+    store!("topologies", "topologies", 900, "Redis over TLS, under sentinels, as a cluster; failovers under load", &[Redis]),
+    store!("redlock", "redlock", 600, "five Redis servers as one: killed in turn, stopped, flushed, missing", &[Redis]),
+    store!("sqlite", "sqlite", 200, "SQLite: bad input, faults on real files, killed processes", &[Redis]),
+    store!("postgres-faults", "postgres", 1800, "PostgreSQL: model, sessions, gate, faults, standby, poolers, TLS", &[Postgres, Pgbouncer, Java]),
+    store!("mysql-faults", "mysql", 1800, "MySQL and MariaDB: model, sessions, gate, faults, TLS, rights", &[Mariadb, Java]),
+    store!("etcd-faults", "etcd", 900, "etcd: model, clauses, faults, killed leaders, TLS, other libraries", &[Etcd, Java, Go]),
+    store!("zookeeper-faults", "zookeeper", 1200, "ZooKeeper: model, clauses, faults, killed leaders, TLS, Curator, kazoo", &[Zookeeper, Java, Python]),
+    store!("relay", "relay", 60, "ZooKeeper over TLS: nobody else speaks in the client's name", &[Zookeeper]),
+    store!("cancels", "cancels", 600, "cancelled acquires leave nothing behind on any store", ALL_STORES),
+    store!("kills", "kills", 900, "killed and frozen holders: exact, and the next grant in time", ALL_STORES),
+    store!("blocking", "blocking", 60, "the blocking twin keeps every promise", ALL_STORES),
+    store!("inherited", "inherited", 60, "a forked child holds nothing", ALL_STORES),
+    store!("equivalence", "equivalence", 900, "random steps: the model against SQLite and Redis", &[Redis]),
+    store!("equivalence-cells", "equivalence_cells", 300, "random changes: the model of cells against the stores", ALL_STORES),
+    store!("sizes", "sizes", 300, "ten thousand readers, permits and locks taken as one", ALL_STORES),
+    store!("fleet", "fleet", 600, "all languages count under one lock while members are killed", &[Redis, Postgres, Python, Node, Java]),
     full("servers", 900, "Redis 6.2, Redis 8 and Valkey 8: faults, cases, scripts", &[Redis, Python],
         &["scripts/servers.sh", "scripts/on-servers.sh"]),
     full("libraries", 600, "the clients of other libraries and ours hold the same locks", &[Redis, Python, Node, Java, Go],
