@@ -1,7 +1,6 @@
-//! `fencelock`: run a command under a lock, look at locks, see the demo.
+//! `fencelock`: run a command under a lock, look at locks.
 
 mod completions;
-mod demo;
 mod exit;
 mod inspect;
 mod legible;
@@ -36,8 +35,6 @@ enum Command {
     Inspect(inspect::Inspect),
     /// List the locks the store knows.
     Ls(list::List),
-    /// Show what a lock is for: a shop oversells without it, and does not with it.
-    Demo(demo::Demo),
     /// Write the tables that a database needs to standard output.
     Sql(sql::Sql),
     /// Write the completions of a shell to standard output.
@@ -48,7 +45,7 @@ fn main() -> ExitCode {
     if let Some(code) = run::play_part() {
         return code;
     }
-    let arguments = arguments();
+    let arguments: Vec<OsString> = std::env::args_os().collect();
     secret::leave_the_arguments(&arguments);
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
@@ -59,20 +56,9 @@ fn main() -> ExitCode {
         Command::Job(job) => job.execute(),
         Command::Inspect(inspect) => inspect.execute(),
         Command::Ls(list) => list.execute(),
-        Command::Demo(demo) => demo.execute(),
         Command::Sql(sql) => sql.execute(),
         Command::Completions(completions) => completions.execute(),
     }
-}
-
-/// The arguments, without the escape that `cargo demo -- --json` hands on behind the subcommand.
-fn arguments() -> Vec<OsString> {
-    let mut arguments: Vec<_> = std::env::args_os().collect();
-    let demo = arguments.get(1).is_some_and(|command| command == "demo");
-    if demo && arguments.get(2).is_some_and(|escape| escape == "--") {
-        arguments.remove(2);
-    }
-    arguments
 }
 
 /// Shows clap's help or complaint.

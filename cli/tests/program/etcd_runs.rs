@@ -55,9 +55,3 @@ fn a_transaction_of_the_users_own_is_refused_to_whoever_is_late() {
     assert!(refused.starts_with("FAILURE"), "{refused}");
     assert_eq!(server.ctl(&["get", "stock"]), "");
 }
-
-#[test]
-fn the_demo_holds_on_etcd() {
-    let (scene, server) = (Scene::new(), EtcdServer::start());
-    scene.demo_holds(server.url("demo").as_str());
-}

@@ -1,7 +1,6 @@
 //! The command line, as a terminal and scripts use it.
 #![allow(missing_docs)]
 
-mod demo;
 mod descendants;
 mod etcd_runs;
 mod gate;
@@ -15,7 +14,6 @@ mod run;
 #[cfg(target_os = "linux")]
 #[path = "../scene/mod.rs"]
 mod scene;
-mod show;
 mod signals;
 mod store_runs;
 mod terminal;

@@ -91,9 +91,3 @@ fn a_password_is_shown_by_no_process() {
         assert!(!run.out.contains("hunter2"), "{}", run.out);
     }
 }
-
-#[test]
-fn the_demo_holds_on_redis() {
-    let (scene, server) = (Scene::new(), RedisServer::start());
-    scene.demo_holds(server.url().as_str());
-}

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use fencelock_tests::ended;
 use rusqlite::Connection;
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// What has not happened by then will not happen.
@@ -78,23 +78,6 @@ impl Scene {
     /// Waits until so many wait for the lock `it`.
     pub(crate) fn until_waiters(&self, count: usize) {
         until(|| self.inspect("it")["waiters"].as_array().unwrap().len() == count);
-    }
-
-    /// Plays the demo on a store that it can stall.
-    pub(crate) fn demo_holds(&self, url: &str) {
-        let show = self.start(&["demo", "--json", "--seed", "7", "--url", url]);
-        let last = loop {
-            let event: Value = serde_json::from_str(&show.line()).unwrap();
-            if event["event"] == "verdict" {
-                break event;
-            }
-        };
-        let ended = show.finish();
-        assert_eq!(ended.code, Some(0), "{last} {}", ended.err);
-        assert_eq!(last["held"], true, "{last}");
-        assert_eq!((&last["sold"], &last["oversold"]), (&json!(1000), &json!(0)), "{last}");
-        let stalled = (&last["counter"], &last["store_stall"]);
-        assert_eq!(stalled, (&json!(1000), &json!("survived")), "{last}");
     }
 
     pub(crate) fn database(&self) -> Connection {

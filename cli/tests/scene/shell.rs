@@ -69,13 +69,6 @@ impl Shell {
             self.seen.extend(more.unwrap_or_else(|_| panic!("no `{text}` in {seen:?}")));
         }
     }
-
-    /// Waits until the terminal takes whole lines again, as a shell's does.
-    pub(crate) fn sees_whole_lines(&mut self) {
-        self.press("stty -a | grep -o ' -*icanon'; echo lines' 'asked\n");
-        let modes = self.see("lines asked");
-        assert!(modes.contains(" icanon"), "{modes}");
-    }
 }
 
 impl Drop for Shell {
@@ -83,44 +76,4 @@ impl Drop for Shell {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
-}
-
-/// What the window showed of a program that draws in it: a picture for each time it was done drawing.
-pub(crate) fn pictures(written: &str) -> Vec<String> {
-    let empty = vec![vec![' '; WIDTH.into()]; HEIGHT.into()];
-    let (mut cells, mut row, mut column) = (empty.clone(), 0, 0);
-    let mut pictures = Vec::new();
-    let mut rest = written.chars();
-    while let Some(next) = rest.next() {
-        if next != '\x1b' {
-            if let Some(cell) =
-                cells.get_mut(row).and_then(|line: &mut Vec<char>| line.get_mut(column))
-            {
-                *cell = next;
-            }
-            column += 1;
-            continue;
-        }
-        let mut sequence = rest.by_ref().skip_while(|part| *part == '[');
-        let mut numbers = String::new();
-        let end = sequence.find(|part| {
-            let ends = part.is_ascii_alphabetic();
-            numbers.extend((!ends).then_some(*part));
-            ends
-        });
-        match end {
-            Some('H') => {
-                let mut place = numbers.split(';').map(|number| number.parse().unwrap_or(1) - 1);
-                (row, column) = (place.next().unwrap_or(0), place.next().unwrap_or(0));
-            }
-            Some('J') => cells.clone_from(&empty),
-            // The end of a drawing: all colours as they were.
-            Some('m') if numbers == "0" => {
-                let lines = cells.iter().map(|line| line.iter().collect::<String>());
-                pictures.push(lines.collect::<Vec<_>>().join("\n"));
-            }
-            _ => {}
-        }
-    }
-    pictures
 }
