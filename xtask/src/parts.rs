@@ -87,7 +87,7 @@ pub(crate) const PARTS: &[Part] = &[
     first("mysql", 15, "the cases on a MariaDB server: table, session, row", &[Mariadb],
         &[test!("--test cases -- mysql mysql+sessions mysql+rows")]),
     first("cli", 30, "the command line; the basic cases through it", &[Redis],
-        &[test!("--test program -- input:: run:: show:: job:: look:: gate::"),
+        &[test!("--test program -- input:: run:: job:: look:: gate::"),
           test!("--test cases -- --package command+line")]),
     first("python", 60, "the wheel as installed: its tests, the basic cases", &[Python, Redis],
         &["bindings-python/test.sh", test!("--test cases -- --package python")]),
