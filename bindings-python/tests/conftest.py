@@ -77,7 +77,7 @@ def redis_port(tmp_path_factory):
     server.wait()
 
 
-@pytest.fixture(params=["memory", "sqlite", "redis"] if FULL else ["memory", "redis"])
+@pytest.fixture(params=["memory", "sqlite", "redis"] if FULL else ["redis"])
 def url(request, tmp_path):
     """Where the locks of a test are: once in each store."""
     if request.param == "memory":

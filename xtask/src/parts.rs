@@ -98,7 +98,7 @@ pub(crate) const PARTS: &[Part] = &[
     first("jvm", 60, "the jars as installed: tests of Java and Kotlin, the basic cases", &[Java, Redis],
         &["bindings-jvm/test.sh", test!("--test cases -- --package java"), test!("--test cases -- --package kotlin")]),
     first("pages", 20, "blocks, links and tables of the README and the book; the examples", &[],
-        &["cargo build --profile=quick --workspace --bin fencelock", test!("--test pages -- blocks:: book:: programs:: tables::"), test!("--doc")]),
+        &[test!("--no-run --test program"), test!("--test pages -- blocks:: book:: programs:: tables::"), test!("--doc")]),
     first("demo", 40, "cargo demo: the verdict holds", &[], &["cargo demo"]),
     // From here on: `--full`.
     full("stateright", 200, "mutex and hand-over: every order of events up to a bound", &[], &[test!("--test stateright")]),

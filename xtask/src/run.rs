@@ -147,6 +147,8 @@ impl Runner {
         let mut child = command.spawn().map_err(failed)?;
         loop {
             if let Some(status) = child.try_wait().map_err(failed)? {
+                // A server that outlived its test must not burden the next part.
+                let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
                 return Ok(status);
             }
             let interrupted = self.interrupted.load(Ordering::Relaxed);

@@ -22,7 +22,9 @@ export class Redis {
     redis.port = await freePort();
     const program = process.env.FENCELOCK_REDIS_SERVER ?? 'redis-server';
     const words = ['--port', redis.port, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', redis.folder];
-    redis.process = spawn(program, words, { stdio: ['ignore', 'pipe', 'inherit'] });
+    // U47: it ends with this process, however that ends, and holds no pipe that the test runner waits for.
+    const [command, ...rest] = process.platform === 'linux' ? ['setpriv', '--pdeathsig', 'KILL', program] : [program];
+    redis.process = spawn(command, [...rest, ...words], { stdio: ['ignore', 'pipe', 'ignore'] });
     redis.process.stdout.setEncoding('utf8');
     await new Promise((resolve, reject) => {
       let said = '';
