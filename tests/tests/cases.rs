@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! cases [COLUMN]...              Rust: `redis/rust` is a column, `redis` every column of that store, `!redis` all but these
-//! cases --package LANGUAGE       the installed packages whose language begins so, and `command line`
+//! cases --package LANGUAGE...    the installed packages of these languages, such as `python`, `java` or `command line`
 //! cases --libraries [LIBRARY]    the cases of `cases/interop`, with clients of other libraries
 //!   --only=TEXT                  only the cases whose name contains the text
 //!   --at-once=N                  so many cells at once
@@ -37,7 +37,8 @@ async fn main() -> ExitCode {
     let first = words.first().map_or("", String::as_str);
     let (mut cases, mut columns, usual) = if has("--package") {
         let command_line = Path::new(env!("CARGO_BIN_EXE_command_line_actor"));
-        (case::read(&folder), packages(actor, command_line, first), PROGRAMS_AT_ONCE)
+        let packages = words.iter().flat_map(|word| packages(actor, command_line, word)).collect();
+        (case::read(&folder), packages, PROGRAMS_AT_ONCE)
     } else if has("--libraries") {
         let mut columns = neighbours(actor);
         columns.retain(|column| column.language.starts_with(first));

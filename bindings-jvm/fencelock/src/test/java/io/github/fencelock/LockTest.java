@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -115,6 +116,7 @@ final class LockTest {
         }
     }
 
+    @Tag("full")
     @Test
     void whoClosesWhatAnotherIsClosingIsDone() throws Exception {
         try (RedisServer server = new RedisServer(); Client client = Fencelock.connect(server.url() + "?timeout=300ms")) {

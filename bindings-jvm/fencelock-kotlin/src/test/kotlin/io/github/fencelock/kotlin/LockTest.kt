@@ -29,6 +29,7 @@ import org.junit.jupiter.api.Assertions.assertFalse
 import org.junit.jupiter.api.Assertions.assertNull
 import org.junit.jupiter.api.Assertions.assertSame
 import org.junit.jupiter.api.Assertions.assertTrue
+import org.junit.jupiter.api.Tag
 import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.assertThrows
 import org.junit.jupiter.params.ParameterizedTest
@@ -109,6 +110,7 @@ class LockTest {
     private suspend fun Client.anotherLoss(): Nothing =
         lock(Stores.name()).ttl(1.seconds).renew(false).withLock { awaitCancellation() }
 
+    @Tag("full")
     @Test
     fun `what the body throws is never hidden, though it looks like an end by the loss`() = runBlocking {
         Fencelock.connect(Stores.redis().url()).use { client ->
