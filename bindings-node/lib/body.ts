@@ -20,6 +20,21 @@ export async function run<G extends Guard, T>(
   end: (guard: G, well: boolean) => Promise<Released>,
 ): Promise<T> {
   guard.begin();
+  // U04: a promise keeps no process alive, and a body that waits for its signal has nothing else.
+  const awake = setInterval(() => {}, 2 ** 30);
+  try {
+    return await inside(guard, body, outer, end);
+  } finally {
+    clearInterval(awake);
+  }
+}
+
+async function inside<G extends Guard, T>(
+  guard: G,
+  body: Body<G, T>,
+  outer: AbortSignal | null | undefined,
+  end: (guard: G, well: boolean) => Promise<Released>,
+): Promise<T> {
   const lost = guard.signal;
   const [signal, leave] = outer ? either(lost, outer) : [lost, undefined];
   const ended = (async () => body(guard, signal))().then(

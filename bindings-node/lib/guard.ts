@@ -1,6 +1,6 @@
 import type { Connection } from './connection.js';
 import { complaint, here, lostBeforeRelease, type Begin } from './environment.js';
-import { mind, unmind } from './forgotten.js';
+import { keep, letGo, mind, unmind, type Remains } from './forgotten.js';
 import { Loss } from './loss.js';
 import { warn } from './platform.js';
 
@@ -21,9 +21,6 @@ export interface Granted {
   instant?: number;
 }
 
-/** Whoever has the signal has the guard: it is not forgotten while its loss is listened for. */
-const guardOf = new WeakMap<AbortSignal, Guard>();
-
 /**
  * The local proof that a lock is held. It knows its deadline, counted from before the request that won the lock was sent, on
  * a clock that runs through suspend; it stops claiming to be held before the store may give the lock to another.
@@ -43,6 +40,7 @@ export class Guard implements AsyncDisposable {
   #released = false;
   /** Whether somebody has been told that it is lost, or listens for that. */
   #told = false;
+  readonly #remains: Remains;
 
   /** @internal */
   constructor(connection: Connection, granted: Granted, name: string) {
@@ -50,11 +48,23 @@ export class Guard implements AsyncDisposable {
     this.#number = granted.guard;
     this.#token = granted.token;
     this.#name = name;
-    mind(this, { connection, number: granted.guard, name });
+    this.#remains = { connection, number: granted.guard, name, lost: false };
+    mind(this, this.#remains);
+  }
+
+  /** The program uses this guard: from now on no collection ends it. @internal */
+  protected use(): void {
+    if (!this.#released) keep(this);
+  }
+
+  /** Whether there is still something to keep. @internal */
+  stillHeld(): boolean {
+    return here().look((door) => door.isHeld(this.#connection.number, this.#number), false);
   }
 
   /** The lock's name. */
   get name(): string {
+    this.use();
     return this.#name;
   }
 
@@ -63,18 +73,21 @@ export class Guard implements AsyncDisposable {
    * Hand it to the resource with every write.
    */
   get token(): number {
+    this.use();
     return this.#token;
   }
 
   /** Whether the lock may be relied on at this very moment: the clock is looked at with every call. */
   get isHeld(): boolean {
-    const held = here().look((door) => door.isHeld(this.#connection.number, this.#number), false);
+    this.use();
+    const held = this.stillHeld();
     if (!held) this.#told = true;
     return held;
   }
 
   /** For how many milliseconds the lock may be relied on if it were not renewed any more; 0 once it is lost or released. */
   get remaining(): number {
+    this.use();
     return here().look((door) => door.remaining(this.#connection.number, this.#number), 0);
   }
 
@@ -85,6 +98,7 @@ export class Guard implements AsyncDisposable {
    * @throws {FencelockError} with code `not_held` if it was released
    */
   check(): void {
+    this.use();
     const error = complaint(this.#connection.number, this.#number);
     if (!error) return;
     this.#told = true;
@@ -110,8 +124,11 @@ export class Guard implements AsyncDisposable {
   get signal(): AbortSignal {
     if (!this.#loss) {
       this.#told = true;
-      this.#loss = new Loss(this.#connection, this.#number);
-      guardOf.set(this.#loss.signal, this);
+      this.use();
+      this.#loss = new Loss(this.#connection, this.#number, () => {
+        this.#remains.lost = true;
+        letGo(this);
+      });
     }
     return this.#loss.signal;
   }
@@ -123,6 +140,7 @@ export class Guard implements AsyncDisposable {
    * @throws {LockLostError} if the lock was lost before
    */
   async extend(ttl: number): Promise<void> {
+    this.use();
     await this.#perform({ op: 'extend', guard: this.#number, ttl: Number(ttl) || 0 });
   }
 
@@ -161,11 +179,7 @@ export class Guard implements AsyncDisposable {
   protected async giveBack(begin: Begin): Promise<Released> {
     const lost = this.#loss && !this.#released ? complaint(this.#connection.number, this.#number) : undefined;
     this.#released = true;
-    if (this.#loss) {
-      this.#loss.end();
-      // V8 keeps signals until the turn of the event loop is over; the table would stay as large as all of one turn.
-      guardOf.delete(this.#loss.signal);
-    }
+    this.#loss?.end();
     unmind(this);
     const released = await here().perform<Released>(begin, this.#connection);
     if (released === 'already_lost') this.#loss?.found(lost?.code === 'lost' ? lost : lostBeforeRelease());
@@ -214,14 +228,19 @@ export class Guard implements AsyncDisposable {
 
 /** The local proof that several locks are held. `name` and `token` are those of the first in the order of the names. */
 export class AllGuard extends Guard {
-  /** The fencing token of each lock, by its name: each resource is handed its own. */
-  readonly tokens: ReadonlyMap<string, number>;
+  readonly #tokens: ReadonlyMap<string, number>;
 
   /** @internal */
   constructor(connection: Connection, granted: Granted) {
     const tokens = new Map(Object.entries(granted.tokens ?? {}));
     const first = [...tokens].find(([, token]) => token === granted.token);
     super(connection, granted, first?.[0] ?? '');
-    this.tokens = tokens;
+    this.#tokens = tokens;
+  }
+
+  /** The fencing token of each lock, by its name: each resource is handed its own. */
+  get tokens(): ReadonlyMap<string, number> {
+    this.use();
+    return this.#tokens;
   }
 }

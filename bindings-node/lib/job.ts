@@ -62,13 +62,18 @@ export interface UsingOptions extends StartOptions {
 
 /** A run of a job. One that is disposed of, or collected, without having been told its end counts as failed. */
 export class Run extends Guard {
-  /** The scheduled instant, in milliseconds since 1970 (UTC). */
-  readonly instant: number;
+  readonly #instant: number;
 
   /** @internal */
   constructor(connection: Connection, granted: Granted, name: string) {
     super(connection, granted, name);
-    this.instant = granted.instant ?? 0;
+    this.#instant = granted.instant ?? 0;
+  }
+
+  /** The scheduled instant, in milliseconds since 1970 (UTC). */
+  get instant(): number {
+    this.use();
+    return this.#instant;
   }
 
   /** Marks the run as succeeded, and tells how that went. `already_lost`: it counted as dead before. */

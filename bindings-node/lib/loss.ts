@@ -7,21 +7,22 @@ export class Loss {
   readonly #controller = new AbortController();
   #operation = 0;
 
-  constructor(connection: Connection, guard: number) {
+  /** `told` is called when the loss is told. */
+  constructor(connection: Connection, guard: number, told: () => void) {
     const lost = complaint(connection.number, guard);
     if (lost) {
       if (isLoss(lost)) this.#controller.abort(lost);
       return;
     }
-    // A guard nobody has any more must not be kept by what waits for its loss.
-    const controller = new WeakRef(this.#controller);
     this.#operation = here().watch(
       (door) => door.lost(connection.number, guard),
       connection,
       (_, failure) => {
         const defect = failure?.code === 'internal' ? errorOf(failure) : undefined;
         const lost = complaint(connection.number, guard) ?? defect;
-        if (lost && isLoss(lost)) controller.deref()?.abort(lost);
+        if (!lost || !isLoss(lost)) return;
+        this.#controller.abort(lost);
+        told();
       },
     );
   }

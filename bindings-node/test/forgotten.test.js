@@ -41,14 +41,55 @@ describe('a forgotten guard', () => {
     assert.deepEqual([program.out, program.err, program.code], ['null false 0\n', '', 0]);
   });
 
-  test('is released also if its signal was looked at', async () => {
+  test('U01: is not one that was used, in whatever way', async () => {
     const script = `${COLLECT}
+      const { once } = await import('node:events');
+      const ways = {
+        name: (guard) => guard.name,
+        token: (guard) => guard.token,
+        isHeld: (guard) => guard.isHeld,
+        remaining: (guard) => guard.remaining,
+        check: (guard) => guard.check(),
+        extend: (guard) => guard.extend(30_000),
+        listener: (guard) => guard.signal.addEventListener('abort', () => {}),
+        onabort: (guard) => { guard.signal.onabort = () => {}; },
+        any: (guard) => { AbortSignal.any([guard.signal]).onabort = () => {}; },
+        once: (guard) => { once(guard.signal, 'abort').catch(() => {}); },
+      };
       const client = await connect(url);
-      await (async () => { (await client.lock('forgotten').acquire()).signal.addEventListener('abort', () => {}); })();
-      await collected(() => warnings.length > 0);
-      console.log((await client.lock('forgotten').tryAcquire()).isHeld, warnings.length);`;
+      for (const [way, use] of Object.entries(ways))
+        for (let number = 0; number < 125; number++)
+          await (async () => { await use(await client.lock(way + number).acquire()); })();
+      await (async () => { (await client.elect('leader').campaign()).signal.onabort = () => {}; })();
+      await collected(() => warnings.length > 0, 30);
+      let free = (await client.elect('leader').tryCampaign()) ? 1 : 0;
+      for (const way of Object.keys(ways))
+        for (let number = 0; number < 125; number++) free += (await client.lock(way + number).tryAcquire()) ? 1 : 0;
+      console.log(free, warnings.length);`;
     const program = await run(script, { flags });
-    assert.deepEqual([program.out, program.err, program.code], ['true 1\n', '', 0]);
+    assert.deepEqual([program.out, program.err, program.code], ['0 0\n', '', 0]);
+  });
+
+  test('U01: who waits for the loss alone is told of it', async () => {
+    const script = `${COLLECT}
+      const { once } = await import('node:events');
+      const client = await connect(url);
+      const collecting = setInterval(() => globalThis.gc(), 5);
+      await once((await client.lock('lost', { ttl: 300, renew: false }).acquire()).signal, 'abort');
+      clearInterval(collecting);
+      await collected(() => false, 20);
+      console.log(warnings.length);`;
+    const program = await run(script, { flags });
+    assert.deepEqual([program.out, program.err, program.code], ['0\n', '', 0]);
+  });
+
+  test('U04: a body that waits for its signal keeps the process', async () => {
+    const script = `
+      const client = await connect(url);
+      const aborted = (signal) => new Promise((resolve) => signal.addEventListener('abort', resolve));
+      await client.lock('body', { ttl: 300, renew: false }).using((guard, signal) => aborted(signal)).catch((error) => console.log(error.code));`;
+    const program = await run(script, { flags });
+    assert.deepEqual([program.out, program.err, program.code], ['lost\n', '', 0]);
   });
 
   test('keeps its client, and a forgotten client goes', async () => {
