@@ -8,10 +8,9 @@ use fencelock_tests::servers::RedisServer;
 use proptest::strategy::Just;
 use proptest::test_runner::Config;
 
-/// Runs so many random cases, a tenth of them with `FENCELOCK_TENTH=1`; panics with the shortest one that differs.
+/// Runs so many random cases; panics with the shortest one that differs.
 fn check<S: Subject>(seed: u8, cases: u32, scale: &Scale, subject: impl Fn() -> S) {
-    let share = if std::env::var_os("FENCELOCK_TENTH").is_some() { 10 } else { 1 };
-    let (seed, cases) = draw(seed, cases / share);
+    let (seed, cases) = draw(seed, cases);
     if let Some((moves, difference)) = search(seed, cases, 500, scale, subject) {
         panic!("{difference}\nin {moves:#?}");
     }
