@@ -15,17 +15,17 @@ use crate::workers::Workers;
 pub(crate) const WORKERS: usize = 6;
 const PIECES: i64 = 200;
 const CUSTOMERS: i64 = 300;
-/// The first act is played again, with longer thinking, if no two workers met in it.
+/// If no two workers met in the first act, it is played again with longer thinking.
 const THINK_MS: [u64; 4] = [1, 4, 16, 64];
-/// The workers that have the accidents, and after how many sales.
+/// An accident happens to this worker, after so many sales.
 const KILLED: (usize, i64) = (1, 60);
 const FROZEN: (usize, i64) = (3, 120);
-/// How often the workers add one to the counter.
+/// The workers add one to the counter so many times.
 const COUNT: i64 = 300;
-/// How often it is said how far they are.
+/// After each so many sales a line says how far they are.
 const MILESTONE: i64 = 50;
 
-/// Writes a line with the time since the first one. It fails where nobody reads any more.
+/// Writes a line with the time since the first one. It fails if nobody reads any more.
 fn write(text: Arguments<'_>) -> io::Result<()> {
     static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
     writeln!(io::stdout(), "{:5.1} s  {text}", BEGAN.elapsed().as_secs_f32())
@@ -34,7 +34,6 @@ fn write(text: Arguments<'_>) -> io::Result<()> {
 macro_rules! say {
     ($($text:tt)*) => { write(format_args!($($text)*))? };
 }
-
 macro_rules! tell {
     ($worker:expr, $($text:tt)*) => {
         say!("   Worker {} {}", $worker + 1, format_args!($($text)*))
@@ -44,14 +43,14 @@ macro_rules! tell {
 pub(crate) struct Demo {
     workers: Workers,
     shop: Shop,
-    /// The order for whoever serves a customer, and how many customers nobody serves yet.
+    /// A worker gets this order with each customer. So many customers still wait.
     order: String,
     customers: i64,
-    /// The workers that serve a customer.
+    /// These workers serve a customer.
     busy: BTreeSet<usize>,
-    /// The worker that is to stop before it writes when it sells next.
+    /// This worker is to stop before the write of its next sale.
     victim: Option<usize>,
-    /// How often they sold or counted, and how often two held the lock at once.
+    /// They sold or counted so many times, and two held the lock at once so many times.
     done: i64,
     held_twice: u32,
 }
@@ -77,21 +76,21 @@ impl Demo {
         while demo.serve()?.is_some() {}
         let (counter, twice, mut held) = (demo.shop.read("counter")?, demo.held_twice, true);
         for (good, fact) in [
-            (unlocked > PIECES, format!("without the lock, {unlocked} of {PIECES} were sold")),
-            (sold == PIECES && pieces == sold, format!("with it, {sold} of {PIECES} were sold")),
-            (refused, format!("the late write of the frozen worker was refused: {refused}")),
-            (stale == 0, format!("{stale} sales had no newer token than all before")),
+            (unlocked > PIECES, format!("without the lock {unlocked} of {PIECES} were sold")),
+            (sold == PIECES, format!("with the lock {sold} of {PIECES} were sold")),
+            (sold == pieces, "no piece was sold twice".to_owned()),
+            (refused, "the late write of the frozen worker was refused".to_owned()),
+            (stale == 0, "every sale had a newer token than all before it".to_owned()),
+            (twice == 0, "no two workers held the lock at once".to_owned()),
             (counter == COUNT, format!("the counter stands at {counter} of {COUNT}")),
-            (twice == 0, format!("{twice} times two workers held the lock at once")),
         ] {
             held &= good;
-            say!("{} {fact}", if good { "ok " } else { "BAD" });
+            writeln!(io::stdout(), "{}  {fact}", if good { "ok" } else { "failed" })?;
         }
-        say!("{}verything held.", if held { "E" } else { "Not e" });
         Ok(held)
     }
 
-    /// Nothing is arranged: the machine decides which workers meet. Answers how many pieces were sold.
+    /// The machine decides which workers meet: the demo arranges nothing. Answers how many pieces were sold.
     fn without_lock(&mut self) -> Result<i64> {
         for ms in THINK_MS {
             say!("1. Without a lock: read the stock, think for {ms} ms, write the stock less one.");
@@ -135,9 +134,11 @@ impl Demo {
                 break word == "refused";
             }
         };
-        let told =
-            if refused { "is refused: the shop has seen a newer one." } else { "has written!" };
-        tell!(victim, "{told}");
+        tell!(
+            victim,
+            "{}",
+            if refused { "is refused: the shop saw a newer one." } else { "wrote!" }
+        );
         Ok(refused)
     }
 
@@ -193,7 +194,7 @@ impl Demo {
         } else if word != "granted" {
             self.busy.remove(&worker);
         }
-        // Whoever starts anew or was refused has a customer still to be served.
+        // A worker that starts anew or was refused has a customer still to be served.
         self.customers += i64::from(word == "ready" || word == "refused");
         if word == "sold" || word == "counted" {
             self.done += 1;

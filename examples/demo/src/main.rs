@@ -1,7 +1,6 @@
 //! `cargo demo`: a shop that oversells without a lock, and sells exactly what it has with one.
 //!
-//! This process starts workers (this program again) and gives them orders. Stock, counter and sales are rows of a SQLite
-//! database, and the verdict counts those.
+//! This process gives orders to workers (this program again). The verdict counts the rows of a SQLite database.
 
 mod acts;
 mod shop;
@@ -20,27 +19,26 @@ use acts::{Demo, WORKERS};
 use shop::Shop;
 use workers::Workers;
 
-/// Whatever has not happened by then will not happen. A slow machine needs a small part of it.
+/// The demo gives up after so long without progress. A slow machine needs a small part of it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const HELP: &str = "\
 cargo demo: a shop oversells without a lock, and sells exactly what it has with one.
-
 Some workers sell under the lock while one that holds it is killed and another one is frozen.
-The last lines say whether everything held; the exit code is 0 if it did, else 1.
+The last lines say what held; the exit code is 0 if all of it did, else 1.
 
   cargo demo                  the lock is in a SQLite file
   cargo demo -- --url URL     the lock is on another store; the shop stays in SQLite
-
-The other stores are features (redis, etcd, zookeeper, postgres, mysql, tls):
-  cargo demo --features redis -- --url redis://127.0.0.1";
+  cargo demo --features redis -- --url redis://127.0.0.1
+The features are redis, etcd, zookeeper, postgres, mysql and tls.";
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 fn main() -> ExitCode {
     let text = |argument: std::ffi::OsString| argument.to_string_lossy().into_owned();
     let arguments: Vec<String> = std::env::args_os().skip(1).map(text).collect();
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let words: Vec<&str> =
+        arguments.iter().flat_map(|word| word.split_inclusive("--url=")).collect();
     let url = match words[..] {
         ["worker", ..] => return worker::work(&arguments[1..]),
         ["--help" | "-h"] => {
@@ -48,10 +46,11 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         [] => None,
-        ["--url", url] => Some(url),
-        [one] if one.starts_with("--url=") => one.strip_prefix("--url="),
-        _ => {
-            eprintln!("cargo demo: cannot do `{}`; see `cargo demo -- --help`", words.join(" "));
+        ["--url" | "--url=", url] => Some(url),
+        ["--url" | "--url=", _, word, ..] | [word, ..] => {
+            eprintln!(
+                "cargo demo: unknown or incomplete option `{word}`; see `cargo demo -- --help`"
+            );
             return ExitCode::from(2);
         }
     };
@@ -93,7 +92,7 @@ fn play(folder: &Path, url: Option<&str>, lock: String, store: &str) -> Result<b
     Demo::play(workers, shop, store, lease)
 }
 
-/// Reaches the store once from here, where its error is told best. Answers its name.
+/// Reaches the store once before the workers do, so that its error is told once. Answers its name.
 fn store(url: &str) -> Result<&'static str> {
     let client = fencelock::blocking::connect(url)?;
     let store = client.as_async().guarantees().store;

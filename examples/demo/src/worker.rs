@@ -15,7 +15,7 @@ use fencelock::blocking::{Client, Lock};
 use crate::Result;
 use crate::shop::Shop;
 
-/// The variable that hands on the URL, which may hold a password: arguments are shown to everybody.
+/// This variable hands on the URL, which may hold a password: everybody can see arguments.
 pub(crate) const URL: &str = "FENCELOCK_DEMO_URL";
 const THINK: Duration = Duration::from_micros(500);
 
@@ -54,7 +54,7 @@ fn serve(arguments: &[String], orders: &Receiver<String>) -> Result<()> {
     Ok(())
 }
 
-/// Reads the stock, thinks and sells. Each is right by itself, but nothing keeps them together.
+/// Reads the stock, thinks and sells. Each step is right by itself, but nothing keeps them together.
 fn unlocked(shop: &Shop, think: Duration) -> Result<()> {
     let seen = shop.read("stock")?;
     if seen > 0 {

@@ -27,7 +27,7 @@ pub(crate) struct Workers {
 }
 
 impl Workers {
-    /// Starts so many, and waits until they are ready.
+    /// Starts so many workers, and waits until they are ready.
     pub(crate) fn start(url: &str, arguments: [String; 3], size: usize) -> Result<Self> {
         let (sender, events) = channel();
         let (url, children) = (url.to_owned(), Vec::new());
@@ -59,12 +59,12 @@ impl Workers {
         Ok(child)
     }
 
-    /// Tells a worker what to do. One that has ended is noticed by its output.
+    /// Gives a worker an order. Its output tells if it has ended.
     pub(crate) fn order(&mut self, worker: usize, order: &str) {
         let _ = writeln!(self.children[worker].stdin.as_mut().expect("it is piped"), "{order}");
     }
 
-    /// The next report: the worker, its word and the token.
+    /// Takes the next report. Answers the worker, its word and the token.
     pub(crate) fn next(&mut self) -> Result<(usize, String, i64)> {
         loop {
             let silence = |_| format!("nothing happened for {} s", PATIENCE.as_secs());
@@ -81,7 +81,7 @@ impl Workers {
         }
     }
 
-    /// Kills one (`kill -9`), and starts a new process in its place.
+    /// Kills a worker (`kill -9`), and starts a new process in its place.
     pub(crate) fn kill_and_replace(&mut self, worker: usize) -> io::Result<()> {
         self.children[worker].kill()?;
         self.children[worker].wait()?;
@@ -95,7 +95,7 @@ impl Workers {
 }
 
 impl Drop for Workers {
-    /// At the end of the demo they hold nothing; before it, what they hold ends with its lease.
+    /// Kills the workers. A lock that one of them holds ends with its lease.
     fn drop(&mut self) {
         self.children.iter_mut().for_each(|child| drop(child.kill().and_then(|()| child.wait())));
     }
