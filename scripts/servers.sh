@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fetches other Redis and Valkey servers than the machine's, for the tests to run on: `NAME/server` in the target folder's
-# `servers`, for each NAME of the part `versions`. Nothing is installed, and nobody has to be root.
+# `servers`, for each NAME of the part `servers`. Nothing is installed, and nobody has to be root.
 #
 # Exit 2: this machine lacks what it takes.
 set -euo pipefail

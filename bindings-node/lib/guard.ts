@@ -54,7 +54,7 @@ export class Guard implements AsyncDisposable {
 
   /** The program uses this guard: from now on no collection ends it. @internal */
   protected use(): void {
-    if (!this.#released) keep(this);
+    if (!this.#released && !this.#remains.lost) keep(this);
   }
 
   /** Whether there is still something to keep. @internal */
@@ -152,12 +152,14 @@ export class Guard implements AsyncDisposable {
    * @throws {FencelockError} with code `unsupported` for a plain reader: two that tried would wait for each other for ever
    */
   async upgrade(options?: { signal?: AbortSignal | null }): Promise<void> {
+    this.use();
     const granted = await this.#perform<Granted>({ op: 'upgrade', guard: this.#number }, options?.signal);
     this.#token = Math.max(this.#token, granted.token);
   }
 
   /** Turns a writer into an upgradeable or plain reader, or an upgradeable reader into a plain one. It keeps its token. */
   async downgrade(mode: 'upgradeable' | 'read'): Promise<void> {
+    this.use();
     await this.#perform({ op: 'downgrade', guard: this.#number, mode });
   }
 

@@ -11,7 +11,10 @@ export class Loss {
   constructor(connection: Connection, guard: number, told: () => void) {
     const lost = complaint(connection.number, guard);
     if (lost) {
-      if (isLoss(lost)) this.#controller.abort(lost);
+      if (isLoss(lost)) {
+        this.#controller.abort(lost);
+        told();
+      }
       return;
     }
     this.#operation = here().watch(

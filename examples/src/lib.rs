@@ -1,6 +1,6 @@
 //! Nothing to use: the programs stand in `rust/`, in `inventory/`, `balance/` and `scheduled-job/`, which are told in several
 //! languages, and in `counter/`. This library exists to run the Rust blocks of the README and of the pages in `docs/` as documentation tests. The
-//! part `readme` of `cargo test-all` fails if a page with such a block is missing here.
+//! part `pages` of `cargo test-all` fails if a page with such a block is missing here.
 
 /// The README.
 #[doc = include_str!("../../README.md")]

@@ -48,14 +48,19 @@ async fn main() -> ExitCode {
         columns.retain(|column| is_chosen(column, &words));
         (case::read(&folder), columns, AT_ONCE)
     };
-    assert!(!columns.is_empty(), "there is no column {words:?}");
+    let unknown = words.iter().find(|word| {
+        !word.starts_with('!') && !columns.iter().any(|column| is_named(column, word))
+    });
+    assert!(unknown.is_none(), "there is no column {unknown:?}");
     if let Some(text) = value("--only=") {
         cases.retain(|case| case.name.contains(text));
     }
-    if !fencelock_tests::in_full() {
+    if !has("--libraries") && !fencelock_tests::in_full() {
         columns.retain(Column::is_of_the_first_length);
     }
     cases.retain(|case| columns.iter().any(|column| column.plays(case)));
+    assert!(!columns.is_empty(), "no column is left of {words:?}; FENCELOCK_FULL=1 has more");
+    assert!(!cases.is_empty(), "no case is left; FENCELOCK_FULL=1 plays more");
     let at_once =
         value("--at-once=").map_or(usual, |text| text.parse().expect("a number of cells"));
     let strict = std::env::var_os("FENCELOCK_STRICT").is_some();
@@ -69,14 +74,18 @@ async fn main() -> ExitCode {
     if well && !lacking && blind == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Whether the words name this column, or its store, and none of them excludes it.
-fn is_chosen(column: &Column, words: &[String]) -> bool {
+/// Whether a word names this column: its store, its language, or both.
+fn is_named(column: &Column, word: &str) -> bool {
     let store = column.backend.name();
-    let named =
-        |word: &str| word == store || word.split_once('/') == Some((store, column.language));
+    let both = word.split_once('/') == Some((store, column.language));
+    word == store || both || column.language.starts_with(word)
+}
+
+/// Whether the words name this column, and none of them excludes it.
+fn is_chosen(column: &Column, words: &[String]) -> bool {
     let (without, with): (Vec<_>, Vec<_>) = words.iter().partition(|word| word.starts_with('!'));
-    (with.is_empty() || with.iter().any(|word| named(word)))
-        && !without.iter().any(|word| named(&word[1..]))
+    (with.is_empty() || with.iter().any(|word| is_named(column, word)))
+        && !without.iter().any(|word| is_named(column, &word[1..]))
 }
 
 /// Puts the cases themselves to the test: how many of them pass though fencelock looks elsewhere for the others' locks.

@@ -83,9 +83,9 @@ pub(crate) const PARTS: &[Part] = &[
     first("etcd", 10, "the cases on an etcd server", &[Etcd], &[test!("--test cases -- etcd")]),
     first("zookeeper", 10, "the cases on a ZooKeeper server", &[Zookeeper], &[test!("--test cases -- zookeeper")]),
     first("postgres", 20, "the cases on a PostgreSQL server: table, session, row", &[Postgres],
-        &[test!("--test cases -- postgres postgres+sessions postgres+rows")]),
+        &[test!("--test cases -- --at-once=8 postgres postgres+sessions postgres+rows")]),
     first("mysql", 15, "the cases on a MariaDB server: table, session, row", &[Mariadb],
-        &[test!("--test cases -- mysql mysql+sessions mysql+rows")]),
+        &[test!("--test cases -- --at-once=8 mysql mysql+sessions mysql+rows")]),
     first("cli", 30, "the command line; the basic cases through it", &[Redis],
         &[test!("--test program -- input:: run:: job:: look:: gate::"),
           test!("--test cases -- --package command+line")]),
@@ -149,5 +149,5 @@ pub(crate) const PARTS: &[Part] = &[
     full("crates", 300, "the crates pack, and compile as packed", &[],
         &["cargo package --allow-dirty -p fencelock -p fencelock-cli"]),
     full("bench", 1800, "the figures, side by side with peers and the raw floor", &[Redis, Etcd, Zookeeper, Postgres, Mariadb, Python, Node, Java, Go],
-        &["cargo run --release -p fencelock-bench"]),
+        &[test!("--test words"), "cargo run --release -p fencelock-bench"]),
 ];

@@ -82,14 +82,7 @@ impl Runner {
             Some(lack) => Verdict::Skipped(lack),
             None => self.commands(part, &log, begin, &tick),
         };
-        let tests = log::passed(&log);
-        let verdict = match verdict {
-            // A filter that selects nothing must not pass.
-            Verdict::Passed if tests == 0 && part.run.iter().any(|words| runs_tests(words)) => {
-                Verdict::Failed("no test ran".into())
-            }
-            verdict => verdict,
-        };
+        let tests = if matches!(verdict, Verdict::Skipped(_)) { 0 } else { log::passed(&log) };
         let took = begin.elapsed();
         let clear = if terminal { "\r\x1b[K" } else { "" };
         println!("{clear}{place} {:<16} {} after {} s", part.name, verdict.word(), took.as_secs());
@@ -104,6 +97,7 @@ impl Runner {
             Err(error) => return Verdict::Failed(format!("{}: {error}", log.display())),
         };
         for words in part.run {
+            let before = log::passed(log);
             let status = match self.command(part, words, &file, begin + limit, tick) {
                 Ok(status) => status,
                 Err(why) => return Verdict::Failed(why),
@@ -113,6 +107,10 @@ impl Runner {
             }
             if !status.success() {
                 return Verdict::Failed(format!("`{words}` ended with {status}"));
+            }
+            // A filter that selects nothing must not pass.
+            if runs_tests(words) && log::passed(log) == before {
+                return Verdict::Failed(format!("`{words}` ran no test"));
             }
         }
         Verdict::Passed
