@@ -38,12 +38,6 @@ final class Wait {
         }
     }
 
-    /** This time, multiplied by how slow the processors are. */
-    static Duration slowed(Duration time) {
-        String slower = System.getenv().getOrDefault("FENCELOCK_SLOWER", "1");
-        return Duration.ofNanos((long) (time.toNanos() * Math.max(1, Double.parseDouble(slower))));
-    }
-
     /** A tenth of what is shown in full. */
     static int tenth(int full) {
         return System.getenv("FENCELOCK_FULL") == null ? full / 10 : full;

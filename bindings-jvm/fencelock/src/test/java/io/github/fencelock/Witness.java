@@ -16,7 +16,7 @@ import java.util.concurrent.TimeUnit;
 /** A process that holds locks and ends, and somebody who waits for all that it holds. */
 public final class Witness implements AutoCloseable {
     /** How long the end of a process may hold what it holds. */
-    static final Duration PARTING = Wait.slowed(Duration.ofSeconds(1));
+    static final Duration PARTING = Duration.ofSeconds(1);
 
     private final Client client;
     private final List<CompletableFuture<? extends Hold>> waits = new ArrayList<>();
