@@ -25,12 +25,15 @@ cd "$folder"
 # The first length: what waits for no fault, no collection and no browser.
 first="cells error lock tarball types using"
 timeout=300000
+# The first length mostly waits, so two files run at once. The rest measures, alone.
+at_once=2
 files=
 if [ -n "${FENCELOCK_FULL:-}" ]; then
   timeout=3600000
+  at_once=1
   files=test/
 else
   for name in $first; do files="$files test/$name.test.js"; done
 fi
 # shellcheck disable=SC2086
-exec node --test --test-timeout="$timeout" --test-reporter=spec --expose-gc "$@" $files
+exec node --test --test-concurrency="$at_once" --test-timeout="$timeout" --test-reporter=spec --expose-gc "$@" $files

@@ -154,7 +154,7 @@ class Rows:
         yield 1
 
 
-@pytest.mark.parametrize("late", [rows, awaited_rows, Rows(), functools.partial(rows)], ids=str)
+@pytest.mark.parametrize("late", [rows, awaited_rows, Rows(), functools.partial(rows)], ids=["generator", "asynchronous", "object", "partial"])
 @pytest.mark.parametrize("way", WAYS)
 def test_what_would_run_after_the_release_is_refused(client, name, way, late):
     with pytest.raises(InvalidArgument, match="before its body runs") as told:
