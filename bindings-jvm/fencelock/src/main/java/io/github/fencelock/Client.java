@@ -164,6 +164,7 @@ public final class Client implements AutoCloseable {
     private Request<Void> closing() {
         return Request.of(this, Map.of("op", "close"), closed -> {
             Events.forget(number);
+            InUse.letGo(this);
             return null;
         });
     }

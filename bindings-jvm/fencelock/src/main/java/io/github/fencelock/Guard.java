@@ -29,6 +29,7 @@ public final class Guard extends Hold {
 
     /** The fencing token of each lock, by name: of several as one each resource is handed its own. */
     public Map<String, Long> tokens() {
+        use();
         return tokens.isEmpty() ? Map.of(name(), token()) : Map.copyOf(tokens);
     }
 
@@ -71,6 +72,7 @@ public final class Guard extends Hold {
     }
 
     private Request<Upgrade> upgrading() {
+        use();
         return Request.of(client, Map.of("op", "upgrade", "guard", number), granted -> {
             Map<String, Object> upgraded = Shape.map(granted);
             drew(Shape.number(upgraded.get("token")));
@@ -100,6 +102,7 @@ public final class Guard extends Hold {
     }
 
     private Request<Void> downgrading(Mode mode) {
+        use();
         Map<String, Object> operation = Map.of("op", "downgrade", "guard", number, "mode", mode.toString());
         return Request.of(client, operation, done -> null);
     }

@@ -13,8 +13,9 @@ import java.util.concurrent.atomic.AtomicReference;
  *
  * <p>It knows its deadline on a clock that runs through suspend, counted from before the request that won it was sent, and
  * stops claiming to be held before the store may give the lock to another. It belongs to whoever has this object, not to a
- * thread. One that is collected without having been given back is released then, with a warning in the log of
- * {@code io.github.fencelock}: do not count on it, close it.
+ * thread. Take it in a {@code try} or by {@code withLock}. One that the program has used, if only by {@link #token}, stays
+ * until it is given back or lost, its client closes, or the process ends. One that is collected before any use is released
+ * then, with a warning in the log of {@code io.github.fencelock}.
  */
 public abstract sealed class Hold implements AutoCloseable permits Guard, Leadership, Run {
     final Client client;
@@ -22,6 +23,7 @@ public abstract sealed class Hold implements AutoCloseable permits Guard, Leader
     private final String name;
     private final AtomicLong token;
     private final Leftover leftover;
+    private volatile boolean used;
     private final AtomicReference<CompletableFuture<Void>> lost = new AtomicReference<>();
 
     Hold(Client client, String name, Map<String, Object> granted) {
@@ -35,8 +37,26 @@ public abstract sealed class Hold implements AutoCloseable permits Guard, Leader
             "`" + name + "`, held with token " + token + ", was collected before it was given back; close it");
     }
 
+    /** The program uses it: no collection ends it from here on. */
+    final void use() {
+        if (!used) {
+            used = true;
+            if (!leftover.settled()) {
+                InUse.keep(this);
+            }
+        }
+    }
+
+    /** Whether it is held; no use by the program. */
+    final boolean stands() {
+        boolean held = Natives.isHeld(client.number, number);
+        Reference.reachabilityFence(this);
+        return held;
+    }
+
     /** The name; of several locks as one, all their names in order. */
     public final String name() {
+        use();
         return name;
     }
 
@@ -46,6 +66,7 @@ public abstract sealed class Hold implements AutoCloseable permits Guard, Leader
      * locks as one it is the first one's.
      */
     public final long token() {
+        use();
         return token.get();
     }
 
@@ -59,13 +80,13 @@ public abstract sealed class Hold implements AutoCloseable permits Guard, Leader
      * process was frozen. False once it was given back.
      */
     public final boolean isHeld() {
-        boolean held = Natives.isHeld(client.number, number);
-        Reference.reachabilityFence(this);
-        return held;
+        use();
+        return stands();
     }
 
     /** How long it may still be relied on if it were not renewed any more; zero once it is lost or given back. */
     public final Duration remaining() {
+        use();
         double millis = Natives.remaining(client.number, number);
         Reference.reachabilityFence(this);
         return Shape.time(millis);
@@ -78,6 +99,11 @@ public abstract sealed class Hold implements AutoCloseable permits Guard, Leader
      * @throws LockNotHeldException if it was given back before
      */
     public final void check() {
+        use();
+        confirm();
+    }
+
+    private void confirm() {
         byte[] error = Natives.check(client.number, number);
         Reference.reachabilityFence(this);
         if (error != null) {
@@ -85,10 +111,15 @@ public abstract sealed class Hold implements AutoCloseable permits Guard, Leader
         }
     }
 
-    /** Whoever waited hears of it only now: what was lost meanwhile is not begun, but taken back. */
-    final void begin() {
+    /**
+     * For code that passes holds on to a caller that may go on long after the grant, as a coroutine: what was lost meanwhile is
+     * taken back. Unlike {@link #check} it does not count as a use.
+     *
+     * @throws LockLostException if it was lost
+     */
+    public final void begin() {
         try {
-            check();
+            confirm();
         } catch (FencelockException lost) {
             decline();
             throw lost;
@@ -111,14 +142,17 @@ public abstract sealed class Hold implements AutoCloseable permits Guard, Leader
     }
 
     private Request<Void> extension(Duration ttl) {
+        use();
         return Request.of(client, Map.of("op", "extend", "guard", number, "ttl", ttl), done -> null);
     }
 
-    /** Whoever is to be told of the loss, as long as the lock is held. */
-    private record Loss(CompletableFuture<Void> told) implements Drain.Pending {
+    /** The end of a hold, and the future that completes if that is its loss. */
+    private record Loss(Hold hold, CompletableFuture<Void> told) implements Drain.Pending {
         @Override
         public void deliver(Answer answer) {
+            InUse.letGo(hold);
             if (answer.well()) {
+                hold.excuse();
                 Callbacks.execute(() -> told.complete(null));
             }
         }
@@ -134,19 +168,24 @@ public abstract sealed class Hold implements AutoCloseable permits Guard, Leader
      * fencelock's callbacks.
      */
     public final CompletableFuture<Void> lost() {
+        use();
         CompletableFuture<Void> made = new CompletableFuture<>();
         if (lost.compareAndSet(null, made)) {
-            Drain.submit(client, Map.of("op", "lost", "guard", number), new Loss(made));
+            Drain.submit(client, Map.of("op", "lost", "guard", number), new Loss(this, made));
         }
         return lost.get().copy();
     }
 
     /**
-     * Runs {@code action} once if the lock is lost; not if it is given back. The action must not refer to this object, which
-     * could then never be collected.
+     * Runs {@code action} once if the lock is lost; not if it is given back.
      */
     public final void onLost(Runnable action) {
         lost().thenRun(() -> Callbacks.execute(action));
+    }
+
+    /** Its collection is no mistake of the program's. */
+    final void excuse() {
+        leftover.excuse();
     }
 
     /** A request that gives this back, however it is answered. */
@@ -156,7 +195,9 @@ public abstract sealed class Hold implements AutoCloseable permits Guard, Leader
 
     /** The core is to give this back; whether nobody has asked it to before. */
     final boolean givesBack() {
-        return leftover.settle();
+        boolean first = leftover.settle();
+        InUse.letGo(this);
+        return first;
     }
 
     /**
@@ -164,7 +205,7 @@ public abstract sealed class Hold implements AutoCloseable permits Guard, Leader
      * A run of a job is left to others, instead of having failed.
      */
     public final void decline() {
-        leftover.settle();
+        givesBack();
         Natives.decline(client.number, number);
     }
 

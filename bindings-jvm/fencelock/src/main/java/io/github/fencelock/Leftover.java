@@ -32,6 +32,10 @@ final class Leftover implements Runnable {
         return first;
     }
 
+    boolean settled() {
+        return settled.get();
+    }
+
     /** What is left is nobody's fault. */
     void excuse() {
         complaint = null;

@@ -15,6 +15,7 @@ public final class Run extends Hold implements Start {
 
     /** The scheduled instant that this run is for. */
     public Instant instant() {
+        use();
         return instant;
     }
 

@@ -3,6 +3,12 @@ package io.github.fencelock;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 
 /** Handles that nobody gives back. */
@@ -68,6 +74,55 @@ final class LeakTest {
             forgetClient(name);
             collect("its lock is free", () -> witness.lock(name).inspect().holders().isEmpty());
             Wait.until("it is told", () -> heard.messages().stream().anyMatch(message -> message.contains("client")));
+        }
+    }
+
+    /** Takes a lock and uses it, in a frame of its own, so that nothing refers to it after. */
+    private static void useOnce(Client client, String name, Consumer<Hold> use) throws InterruptedException {
+        use.accept(name.startsWith("office") ? client.elect(name).campaign() : client.lock(name).acquire());
+    }
+
+    @Test
+    void u02NoCollectionEndsAHoldInUse() throws Exception {
+        Map<String, Consumer<Hold>> ways = new LinkedHashMap<>();
+        ways.put("name", Hold::name);
+        ways.put("token", Hold::token);
+        ways.put("isHeld", Hold::isHeld);
+        ways.put("remaining", Hold::remaining);
+        ways.put("check", Hold::check);
+        ways.put("extend", hold -> hold.extend(Duration.ofMinutes(1)));
+        ways.put("onLost", hold -> hold.onLost(() -> {}));
+        ways.put("lost", hold -> hold.lost().thenRun(() -> {}));
+        ways.put("office", hold -> hold.onLost(() -> {}));
+        try (Heard heard = new Heard(); Client client = Fencelock.connect("memory:")) {
+            for (Map.Entry<String, Consumer<Hold>> way : ways.entrySet()) {
+                for (int number = 0; number < 125; number++) {
+                    useOnce(client, way.getKey() + number, way.getValue());
+                }
+            }
+            forgetGuard(client, "untouched");
+            // The collection that takes this one would have taken the others.
+            collect("the untouched one is free", () -> client.lock("untouched").inspect().holders().isEmpty());
+            for (String way : ways.keySet()) {
+                for (int number = 0; number < 125; number++) {
+                    assertTrue(client.lock(way + number).tryAcquire().isEmpty(), way + number);
+                }
+            }
+            assertEquals(1, heard.messages().size(), heard.messages()::toString);
+        }
+    }
+
+    @Test
+    void u02ALossReachesACallbackThatNothingElseRefersTo() throws Exception {
+        // The leases end soon, as nobody renews them.
+        ClientOptions brief = new ClientOptions().ttl(Duration.ofMillis(300)).renew(false);
+        try (Heard heard = new Heard(); Client client = Fencelock.connect("memory:", brief)) {
+            CountDownLatch told = new CountDownLatch(2);
+            useOnce(client, "a", hold -> hold.onLost(told::countDown));
+            useOnce(client, "b", hold -> hold.lost().thenRun(told::countDown));
+            collect("both are told", () -> told.getCount() == 0);
+            System.gc();
+            assertEquals(List.of(), heard.messages());
         }
     }
 

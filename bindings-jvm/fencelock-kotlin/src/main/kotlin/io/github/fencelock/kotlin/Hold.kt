@@ -1,6 +1,5 @@
 package io.github.fencelock.kotlin
 
-import io.github.fencelock.FencelockException
 import io.github.fencelock.Mode
 import io.github.fencelock.Released
 import java.time.Instant
@@ -17,7 +16,8 @@ import io.github.fencelock.Run as JavaRun
  *
  * It knows its deadline on a clock that runs through suspend, counted from before the request that won it was sent, and stops
  * claiming to be held before the store may give the lock to another. It belongs to whoever has this object, not to a coroutine
- * or thread. One that is collected without having been given back is released then, with a warning in the log.
+ * or thread. Take it by `withLock`. One that the program has used, if only by [token], stays until it is given back or lost, its
+ * client closes, or the process ends. One that is collected before any use is released then, with a warning in the log.
  */
 public sealed class Hold(private val java: JavaHold) {
     /** The name; of several locks as one, all their names in order. */
@@ -64,21 +64,13 @@ public sealed class Hold(private val java: JavaHold) {
      */
     public fun decline(): Unit = java.decline()
 
+    internal fun confirm(): Unit = java.begin()
+
     override fun toString(): String = java.toString()
 }
 
-/**
- * Whoever waited hears of it only now, perhaps long after the grant: what was lost meanwhile is not begun, but taken back.
- */
-internal fun <H : Hold> H.begin(): H {
-    try {
-        check()
-    } catch (lost: FencelockException) {
-        decline()
-        throw lost
-    }
-    return this
-}
+/** A coroutine may go on long after the grant: what was lost meanwhile is taken back, and the loss is thrown. */
+internal fun <H : Hold> H.begin(): H = apply { confirm() }
 
 /**
  * The local proof that a lock is held; [Acquirable.withLock] gives it back by itself.

@@ -2,11 +2,18 @@ package io.github.fencelock.kotlin
 
 import io.github.fencelock.Heard
 import io.github.fencelock.Stores
+import kotlin.time.Duration.Companion.milliseconds
 import kotlin.time.Duration.Companion.seconds
+import kotlinx.coroutines.CompletableDeferred
+import kotlinx.coroutines.DelicateCoroutinesApi
+import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.GlobalScope
+import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
 import kotlinx.coroutines.withTimeout
 import kotlinx.coroutines.yield
 import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertNull
 import org.junit.jupiter.api.Test
 
 /** Handles that nobody gives back. */
@@ -14,9 +21,9 @@ class LeakTest {
     private val name = Stores.name()
 
     // In functions of their own, so that no frame refers to what they forget.
-    private fun forgetGuard(client: Client) = runBlocking { client.lock(name).acquire().check() }
+    private fun forgetGuard(client: Client) = runBlocking<Unit> { client.lock(name).acquire() }
 
-    private fun forgetClient() = runBlocking { Fencelock.connect(Stores.redis().url()).lock(name).acquire().check() }
+    private fun forgetClient() = runBlocking<Unit> { Fencelock.connect(Stores.redis().url()).lock(name).acquire() }
 
     private suspend fun collect(happened: suspend () -> Boolean) = withTimeout(20.seconds) {
         while (!happened()) {
@@ -35,6 +42,59 @@ class LeakTest {
                 client.lock(name).withLock { }
                 System.gc()
                 assertEquals(1, heard.messages().count { "`$name`" in it }, "${heard.messages()}")
+            }
+        }
+    }
+
+    private suspend fun useOnce(client: Client, name: String, use: suspend (Guard) -> Unit) = use(client.lock(name).acquire())
+
+    @Test
+    fun `U03 - no collection ends a hold in use`() = runBlocking {
+        val ways = mapOf<String, suspend (Guard) -> Unit>(
+            "name" to { it.name },
+            "token" to { it.token },
+            "isHeld" to { it.isHeld },
+            "remaining" to { it.remaining },
+            "check" to { it.check() },
+            "extend" to { it.extend(60.seconds) },
+            "onLost" to { it.onLost { } },
+        )
+        Heard().use { heard ->
+            Fencelock.connect("memory:").use { client ->
+                for ((way, use) in ways) repeat(125) { useOnce(client, "$way$it", use) }
+                // Nothing but the library refers to these coroutines.
+                @OptIn(DelicateCoroutinesApi::class)
+                repeat(125) {
+                    val begun = CompletableDeferred<Unit>()
+                    GlobalScope.launch(Dispatchers.Unconfined) {
+                        val guard = client.lock("lost$it").acquire()
+                        begun.complete(Unit)
+                        guard.lost()
+                    }
+                    begun.await()
+                }
+                forgetGuard(client)
+                // The collection that takes this one would have taken the others.
+                collect { client.lock(name).inspect().holders().isEmpty() }
+                for (way in ways.keys + "lost") repeat(125) { assertNull(client.lock("$way$it").tryAcquire(), "$way$it") }
+                assertEquals(1, heard.messages().size, "${heard.messages()}")
+            }
+        }
+    }
+
+    @Test
+    fun `U03 - a coroutine that waits for the loss alone is told of it`() = runBlocking {
+        Heard().use { heard ->
+            Fencelock.connect("memory:").use { client ->
+                val told = CompletableDeferred<Unit>()
+                @OptIn(DelicateCoroutinesApi::class)
+                GlobalScope.launch(Dispatchers.Unconfined) {
+                    client.lock(name).ttl(300.milliseconds).renew(false).acquire().lost()
+                    told.complete(Unit)
+                }
+                collect { told.isCompleted }
+                System.gc()
+                assertEquals(emptyList<String>(), heard.messages())
             }
         }
     }
