@@ -13,6 +13,9 @@ use fencelock_servers::own::free_port;
 /// How long the others may take to agree on a leader.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// A member that is silent for so many ticks of 200 ms is left by the others.
+const SYNC_LIMIT: u32 = 10;
+
 /// Three members, each of which can be killed and started again with its data.
 pub struct ZookeeperEnsemble {
     members: Vec<ZookeeperServer>,
@@ -23,19 +26,23 @@ pub struct ZookeeperEnsemble {
 impl ZookeeperEnsemble {
     /// Starts three members that have agreed on a leader.
     pub fn start() -> Self {
-        Self::start_with(None)
+        Self::start_with(None, SYNC_LIMIT)
+    }
+
+    /// Starts three members of which a leader takes 10 s to see that the others have left it.
+    pub fn start_with_a_late_leader() -> Self {
+        Self::start_with(None, 5 * SYNC_LIMIT)
     }
 
     /// Starts three members that speak TLS too, with the certificate of this authority.
     pub fn start_secure(authority: &Authority) -> Self {
-        Self::start_with(Some(authority))
+        Self::start_with(Some(authority), SYNC_LIMIT)
     }
 
-    fn start_with(authority: Option<&Authority>) -> Self {
+    fn start_with(authority: Option<&Authority>, sync_limit: u32) -> Self {
         for _ in 0..5 {
             let ports = [1, 2, 3].map(|id| (id, free_port(), free_port(), free_port()));
-            // A member that is silent for ten ticks is left by the others.
-            let mut settings = "initLimit=50\nsyncLimit=10\n".to_owned();
+            let mut settings = format!("initLimit=50\nsyncLimit={sync_limit}\n");
             for (id, _, leader, election) in ports {
                 let _ = writeln!(settings, "server.{id}=127.0.0.1:{leader}:{election}");
             }
@@ -100,6 +107,17 @@ impl ZookeeperEnsemble {
             thread::sleep(Duration::from_millis(5));
         }
         (old, Instant::now())
+    }
+
+    /// The member that leads.
+    pub fn leader(&self) -> &ZookeeperServer {
+        self.members.iter().find(|member| member.leads()).expect("somebody leads")
+    }
+
+    /// Freezes all members but this one (SIGSTOP).
+    pub fn freeze_others(&self, but: &ZookeeperServer) {
+        let others = self.members.iter().filter(|member| member.port() != but.port());
+        others.for_each(ZookeeperServer::stop);
     }
 
     /// Starts a member that was killed again.

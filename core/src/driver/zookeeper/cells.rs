@@ -12,6 +12,7 @@ use zookeeper_client::{Client, CreateMode, Error as Fault, MultiWriteResult, Sta
 
 use super::layout::Layout;
 use super::session::Sessions;
+use super::steps::confirm;
 use super::sweep::Sweep;
 use crate::driver::cell::{self, CellRecord};
 use crate::driver::cell_document::{read, written};
@@ -79,10 +80,10 @@ impl ZookeeperCells {
         let found = self.ask(|client| async move {
             // Sent in one piece, and carried out in this order.
             let newest = way != Way::Here;
-            let sync = newest.then(|| client.sync("/"));
+            let confirming = newest.then(|| confirm(&client));
             let removals = (way == Way::Guarded).then(|| client.check_stat(&counter));
             let data = client.get_data(&at);
-            OptionFuture::from(sync).await.transpose()?;
+            OptionFuture::from(confirming).await.transpose()?;
             let removals = OptionFuture::from(removals).await.transpose()?;
             let data = match data.await {
                 Err(Fault::NoNode) => None,

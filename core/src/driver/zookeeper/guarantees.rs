@@ -24,6 +24,10 @@ pub(super) const GUARANTEES: &[Guarantee] = &[
         "locks, queue and tokens continue",
     ),
     Guarantee::new(
+        "the leader is cut off from the other members",
+        "a heartbeat needs a majority, so no session lives by it any more: its clients move to another member, or their locks are reported lost before the next leader ends their sessions",
+    ),
+    Guarantee::new(
         "the clocks of clients differ: jobs and values with an end",
         "ZooKeeper shows no clock: which instant is due, whether half a period has passed, and whether a value has ended, is decided by the clock of the client that asks, so one that is ahead may start a run early; never two at once, and never two for one instant; a recorded run that lies ahead by more than half a period plus a minute keeps nothing from running; a value is removed an hour after its end by such a clock",
     ),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{OptionFuture, join, join_all};
-use zookeeper_client::{Client, CreateMode, Error as Fault};
+use zookeeper_client::{Client, CreateMode, Error as Fault, MultiWriteError};
 
 use super::fault::{foreign, judge, not_kazoos};
 use super::layout::{LEASES, Layout};
@@ -18,6 +18,8 @@ use crate::port::{Entry, EntryView, Failure, Joined, LockKey, Mode, OwnerId, Ran
 
 /// Fencing tokens are made of numbers below this.
 const MOST: u64 = 1 << 48;
+/// Any version of a node.
+const ANY: i32 = -1;
 /// A tick of the server, as it comes.
 const TICK: Duration = Duration::from_secs(2);
 
@@ -41,11 +43,11 @@ impl Steps {
         }
     }
 
-    /// A request that the leader answers. A member that read alone would answer long after the others have left it. It tells the
-    /// leader of us with its next ping only, and may die before: a session has at most half as many ticks as are in its length.
+    /// A request that most members confirm. A follower tells the leader of us with its next ping only, and may die before: a session has
+    /// at most half as many ticks as are in its length.
     pub(super) async fn beat(&self) -> Result<Duration, Failure> {
         let Session { client, ttl, .. } = &*self.session;
-        client.sync("/").await.map_err(|fault| self.failed(&fault))?;
+        confirm(client).await.map_err(|fault| self.failed(&fault))?;
         Ok(ttl.saturating_sub(TICK.min(*ttl / 4)))
     }
 
@@ -145,8 +147,8 @@ impl Steps {
     /// An entry as it is now.
     pub(super) async fn find(&self, rank: &Rank) -> Result<Option<Stored>, Failure> {
         let Session { client, .. } = &*self.session;
-        let (synced, listed) = join(client.sync("/"), children(client, folder(rank))).await;
-        let listed = synced.and(listed).map_err(|fault| self.failed(&fault))?;
+        let (confirmed, listed) = join(confirm(client), children(client, folder(rank))).await;
+        let listed = confirmed.and(listed).map_err(|fault| self.failed(&fault))?;
         let found = self.sessions.places.stored(folder(rank), names(rank), &listed);
         Ok(found.into_iter().find(|stored| stored.rank == *rank))
     }
@@ -162,17 +164,17 @@ impl Steps {
         }
         let Session { client, left, .. } = &*self.session;
         let folders = [self.layout.folder(lock), self.layout.leases(lock)];
-        // The sync first: the session may have moved to a member that has yet to hear what was made through another one.
-        let (syncing, listing) = {
+        // Confirmed first: the session may have moved to a member that has yet to hear what was made through another one.
+        let (confirming, listing) = {
             let mut left = left.lock();
             left.add(owner);
-            let syncing = client.sync("/");
-            (syncing, join_all(folders.iter().map(|folder| children(client, folder))))
+            let confirming = confirm(client);
+            (confirming, join_all(folders.iter().map(|folder| children(client, folder))))
         };
         let names = Names::of(lock.layout());
         let stem = names.stem(owner);
-        let (synced, listed) = join(syncing, listing).await;
-        synced.map_err(|fault| self.failed(&fault))?;
+        let (confirmed, listed) = join(confirming, listing).await;
+        confirmed.map_err(|fault| self.failed(&fault))?;
         for (folder, listed) in folders.iter().zip(listed) {
             let listed = listed.map_err(|fault| self.failed(&fault))?;
             let mut all = self.sessions.places.stored(folder, names, &listed).into_iter();
@@ -276,6 +278,20 @@ impl Steps {
                 Err(Fault::NoNode | Fault::BadVersion) => {}
                 Err(fault) => return Err(self.failed(&fault)),
             }
+        }
+    }
+}
+
+/// A transaction that changes nothing: most members confirm it, and the member that is asked knows all that went before. A `sync` would
+/// be answered by a leader whom the others have left, up to `syncLimit` and a tick long. It is sent when this is called.
+pub(super) fn confirm(client: &Client) -> impl Future<Output = Result<(), Fault>> + Send + '_ {
+    let mut writer = client.new_multi_writer();
+    let committed = writer.add_check_version("/", ANY).map(|()| writer.commit());
+    async move {
+        match committed?.await {
+            // A client may have no right to read the root: the members have agreed about that too.
+            Ok(_) | Err(MultiWriteError::OperationFailed { .. }) => Ok(()),
+            Err(MultiWriteError::RequestFailed { source }) => Err(source),
         }
     }
 }

@@ -49,6 +49,23 @@ async fn a_majority_is_needed() {
     leaves_nothing(&set).await;
 }
 
+/// U07: a leader whom the others have left keeps no session alive, though it answers whatever needs no majority.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn u07_a_leader_alone_keeps_no_guard_alive() {
+    let set = tokio::task::block_in_place(ZookeeperEnsemble::start_with_a_late_leader);
+    let leader = tokio::task::block_in_place(|| set.leader());
+    let client = fencelock::connect(&format!("{}?ttl=4s", leader.url("alone"))).await.unwrap();
+    let guard = client.lock("x").acquire().await.unwrap();
+    let admin = leader.admin().await;
+    // Some heartbeats.
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    set.freeze_others(leader);
+    let began = Instant::now();
+    tokio::time::timeout(2 * TTL, guard.lost()).await.expect("no heartbeat counts from then on");
+    admin.sync("/").await.expect("it believes to lead");
+    assert!(tokio::task::block_in_place(|| leader.leads()), "{:?}", began.elapsed());
+}
+
 /// The others go on at once; the client whose session was ended opens another one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ended_sessions_lower_no_token_and_leave_nothing() {
