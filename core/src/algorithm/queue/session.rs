@@ -169,6 +169,11 @@ impl<S: QueueStore> Shared<S> {
             QueueNotice::Gap => self.change(|state, _, effects| {
                 effects.watch.extend(state.waiting());
                 effects.notices.push(Notice::Gap);
+                // The session may have ended meanwhile.
+                if let Some(session) = state.session() {
+                    session.next_beat = session.next_beat.min(session.sent + session.ttl / AGAIN);
+                    effects.earlier = true;
+                }
             }),
             QueueNotice::Ended { session } => self.lose(*session),
         }

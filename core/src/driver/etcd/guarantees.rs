@@ -24,6 +24,10 @@ pub(super) const GUARANTEES: &[Guarantee] = &[
         "locks, queue and tokens continue",
     ),
     Guarantee::new(
+        "the leader stood still for longer than a ttl and comes back, on etcd before 3.4.31 or 3.5.13",
+        "it may end sessions that live (etcd issue 15247): the next client may hold the lock before the first one is told, which its watch does within a round trip; the fence covers it",
+    ),
+    Guarantee::new(
         "the clocks of clients differ: jobs",
         "etcd shows no clock: which instant is due, and whether half a period has passed, is decided by the clock of the client that asks, so one that is ahead may start a run early; never two at once, and never two for one instant; a recorded run that lies ahead by more than half a period plus a minute keeps nothing from running",
     ),

@@ -62,11 +62,16 @@ impl Steps {
             return Err(error);
         }
         self.sessions.lock().insert(id, sink);
+        let (watches, key) = (self.watches.clone(), self.layout.session(id));
+        let following = async move { watches.follow_session(id, key).await };
+        self.link.runtime.spawn(Box::pin(following));
         Ok(id)
     }
 
     pub(super) async fn beat(&self, of: SessionId) -> Result<Duration, Failure> {
         self.is_known(of)?;
+        // First, so that what ends behind the answer is told by the watch, also after its stream was lost.
+        self.watches.follow_session(of, self.layout.session(of)).await;
         let sessions = self.sessions.clone();
         let wanted = move || sessions.lock().contains_key(&of);
         let beat = KeepAlive { id: lease(of) };

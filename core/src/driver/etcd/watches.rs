@@ -54,15 +54,20 @@ struct Stream {
     ids: BTreeMap<i64, String>,
 }
 
-/// An entry that is watched.
+/// A key that is watched.
 struct Watched {
-    lock: LockKey,
-    rank: Rank,
-    /// The mode that the first of those who watch knows of.
-    mode: Mode,
+    subject: Subject,
     /// The server's number of the watch; `None`: it is not there yet.
     id: Option<i64>,
     sessions: BTreeSet<SessionId>,
+}
+
+/// What a key stands for.
+enum Subject {
+    /// An entry of a lock, and the mode that the first of those who watch knows of.
+    Entry { lock: LockKey, rank: Rank, mode: Mode },
+    /// A session, which ends with its key.
+    Session,
 }
 
 type Told = Vec<(SessionId, QueueNotice)>;
@@ -91,7 +96,7 @@ impl Watches {
                 let Some(stream) = state.stream.as_mut().filter(|_| present) else {
                     return Err(state.lost.clone().unwrap_or_else(Error::closed));
                 };
-                if known.iter().all(|standing| stream.add(of, lock, standing)) {
+                if known.iter().all(|standing| stream.add_entry(of, lock, standing)) {
                     return Ok(());
                 }
             }
@@ -101,6 +106,16 @@ impl Watches {
                 self.link.leave(&live, Next::Member);
                 return Err(unanswered(&live.host, "a watch took too long"));
             }
+        }
+    }
+
+    /// Has the end of a session told at once, as soon as the server has made the watch of its key. Without a stream nothing is watched.
+    pub(super) async fn follow_session(self: &Arc<Self>, of: SessionId, key: String) {
+        if self.open().await.is_ok()
+            && let Some(stream) = &mut self.state.lock().stream
+            && self.sessions.lock().contains_key(&of)
+        {
+            stream.add(of, key, Subject::Session);
         }
     }
 
@@ -185,18 +200,21 @@ impl Watches {
 
 impl Stream {
     /// Watches an entry for a session. Answers whether the watch is there.
-    fn add(&mut self, of: SessionId, lock: &LockKey, standing: &Standing) -> bool {
+    fn add_entry(&mut self, of: SessionId, lock: &LockKey, standing: &Standing) -> bool {
         let Standing { rank, mode, .. } = standing;
-        let key = rank.name();
-        if let Some(watched) = self.keys.get_mut(key) {
+        let entry = Subject::Entry { lock: lock.clone(), rank: rank.clone(), mode: *mode };
+        self.add(of, rank.name().to_owned(), entry)
+    }
+
+    fn add(&mut self, of: SessionId, key: String, subject: Subject) -> bool {
+        if let Some(watched) = self.keys.get_mut(&key) {
             watched.sessions.insert(of);
             return watched.id.is_some();
         }
-        let (lock, rank, mode) = (lock.clone(), rank.clone(), *mode);
-        let watched = Watched { lock, rank, mode, id: None, sessions: BTreeSet::from([of]) };
-        self.asked.push_back(key.to_owned());
-        self.send(CreateWatch { key: key.into() });
-        self.keys.insert(key.to_owned(), watched);
+        let watched = Watched { subject, id: None, sessions: BTreeSet::from([of]) };
+        self.asked.push_back(key.clone());
+        self.send(CreateWatch { key: key.clone().into() });
+        self.keys.insert(key, watched);
         false
     }
 
@@ -246,28 +264,40 @@ impl Stream {
             return Ok(watched.map_or(Told::new(), |watched| watched.tell(&QueueNotice::Gap)));
         }
         let watched = self.keys.get(&key);
-        let moved = watched
-            .and_then(|watched| events.iter().find_map(|event| watched.moved_by(event)))
-            .map(|moved| (moved, self.remove(&key)));
-        let Some((moved, Some(watched))) = moved else { return Ok(Told::new()) };
-        let lock = watched.lock.clone();
-        Ok(watched.tell(&QueueNotice::Moved { lock, moved }))
+        let told = watched.and_then(|watched| events.iter().find_map(|event| watched.told(event)));
+        if told.is_some() {
+            self.remove(&key);
+        }
+        Ok(told.unwrap_or_default())
     }
 }
 
 impl Watched {
-    /// What became of the entry by this event, if it is gone or has another mode.
-    fn moved_by(&self, event: &Event) -> Option<Moved> {
-        let rank = self.rank.clone();
-        if event.is_removal() {
-            return Some(Moved { rank, mode: None });
+    /// The end of a watch: the key is gone, or the entry has another mode.
+    fn told(&self, event: &Event) -> Option<Told> {
+        match &self.subject {
+            Subject::Session if event.is_removal() => {
+                let ended = |&session: &SessionId| (session, QueueNotice::Ended { session });
+                Some(self.sessions.iter().map(ended).collect())
+            }
+            Subject::Session => None,
+            Subject::Entry { lock, rank, mode } => {
+                let now = match &event.kv {
+                    _ if event.is_removal() => None,
+                    Some(kv) => Some(Line::parse(&kv.value)?.mode),
+                    None => return None,
+                };
+                if now == Some(*mode) {
+                    return None;
+                }
+                let moved = Moved { rank: rank.clone(), mode: now };
+                Some(self.tell(&QueueNotice::Moved { lock: lock.clone(), moved }))
+            }
         }
-        let line = event.kv.as_ref().and_then(|kv| Line::parse(&kv.value))?;
-        (line.mode != self.mode).then_some(Moved { rank, mode: Some(line.mode) })
     }
 
-    fn tell(self, notice: &QueueNotice) -> Told {
-        self.sessions.into_iter().map(|session| (session, notice.clone())).collect()
+    fn tell(&self, notice: &QueueNotice) -> Told {
+        self.sessions.iter().map(|session| (*session, notice.clone())).collect()
     }
 }
 
