@@ -133,8 +133,8 @@ def test_a_forgotten_guard_is_released_and_warned_about_once(client, name):
         warnings.simplefilter("always")
         del guard
         gc.collect()
-    assert [warning.category for warning in told] == [fencelock.ForgottenGuardWarning]
-    assert told[0].message.name == name
+    # A collection may find what an earlier test has left too.
+    assert [warning.message.name for warning in told if warning.category is fencelock.ForgottenGuardWarning] == [name]
     at_rest(client, name)
 
 
