@@ -153,6 +153,7 @@ fn reason(error: &mysql_async::Error) -> String {
         mysql_async::Error::Driver(DriverError::ConnectionClosed) => {
             "the connection was closed".to_owned()
         }
+        mysql_async::Error::Other(error) => error.to_string(),
         _ => "the server answers something else than this protocol".to_owned(),
     }
 }

@@ -1,8 +1,11 @@
 //! One connection to a server that takes writes, set up.
 
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Row, Value};
 
@@ -61,9 +64,25 @@ pub(super) async fn ask(
     Ok(Answered { sets, changed, last_id })
 }
 
+/// What the driver does. If it panics, as it does for some of what a server may ask of it, the connection is lost, and the client goes on.
+pub(super) async fn caught<T>(
+    work: impl Future<Output = Result<T, mysql_async::Error>>,
+) -> Result<T, mysql_async::Error> {
+    let panicked = |_| Err(mysql_async::Error::Other("the driver of the server panicked".into()));
+    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(panicked)
+}
+
 /// The same, with the rows in `sets`: where a statement fails, those of the ones before it are there. Answers how many rows the last one has
 /// changed, and the last id.
 pub(super) async fn ask_into(
+    sets: &mut Vec<Vec<Row>>,
+    conn: &mut Conn,
+    statement: &Statement,
+) -> Result<(u64, Option<u64>), mysql_async::Error> {
+    caught(carry_out(sets, conn, statement)).await
+}
+
+async fn carry_out(
     sets: &mut Vec<Vec<Row>>,
     conn: &mut Conn,
     statement: &Statement,
@@ -89,7 +108,7 @@ impl Live {
     /// Connects to a server and sets the connection up.
     pub(super) async fn open(address: &Address, host: &Host, now: Instant) -> Result<Self> {
         let fault = |error: mysql_async::Error| judge(host, &error, false).failure.error;
-        let mut conn = Conn::new(address.options(host)).await.map_err(fault)?;
+        let mut conn = caught(Conn::new(address.options(host))).await.map_err(fault)?;
         conn.query_drop(statement::setup()).await.map_err(fault)?;
         let server: Option<Row> = conn.query_first(statement::SERVER).await.map_err(fault)?;
         let word = |at| {
@@ -124,5 +143,19 @@ impl Live {
     ) -> Result<(Self, Host)> {
         let open = |host: Host| async move { Self::open(address, &host, runtime.now()).await };
         first_host(&address.hosts, &address.used, runtime, limit, open).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::caught;
+
+    #[test]
+    fn u13_a_panic_of_the_driver_is_an_error() {
+        let panics = caught::<()>(async { panic!("feature is disabled") });
+        let error = panics.now_or_never().expect("it does not wait").unwrap_err();
+        assert!(matches!(error, mysql_async::Error::Other(_)), "{error}");
     }
 }

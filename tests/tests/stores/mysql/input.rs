@@ -310,3 +310,21 @@ async fn tls_is_verified() {
     let client = connect(url("localhost", &format!("{query}&cert={cert}&key={key}"))).await;
     assert!(holds(&client.unwrap(), "x").await);
 }
+
+/// U13: a user of MariaDB's whose password is checked by `ed25519`.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn u13_a_user_by_ed25519_locks() {
+    let server = MysqlServer::start();
+    server.sql(
+        "INSTALL SONAME 'auth_ed25519'; CREATE DATABASE modern; CREATE USER modern IDENTIFIED VIA ed25519 USING PASSWORD('hunter2');
+         GRANT ALL ON modern.* TO modern",
+    );
+    for scheme in ["mysql", "mysql+getlock", "mysql+row"] {
+        let url = server.url("modern").replacen("mysql://", &format!("{scheme}://"), 1);
+        let url = url.replacen("//modern@", "//modern:hunter2@", 1) + "?create=true";
+        let client = connect(&url).await.unwrap();
+        client.lock("x").acquire().await.unwrap().release().await.check().unwrap();
+        let wrong = url.replacen("hunter2", "hunter3", 1);
+        assert_eq!(refused(&wrong).await.0, Code::Auth, "{scheme}");
+    }
+}

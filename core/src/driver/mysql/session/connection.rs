@@ -11,7 +11,7 @@ use super::line::Line;
 use super::way::Way;
 use crate::driver::mysql::address::Address;
 use crate::driver::mysql::fault::pooled;
-use crate::driver::mysql::live::{Answered, Statement};
+use crate::driver::mysql::live::{Answered, Statement, caught};
 use crate::driver::mysql::row::column;
 use crate::driver::sql::host::Host;
 use crate::driver::within::within;
@@ -66,7 +66,7 @@ impl<W: Way> Connection<W> {
     /// Has the server interrupt what this session does.
     async fn kill_query(address: Arc<Address>, host: Host, number: u64, runtime: RuntimeHandle) {
         let told = async {
-            if let Ok(mut conn) = Conn::new(address.options(&host)).await {
+            if let Ok(mut conn) = caught(Conn::new(address.options(&host))).await {
                 let _ = conn.query_drop(format!("KILL QUERY {number}")).await;
                 let _ = conn.disconnect().await;
             }
