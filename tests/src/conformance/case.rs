@@ -138,6 +138,9 @@ pub enum Need {
     /// Waiters of different clients are served in the order in which they came.
     #[serde(rename = "order")]
     Order,
+    /// A waiter keeps its place, however long it waits.
+    #[serde(rename = "places")]
+    Places,
     /// Who asks just as a lock becomes free does not get it before those who wait.
     #[serde(rename = "tries_in_order")]
     TriesInOrder,

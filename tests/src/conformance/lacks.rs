@@ -82,6 +82,7 @@ impl Backend {
                 | Need::Forgets
                 | Need::OneClient
                 | Need::Order
+                | Need::Places
                 | Need::TriesInOrder
                 | Need::Permits
                 | Need::WholeLease
@@ -114,6 +115,11 @@ impl Backend {
     /// The same of what sessions of a database lack.
     fn lacks_by_session(self, need: Need) -> Option<&'static str> {
         match self {
+            Self::PostgresSessions | Self::PostgresRows | Self::MysqlRows
+                if need == Need::Places =>
+            {
+                Some("a wait is begun anew each second, behind those who came since")
+            }
             Self::PostgresSessions => lacks_by_session(need),
             Self::MysqlSessions => lacks_by_name(need),
             Self::PostgresRows if need == Need::TriesInOrder => {

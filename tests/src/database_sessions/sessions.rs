@@ -33,11 +33,33 @@ pub async fn a_lock_excludes_and_its_tokens_rise<S: DatabaseSessions>(way: Way) 
     assert_eq!(code(one.lock("a").acquire().await), Some(Code::Closed));
 }
 
-/// Eight waiters are served in their order.
-pub async fn waiters_are_served_in_order<S: DatabaseSessions>(way: Way) {
+/// Eight waiters are served, each with a token of its own, though the statement in which they wait ends each second.
+pub async fn waiters_are_served<S: DatabaseSessions>(way: Way) {
     let server = S::start_with_rights(way);
-    let took = session_store::waiters_are_served_in_order(&server, "", 8, || ()).await;
-    println!("8 hand-overs took {took:?}");
+    let holder = server.client("").await;
+    let guard = holder.lock("x").acquire().await.unwrap();
+    let mut waits = Vec::new();
+    for number in 1..=8 {
+        let client = server.client("").await;
+        waits.push(tokio::spawn(async move {
+            let guard = client.lock("x").acquire().await.unwrap();
+            let token = guard.token();
+            guard.release().await.check().unwrap();
+            token
+        }));
+        server.comes_to(&format!("1|{number}")).await;
+    }
+    tokio::time::sleep(Duration::from_millis(2500)).await;
+    let began = Instant::now();
+    let mut tokens = vec![guard.token()];
+    guard.release().await.check().unwrap();
+    for wait in waits {
+        tokens.push(tokio::time::timeout(PATIENCE, wait).await.expect("it is served").unwrap());
+    }
+    println!("8 hand-overs took {:?}", began.elapsed());
+    tokens[1..].sort();
+    assert!(tokens.windows(2).all(|pair| pair[0] < pair[1]), "{tokens:?}");
+    server.comes_to("0|0").await;
 }
 
 /// An acquire that is given up at any moment leaves nothing.

@@ -57,7 +57,7 @@ impl MysqlSessions {
     /// The numbers of the connections that have a lock, and of those that wait for one. Whoever has a row has its mark.
     fn held_and_waited_for(&self) -> [String; 2] {
         let (mark, waiting) = match self.way {
-            Way::Names => ("fencelock:%", "SELECT CONNECTION_ID(), CASE GET_LOCK%"),
+            Way::Names => ("fencelock:%", "SELECT CONNECTION_ID(), GET_LOCK%"),
             Way::Rows => ("fencelock-row:%", "SELECT CONNECTION_ID(), % FOR UPDATE"),
         };
         let held = format!(

@@ -87,6 +87,20 @@ BEGIN
         END IF;
     END IF;
 END $fencelock$;
+-- Carries out a statement that waits for a lock, for a second at most, and answers how many rows it found; nothing if that was too short.
+-- A longer statement would keep VACUUM from removing rows, and CREATE INDEX CONCURRENTLY from its end, in the whole database. What a
+-- subtransaction has locked shows nobody who has it, so it is rolled back; a lock of the session stays.
+CREATE OR REPLACE FUNCTION {word}_wait(statement text, value text) RETURNS bigint LANGUAGE plpgsql SET lock_timeout = '1s' AS $fencelock$
+DECLARE
+    found bigint;
+BEGIN
+    EXECUTE statement USING value;
+    GET DIAGNOSTICS found = ROW_COUNT;
+    RAISE SQLSTATE 'FL001';
+EXCEPTION
+    WHEN lock_not_available THEN RETURN NULL;
+    WHEN SQLSTATE 'FL001' THEN RETURN found;
+END $fencelock$;
 -- Takes a lock until the end of the transaction and answers its fencing token. It waits for whoever has it.
 CREATE OR REPLACE FUNCTION {word}_lock(name text) RETURNS bigint LANGUAGE plpgsql SET search_path FROM CURRENT AS $fencelock$
 BEGIN

@@ -26,3 +26,9 @@ pub(in crate::driver) const LOADED: Guarantee = Guarantee::new(
     "a backup is loaded while the server runs",
     "locks stay with their sessions, and tokens drawn since the backup may be drawn again: end all clients first, and let them connect two minutes later",
 );
+
+/// Where the statement of a waiter ends each second.
+pub(in crate::driver) const LONG_WAIT: Guarantee = Guarantee::new(
+    "somebody waits longer than a second",
+    "its place is taken anew each second, but with `mysql+getlock://`: those who came since may pass it, readers a writer too",
+);

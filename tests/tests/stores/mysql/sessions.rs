@@ -1,6 +1,6 @@
 //! Locks that live with a session, on a real MariaDB server, in both ways where both can: what is refused, whose locks they are, tokens.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fencelock::driver::mysql::gate_trigger;
 use fencelock::{Code, Token};
@@ -14,7 +14,7 @@ use mysql_async::{Conn, Opts};
 in_both_ways! {
     MysqlSessions, sessions:
     a_lock_excludes_and_its_tokens_rise,
-    waiters_are_served_in_order,
+    waiters_are_served,
     what_is_given_up_leaves_nothing,
     b88_a_wait_that_ends_at_the_grant_leaves_no_lock,
     b89_heartbeats_end_no_lock,
@@ -27,6 +27,32 @@ const KEY: &str = "CONCAT('fencelock:', LEFT(SHA2(CONCAT(CAST(DATABASE() AS BINA
 async fn connection(server: &MysqlSessions) -> Conn {
     let url = format!("mysql://owner@127.0.0.1:{}/locks", server.port());
     Conn::new(Opts::from_url(&url).expect("this is a URL")).await.expect("it connects")
+}
+
+/// U11: those who wait hold up nobody who wants the whole server read-only, as a backup does, nor an insert behind that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn u11_waiters_hold_no_backup_up() {
+    for way in Way::ALL {
+        let server = MysqlSessions::start_with_rights(way);
+        let holder = server.client("").await;
+        let guard = holder.lock("x").acquire().await.unwrap();
+        let mut waits = Vec::new();
+        for number in 1..=10 {
+            let client = server.client("").await;
+            waits.push(tokio::spawn(async move { client.lock("x").acquire().await.map(drop) }));
+            server.comes_to(&format!("1|{number}")).await;
+        }
+        let began = Instant::now();
+        tokio::task::block_in_place(|| {
+            server.sql("FLUSH TABLES WITH READ LOCK; UNLOCK TABLES");
+            server.sql("SET GLOBAL read_only = 1; SET GLOBAL read_only = 0");
+        });
+        assert!(began.elapsed() < Duration::from_secs(5), "{way:?}: {:?}", began.elapsed());
+        guard.release().await.check().unwrap();
+        for wait in waits {
+            tokio::time::timeout(PATIENCE, wait).await.expect("it is served").unwrap().unwrap();
+        }
+    }
 }
 
 /// What the server cannot do is refused with the reason.

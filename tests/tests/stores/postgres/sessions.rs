@@ -1,6 +1,6 @@
 //! Locks that live with a session, on a real PostgreSQL server, in both ways where both can: what is refused, poolers, rows that go.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fencelock::driver::postgres::lock_in;
 use fencelock::{Code, Token};
@@ -14,11 +14,42 @@ use tokio_postgres::{NoTls, SimpleQueryMessage};
 in_both_ways! {
     PostgresSessions, sessions:
     a_lock_excludes_and_its_tokens_rise,
-    waiters_are_served_in_order,
+    waiters_are_served,
     what_is_given_up_leaves_nothing,
     b88_a_wait_that_ends_at_the_grant_leaves_no_lock,
     b89_heartbeats_end_no_lock,
     waits_are_limited_and_give_their_connections_back,
+}
+
+/// U10: those who wait keep nobody's VACUUM from removing rows and no index from being built.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn u10_waiters_pin_no_snapshot() {
+    for way in Way::ALL {
+        let server = PostgresSessions::start_with_rights(way);
+        let holder = server.client("").await;
+        let guard = holder.lock("x").acquire().await.unwrap();
+        let mut waits = Vec::new();
+        for number in 1..=10 {
+            let client = server.client("").await;
+            waits.push(tokio::spawn(async move { client.lock("x").acquire().await.map(drop) }));
+            server.comes_to(&format!("1|{number}")).await;
+        }
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        let sql = |statements: &str| tokio::task::block_in_place(|| server.server.sql(statements));
+        let old = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND now() - xact_start > interval '2 s'";
+        assert_eq!(sql(old), "0", "{way:?}");
+        if way == Way::Names {
+            // A holder by row has a transaction open, for which an index waits anyway.
+            let began = Instant::now();
+            sql("CREATE TABLE big AS SELECT generate_series(1, 1000) AS n");
+            sql("CREATE INDEX CONCURRENTLY big_n ON big (n)");
+            assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+        }
+        guard.release().await.check().unwrap();
+        for wait in waits {
+            tokio::time::timeout(PATIENCE, wait).await.expect("it is served").unwrap().unwrap();
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

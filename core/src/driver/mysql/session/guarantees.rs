@@ -1,6 +1,8 @@
 //! What a lock survives that lives with a session of a MySQL or MariaDB server, in words.
 
-use crate::driver::sql::session_guarantees::{HOLDER, LOADED, NETWORK, PAUSED, RESTORE, WAITERS};
+use crate::driver::sql::session_guarantees::{
+    HOLDER, LOADED, LONG_WAIT, NETWORK, PAUSED, RESTORE, WAITERS,
+};
 use crate::port::Guarantee;
 
 const TTL: Guarantee = Guarantee::new(
@@ -46,5 +48,5 @@ pub(super) const NAMED: &[Guarantee] = &[
 ];
 pub(super) const ROWS: &[Guarantee] = &[
     HOLDER, WAITERS, PAUSED, NETWORK, RESTORE, LOADED, TTL, TOLD, RESTART, FAILOVER, CLOCK, PROXY,
-    CLUSTER, ROW_DEAD, ROW_LONG,
+    CLUSTER, LONG_WAIT, ROW_DEAD, ROW_LONG,
 ];

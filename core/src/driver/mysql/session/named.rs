@@ -63,7 +63,7 @@ impl Way for Named {
         tokens: Tokens,
         _: Judge<'_>,
     ) -> Result<Statements> {
-        let take = self.wish(&tokens, "?", 0).into();
+        let take = self.take(&tokens).into();
         let free = format!("SELECT CONNECTION_ID(), RELEASE_LOCK({})", self.key("?")).into();
         Ok(Statements { take, free, tokens })
     }
@@ -75,16 +75,20 @@ impl Way for Named {
         wait: bool,
     ) -> Result<Option<Token>, Failure> {
         let Statements { take, tokens, .. } = &session.found;
+        if wait {
+            let waited = session.ask(Statement::Text(self.waiting(lock))).await?;
+            if told(&waited)? != Some(1) {
+                // The server has given it up.
+                return Ok(None);
+            }
+        }
+        let name = vec![lock.as_str().as_bytes().into()];
         let statement = if wait {
-            // With the name in its text, by which others see who waits for what.
-            Statement::Text(self.waiting(tokens, lock))
+            Statement::Text(format!("SELECT CONNECTION_ID(), {}", tokens.next()))
         } else {
-            Statement::Prepared(take.clone(), vec![lock.as_str().as_bytes().into()])
+            Statement::Prepared(take.clone(), name)
         };
-        let answered = session.ask(statement).await?;
-        match told(&answered)? {
-            // Nobody has it, and it is not there: the server has given it up.
-            None if wait => Ok(None),
+        match told(&session.ask(statement).await?)? {
             None => Err(lost(&"MySQL", "the server gave the statement up", true).failure),
             Some(0) => Ok(None),
             Some(token) => Ok(u64::try_from(token).ok().map(Token::new)),
@@ -105,7 +109,7 @@ impl Way for Named {
 
     async fn look(&self, session: &Connection<Self>, lock: &LockKey) -> Result<LockState, Failure> {
         let holder = format!("IS_USED_LOCK({})", self.key(&bytes(lock.as_str())));
-        view::look(session, &holder, &self.waiting(&session.found.tokens, lock)).await
+        view::look(session, &holder, &self.waiting(lock)).await
     }
 
     async fn names(&self, _: &Connection<Self>, _: &str) -> Result<Vec<LockKey>> {
@@ -118,16 +122,18 @@ impl Named {
         key(&self.tables, name)
     }
 
-    /// Takes a lock, and draws a token only then. Answers 0 if somebody else has it, nothing if it was interrupted.
-    fn wish(&self, tokens: &Tokens, name: &str, wait: u32) -> String {
-        let (key, next) = (self.key(name), tokens.next());
+    /// Takes a lock, and draws a token only then. Answers 0 if somebody else has it.
+    fn take(&self, tokens: &Tokens) -> String {
+        let (key, next) = (self.key("?"), tokens.next());
         format!(
-            "SELECT CONNECTION_ID(), CASE GET_LOCK({key}, {wait}) WHEN 1 THEN {next} WHEN 0 THEN 0 END"
+            "SELECT CONNECTION_ID(), CASE GET_LOCK({key}, 0) WHEN 1 THEN {next} WHEN 0 THEN 0 END"
         )
     }
 
-    fn waiting(&self, tokens: &Tokens, lock: &LockKey) -> String {
-        self.wish(tokens, &bytes(lock.as_str()), LONG)
+    /// Waits for a lock, with the name in the text, by which others see who waits for what. It opens no table: a statement that does holds
+    /// up whoever wants the whole server read-only, as a backup does. So the token is drawn in another one.
+    fn waiting(&self, lock: &LockKey) -> String {
+        format!("SELECT CONNECTION_ID(), GET_LOCK({}, {LONG})", self.key(&bytes(lock.as_str())))
     }
 }
 

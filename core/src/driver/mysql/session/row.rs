@@ -12,7 +12,7 @@ use mysql_async::prelude::Queryable;
 
 use super::connection::Connection;
 use super::guarantees;
-use super::row_sql::{Place, ROLL_BACK};
+use super::row_sql::{Place, ROLL_BACK, setup};
 use super::rows_sweep::sweep;
 use super::tokens::Tokens;
 use super::view;
@@ -47,8 +47,6 @@ pub struct Found {
     no_row: Option<Error>,
     /// Whether a transaction is open.
     open: AtomicBool,
-    /// Whether the session waits for a row as long as the server lets it.
-    patient: AtomicBool,
 }
 
 impl Way for Rows {
@@ -93,12 +91,13 @@ impl Way for Rows {
             let message = "the server is too old for locks by row: MySQL 8.0 or MariaDB 10.6, or a newer one, is needed";
             return Err(Error::new(Code::Unsupported, message));
         }
-        let (open, patient) = (AtomicBool::new(false), AtomicBool::new(false));
+        conn.query_drop(setup()).await.map_err(judged)?;
+        let open = AtomicBool::new(false);
         if !self.on_own_table() {
             let looked = format!("SELECT name FROM {} LIMIT 0", self.tables.rows);
             conn.query_drop(looked).await.map_err(judged)?;
             let place = Place::new(&self.tables, tokens);
-            return Ok(Found { place, no_row: None, open, patient });
+            return Ok(Found { place, no_row: None, open });
         }
         let own = KeyedTable::parse(&self.on_table, MOST_BYTES)?;
         let fault = |error| Fault::refused(judged(error));
@@ -107,7 +106,7 @@ impl Way for Rows {
             return Err(own.not_unique());
         }
         let place = Place::own(&own, tokens);
-        Ok(Found { place, no_row: Some(own.no_row()), open, patient })
+        Ok(Found { place, no_row: Some(own.no_row()), open })
     }
 
     async fn lock(
@@ -116,17 +115,22 @@ impl Way for Rows {
         lock: &LockKey,
         wait: bool,
     ) -> Result<Option<Token>, Failure> {
-        let Found { place, no_row, open, patient } = &session.found;
+        let Found { place, no_row, open } = &session.found;
         loop {
             open.store(true, Ordering::Release);
-            let wish = place.wish(lock, wait, patient.swap(true, Ordering::AcqRel));
-            let answered = session.ask(Statement::Text(wish)).await?;
+            let answered = match session.ask(Statement::Text(place.wish(lock, wait))).await {
+                Err(failure) if wait && is_too_short(&failure) => {
+                    roll_back(session).await?;
+                    continue;
+                }
+                answered => answered?,
+            };
             if let Some(row) = answered.sets.iter().flatten().next() {
                 let token = column(row, 1, "token").map_err(Failure::unknown)?;
                 return Ok(Some(Token::new(token)));
             }
-            open.store(false, Ordering::Release);
             let left = session.ask(Statement::Text(place.leave(lock))).await?;
+            open.store(false, Ordering::Release);
             let there = left.sets.iter().flatten().next().map(|row| column(row, 1, "there"));
             match no_row {
                 // A row that was waited for and is not locked has gone.
@@ -166,7 +170,6 @@ impl Way for Rows {
 impl Rows {
     /// Makes the row of a lock. Sweeps, if it is time; if that fails, rows stay.
     async fn make(&self, session: &Connection<Self>, lock: &LockKey) -> Result<(), Failure> {
-        session.found.patient.store(false, Ordering::Release);
         let made = match session
             .line
             .ask(Statement::Text(session.found.place.insert(lock)), false)
@@ -193,11 +196,19 @@ impl Rows {
     }
 }
 
+/// Whether somebody else had the row for as long as the server waits for it.
+fn is_too_short(failure: &Failure) -> bool {
+    failure.error.fields().get("number").is_some_and(|number| number == "1205")
+}
+
 /// Ends the transaction, if one is open. Answers whether it was.
 async fn roll_back(session: &Connection<Rows>) -> Result<bool, Failure> {
-    let open = session.found.open.swap(false, Ordering::AcqRel);
-    if open {
+    let open = &session.found.open;
+    let was_open = open.load(Ordering::Acquire);
+    if was_open {
         session.ask(Statement::Text(ROLL_BACK.to_owned())).await?;
+        // Not before: what was interrupted is to be rolled back yet.
+        open.store(false, Ordering::Release);
     }
-    Ok(open)
+    Ok(was_open)
 }

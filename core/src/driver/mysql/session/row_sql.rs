@@ -9,9 +9,9 @@ use crate::driver::own_table::KeyedTable;
 use crate::driver::sql::tables::Tables;
 use crate::port::LockKey;
 
-/// How long the server waits for a row, in seconds: for as long as it can, and for as short.
-const LONG: u32 = 100_000_000;
-const SHORT: u32 = 1;
+/// How long the server waits for a row, in seconds. A longer statement would hold up whoever wants the whole server read-only, as a
+/// backup does.
+const WAIT: u32 = 1;
 
 /// Where the rows lie.
 pub(super) struct Place {
@@ -50,13 +50,8 @@ impl Place {
     }
 
     /// Locks the row of a lock in a transaction, and draws a token only then. One that somebody has is waited for, or left out.
-    /// `patient`: the session waits long already.
-    pub(super) fn wish(&self, lock: &LockKey, wait: bool, patient: bool) -> String {
-        let locking = self.locking(lock, wait);
-        if patient {
-            return format!("BEGIN; {locking}");
-        }
-        format!("SET SESSION innodb_lock_wait_timeout = {LONG}; BEGIN; {locking}")
+    pub(super) fn wish(&self, lock: &LockKey, wait: bool) -> String {
+        format!("BEGIN; {}", self.locking(lock, wait))
     }
 
     /// Ends a transaction that has not locked the row. Answers first whether there is such a row.
@@ -97,10 +92,13 @@ impl Place {
     /// Makes a row of fencelock's own, if there is none. What holds it up has made it.
     pub(super) fn insert(&self, lock: &LockKey) -> String {
         let (table, name) = (&self.table, bytes(lock.as_str()));
-        format!(
-            "SET SESSION innodb_lock_wait_timeout = {SHORT}; INSERT IGNORE INTO {table} (name) VALUES ({name})"
-        )
+        format!("INSERT IGNORE INTO {table} (name) VALUES ({name})")
     }
+}
+
+/// How a session waits for rows.
+pub(super) fn setup() -> String {
+    format!("SET SESSION innodb_lock_wait_timeout = {WAIT}")
 }
 
 /// Gives the row back, and the mark before it: whoever gets the row takes it.

@@ -84,8 +84,13 @@ impl Way for Advisory {
         let live = session.live()?;
         let Statements { take, wait: waiting, .. } = &live.statements.locking;
         let statement = &(if wait { waiting } else { take })[usize::from(mode == Mode::Read)];
-        let row = session.ask(&live, statement, &[&lock.as_str()]).await?;
-        Connection::<Self>::token(&row)
+        loop {
+            let row = session.ask(&live, statement, &[&lock.as_str()]).await?;
+            let token = Connection::<Self>::token(&row)?;
+            if token.is_some() || !wait {
+                return Ok(token);
+            }
+        }
     }
 
     async fn unlock(
@@ -122,11 +127,11 @@ fn take(Tables { word, tokens, .. }: &Tables, function: &str) -> String {
     )
 }
 
-/// The same, but it waits.
+/// The same, but it waits, for a second at most.
 fn wait(Tables { word, tokens, .. }: &Tables, function: &str) -> String {
-    // What answers nothing answers an empty text.
+    let waits = format!("'SELECT {function}({word}_key($1))'");
     format!(
-        "SELECT pg_backend_pid(), CASE WHEN {function}({word}_key($1))::text IS NOT NULL THEN nextval('{tokens}') END"
+        "SELECT pg_backend_pid(), CASE WHEN {word}_wait({waits}, $1) > 0 THEN nextval('{tokens}') END"
     )
 }
 

@@ -1,6 +1,8 @@
 //! What a lock survives that lives with a session of a PostgreSQL database, in words.
 
-use crate::driver::sql::session_guarantees::{HOLDER, LOADED, NETWORK, PAUSED, RESTORE, WAITERS};
+use crate::driver::sql::session_guarantees::{
+    HOLDER, LOADED, LONG_WAIT, NETWORK, PAUSED, RESTORE, WAITERS,
+};
 use crate::port::Guarantee;
 
 const RESTART: Guarantee = Guarantee::new(
@@ -18,15 +20,16 @@ const POOLER: Guarantee = Guarantee::new(
 
 const ROW_ORDER: Guarantee = Guarantee::new(
     "somebody asks just as a lock by row becomes free",
-    "it may get the lock before those that wait; they keep their order among themselves",
+    "it may get the lock before those that wait",
 );
 const ROW_LONG: Guarantee = Guarantee::new(
     "a lock by row is held for long",
-    "its transaction stays open: VACUUM keeps rows that were deleted since, in all tables of the database",
+    "its transaction stays open: VACUUM keeps rows that were deleted since, in all tables of the database, and `CREATE INDEX CONCURRENTLY` waits for its end, also if the holder runs it",
 );
 
 pub(super) const ADVISORY: &[Guarantee] =
-    &[HOLDER, WAITERS, PAUSED, NETWORK, RESTART, CLOCK, RESTORE, LOADED, POOLER];
+    &[HOLDER, WAITERS, PAUSED, NETWORK, RESTART, CLOCK, RESTORE, LOADED, POOLER, LONG_WAIT];
 pub(super) const ROWS: &[Guarantee] = &[
-    HOLDER, WAITERS, PAUSED, NETWORK, RESTART, CLOCK, RESTORE, LOADED, POOLER, ROW_ORDER, ROW_LONG,
+    HOLDER, WAITERS, PAUSED, NETWORK, RESTART, CLOCK, RESTORE, LOADED, POOLER, LONG_WAIT,
+    ROW_ORDER, ROW_LONG,
 ];

@@ -1,5 +1,5 @@
-//! Locks that live with a session of a PostgreSQL database. Whoever waits does so in the server's own queue, and the lock of a process
-//! that dies is free at once.
+//! Locks that live with a session of a PostgreSQL database. Whoever waits does so in the server's own queue, for a second at a
+//! time, and the lock of a process that dies is free at once.
 //!
 //! The server ends a session that was silent for the length of the lease (`idle_session_timeout`,
 //! `idle_in_transaction_session_timeout`), so that a session is a lease. Tokens are drawn from a sequence, which no rollback turns back.

@@ -11,7 +11,7 @@ use tokio_postgres::{Client, Statement};
 
 use super::connection::{Connection, Locking};
 use super::guarantees;
-use super::row_sql::{insert, look, names, sweep, wish};
+use super::row_sql::{insert, look, names, sweep, take, wait};
 use super::view;
 use super::way::{Judge, Way};
 use crate::driver::identifier::quoted;
@@ -97,8 +97,8 @@ impl Way for Rows {
         if !self.on_own_table() {
             let is_it = "t.name = $1";
             let texts = [
-                wish(tokens, rows, is_it, false),
-                wish(tokens, rows, is_it, true),
+                take(tokens, rows, is_it),
+                wait(&self.tables, rows, is_it),
                 look(rows, is_it),
                 insert(rows),
                 sweep(rows),
@@ -119,8 +119,8 @@ impl Way for Rows {
         let (table, key) = (own.name('"'), quoted('"', own.key));
         let is_it = format!("t.{key} = {}", of_type("$1::text", &types[0]));
         let texts = [
-            wish(tokens, &table, &is_it, false),
-            wish(tokens, &table, &is_it, true),
+            take(tokens, &table, &is_it),
+            wait(&self.tables, &table, &is_it),
             look(&table, &is_it),
         ];
         let prepared = prepare(client, &texts).await;
@@ -153,9 +153,9 @@ impl Way for Rows {
                 return Ok(Some(token));
             }
             roll_back(session, &live).await?;
-            // A row that was waited for and is not locked has gone.
-            let held = column::<bool>(&row, 2, "there").map_err(Failure::refused)? && !wait;
+            let held = column::<bool>(&row, 2, "there").map_err(Failure::refused)?;
             match rows {
+                _ if held && wait => {}
                 _ if held => return Ok(None),
                 Origin::Found { no_row } => return Err(Failure::refused(no_row.clone())),
                 Origin::Made { insert, sweep, .. } => {
@@ -217,10 +217,13 @@ impl Rows {
 
 /// Ends the transaction, if one is open. Answers whether it was.
 async fn roll_back(session: &Connection<Rows>, live: &Locking<Rows>) -> Result<bool, Failure> {
-    let open = live.statements.locking.open.swap(false, Ordering::AcqRel);
-    if open {
+    let open = &live.statements.locking.open;
+    let was_open = open.load(Ordering::Acquire);
+    if was_open {
         let rolled_back = live.client.batch_execute("ROLLBACK").await;
         rolled_back.map_err(|error| session.judged(&error, true))?;
+        // Not before: what was interrupted is to be rolled back yet.
+        open.store(false, Ordering::Release);
     }
-    Ok(open)
+    Ok(was_open)
 }

@@ -2,14 +2,24 @@
 
 use crate::driver::postgres::statement::sweep_of;
 use crate::driver::sql::sweep::KEPT;
+use crate::driver::sql::tables::Tables;
 
-/// Takes the row of a lock, and draws a token only then. One that somebody has is waited for, or skipped. Tells the backend, the token,
-/// and whether there is such a row.
-pub(super) fn wish(tokens: &str, table: &str, is_it: &str, wait: bool) -> String {
-    let skip = if wait { "" } else { "SKIP LOCKED" };
+/// Takes the row of a lock, and draws a token only then. One that somebody has is skipped. Tells the backend, the token, and whether
+/// there is such a row.
+pub(super) fn take(tokens: &str, table: &str, is_it: &str) -> String {
     format!(
-        "WITH l AS MATERIALIZED (SELECT FROM {table} AS t WHERE {is_it} FOR UPDATE {skip})
+        "WITH l AS MATERIALIZED (SELECT FROM {table} AS t WHERE {is_it} FOR UPDATE SKIP LOCKED)
          SELECT pg_backend_pid(), (SELECT nextval('{tokens}') FROM l), EXISTS (SELECT FROM {table} AS t WHERE {is_it})"
+    )
+}
+
+/// The same, but one that somebody has is waited for, for a second at most, and taken then.
+pub(super) fn wait(Tables { word, tokens, .. }: &Tables, table: &str, is_it: &str) -> String {
+    let locks = format!("SELECT FROM {table} AS t WHERE {is_it} FOR UPDATE").replace('\'', "''");
+    format!(
+        "WITH l AS MATERIALIZED (SELECT FROM {table} AS t WHERE {is_it} FOR UPDATE SKIP LOCKED)
+         SELECT pg_backend_pid(), CASE WHEN {word}_wait('{locks}', $1) > 0 THEN (SELECT nextval('{tokens}') FROM l) END,
+             EXISTS (SELECT FROM {table} AS t WHERE {is_it})"
     )
 }
 
