@@ -31,8 +31,8 @@ impl Inspect {
 
     async fn show(&self) -> Result<(), Failure> {
         check_name(&self.name)?;
-        let client = self.store.connect(Client::builder()).await?;
-        let state = client.lock(&self.name).inspect().await?;
+        let inspect = async |client: &Client| Ok(client.lock(&self.name).inspect().await?);
+        let state = self.store.look(inspect).await?;
         let view = LockView::new(self.name.clone(), state);
         let text = match self.output {
             Output::Human => view.describe(),

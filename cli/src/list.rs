@@ -36,9 +36,17 @@ impl List {
     }
 
     async fn show(&self) -> Result<(), Failure> {
-        let client = self.store.connect(Client::builder()).await?;
+        let views = self.store.look(async |client: &Client| self.views(client).await).await?;
+        print(&match self.output {
+            Output::Json => json(&views),
+            Output::Human if views.is_empty() => "no locks\n".to_owned(),
+            Output::Human => table(&views),
+        })
+    }
+
+    async fn views(&self, client: &Client) -> Result<Vec<LockView>, Failure> {
         let names = client.names(self.prefix.as_deref().unwrap_or_default()).await?;
-        let views: Vec<LockView> = stream::iter(names)
+        stream::iter(names)
             .map(|name| async {
                 match client.lock(&name).inspect().await {
                     Ok(state) => Ok(LockView::new(name, state)),
@@ -49,12 +57,7 @@ impl List {
             })
             .buffered(AT_A_TIME)
             .try_collect()
-            .await?;
-        print(&match self.output {
-            Output::Json => json(&views),
-            Output::Human if views.is_empty() => "no locks\n".to_owned(),
-            Output::Human => table(&views),
-        })
+            .await
     }
 }
 

@@ -42,6 +42,18 @@ impl Store {
         Ok(builder.connect(&self.url()?).await?)
     }
 
+    /// Does something with a client that only looks, and leaves nothing of that client on the store.
+    pub(crate) async fn look<T>(
+        &self,
+        work: impl AsyncFnOnce(&Client) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let client = self.connect(Client::builder()).await?;
+        let seen = work(&client).await;
+        // It takes two seconds at most.
+        client.close().await;
+        seen
+    }
+
     /// Fails unless a store is named: a file of this user's excludes no other machine, nor another user of this one.
     pub(crate) fn has_to_be_named(&self) -> Result<(), Failure> {
         let message = format!(

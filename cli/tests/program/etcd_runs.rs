@@ -55,3 +55,17 @@ fn a_transaction_of_the_users_own_is_refused_to_whoever_is_late() {
     assert!(refused.starts_with("FAILURE"), "{refused}");
     assert_eq!(server.ctl(&["get", "stock"]), "");
 }
+
+/// U14: who only looks leaves neither a lease nor a key.
+#[test]
+fn u14_a_look_leaves_nothing() {
+    let (scene, server) = (Scene::new(), EtcdServer::start());
+    let url = server.url("p").to_string();
+    for look in [&["inspect", "it"][..], &["ls"]] {
+        let seen = scene.run(&[look, &["--url", &url]].concat());
+        assert_eq!(seen.code, Some(0), "{}", seen.err);
+        assert_eq!(server.keys("p/"), [] as [&str; 0], "{look:?}");
+    }
+    let leases = server.ctl(&["lease", "list"]);
+    assert!(leases.contains("found 0 leases"), "{leases}");
+}
