@@ -250,3 +250,46 @@ pub async fn a_release_wakes_the_next<S: DatabaseServer>() {
     }
     assert!(quick >= 5, "{quick} of 10 were told");
 }
+
+/// U12: a burst leaves two connections of a client at most.
+pub async fn a_burst_leaves_few_connections<S: DatabaseServer>() {
+    let server = S::start();
+    let url = server.place("burst");
+    let clients = [connect(&url).await, connect(&url).await];
+    let burst = (0..64).map(|number| {
+        let lock = clients[number % 2].lock(&format!("x{}", number / 2 % 8));
+        tokio::spawn(async move {
+            let guard = lock.acquire_within(PATIENCE).await.unwrap();
+            guard.release().await.check().unwrap();
+        })
+    });
+    for task in burst.collect::<Vec<_>>() {
+        task.await.unwrap();
+    }
+    let (began, most) = (Instant::now(), server.connections("burst"));
+    while server.connections("burst") > 2 * clients.len() {
+        assert!(began.elapsed() < Duration::from_secs(60), "{}", server.connections("burst"));
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+    println!("of {most} connections the idle ones were closed after {:?}", began.elapsed());
+}
+
+/// U12: a server that takes no more connections is asked again until it does. `limit` lets the user `few` have a quarter of the connections
+/// that there are clients.
+pub async fn a_full_server_is_waited_for<S: DatabaseServer>(limit: &str) {
+    let server = S::start();
+    let url = format!("{}&connect_timeout=60s", server.place("few"));
+    server.sql(limit);
+    let turns = (0..80).map(|_| {
+        let url = url.clone();
+        tokio::spawn(async move {
+            let client = fencelock::connect(&url).await.unwrap();
+            let guard = client.lock("x").acquire_within(2 * PATIENCE).await.unwrap();
+            guard.release().await.check().unwrap();
+            client.close().await;
+        })
+    });
+    for turn in turns.collect::<Vec<_>>() {
+        turn.await.unwrap();
+    }
+}

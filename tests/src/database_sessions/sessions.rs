@@ -155,7 +155,7 @@ pub async fn waits_are_limited_and_give_their_connections_back<S: DatabaseSessio
     }
     server.comes_to("0|0").await;
     let began = Instant::now();
-    while server.connections() > 15 {
+    while server.connections() > 6 {
         assert!(began.elapsed() < PATIENCE, "connections that nobody needs are ended");
     }
 }

@@ -12,7 +12,7 @@ use crate::port::left_owners::LeftOwners;
 use crate::port::{Instant, LockKey, Notice, NoticeSink, Outcome, OwnerId};
 
 /// Idle sessions that are kept. More than these stay until their next heartbeat: others may be waiting for one.
-const KEPT: usize = 4;
+const KEPT: usize = 1;
 /// Locks of which is known that they were taken a moment ago.
 const REMEMBERED: usize = 256;
 /// So long after a refusal a lock is waited for without asking whether it is free.

@@ -18,8 +18,10 @@ use super::own_table::OwnTable;
 use super::plain::Statements;
 use super::{schema, statement};
 use crate::driver::sql::fault::{Fault, Next, absent, lost};
+use crate::driver::sql::idle::{Idle, close_old};
 use crate::driver::sql::known::Known;
 use crate::driver::sql::known_tables::KnownTables;
+use crate::driver::sql::room::when_there_is_room;
 use crate::driver::sql::tables::Tables;
 use crate::driver::within::within;
 use crate::error::{Error, Result};
@@ -59,7 +61,7 @@ pub(super) struct Link {
 #[derive(Default)]
 pub(super) struct State {
     /// Connections nobody uses.
-    idle: Vec<Live>,
+    idle: Idle<Live>,
     pub(super) sink: Option<NoticeSink>,
     pub(super) heard: Heard,
     /// There, while somebody listens. It ends with this.
@@ -132,8 +134,9 @@ impl Link {
 
     /// Tries the servers in turn; the first that takes writes is the one.
     pub(super) async fn open(&self) -> Result<Live> {
-        let opened = Live::open_first(&self.address, &self.runtime, self.connect_timeout);
-        Ok(opened.await?.0)
+        let (runtime, limit) = (&self.runtime, self.connect_timeout);
+        let open = || Live::open_first(&self.address, runtime, limit);
+        Ok(when_there_is_room(runtime, limit, open).await?.0)
     }
 
     pub(super) async fn within_connect<T>(
@@ -152,14 +155,21 @@ impl Link {
     pub(super) fn put_back(&self, mut live: Live) {
         live.used = self.runtime.now();
         let mut state = self.state.lock();
-        if !state.closed {
-            state.idle.push(live);
+        if state.closed {
+            return;
+        }
+        let begins = state.idle.push(live, self.runtime.now());
+        drop(state);
+        if begins {
+            let link = self.weak.clone();
+            let old = move |now| link.upgrade().map(|link| link.state.lock().idle.take_old(now));
+            self.runtime.spawn(Box::pin(close_old(self.runtime.clone(), old)));
         }
     }
 
     /// Uses none of the idle connections any more: they have probably ended too.
     pub(super) fn drop_idle(&self) {
-        let idle = std::mem::take(&mut self.state.lock().idle);
+        let idle = self.state.lock().idle.take();
         drop(idle);
     }
 

@@ -13,8 +13,10 @@ use super::statement::{Several, Single};
 use super::{schema, setup};
 use crate::driver::datagram;
 use crate::driver::sql::fault::{Fault, Next, absent, lost};
+use crate::driver::sql::idle::{Idle, close_old};
 use crate::driver::sql::known::Known;
 use crate::driver::sql::known_tables::KnownTables;
+use crate::driver::sql::room::when_there_is_room;
 use crate::driver::sql::sweep::Sweep;
 use crate::driver::sql::tables::Tables;
 use crate::driver::within::within;
@@ -62,7 +64,7 @@ pub(super) struct Link {
 struct State {
     single: Option<Arc<Live<Single>>>,
     /// Connections no transaction is on.
-    idle: Vec<Live<Several>>,
+    idle: Idle<Live<Several>>,
     sink: Option<NoticeSink>,
     /// Attempts to connect.
     failures: Failures,
@@ -216,15 +218,22 @@ impl Link {
     /// Keeps a connection for the next transaction.
     pub(super) fn put_back(&self, live: Live<Several>) {
         let mut state = self.state.lock();
-        if !state.closed {
-            state.idle.push(live);
+        if state.closed {
+            return;
+        }
+        let begins = state.idle.push(live, self.runtime.now());
+        drop(state);
+        if begins {
+            let link = self.weak.clone();
+            let old = move |now| link.upgrade().map(|link| link.state.lock().idle.take_old(now));
+            self.runtime.spawn(Box::pin(close_old(self.runtime.clone(), old)));
         }
     }
 
     async fn open(&self, setup: &str, hear: Option<Hear>) -> Result<Live<()>> {
         let limit = self.connect_timeout;
-        let opened = open_first(&self.address, setup, hear, &self.runtime, limit).await?;
-        Ok(opened.0)
+        let open = || open_first(&self.address, setup, hear.clone(), &self.runtime, limit);
+        Ok(when_there_is_room(&self.runtime, limit, open).await?.0)
     }
 
     async fn within_connect<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {

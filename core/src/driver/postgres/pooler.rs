@@ -9,6 +9,7 @@ use super::address::Address;
 use super::fault::{judge, pooled};
 use super::live::open_first;
 use super::setup::SERVER;
+use crate::driver::sql::room::when_there_is_room;
 use crate::error::Result;
 use crate::port::RuntimeHandle;
 
@@ -27,8 +28,13 @@ impl Pooling {
         if self.0.load(Ordering::Acquire) {
             return Ok(());
         }
-        let (one, _) = open_first(address, SERVER, None, runtime, limit).await?;
-        let (two, _) = open_first(address, SERVER, None, runtime, limit).await?;
+        // Both or none: clients that hold one each would wait for each other.
+        let both = || async {
+            let (one, _) = open_first(address, SERVER, None, runtime, limit).await?;
+            let (two, _) = open_first(address, SERVER, None, runtime, limit).await?;
+            Ok((one, two))
+        };
+        let (one, two) = when_there_is_room(runtime, limit, both).await?;
         let asked = async {
             let before = backend(&one.client, "").await?;
             let other = backend(&two.client, "BEGIN; ").await?;

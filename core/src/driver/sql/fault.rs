@@ -68,6 +68,12 @@ fn unanswered(server: &impl Display, reason: &str) -> Error {
     Error::new(Code::Unavailable, message).with("server", server.to_string()).with("reason", reason)
 }
 
+/// Whether a server takes no more connections: of all clients, or of this user.
+pub(in crate::driver) fn is_full(error: &Error) -> bool {
+    let field = |name: &str| error.fields().get(name).map(String::as_str);
+    matches!(field("number"), Some("1040" | "1203" | "1226")) || field("sqlstate") == Some("53300")
+}
+
 /// Says that nobody is there.
 pub(in crate::driver) fn absent(server: &impl Display, reason: &str) -> Error {
     let message = "the server cannot be reached; is it running, and is the address right?";

@@ -101,3 +101,8 @@ async fn who_stands_still_in_a_transaction_is_cut_off() {
     assert!(guard.is_held());
     guard.release().await.check().unwrap();
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn u12_a_burst_leaves_few_connections() {
+    database_faults::a_burst_leaves_few_connections::<MysqlServer>().await;
+}

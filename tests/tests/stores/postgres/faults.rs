@@ -68,3 +68,14 @@ async fn b86_undone_statements_are_repeated() {
         take_turns(&clients).await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn u12_a_burst_leaves_few_connections() {
+    database_faults::a_burst_leaves_few_connections::<PostgresServer>().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn u12_a_full_server_is_waited_for() {
+    let limit = "ALTER ROLE few CONNECTION LIMIT 20";
+    database_faults::a_full_server_is_waited_for::<PostgresServer>(limit).await;
+}

@@ -20,6 +20,7 @@ use crate::driver::mysql::schema;
 use crate::driver::mysql::store::check_durability;
 use crate::driver::mysql::version::Version;
 use crate::driver::sql::fault::{absent, bad_column};
+use crate::driver::sql::room::when_there_is_room;
 use crate::driver::sql::tables::Tables;
 use crate::driver::within::within;
 use crate::error::{Error, Result};
@@ -62,7 +63,9 @@ impl<W: Way> SessionLocks<W> {
     }
 
     async fn open(&self, ttl: Duration, ended: EndSink) -> Result<Connection<W>> {
-        let opened = Live::open_first(&self.address, &self.runtime, self.connect_timeout).await;
+        let (runtime, limit) = (&self.runtime, self.connect_timeout);
+        let open = || Live::open_first(&self.address, runtime, limit);
+        let opened = when_there_is_room(runtime, limit, open).await;
         let (Live { mut conn, version, .. }, host) = opened?;
         let refusal = |error: mysql_async::Error| self.refusal(&error, numbers(&*self.way));
         let told = ask(&mut conn, &Statement::Text(setup(ttl))).await.map_err(refusal)?;

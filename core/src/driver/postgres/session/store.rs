@@ -15,6 +15,7 @@ use crate::driver::postgres::live::{Hear, Heard, open_first};
 use crate::driver::postgres::pooler::Pooling;
 use crate::driver::postgres::{schema, setup};
 use crate::driver::sql::fault::absent;
+use crate::driver::sql::room::when_there_is_room;
 use crate::driver::sql::tables::Tables;
 use crate::driver::within::within;
 use crate::error::{Error, Result};
@@ -84,8 +85,8 @@ impl<W: Way> SessionLocks<W> {
         });
         let (runtime, limit) = (&self.runtime, self.connect_timeout);
         self.pooling.refuse(&self.address, runtime, limit).await?;
-        let opened = open_first(&self.address, &setup, Some(hear), runtime, limit);
-        let (live, host) = opened.await?;
+        let open = || open_first(&self.address, &setup, Some(hear.clone()), runtime, limit);
+        let (live, host) = when_there_is_room(runtime, limit, open).await?;
         let refusal = |error: tokio_postgres::Error| self.refusal(&error);
         let beat = live.client.prepare("SELECT pg_backend_pid()").await.map_err(refusal)?;
         let prepared = match self.way.prepare(&live.client, &refusal).await {

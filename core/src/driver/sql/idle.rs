@@ -1,0 +1,85 @@
+//! Connections of a client that nobody uses at the moment. One is kept; more of them are closed when they lay idle for long: a server
+//! has few, and other programs need them too.
+
+use std::time::Duration;
+
+use crate::port::{Instant, RuntimeHandle};
+
+/// After so long an idle connection is closed, but for one.
+const REST: Duration = Duration::from_secs(20);
+
+/// See the module. The one that was used last is the last.
+pub(in crate::driver) struct Idle<T> {
+    all: Vec<(T, Instant)>,
+    /// A task closes those that lie idle for long.
+    is_watched: bool,
+}
+
+impl<T> Default for Idle<T> {
+    fn default() -> Self {
+        Self { all: Vec::new(), is_watched: false }
+    }
+}
+
+impl<T> Idle<T> {
+    /// Keeps one. Answers whether a task is to begin that [closes](close_old) them.
+    pub(in crate::driver) fn push(&mut self, connection: T, now: Instant) -> bool {
+        self.all.push((connection, now));
+        self.all.len() > 1 && !std::mem::replace(&mut self.is_watched, true)
+    }
+
+    pub(in crate::driver) fn pop(&mut self) -> Option<T> {
+        self.all.pop().map(|(connection, _)| connection)
+    }
+
+    pub(in crate::driver) fn retain(&mut self, is_sound: impl Fn(&T) -> bool) {
+        self.all.retain(|(connection, _)| is_sound(connection));
+    }
+
+    /// All of them, which are used no more.
+    pub(in crate::driver) fn take(&mut self) -> Vec<T> {
+        std::mem::take(&mut self.all).into_iter().map(|(connection, _)| connection).collect()
+    }
+
+    /// Those that lay idle for long, and whether the task goes on.
+    pub(in crate::driver) fn take_old(&mut self, now: Instant) -> (Vec<T>, bool) {
+        let old = self.all.iter().take_while(|(_, since)| now.since(*since) >= REST).count();
+        let old = self.all.drain(..old.min(self.all.len().saturating_sub(1)));
+        let old = old.map(|(connection, _)| connection).collect();
+        self.is_watched = self.all.len() > 1;
+        (old, self.is_watched)
+    }
+}
+
+/// Closes connections that lie idle for long, for as long as `take_old` answers that there are more.
+pub(in crate::driver) async fn close_old<T>(
+    runtime: RuntimeHandle,
+    mut take_old: impl FnMut(Instant) -> Option<(Vec<T>, bool)>,
+) {
+    loop {
+        runtime.sleep_until(runtime.now() + REST).await;
+        let Some((old, goes_on)) = take_old(runtime.now()) else { return };
+        drop(old);
+        if !goes_on {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_stays_and_the_others_go_when_they_are_old() {
+        let at = |seconds: u64| Instant::from_nanos(seconds * 1_000_000_000);
+        let mut idle = Idle::default();
+        assert!(!idle.push('a', at(1)));
+        assert!(idle.push('b', at(2)));
+        assert!(!idle.push('c', at(10)), "one task is enough");
+        assert_eq!(idle.take_old(at(20)), (vec![], true));
+        assert_eq!(idle.take_old(at(22)), (vec!['a', 'b'], false));
+        assert_eq!(idle.take_old(at(90)), (vec![], false));
+        assert_eq!((idle.pop(), idle.pop()), (Some('c'), None));
+    }
+}
