@@ -53,7 +53,7 @@ pub(super) const GUARANTEES: &[Guarantee] = &[
     ),
     Guarantee::new(
         "the file lies on a network file system",
-        "not supported: SQLite's shared memory does not cross machines",
+        "on Linux connect refuses it, where the system says so (NFS, SMB, Ceph and the like; not FUSE): SQLite's shared memory does not cross machines",
     ),
     Guarantee::new(
         "the data is lost or an older copy is restored: jobs and versions",
