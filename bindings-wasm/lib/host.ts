@@ -3,6 +3,12 @@ import { unheld, type Timer } from './timer.js';
 /** By how many milliseconds the clocks may differ between two looks for other reasons than sleep. */
 const SLEPT = 10;
 
+/** A call that comes later, unless it is stopped before. */
+interface Later {
+  stopped: boolean;
+  timer?: Timer;
+}
+
 /** What the core cannot do by itself: clock, timers, randomness, and its turn on the event loop. */
 export class Host {
   readonly #turn: () => void;
@@ -40,13 +46,19 @@ export class Host {
   }
 
   /** Calls after so many milliseconds. */
-  after(millis: number, call: () => void): Timer {
-    return unheld(() => this.#guarded(call), millis);
+  after(millis: number, call: () => void): Later {
+    const later: Later = { stopped: false };
+    later.timer = unheld(() => {
+      // The core has dropped the call then, and must not be called by it.
+      if (!later.stopped) this.#guarded(call);
+    }, millis);
+    return later;
   }
 
-  /** Stops a call that has not come yet. */
-  stop(timer: Timer): void {
-    clearTimeout(timer);
+  /** Stops a call that has not come yet, also where its timer rings all the same: in Workers nobody clears another request's. */
+  stop(later: Later): void {
+    later.stopped = true;
+    clearTimeout(later.timer);
   }
 
   /** Bytes nobody can guess. */

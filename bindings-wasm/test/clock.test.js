@@ -70,3 +70,17 @@ test('a sleep during which the process was held up is seen at the next look', (t
   held.mock.restore();
   assert.equal(pass(1, 1), 60_031);
 });
+
+test('U06: a stopped timer that rings all the same does nothing', async () => {
+  const host = new Host(() => {}, (call) => call());
+  const clear = globalThis.clearTimeout;
+  globalThis.clearTimeout = () => {};
+  try {
+    let calls = 0;
+    host.stop(host.after(1, () => (calls += 1)));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    assert.equal(calls, 0);
+  } finally {
+    globalThis.clearTimeout = clear;
+  }
+});
