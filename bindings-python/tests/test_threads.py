@@ -272,6 +272,12 @@ def test_bad_input_is_named(client, say, code, says):
     assert not any(client.load().values())
 
 
+def test_u40_an_error_tells_its_facts_once(client, name):
+    with client.lock(name), pytest.raises(fencelock.LockTimeout) as told:
+        client.lock(name).acquire(wait=0.01)
+    assert str(told.value).count(f"name: {name}") == 1
+
+
 def test_bad_urls_are_refused_at_once_and_secrets_stay_secret():
     with pytest.raises(fencelock.InvalidArgument) as told:
         fencelock.connect("redis://user:hunter2@[broken")

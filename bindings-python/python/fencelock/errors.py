@@ -19,7 +19,7 @@ class LockError(Exception):
     """The stable kind of the error, the same in every language."""
 
     message: str
-    """What happened and what to do, without the fields."""
+    """What happened and what to do, with the facts."""
 
     retryable: bool
     """Whether the same call may succeed later."""
@@ -34,8 +34,7 @@ class LockError(Exception):
         self.message, self.retryable, self.fields = message, retryable, fields or {}
 
     def __str__(self) -> str:
-        facts = ", ".join(f"{name}: {value}" for name, value in self.fields.items())
-        return f"{self.message} ({facts})" if facts else self.message
+        return self.message
 
 
 class LockTimeout(LockError, TimeoutError):

@@ -56,10 +56,4 @@ public abstract sealed class FencelockException extends RuntimeException
     public final Map<String, String> fields() {
         return fields == null ? Map.of() : fields;
     }
-
-    /** Class, message and fields. */
-    @Override
-    public String toString() {
-        return fields().isEmpty() ? super.toString() : super.toString() + " " + fields();
-    }
 }

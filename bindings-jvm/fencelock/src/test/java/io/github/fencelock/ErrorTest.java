@@ -56,6 +56,8 @@ final class ErrorTest {
         assertEquals("url", refused.fields().get("argument"));
         assertFalse(refused.retryable());
         assertTrue(refused.getMessage().contains(says), refused::getMessage);
+        // U40: the facts, once.
+        assertEquals(2, refused.toString().split("argument: url", -1).length, refused::toString);
         CompletionException later =
             assertThrows(CompletionException.class, () -> Fencelock.connectAsync(url, new ClientOptions()).join());
         assertEquals(refused.getMessage(), later.getCause().getMessage());
