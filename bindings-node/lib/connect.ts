@@ -1,7 +1,7 @@
 import { Client } from './client.js';
 import { Connection } from './connection.js';
 import { here } from './environment.js';
-import { optionsForCore } from './names.js';
+import { objectOf, optionsForCore } from './names.js';
 import type { ClientOptions } from './options.js';
 import { appName } from './platform.js';
 
@@ -25,7 +25,7 @@ export interface ConnectOptions extends ClientOptions {
  * ```
  */
 export async function connect(url: string, options: ConnectOptions = {}): Promise<Client> {
-  const { app = appName(), ...rest } = options;
+  const { app = appName(), ...rest } = objectOf(options);
   const text = JSON.stringify(optionsForCore(rest));
   const number = await here().perform<number>((door) => door.connect(String(url), text, app), undefined);
   return new Client(new Connection(number));

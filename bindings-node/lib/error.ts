@@ -74,6 +74,12 @@ for (const [name, type] of Object.entries({ FencelockError, LockTimeoutError, Lo
   Object.defineProperty(type.prototype, 'name', { value: name, writable: true, configurable: true });
 }
 
+/** An argument that is refused before the core is asked. */
+export function invalid(argument: string, message: string): FencelockError {
+  const fields = { argument };
+  return new FencelockError({ code: 'invalid', message: `${message} (argument: ${argument})`, retryable: false, fields });
+}
+
 /** The failure as the class that stands for its code. */
 export function errorOf(failure: Failure): FencelockError {
   if (failure.code === 'timeout') return new LockTimeoutError(failure);

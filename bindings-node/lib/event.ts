@@ -1,5 +1,6 @@
 import type { Connection } from './connection.js';
 import { ask, here } from './environment.js';
+import { invalid } from './error.js';
 import type { Why } from './job.js';
 
 /**
@@ -13,7 +14,9 @@ import type { Why } from './job.js';
  * - `lost`: a hold was lost before it was given back
  * - `skipped`: a job was asked for a run, and there is none to start; the token is the last run's
  */
-export type EventKind = 'waiting' | 'trouble' | 'granted' | 'renewed' | 'released' | 'lost' | 'skipped';
+export type EventKind = (typeof KINDS)[number];
+
+const KINDS = ['waiting', 'trouble', 'granted', 'renewed', 'released', 'lost', 'skipped'] as const;
 
 /** Something that happened to a lock of a client. */
 export interface LockEvent {
@@ -43,6 +46,7 @@ export class Events {
   }
 
   on(kind: EventKind, listener: EventListener): void {
+    if (!KINDS.includes(kind)) throw invalid('kind', `there is no event \`${String(kind)}\`, but ${KINDS.join(', ')}`);
     if (typeof listener !== 'function') throw new TypeError('a listener is a function');
     this.#listeners = [...this.#listeners, { kind, listener }];
     this.#wanted = true;

@@ -13,6 +13,9 @@ import { warn } from './platform.js';
  */
 export type Released = 'released' | 'already_lost' | 'unconfirmed';
 
+/** By this name Node.js asks a value how it is to be printed. */
+const INSPECT: unique symbol = Symbol.for('nodejs.util.inspect.custom');
+
 /** What the core grants. */
 export interface Granted {
   guard: number;
@@ -60,6 +63,11 @@ export class Guard implements AsyncDisposable {
   /** Whether there is still something to keep. @internal */
   stillHeld(): boolean {
     return here().look((door) => door.isHeld(this.#connection.number, this.#number), false);
+  }
+
+  /** As `console.log` prints it. @internal */
+  [INSPECT](): string {
+    return `${this.constructor.name} { name: '${this.#name}', token: ${this.#token} }`;
   }
 
   /** The lock's name. */

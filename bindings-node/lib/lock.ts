@@ -1,7 +1,8 @@
 import { run, type Body } from './body.js';
 import type { Connection } from './connection.js';
+import { invalid } from './error.js';
 import { AllGuard, Guard, type Granted } from './guard.js';
-import { optionsForCore } from './names.js';
+import { objectOf, optionsForCore } from './names.js';
 import type { LockOptions } from './options.js';
 import type { Scope } from './scope.js';
 import { stateOf, type LockState } from './state.js';
@@ -57,8 +58,9 @@ export abstract class Acquirable<G extends Guard> {
     return this.guard(await this.#ask<Granted>(this.#operations.acquire, options)).begin();
   }
 
-  /** Asks once: null if somebody else holds the lock or waits for it. */
-  async tryAcquire(options?: AcquireOptions): Promise<G | null> {
+  /** Asks once: null if somebody else holds the lock or waits for it. It does not wait, so the option `wait` is refused. */
+  async tryAcquire(options?: Omit<AcquireOptions, 'wait'>): Promise<G | null> {
+    if (options && 'wait' in objectOf(options)) throw invalid('wait', '`tryAcquire` asks once; `acquire({ wait })` waits');
     const granted = await this.#ask<Granted | null>(this.#operations.try, options);
     return granted && this.guard(granted).begin();
   }
@@ -89,7 +91,8 @@ export abstract class Acquirable<G extends Guard> {
     return more ? { ...this.#options, ...optionsForCore(more) } : this.#options;
   }
 
-  #ask<T>(op: string, { signal, ...more }: AcquireOptions = {}): Promise<T> {
+  #ask<T>(op: string, options: AcquireOptions = {}): Promise<T> {
+    const { signal, ...more } = objectOf(options);
     return this.connection.performText<T>(this.#operation(op, more), signal);
   }
 

@@ -1,4 +1,5 @@
 import { sound } from './defect.js';
+import { invalid } from './error.js';
 import { options as table } from './native.js';
 
 /** A name of the core's, as JavaScript writes it. */
@@ -9,8 +10,15 @@ export function camelCase(name: string): string {
 /** The core's names of options, by JavaScript's. */
 const known = new Map((JSON.parse(sound(table)) as { name: string }[]).map(({ name }) => [camelCase(name), name]));
 
+/** Options, which are refused unless they are an object: `acquire(5000)` would wait for ever. */
+export function objectOf<T extends object>(options: T): T {
+  if (typeof options === 'object' && (options as object | null) !== null && !Array.isArray(options)) return options;
+  throw invalid('options', `options are an object, such as \`{ wait: 5000 }\`, and not \`${String(options)}\``);
+}
+
 /** Options as the core calls them. A name that it does not know goes as it is, for it to say so. */
 export function optionsForCore(options: object): Record<string, unknown> {
+  objectOf(options);
   const given = Object.entries(options).filter(([, value]) => value !== undefined);
   return Object.fromEntries(given.map(([name, value]) => [known.get(name) ?? name, value as unknown]));
 }

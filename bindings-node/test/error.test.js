@@ -49,6 +49,18 @@ describe('errors', () => {
     await assert.rejects(connect('memory:', { colour: 'red' }), { code: 'invalid' });
   });
 
+  test('U41: of what would be ignored, and U42: of a name that is no text, name the argument', async () => {
+    const lock = client.lock(fresh());
+    const refusals = {
+      options: [() => lock.acquire(5000), () => lock.acquire(null), () => connect('memory:', 5000), () => lock.using(() => {}, 5000)],
+      wait: [() => lock.tryAcquire({ wait: 100 })],
+      kind: [async () => client.on('granded', () => {})],
+      name: [() => client.lock(42).acquire(), () => client.lock().acquire()],
+    };
+    for (const [argument, calls] of Object.entries(refusals))
+      for (const call of calls) await assert.rejects(call(), (error) => error.code === 'invalid' && error.fields.argument === argument && error.message.includes(argument));
+  });
+
   test('never contain a password', async () => {
     const url = 'redis://user:s3cr3t@127.0.0.1:1';
     const error = await connect(url, { connectTimeout: 200 }).catch((error) => error);

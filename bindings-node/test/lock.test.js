@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { inspect } from 'node:util';
 import { connect, LockTimeoutError } from 'fencelock';
 import { fresh, onEveryStore, LANGUAGE } from './support/stores.js';
 
@@ -21,6 +22,7 @@ onEveryStore('locks', (store) => {
     const first = await client.lock(name).acquire();
     assert.equal(first.name, name);
     assert.ok(Number.isSafeInteger(first.token) && first.token > 0);
+    assert.equal(inspect(first), `Guard { name: '${name}', token: ${first.token} }`);
     assert.ok(first.isHeld && first.remaining > 15_000 && first.remaining <= 20_000);
     assert.equal(await other.lock(name).tryAcquire(), null);
     const waiting = other.lock(name).acquire({ wait: 5_000 });

@@ -3,7 +3,7 @@ import { Connection } from './connection.js';
 import { here } from './environment.js';
 import { FencelockError } from './error.js';
 import { ended, opened } from './leaving.js';
-import { optionsForCore } from './names.js';
+import { objectOf, optionsForCore } from './names.js';
 import type { ClientOptions } from './options.js';
 import { appName } from './platform.js';
 import type { Transport } from './transport.js';
@@ -27,7 +27,7 @@ export interface ConnectOptions extends ClientOptions {
  * ```
  */
 export async function connect(store: string | Transport, options: ConnectOptions = {}): Promise<Client> {
-  const { app = appName(), ...rest } = options;
+  const { app = appName(), ...rest } = objectOf(options);
   const text = JSON.stringify(optionsForCore(rest));
   const guarded = (call: () => void): void => here().look((door) => door.guarded(call), undefined);
   const [url, wire] = typeof store === 'string' ? [store, undefined] : ['', wired(store, guarded)];

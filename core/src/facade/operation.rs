@@ -225,12 +225,14 @@ pub enum Operation {
 impl Operation {
     /// Reads an operation that a binding hands over as JSON text.
     pub fn read(text: &str) -> Result<Self> {
-        serde_json::from_str(text).map_err(|error| Self::unreadable(&error))
+        let value = || serde_json::from_str(text).unwrap_or_default();
+        serde_json::from_str(text).map_err(|error| Self::unreadable(&error, has_odd_name(&value())))
     }
 
     /// The same for a binding whose values are not text.
     pub fn of(value: Value) -> Result<Self> {
-        serde_json::from_value(value).map_err(|error| Self::unreadable(&error))
+        let is_odd = has_odd_name(&value);
+        serde_json::from_value(value).map_err(|error| Self::unreadable(&error, is_odd))
     }
 
     /// Whether it completes with a guard, or a run, that was nobody's before; or with null, or why not, instead.
@@ -263,10 +265,18 @@ impl Operation {
         }
     }
 
-    fn unreadable(error: &serde_json::Error) -> Error {
+    fn unreadable(error: &serde_json::Error, has_odd_name: bool) -> Error {
+        if has_odd_name || error.to_string().contains("missing field `name`") {
+            return Error::invalid("name", "`name` must be a text of 1 to 512 bytes");
+        }
         let message = format!("this operation cannot be read: {error}");
         Error::new(Code::Invalid, message).with("argument", "operation")
     }
+}
+
+/// Whether something else than a text stands for a name.
+fn has_odd_name(operation: &Value) -> bool {
+    operation.get("name").is_some_and(|name| !name.is_string())
 }
 
 /// Null is a value here: nobody leads.
