@@ -35,6 +35,7 @@ JSON of a lock (times are whole milliseconds; new fields may be added, but none 
     held_ms     for how long it has held the lock, null if not known;  since: the same as a UTC time
     host, pid, app, language, label, metadata
                 what the holder says about itself; null if it says nothing
+    connection  its number on the database server, where the lock lives with a session there
   waiters     in their order, each with position (from 1), mode, waiting_ms, and host to metadata as above";
 
 /// How many waiters `ls` shows of each lock.
@@ -50,6 +51,9 @@ pub(crate) struct Who {
     language: Option<String>,
     label: Option<String>,
     metadata: BTreeMap<String, String>,
+    /// Its number on the database server, where the lock lives with its session.
+    #[serde(alias = "backend", skip_serializing_if = "Option::is_none")]
+    connection: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -232,13 +236,19 @@ impl Who {
 
     /// `backup.sh on web-1, pid 4242 (shell)`, as far as it is known.
     fn describe(&self) -> String {
-        let Some(app) = &self.app else { return "a client of another library".to_owned() };
-        let mut text = legible(app);
+        let mut text = match (&self.app, self.connection) {
+            (Some(app), _) => legible(app),
+            (None, Some(connection)) => return format!("connection {connection} of the server"),
+            (None, None) => return "a client of another library".to_owned(),
+        };
         if let Some(host) = &self.host {
             text.extend([" on ", &legible(host)]);
         }
         if let Some(pid) = self.pid {
             text.extend([", pid ", &pid.to_string()]);
+        }
+        if let Some(connection) = self.connection {
+            text.extend([", connection ", &connection.to_string()]);
         }
         if let Some(language) = &self.language {
             text.extend([" (", &legible(language), ")"]);
@@ -282,6 +292,13 @@ mod tests {
     fn times_are_as_precise_as_people_want_them() {
         let shown = [870, 12_340, 245_000, 7_260_000, 183_600_000].map(time);
         assert_eq!(shown, ["870ms", "12.3s", "4m 5s", "2h 1m", "2d 3h"]);
+    }
+
+    #[test]
+    fn u28_a_session_of_a_database_has_a_number() {
+        let shown = |info| Who::read(info).describe();
+        assert_eq!(shown(r#"{"app":"shop","backend":4711}"#), "shop, connection 4711");
+        assert_eq!(shown(r#"{"user":"locks","connection":9}"#), "connection 9 of the server");
     }
 
     #[test]

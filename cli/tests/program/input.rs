@@ -143,23 +143,6 @@ fn arguments_that_are_no_text_are_64_and_show_no_password() {
 }
 
 #[test]
-fn a_store_that_cannot_be_reached_is_69() {
-    let scene = Scene::new();
-    let database = scene.database();
-    scene.run(&["ls"]);
-    database.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let stalled = format!("{}?timeout=200ms", scene.url());
-    let run =
-        scene.run(&["run", "--lock", "it", "--url", &stalled, "--wait", "3s", "--", "echo", "ran"]);
-    assert_eq!((run.code, run.out.as_str()), (Some(69), ""), "{}", run.err);
-    // It says why it waits, and at the end why it gave up.
-    let lines: Vec<&str> = run.err.lines().collect();
-    let locked = |line: &&str| line.starts_with("fencelock: unavailable: the database is locked");
-    assert!(lines.len() == 2 && lines.iter().all(locked), "{}", run.err);
-    assert!(lines[0].ends_with("; still waiting"), "{}", run.err);
-}
-
-#[test]
 fn a_server_that_is_absent_is_69_and_one_that_refuses_is_77() {
     let scene = Scene::new();
     let server = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -1,4 +1,4 @@
-//! The program on a real server of each store beside Redis, with a user and a password.
+//! The program on a real server of each store beside Redis, with a user and a password; on a file that stays locked.
 #![cfg(target_os = "linux")]
 
 use crate::scene;
@@ -65,4 +65,21 @@ fn a_killed_run_is_followed_within_its_lease(scene: &Scene, url: &str) {
     let next = scene.run(&[&words[..], &["true"]].concat());
     assert_eq!(next.code, Some(0), "{}", next.err);
     assert!(began.elapsed() < Duration::from_secs(9), "{:?}", began.elapsed());
+}
+
+#[test]
+fn a_store_that_cannot_be_reached_is_69() {
+    let scene = Scene::new();
+    let database = scene.database();
+    scene.run(&["ls"]);
+    database.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let stalled = format!("{}?timeout=200ms", scene.url());
+    let run =
+        scene.run(&["run", "--lock", "it", "--url", &stalled, "--wait", "3s", "--", "echo", "ran"]);
+    assert_eq!((run.code, run.out.as_str()), (Some(69), ""), "{}", run.err);
+    // It says why it waits, and at the end why it gave up.
+    let lines: Vec<&str> = run.err.lines().collect();
+    let locked = |line: &&str| line.starts_with("fencelock: unavailable: the database is locked");
+    assert!(lines.len() == 2 && lines.iter().all(locked), "{}", run.err);
+    assert!(lines[0].ends_with("; still waiting"), "{}", run.err);
 }
