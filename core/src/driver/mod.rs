@@ -33,6 +33,8 @@ pub mod redis;
 mod sql;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+#[cfg(any(feature = "etcd", feature = "postgres", feature = "redis"))]
+mod tcp;
 #[cfg(feature = "tls")]
 pub(crate) mod tls;
 #[cfg(all(

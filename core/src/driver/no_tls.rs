@@ -28,7 +28,12 @@ impl Tls {
 
     #[cfg(any(feature = "etcd", feature = "redis", feature = "zookeeper"))]
     #[allow(clippy::unused_async)] // As its counterpart, which does connect.
-    pub(crate) async fn connect(&self, _: &str, _: u16) -> Result<TcpStream> {
+    pub(crate) async fn connect(
+        &self,
+        _: &str,
+        _: u16,
+        _: &crate::port::RuntimeHandle,
+    ) -> Result<TcpStream> {
         match *self {}
     }
 }

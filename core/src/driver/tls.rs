@@ -10,8 +10,10 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use super::tcp;
 use crate::error::{Code, Error, Result};
 use crate::options::Options;
+use crate::port::RuntimeHandle;
 
 /// How we prove who the server is, and who we are.
 #[derive(Clone)]
@@ -54,11 +56,15 @@ impl Tls {
     }
 
     /// An encrypted connection to a server that has proved to be the one.
-    pub(crate) async fn connect(&self, name: &str, port: u16) -> Result<TlsStream<TcpStream>> {
+    pub(crate) async fn connect(
+        &self,
+        name: &str,
+        port: u16,
+        runtime: &RuntimeHandle,
+    ) -> Result<TlsStream<TcpStream>> {
         let absent = "the server cannot be reached; is it running, and is the address right?";
-        let stream = TcpStream::connect((name, port))
+        let stream = tcp::connect(name, port, runtime)
             .await
-            .and_then(|stream| stream.set_nodelay(true).map(|()| stream))
             .map_err(|error| unavailable(absent, name, port, &error))?;
         self.secure(stream, name, port).await
     }

@@ -13,7 +13,6 @@ use hyper::http::uri::{PathAndQuery, Uri};
 use hyper::http::{Request as HttpRequest, Response as HttpResponse};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
 use tonic::body::Body;
 use tonic::client::Grpc;
 use tonic::metadata::{Ascii, MetadataValue};
@@ -24,6 +23,7 @@ use tower_service::Service;
 use super::address::{Address, Host};
 use super::fault::{Broken, absent};
 use super::message::{Call, WatchAnswer, WatchRequest};
+use crate::driver::tcp;
 use crate::error::{Error, Result};
 use crate::port::RuntimeHandle;
 
@@ -51,8 +51,12 @@ impl Live {
         runtime: &RuntimeHandle,
     ) -> Result<Self> {
         let stream: Box<dyn Stream> = match &address.tls {
-            Some(tls) => Box::new(tls.connect(&host.name, host.port).await?),
-            None => Box::new(plain(host).await?),
+            Some(tls) => Box::new(tls.connect(&host.name, host.port, runtime).await?),
+            None => Box::new(
+                tcp::connect(&host.name, host.port, runtime)
+                    .await
+                    .map_err(|error| absent(host, &error.to_string()))?,
+            ),
         };
         let scheme = if address.tls.is_some() { "https" } else { "http" };
         let origin: Uri = format!("{scheme}://{host}")
@@ -114,12 +118,6 @@ impl Live {
     pub(super) fn leaving(&self) -> EventListener {
         self.left.listen()
     }
-}
-
-async fn plain(host: &Host) -> Result<TcpStream> {
-    let stream = TcpStream::connect((&*host.name, host.port)).await;
-    let stream = stream.and_then(|stream| stream.set_nodelay(true).map(|()| stream));
-    stream.map_err(|error| absent(host, &error.to_string()))
 }
 
 /// Runs a connection's tasks where the client runs.

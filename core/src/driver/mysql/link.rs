@@ -33,6 +33,8 @@ use crate::runtime::sync::Mutex;
 const AT_ONCE: usize = 4;
 /// A connection that lay idle for so long is asked whether it is still there: a statement that is lost with it has an unknown outcome.
 const FRESH: Duration = Duration::from_secs(1);
+/// It has so long to answer: what stands between may have dropped it without a word.
+const PATIENCE: Duration = Duration::from_millis(500);
 /// How often a client that changes cells deletes some that have ended.
 const SWEEP: Duration = Duration::from_secs(5);
 
@@ -123,8 +125,8 @@ impl Link {
             if self.runtime.now().since(live.used) < FRESH {
                 return Ok(live);
             }
-            let answer = self.within_connect(async { Ok(live.conn.ping().await.is_ok()) }).await;
-            if answer.unwrap_or(false) {
+            if within(&self.runtime, PATIENCE, live.conn.ping()).await.is_some_and(|it| it.is_ok())
+            {
                 return Ok(live);
             }
             // The others lay idle for longer.
@@ -169,8 +171,7 @@ impl Link {
 
     /// Uses none of the idle connections any more: they have probably ended too.
     pub(super) fn drop_idle(&self) {
-        let idle = self.state.lock().idle.take();
-        drop(idle);
+        self.state.lock().idle.retain(|_| false);
     }
 
     /// Sends a statement that counts by itself, and waits for its answer. Once sent it is read to its end.

@@ -24,11 +24,17 @@ use crate::error::{Code, Error, Result};
 use crate::options::Options;
 use crate::port::backoff::Backoff;
 use crate::port::failures::Failures;
-use crate::port::{BoxFuture, Notice, NoticeSink, OwnerId, RuntimeHandle};
+use crate::port::{BoxFuture, Instant, Notice, NoticeSink, OwnerId, RuntimeHandle};
 use crate::runtime::sync::Mutex;
 
 /// The most transactions a client has at once: one that waits for a stopped client must not hold up all others.
 const AT_ONCE: usize = 4;
+/// A connection that was not heard of for so long is asked whether it is still there, and has so long to answer: what stands between may
+/// have dropped it without a word.
+const FRESH: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_millis(500);
+/// Whoever asks may stay for less than the time limit. A connection that did not answer for so long is left then too.
+const SILENT: Duration = Duration::from_secs(1);
 /// How long a plain case may wait for a row. It has its connection to itself no longer than this.
 const PLAIN_WAIT: Duration = Duration::from_millis(50);
 /// How long the server keeps a row locked for a client that stands still within a transaction.
@@ -63,6 +69,8 @@ pub(super) struct Link {
 #[derive(Default)]
 struct State {
     single: Option<Arc<Live<Single>>>,
+    /// When it was heard of last.
+    heard: Instant,
     /// Connections no transaction is on.
     idle: Idle<Live<Several>>,
     sink: Option<NoticeSink>,
@@ -112,7 +120,8 @@ impl Link {
     /// The connection for single statements; one is made if there is none.
     pub(super) async fn single(&self) -> Result<Arc<Live<Single>>> {
         let before = match self.present()? {
-            Ok(live) => return Ok(live),
+            Ok(live) if self.answers(&live).await => return Ok(live),
+            Ok(_) => self.state.lock().failures.count(),
             Err(failed) => failed,
         };
         let _connecting = self.connecting.lock().await;
@@ -130,7 +139,7 @@ impl Link {
                 if state.closed {
                     return Err(Error::closed());
                 }
-                state.single = Some(live.clone());
+                (state.single, state.heard) = (Some(live.clone()), self.runtime.now());
                 let sink = state.sink.clone();
                 drop(state);
                 if let Some(sink) = sink {
@@ -143,6 +152,21 @@ impl Link {
                 Err(error)
             }
         }
+    }
+
+    /// Whether the connection was heard of lately, or answers now. If not, it is left.
+    async fn answers(&self, live: &Arc<Live<Single>>) -> bool {
+        if self.runtime.now().since(self.state.lock().heard) < FRESH {
+            return true;
+        }
+        let asked = live.client.batch_execute("");
+        let answers = matches!(within(&self.runtime, PATIENCE, asked).await, Some(Ok(())));
+        if answers {
+            self.state.lock().heard = self.runtime.now();
+        } else {
+            self.leave(live);
+        }
+        answers
     }
 
     /// The connection, or how many attempts have failed.
@@ -252,8 +276,19 @@ impl Link {
         statement: impl Future<Output = Result<T, tokio_postgres::Error>>,
         decides: bool,
     ) -> Result<T, Fault> {
-        let fault = match within(&self.runtime, self.timeout, statement).await {
-            Some(Ok(answer)) => return Ok(answer),
+        let sent = self.runtime.now();
+        let given_up = scopeguard::guard((), |()| {
+            if self.runtime.now().since(sent) >= SILENT {
+                self.leave(live);
+            }
+        });
+        let answer = within(&self.runtime, self.timeout, statement).await;
+        scopeguard::ScopeGuard::into_inner(given_up);
+        let fault = match answer {
+            Some(Ok(answer)) => {
+                self.state.lock().heard = self.runtime.now();
+                return Ok(answer);
+            }
             Some(Err(error)) => judge(&self.address, &error, decides),
             None => lost(&self.address, "it took too long", decides),
         };

@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_channel::oneshot;
 use futures_util::future::{Either, select};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::UnixStream;
 use tokio_postgres::{AsyncMessage, Client, Connection, NoTls, SimpleQueryMessage};
 
 use super::address::Address;
@@ -18,6 +18,7 @@ use crate::driver::hosts;
 use crate::driver::sql::fault::{absent, read_only};
 use crate::driver::sql::first_host::first_host;
 use crate::driver::sql::host::Host;
+use crate::driver::tcp;
 use crate::error::{Code, Error, Result};
 use crate::port::RuntimeHandle;
 use crate::runtime::sync::Mutex;
@@ -68,7 +69,7 @@ async fn open(
     hear: Option<Hear>,
     runtime: &RuntimeHandle,
 ) -> Result<Live<()>> {
-    let stream = connect(address, host).await?;
+    let stream = connect(address, host, runtime).await?;
     let fault = |error: tokio_postgres::Error| judge(address, &error, false).failure.error;
     let (client, connection) = address.config.connect_raw(stream, NoTls).await.map_err(fault)?;
     let ((open, left), used) = (oneshot::channel(), Arc::new(AtomicBool::new(false)));
@@ -106,7 +107,11 @@ impl<S> Live<S> {
 }
 
 /// Connects to a server; nothing is said there yet.
-pub(super) async fn connect(address: &Address, host: &Host) -> Result<Box<dyn Stream>> {
+pub(super) async fn connect(
+    address: &Address,
+    host: &Host,
+    runtime: &RuntimeHandle,
+) -> Result<Box<dyn Stream>> {
     let absent = |error: std::io::Error| absent(host, &error.to_string());
     match host {
         Host::Unix(path) => {
@@ -114,8 +119,7 @@ pub(super) async fn connect(address: &Address, host: &Host) -> Result<Box<dyn St
             Ok(Box::new(stream))
         }
         Host::Tcp(hosts::Host { name, port }) => {
-            let mut stream = TcpStream::connect((&**name, *port)).await.map_err(absent)?;
-            stream.set_nodelay(true).map_err(absent)?;
+            let mut stream = tcp::connect(name, *port, runtime).await.map_err(absent)?;
             let Some(tls) = &address.tls else { return Ok(Box::new(stream)) };
             // The protocol's request for TLS: its length and its number; the answer is one letter.
             stream.write_all(&[0, 0, 0, 8, 4, 210, 22, 47]).await.map_err(absent)?;

@@ -88,7 +88,7 @@ async fn told(
     runtime: &RuntimeHandle,
 ) {
     loop {
-        if let Ok(mut news) = listen(address, sentinel).await {
+        if let Ok(mut news) = listen(address, sentinel, runtime).await {
             // It may have happened while nobody listened.
             let word = ask(address, sentinel, name, runtime).await;
             if word.is_ok_and(|word| word.master != *place) {
@@ -110,9 +110,13 @@ async fn told(
     }
 }
 
-async fn listen(address: &Address, sentinel: &Host) -> Result<PubSubStream, Trouble> {
+async fn listen(
+    address: &Address,
+    sentinel: &Host,
+    runtime: &RuntimeHandle,
+) -> Result<PubSubStream, Trouble> {
     let hear = async |settings| {
-        let mut subscriber = wire::listen(address, sentinel, settings).await?;
+        let mut subscriber = wire::listen(address, sentinel, settings, runtime).await?;
         subscriber.subscribe("+switch-master").await?;
         Ok(subscriber.into_on_message())
     };

@@ -15,6 +15,7 @@ use tokio::net::TcpStream;
 use super::address::{Address, Host};
 use super::fault;
 use super::script::{Hashes, Texts};
+use crate::driver::tcp;
 use crate::driver::tls::Tls;
 use crate::driver::within::within;
 use crate::error::Error;
@@ -88,14 +89,13 @@ pub(super) async fn connect(
     runtime: &RuntimeHandle,
 ) -> Result<(MultiplexedConnection, Option<AbortOnDrop>), Trouble> {
     if let Some(tls) = &address.tls {
-        let stream = secure(tls, host).await?;
+        let stream = secure(tls, host, runtime).await?;
         let (connection, task) =
             MultiplexedConnection::new_with_config(&settings, stream, config).await?;
         return Ok((connection, Some(AbortOnDrop::tie(runtime, task))));
     }
     if let (false, Host::Tcp(name, port)) = (address.is_single(), host) {
-        let stream = TcpStream::connect((&**name, *port)).await.map_err(RedisError::from)?;
-        stream.set_nodelay(true).map_err(RedisError::from)?;
+        let stream = tcp::connect(name, *port, runtime).await.map_err(RedisError::from)?;
         let (connection, task) =
             MultiplexedConnection::new_with_config(&settings, stream, config).await?;
         return Ok((connection, Some(AbortOnDrop::tie(runtime, task))));
@@ -143,12 +143,13 @@ pub(super) async fn load(
 async fn secure(
     tls: &Tls,
     host: &Host,
+    runtime: &RuntimeHandle,
 ) -> Result<impl AsyncRead + AsyncWrite + Unpin + Send + Sync + 'static, Trouble> {
     let Host::Tcp(name, port) = host else {
         let message = "a socket of the machine is not encrypted";
         return Err(Trouble::Ours(Error::internal(message)));
     };
-    tls.connect(name, *port).await.map_err(Trouble::Ours)
+    tls.connect(name, *port, runtime).await.map_err(Trouble::Ours)
 }
 
 /// Connects to listen, for servers that cannot push beside their answers.
@@ -156,9 +157,10 @@ pub(super) async fn listen(
     address: &Address,
     host: &Host,
     settings: RedisConnectionInfo,
+    runtime: &RuntimeHandle,
 ) -> Result<PubSub, Trouble> {
     if let Some(tls) = &address.tls {
-        let stream = secure(tls, host).await?;
+        let stream = secure(tls, host, runtime).await?;
         return Ok(PubSub::new(&settings, stream).await?);
     }
     Ok(redis::Client::open(plain(host, settings))?.get_async_pubsub().await?)
@@ -171,5 +173,6 @@ fn plain(host: &Host, settings: RedisConnectionInfo) -> ConnectionInfo {
         Host::Unix(path) => ConnectionAddr::Unix(path),
     };
     let info = place.into_connection_info().expect("an address of parts is one");
-    info.set_redis_settings(settings).set_tcp_settings(TcpSettings::default().set_nodelay(true))
+    let tcp = TcpSettings::default().set_nodelay(true).set_keepalive(tcp::keepalive());
+    info.set_redis_settings(settings).set_tcp_settings(tcp)
 }

@@ -36,11 +36,6 @@ impl<T> Idle<T> {
         self.all.retain(|(connection, _)| is_sound(connection));
     }
 
-    /// All of them, which are used no more.
-    pub(in crate::driver) fn take(&mut self) -> Vec<T> {
-        std::mem::take(&mut self.all).into_iter().map(|(connection, _)| connection).collect()
-    }
-
     /// Those that lay idle for long, and whether the task goes on.
     pub(in crate::driver) fn take_old(&mut self, now: Instant) -> (Vec<T>, bool) {
         let old = self.all.iter().take_while(|(_, since)| now.since(*since) >= REST).count();

@@ -160,7 +160,7 @@ impl Way {
         connect: &[u8],
     ) -> Result<(Vec<u8>, impl AsyncRead + AsyncWrite + use<>)> {
         let Host { name, port } = &self.host;
-        let mut remote = self.tls.connect(name, *port).await?;
+        let mut remote = self.tls.connect(name, *port, &self.runtime).await?;
         let asking = async {
             remote.write_all(connect).await?;
             remote.flush().await?;

@@ -79,3 +79,9 @@ async fn u12_a_full_server_is_waited_for() {
     let limit = "ALTER ROLE few CONNECTION LIMIT 20";
     database_faults::a_full_server_is_waited_for::<PostgresServer>(limit).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn u20_a_connection_that_was_dropped_while_idle_costs_a_moment() {
+    database_faults::a_connection_that_was_dropped_while_idle_costs_a_moment::<PostgresServer>()
+        .await;
+}

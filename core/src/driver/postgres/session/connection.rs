@@ -99,7 +99,7 @@ impl<W: Way> Connection<W> {
     /// Has the server interrupt what this session does. The server ends the connection when it has told the session.
     async fn cancel(address: Arc<Address>, host: Host, token: CancelToken, runtime: RuntimeHandle) {
         let told = async {
-            if let Ok(mut stream) = connect(&address, &host).await
+            if let Ok(mut stream) = connect(&address, &host, &runtime).await
                 && token.cancel_query_raw(Unclosed(&mut stream), NoTls).await.is_ok()
             {
                 let _ = stream.read(&mut [0]).await;

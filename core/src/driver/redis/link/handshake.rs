@@ -133,7 +133,8 @@ impl Link {
         }
         let settings = self.address.settings(live.protocol);
         let subscriber = async {
-            let mut subscriber = wire::listen(&self.address, &live.place, settings).await?;
+            let mut subscriber =
+                wire::listen(&self.address, &live.place, settings, &self.runtime).await?;
             subscriber.subscribe(&self.channel).await?;
             Ok(subscriber.into_on_message())
         };
