@@ -4,6 +4,7 @@
 mod closing;
 mod loss;
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,6 +29,20 @@ use crate::runtime::sync::Mutex;
 #[derive(Default)]
 struct Still(Mutex<u64>);
 
+thread_local! {
+    /// The tasks of the present order. All threads of a search are run by one.
+    static TASKS: RefCell<Vec<future::JoinHandle<()>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Ends the tasks that go on behind a world, each in its turn: what is left at the end of an order is dropped where it cannot wait for a
+/// mutex that another one has.
+fn end_tasks() {
+    while let Some(task) = TASKS.with_borrow_mut(Vec::pop) {
+        task.abort();
+        let _ = future::block_on(task);
+    }
+}
+
 /// Tries `world` in so many orders of its threads, by chance.
 fn check_random(world: impl Fn() + Send + Sync + 'static, orders: usize) {
     ::shuttle::check_random(searched(world), orders);
@@ -43,6 +58,7 @@ fn searched(world: impl Fn() + Send + Sync + 'static) -> impl Fn() + Send + Sync
     move || {
         crate::runtime::sync::searched::begin();
         world();
+        end_tasks();
     }
 }
 
@@ -59,7 +75,8 @@ impl Runtime for Still {
         if at <= NOW { Box::pin(std::future::ready(())) } else { Box::pin(std::future::pending()) }
     }
     fn spawn(&self, task: BoxFuture<'static, ()>) {
-        future::spawn(task);
+        let task = future::spawn(task);
+        TASKS.with_borrow_mut(|tasks| tasks.push(task));
     }
     fn random(&self, bytes: &mut [u8]) {
         let mut count = self.0.lock();
