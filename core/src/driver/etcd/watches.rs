@@ -62,7 +62,7 @@ struct Watched {
     sessions: BTreeSet<SessionId>,
 }
 
-/// What a key stands for.
+/// The subject of a key.
 enum Subject {
     /// An entry of a lock, and the mode that the first of those who watch knows of.
     Entry { lock: LockKey, rank: Rank, mode: Mode },

@@ -64,7 +64,7 @@ pub(super) async fn ask(
     Ok(Answered { sets, changed, last_id })
 }
 
-/// What the driver does. If it panics, as it does for some of what a server may ask of it, the connection is lost, and the client goes on.
+/// Runs a call of the driver. A panic in it, which some servers can cause, loses the connection, and the client goes on.
 pub(super) async fn caught<T>(
     work: impl Future<Output = Result<T, mysql_async::Error>>,
 ) -> Result<T, mysql_async::Error> {

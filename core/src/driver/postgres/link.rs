@@ -33,7 +33,7 @@ const AT_ONCE: usize = 4;
 /// have dropped it without a word.
 const FRESH: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_millis(500);
-/// Whoever asks may stay for less than the time limit. A connection that did not answer for so long is left then too.
+/// A connection that did not answer for so long is left, also when its caller stays for less than the time limit.
 const SILENT: Duration = Duration::from_secs(1);
 /// How long a plain case may wait for a row. It has its connection to itself no longer than this.
 const PLAIN_WAIT: Duration = Duration::from_millis(50);

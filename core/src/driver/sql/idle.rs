@@ -36,7 +36,7 @@ impl<T> Idle<T> {
         self.all.retain(|(connection, _)| is_sound(connection));
     }
 
-    /// Those that lay idle for long, and whether the task goes on.
+    /// Takes the connections that lay idle for long. Answers also whether the task goes on.
     pub(in crate::driver) fn take_old(&mut self, now: Instant) -> (Vec<T>, bool) {
         let old = self.all.iter().take_while(|(_, since)| now.since(*since) >= REST).count();
         let old = self.all.drain(..old.min(self.all.len().saturating_sub(1)));

@@ -11,7 +11,7 @@ use crate::port::backoff::Backoff;
 /// The longest pause before it is asked again.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// What comes of `open`, which is begun anew while the server is full, for as long as the limit allows. In a pause no connection is held.
+/// The result of `open`, which is begun anew while the server is full, for as long as the limit allows. In a pause no connection is held.
 pub(in crate::driver) async fn when_there_is_room<T, F: Future<Output = Result<T>>>(
     runtime: &RuntimeHandle,
     limit: Duration,
