@@ -13,12 +13,7 @@ const RELAXED_RESTART: Guarantee = Guarantee::new(
     "a server that writes its log later crashes, or its machine",
     "the changes of the last second may be missing: two clients may believe they hold the lock until the first one's next renewal; tokens still rise, as far as the clock does not step back; a client that connects warns of it",
 );
-const WAKING: Guarantee = Guarantee::new(
-    "a waiter cannot be woken: its client has another database user, is connected to another node, or stands behind a proxy that does not keep sessions",
-    "it looks once a second",
-);
-
 pub(super) const DURABLE: &[Guarantee] =
-    &[HOLDER, WAITERS, PAUSED, NETWORK, RESTART, FAILOVER, FORWARD, BACK, DELETED, WAKING];
+    &[HOLDER, WAITERS, PAUSED, NETWORK, RESTART, FAILOVER, FORWARD, BACK, DELETED];
 pub(super) const RELAXED: &[Guarantee] =
-    &[HOLDER, WAITERS, PAUSED, NETWORK, RELAXED_RESTART, FAILOVER, FORWARD, BACK, DELETED, WAKING];
+    &[HOLDER, WAITERS, PAUSED, NETWORK, RELAXED_RESTART, FAILOVER, FORWARD, BACK, DELETED];

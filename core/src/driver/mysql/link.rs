@@ -5,7 +5,6 @@ use std::pin::pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use futures_channel::oneshot;
 use futures_util::future::{Either, select};
 use mysql_async::prelude::Queryable;
 
@@ -26,6 +25,7 @@ use crate::driver::sql::tables::Tables;
 use crate::driver::within::within;
 use crate::error::{Error, Result};
 use crate::options::Options;
+use crate::port::backoff::Backoff;
 use crate::port::{Instant, Notice, NoticeSink, OwnerId, RuntimeHandle};
 use crate::runtime::sync::Mutex;
 
@@ -42,7 +42,7 @@ const SWEEP: Duration = Duration::from_secs(5);
 pub(super) struct Link {
     pub(super) address: Address,
     pub(super) runtime: RuntimeHandle,
-    /// By which name this client is woken.
+    /// By which name this client is told.
     pub(super) channel: Arc<str>,
     pub(super) timeout: Duration,
     pub(super) known: Known,
@@ -66,8 +66,9 @@ pub(super) struct State {
     idle: Idle<Live>,
     pub(super) sink: Option<NoticeSink>,
     pub(super) heard: Heard,
-    /// There, while somebody listens. It ends with this.
-    pub(super) listener: Option<oneshot::Sender<()>>,
+    /// Whether a task looks at what is told, and after which pause next.
+    pub(super) polls: bool,
+    pub(super) pause: Backoff,
     /// When cells that have ended were last deleted from here.
     swept: Option<Instant>,
     pub(super) closed: bool,
@@ -111,8 +112,13 @@ impl Link {
         Ok((link, durable))
     }
 
-    /// A connection that is there; one is made if there is none.
+    /// A connection that is there; one is made if there is none. While the server is full, one that is given back serves as well.
     pub(super) async fn take(&self) -> Result<Live> {
+        let limit = self.connect_timeout;
+        when_there_is_room(&self.runtime, limit, || self.take_or_open()).await
+    }
+
+    async fn take_or_open(&self) -> Result<Live> {
         loop {
             let idle = {
                 let mut state = self.state.lock();
@@ -121,8 +127,8 @@ impl Link {
                 }
                 state.idle.pop()
             };
-            let Some(mut live) = idle else { return self.open().await };
-            if self.runtime.now().since(live.used) < FRESH {
+            let Some((mut live, used)) = idle else { return self.open().await };
+            if self.runtime.now().since(used) < FRESH {
                 return Ok(live);
             }
             if within(&self.runtime, PATIENCE, live.conn.ping()).await.is_some_and(|it| it.is_ok())
@@ -135,10 +141,8 @@ impl Link {
     }
 
     /// Tries the servers in turn; the first that takes writes is the one.
-    pub(super) async fn open(&self) -> Result<Live> {
-        let (runtime, limit) = (&self.runtime, self.connect_timeout);
-        let open = || Live::open_first(&self.address, runtime, limit);
-        Ok(when_there_is_room(runtime, limit, open).await?.0)
+    async fn open(&self) -> Result<Live> {
+        Ok(Live::open_first(&self.address, &self.runtime, self.connect_timeout).await?.0)
     }
 
     pub(super) async fn within_connect<T>(
@@ -154,8 +158,7 @@ impl Link {
     }
 
     /// Keeps a connection for whoever is next.
-    pub(super) fn put_back(&self, mut live: Live) {
-        live.used = self.runtime.now();
+    pub(super) fn put_back(&self, live: Live) {
         let mut state = self.state.lock();
         if state.closed {
             return;
@@ -256,15 +259,7 @@ impl Link {
         let left = std::mem::take(&mut *state);
         state.closed = true;
         drop(state);
-        let State { mut idle, listener, .. } = left;
-        // A connection that waits for a lock does not see that its client has gone.
-        if let (Some(mut live), Some(_)) = (idle.pop(), listener) {
-            let wake = statement::wake(&self.channel);
-            self.runtime.spawn(Box::pin(async move {
-                let _ = live.conn.query_drop(wake).await;
-                let _ = live.conn.disconnect().await;
-            }));
-        }
+        drop(left);
     }
 }
 

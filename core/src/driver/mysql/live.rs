@@ -17,13 +17,11 @@ use crate::driver::sql::fault::read_only;
 use crate::driver::sql::first_host::first_host;
 use crate::driver::sql::host::Host;
 use crate::error::{Code, Error, Result};
-use crate::port::{Instant, RuntimeHandle};
+use crate::port::RuntimeHandle;
 
 /// See the module. It ends when this is dropped.
 pub(super) struct Live {
     pub(super) conn: Conn,
-    /// When it was last heard of.
-    pub(super) used: Instant,
     /// Whether the server writes its log at each commit.
     pub(super) durable: bool,
     pub(super) version: Version,
@@ -59,9 +57,7 @@ pub(super) async fn ask(
     conn: &mut Conn,
     statement: &Statement,
 ) -> Result<Answered, mysql_async::Error> {
-    let mut sets = Vec::new();
-    let (changed, last_id) = ask_into(&mut sets, conn, statement).await?;
-    Ok(Answered { sets, changed, last_id })
+    caught(carry_out(conn, statement)).await
 }
 
 /// Runs a call of the driver. A panic in it, which some servers can cause, loses the connection, and the client goes on.
@@ -72,30 +68,16 @@ pub(super) async fn caught<T>(
     AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(panicked)
 }
 
-/// The same, with the rows in `sets`: where a statement fails, those of the ones before it are there. Answers how many rows the last one has
-/// changed, and the last id.
-pub(super) async fn ask_into(
-    sets: &mut Vec<Vec<Row>>,
-    conn: &mut Conn,
-    statement: &Statement,
-) -> Result<(u64, Option<u64>), mysql_async::Error> {
-    caught(carry_out(sets, conn, statement)).await
-}
-
-async fn carry_out(
-    sets: &mut Vec<Vec<Row>>,
-    conn: &mut Conn,
-    statement: &Statement,
-) -> Result<(u64, Option<u64>), mysql_async::Error> {
+async fn carry_out(conn: &mut Conn, statement: &Statement) -> Result<Answered, mysql_async::Error> {
     macro_rules! read {
         ($result:expr) => {{
-            let mut result = $result;
+            let (mut result, mut sets) = ($result, Vec::new());
             while !result.is_empty() {
                 sets.push(result.collect::<Row>().await?);
             }
-            let told = (result.affected_rows(), result.last_insert_id());
+            let (changed, last_id) = (result.affected_rows(), result.last_insert_id());
             result.drop_result().await?;
-            Ok(told)
+            Ok(Answered { sets, changed, last_id })
         }};
     }
     match statement {
@@ -106,7 +88,7 @@ async fn carry_out(
 
 impl Live {
     /// Connects to a server and sets the connection up.
-    pub(super) async fn open(address: &Address, host: &Host, now: Instant) -> Result<Self> {
+    pub(super) async fn open(address: &Address, host: &Host) -> Result<Self> {
         let fault = |error: mysql_async::Error| judge(host, &error, false).failure.error;
         let mut conn = caught(Conn::new(address.options(host))).await.map_err(fault)?;
         conn.query_drop(statement::setup()).await.map_err(fault)?;
@@ -132,7 +114,7 @@ impl Live {
                 "the server reads its clock only once in a statement, before it waits for a row; start it without `sysdate-is-now`",
             );
         }
-        Ok(Self { conn, used: now, durable: matches!(&*word(2), "1" | "3"), version })
+        Ok(Self { conn, durable: matches!(&*word(2), "1" | "3"), version })
     }
 
     /// A connection to the first server that takes writes, in at most `limit`.
@@ -141,7 +123,7 @@ impl Live {
         runtime: &RuntimeHandle,
         limit: Duration,
     ) -> Result<(Self, Host)> {
-        let open = |host: Host| async move { Self::open(address, &host, runtime.now()).await };
+        let open = |host: Host| async move { Self::open(address, &host).await };
         first_host(&address.hosts, &address.used, runtime, limit, open).await
     }
 }

@@ -4,8 +4,8 @@
 //! statement. All else is a transaction of two flights: the first locks the row and reads it, and the server's clock after that; the
 //! model runs in the client; the second writes the row and commits. A row stays for good, so that tokens rise.
 //!
-//! These servers tell nobody anything. What is told lies in the row, in `told`, until the one it is for has gone; and whoever waits has
-//! one connection more, whose wait the releaser ends (`listener`). Correctness rests on the row's lock. `link` has the connections, `statement`
+//! These servers tell nobody anything. What is told lies in the row, in `told`, until the one it is for has gone; a client that waits
+//! reads it there, again and again (`polling`). Correctness rests on the row's lock. `link` has the connections, `statement`
 //! the SQL.
 
 mod address;
@@ -17,11 +17,11 @@ mod gate;
 mod guarantees;
 mod heard;
 mod link;
-mod listener;
 mod literal;
 mod live;
 mod own_table;
 mod plain;
+mod polling;
 mod row;
 mod schema;
 mod session;

@@ -3,8 +3,6 @@
 //! A statement sets columns from left to right, and each expression sees what is set already.
 
 use std::fmt::Write;
-use std::sync::Arc;
-use std::time::Duration;
 
 use super::literal::{bytes, names, or_null, text};
 use crate::driver::record::Record;
@@ -33,8 +31,6 @@ const ROW_WAIT: u32 = 1;
 const STALLED: u32 = 1;
 /// How long a connection may lie idle, in seconds: a month.
 const IDLE: u32 = 2_592_000;
-/// How long a listener waits to be woken; after that it looks whether its client still waits for anything.
-pub(super) const LISTEN: Duration = Duration::from_secs(10);
 
 /// What each connection is told first.
 pub(super) fn setup() -> String {
@@ -117,13 +113,15 @@ pub(super) fn look(Tables { table, .. }: &Tables, locks: &[LockKey]) -> String {
     )
 }
 
-/// What is told at these locks.
+/// What is told at these locks, and where the first ticket of this channel lies, as a path in JSON.
 pub(super) fn told<'a>(
     Tables { table, .. }: &Tables,
     locks: impl IntoIterator<Item = &'a LockKey>,
+    channel: &str,
 ) -> String {
     format!(
-        "SELECT name, version, told FROM {table} FORCE INDEX (PRIMARY) WHERE name IN ({}) AND told IS NOT NULL",
+        "SELECT name, version, told, JSON_SEARCH(rest, 'one', '{channel}', NULL, '$.waiters[*].channel')
+         FROM {table} FORCE INDEX (PRIMARY) WHERE name IN ({})",
         names(locks)
     )
 }
@@ -176,11 +174,10 @@ pub(super) fn insert(tables: &Tables, locks: &[LockKey]) -> String {
     )
 }
 
-/// Writes records, each with what is told there, and commits; then answers a row and wakes those who listen on these channels, if any.
+/// Writes records, each with what is told there, and commits.
 pub(super) fn store(
     Tables { table, .. }: &Tables,
     changed: &[(&LockKey, &Record, Option<String>)],
-    channels: &[Arc<str>],
 ) -> String {
     let mut statements = String::new();
     for (lock, record, told) in changed {
@@ -206,11 +203,7 @@ pub(super) fn store(
         )
         .expect("text takes whatever is written to it");
     }
-    statements += &end(if channels.is_empty() { "COMMIT" } else { "COMMIT; SELECT 1" });
-    for channel in channels {
-        statements += "; ";
-        statements += &wake(channel);
-    }
+    statements += &end("COMMIT");
     statements
 }
 
@@ -251,34 +244,4 @@ pub(super) fn cell_store(
 /// Deletes some cells that have ended.
 pub(super) fn cell_sweep(Tables { cells, .. }: &Tables) -> String {
     format!("DELETE FROM {cells} WHERE forget_after <= {CLOCK} ORDER BY forget_after LIMIT 64")
-}
-
-/// Has a connection wait for as long as it is told to, whatever the server's limits.
-pub(super) fn without_limits() -> String {
-    // Each kind of server reads one of the comments.
-    format!(
-        "SET SESSION wait_timeout = {IDLE} /*M!, max_statement_time = 0 */ /*!80000, max_execution_time = 0 */"
-    )
-}
-
-/// Waits until somebody ends it. Answers 0 if nobody has, 2 if another connection has the channel, and 3 if nobody kept the lock that
-/// listeners wait for: this connection has it now. While the statement runs, the connection can be found by the channel.
-///
-/// Listeners do not `SLEEP`: all sleepers of a server share a mutex. One that is woken as it falls asleep keeps that mutex and waits for its
-/// waker, while the waker tries for two seconds to get the mutex. Meanwhile nobody can connect.
-pub(super) fn listen(channel: &str) -> String {
-    let seconds = LISTEN.as_secs();
-    let wait =
-        format!("CASE GET_LOCK('fencelock_listeners', {seconds}) WHEN 0 THEN 0 WHEN 1 THEN 3 END");
-    format!("SELECT CASE GET_LOCK('{channel}', 0) WHEN 0 THEN 2 ELSE {wait} END")
-}
-
-/// Ends what [`listen`] has begun: from now on nobody finds the connection.
-pub(super) fn stop_listening(channel: &str) -> String {
-    format!("DO RELEASE_LOCK('{channel}')")
-}
-
-/// Wakes whoever listens to this.
-pub(super) fn wake(channel: &str) -> String {
-    format!("KILL QUERY IS_USED_LOCK('{channel}')")
 }

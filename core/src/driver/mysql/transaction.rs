@@ -91,20 +91,16 @@ where
             let new = here.into_iter().map(|(to, notice)| Told::new(version, to.clone(), notice));
             let told = told::written(before, new.collect(), record, &link.channel);
             // Before it is written: what is told right after that must not be missed.
-            link.expect(lock, *read, waits(record, &link.channel));
+            link.expect(lock, *read, ahead_of_ours(record, &link.channel));
             changed.push((*lock, *record, told));
         }
-        let mut channels: Vec<_> =
-            replaced.others.iter().map(|(channel, _)| channel.clone()).collect();
-        channels.sort_unstable();
-        channels.dedup();
         let asked = if changed.is_empty() && replaced.foreign.is_empty() {
             statement::roll_back()
         } else {
-            statement::store(&link.tables, &changed, &channels)
+            statement::store(&link.tables, &changed)
         };
         progress.decides();
-        let written = link.write_and_wake(live, asked, channels).await;
+        let written = ask(&mut live.conn, &Statement::Text(asked)).await;
         written.map_err(|error| judge(&link.address, &error, true))?;
         link.known.note(replaced.waited_for());
         link.tell_self(replaced.own);
@@ -112,8 +108,10 @@ where
     }
 }
 
-/// Whether a client that listens there waits in this record.
-fn waits(record: &Record, channel: &str) -> bool {
-    record.tickets.iter().any(|ticket| *ticket.channel == *channel)
-        || record.holders.iter().any(|held| held.upgrading.as_deref() == Some(channel))
+/// How many wait in this record before the first of this client's; `None` if none of them waits.
+fn ahead_of_ours(record: &Record, channel: &str) -> Option<usize> {
+    if record.holders.iter().any(|held| held.upgrading.as_deref() == Some(channel)) {
+        return Some(0);
+    }
+    record.tickets.iter().position(|ticket| *ticket.channel == *channel)
 }

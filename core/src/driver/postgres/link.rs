@@ -191,7 +191,8 @@ impl Link {
         let listens = self.state.lock().sink.is_some();
         let setup = self.patient_setup();
         let setup = if listens { format!("{}; {setup}", self.listen_statement()) } else { setup };
-        let live = self.open(&setup, Some(hear)).await?;
+        let open = || self.open(&setup, Some(hear.clone()));
+        let live = when_there_is_room(&self.runtime, self.connect_timeout, open).await?;
         let prepared = match Single::prepare(&live.client, &self.tables).await {
             Err(error)
                 if self.create && error.code().is_some_and(|code| code.code() == "42P01") =>
@@ -215,15 +216,20 @@ impl Link {
         format!("SET lock_timeout = {}; {}", setup::milliseconds(self.timeout), self.setup)
     }
 
-    /// A connection for a transaction.
+    /// A connection for a transaction. While the server is full, one that is given back serves as well.
     pub(super) async fn open_several(&self) -> Result<Live<Several>> {
+        let limit = self.connect_timeout;
+        when_there_is_room(&self.runtime, limit, || self.take_or_open()).await
+    }
+
+    async fn take_or_open(&self) -> Result<Live<Several>> {
         {
             let mut state = self.state.lock();
             if state.closed {
                 return Err(Error::closed());
             }
             state.idle.retain(|live| !live.client.is_closed());
-            if let Some(live) = state.idle.pop() {
+            if let Some((live, _)) = state.idle.pop() {
                 return Ok(live);
             }
         }
@@ -256,8 +262,7 @@ impl Link {
 
     async fn open(&self, setup: &str, hear: Option<Hear>) -> Result<Live<()>> {
         let limit = self.connect_timeout;
-        let open = || open_first(&self.address, setup, hear.clone(), &self.runtime, limit);
-        Ok(when_there_is_room(&self.runtime, limit, open).await?.0)
+        Ok(open_first(&self.address, setup, hear, &self.runtime, limit).await?.0)
     }
 
     async fn within_connect<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {

@@ -1,11 +1,11 @@
-//! Connections of a client that nobody uses at the moment. One is kept; more of them are closed when they lay idle for long: a server
-//! has few, and other programs need them too.
+//! Connections of a client that nobody uses at the moment. They are closed when they lay idle for long: a server has few, and other programs
+//! need them too.
 
 use std::time::Duration;
 
 use crate::port::{Instant, RuntimeHandle};
 
-/// After so long an idle connection is closed, but for one.
+/// After so long an idle connection is closed.
 const REST: Duration = Duration::from_secs(20);
 
 /// See the module. The one that was used last is the last.
@@ -25,11 +25,12 @@ impl<T> Idle<T> {
     /// Keeps one. Answers whether a task is to begin that [closes](close_old) them.
     pub(in crate::driver) fn push(&mut self, connection: T, now: Instant) -> bool {
         self.all.push((connection, now));
-        self.all.len() > 1 && !std::mem::replace(&mut self.is_watched, true)
+        !std::mem::replace(&mut self.is_watched, true)
     }
 
-    pub(in crate::driver) fn pop(&mut self) -> Option<T> {
-        self.all.pop().map(|(connection, _)| connection)
+    /// The one that was used last, and when that was.
+    pub(in crate::driver) fn pop(&mut self) -> Option<(T, Instant)> {
+        self.all.pop()
     }
 
     pub(in crate::driver) fn retain(&mut self, is_sound: impl Fn(&T) -> bool) {
@@ -39,9 +40,8 @@ impl<T> Idle<T> {
     /// Takes the connections that lay idle for long. Answers also whether the task goes on.
     pub(in crate::driver) fn take_old(&mut self, now: Instant) -> (Vec<T>, bool) {
         let old = self.all.iter().take_while(|(_, since)| now.since(*since) >= REST).count();
-        let old = self.all.drain(..old.min(self.all.len().saturating_sub(1)));
-        let old = old.map(|(connection, _)| connection).collect();
-        self.is_watched = self.all.len() > 1;
+        let old = self.all.drain(..old).map(|(connection, _)| connection).collect();
+        self.is_watched = !self.all.is_empty();
         (old, self.is_watched)
     }
 }
@@ -66,15 +66,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_stays_and_the_others_go_when_they_are_old() {
+    fn they_go_when_they_are_old() {
         let at = |seconds: u64| Instant::from_nanos(seconds * 1_000_000_000);
         let mut idle = Idle::default();
-        assert!(!idle.push('a', at(1)));
-        assert!(idle.push('b', at(2)));
-        assert!(!idle.push('c', at(10)), "one task is enough");
+        assert!(idle.push('a', at(1)));
+        assert!(!idle.push('b', at(2)), "one task is enough");
+        assert!(!idle.push('c', at(10)));
         assert_eq!(idle.take_old(at(20)), (vec![], true));
-        assert_eq!(idle.take_old(at(22)), (vec!['a', 'b'], false));
+        assert_eq!(idle.take_old(at(22)), (vec!['a', 'b'], true));
+        assert_eq!((idle.pop(), idle.pop()), (Some(('c', at(10))), None));
         assert_eq!(idle.take_old(at(90)), (vec![], false));
-        assert_eq!((idle.pop(), idle.pop()), (Some('c'), None));
+        assert!(idle.push('d', at(91)));
     }
 }

@@ -9,9 +9,10 @@ use crate::port::RuntimeHandle;
 use crate::port::backoff::Backoff;
 
 /// The longest pause before it is asked again.
-const PAUSE: Duration = Duration::from_millis(250);
+const PAUSE: Duration = Duration::from_millis(100);
 
-/// The result of `open`, which is begun anew while the server is full, for as long as the limit allows. In a pause no connection is held.
+/// The result of `open`, which is begun anew while the server is full, for as long as the limit allows. In a pause no connection is held, and one
+/// of the client's own may be given back.
 pub(in crate::driver) async fn when_there_is_room<T, F: Future<Output = Result<T>>>(
     runtime: &RuntimeHandle,
     limit: Duration,
