@@ -37,7 +37,14 @@ pub(crate) struct Attempt {
     floor: Token,
     /// Whether a Take has ended without an answer to what it asked: its session ended on the way.
     gone: bool,
+    /// The owner id of a try that is repeated because its outcome is unknown; and whether it was repeated.
+    undo: Option<(OwnerId, Duration)>,
+    repeated: bool,
 }
+
+/// A try whose Take failed sooner than this met a connection that had ended while it lay idle, and is repeated once. What fails later is an
+/// outage.
+const STALE: Duration = Duration::from_secs(1);
 
 enum Stage {
     Ready,
@@ -54,8 +61,21 @@ impl Attempt {
     pub(crate) fn new(core: Arc<Core>, lock: LockId, request: Request, waits: bool) -> Self {
         let (stage, rest, reason) = (Stage::Ready, Backoff::new(), Reason::Unanswered);
         let floor = Token::default();
-        let (announced, gone) = (false, false);
-        Self { core, lock, request, waits, stage, rest, announced, reason, floor, gone }
+        let (announced, gone, undo, repeated) = (false, false, None, false);
+        Self {
+            core,
+            lock,
+            request,
+            waits,
+            stage,
+            rest,
+            announced,
+            reason,
+            floor,
+            gone,
+            undo,
+            repeated,
+        }
     }
 
     /// An attempt whose first Take goes in one batch with the end of the hold before it. Whoever polls the batch first
@@ -147,8 +167,13 @@ impl Attempt {
         // That the client closes is told at the next look.
         let Some((owner, take)) = self.draw() else { return };
         let sent = self.core.runtime.now();
-        let answers = Either::Left(self.core.store.step(vec![take]));
-        self.stage = Stage::Asked { owner, sent, answers };
+        // In front of the Take, so that it does not find what the former one may have taken.
+        let undone = self.undo.take().map(|(former, tombstone)| {
+            self.lock.step(former, Action::Leave { tombstone: Some(tombstone) })
+        });
+        let batch = undone.into_iter().chain([take]).collect();
+        self.stage =
+            Stage::Asked { owner, sent, answers: Either::Left(self.core.store.step(batch)) };
     }
 
     /// Draws an owner id and its Take; from now on the renewer knows it. `None`: the client closes.
@@ -198,7 +223,11 @@ impl Attempt {
             }
             Some(Ok(Outcome::Held { .. })) => {
                 self.end(owner);
-                Some(Ok(None))
+                // It may be held in this attempt's own former name, which was not taken back.
+                match answers.pop() {
+                    Some(Err(failure)) if self.repeated => Some(Err(failure.error)),
+                    _ => Some(Ok(None)),
+                }
             }
             Some(Ok(Outcome::Gone)) => {
                 self.core.renewer.remove(owner);
@@ -216,10 +245,18 @@ impl Attempt {
                 Some(Err(Error::internal("the store answered a Take with something else")))
             }
             Some(Err(failure)) => {
-                if failure.applied == Applied::Unknown {
-                    self.clean_up(owner, Some(self.request.ttl.max(TOMBSTONE_LIFE)));
+                let (is_unknown, tombstone) =
+                    (failure.applied == Applied::Unknown, self.request.ttl.max(TOMBSTONE_LIFE));
+                if is_unknown {
+                    self.clean_up(owner, Some(tombstone));
                 }
                 self.end(owner);
+                let is_stale = is_unknown && self.core.runtime.now().since(sent) < STALE;
+                if is_stale && !self.waits && !std::mem::replace(&mut self.repeated, true) {
+                    self.undo = Some((owner, tombstone));
+                    self.stage = Stage::Ready;
+                    return None;
+                }
                 if !self.waits || !failure.error.retryable() {
                     return Some(Err(failure.error));
                 }

@@ -200,3 +200,29 @@ fn a_look_leaves_nothing_behind() {
         assert_eq!(rig.client.names("").await.unwrap(), Vec::<String>::new());
     });
 }
+
+/// U21: a try whose request met a connection that had ended is made once more, and finds what the first one took given back.
+#[test]
+fn u21_a_try_over_a_connection_that_ended_is_repeated_once() {
+    live(async |machine: Machine| {
+        let memory = Memory::new();
+        for fault in [Fault::RequestLost, Fault::ReplyLost] {
+            let runtime = machine.runtime();
+            let met = Arc::new(Mutex::new(Vec::new()));
+            let faults = met.clone();
+            let choose = move || faults.lock().unwrap().pop().unwrap_or(Fault::None);
+            let store = Chaos::new(memory.store(runtime.clone()), runtime.clone(), choose);
+            let client = Client::builder().runtime(runtime).store(store).await.unwrap();
+            met.lock().unwrap().push(fault);
+            let guard = client.lock("x").try_acquire().await.unwrap().expect("it is free");
+            guard.release().await.check().unwrap();
+            met.lock().unwrap().extend([fault; 2]);
+            let twice = client.lock("x").try_acquire().await.unwrap_err();
+            assert_eq!(twice.code(), Code::Unavailable);
+            met.lock().unwrap().clear();
+            client.close().await;
+            let state = Rig::of(&machine, &memory).await.client.lock("x").inspect().await.unwrap();
+            assert!(state.holders.is_empty(), "nothing is left: {state:?}");
+        }
+    });
+}
