@@ -7,7 +7,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use fencelock::{Client, ClientBuilder};
+use fencelock::Client;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::exit::{Failure, say};
@@ -37,17 +37,12 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Connects, with what the builder already knows.
-    pub(crate) async fn connect(&self, builder: ClientBuilder) -> Result<Client, Failure> {
-        Ok(builder.connect(&self.url()?).await?)
-    }
-
     /// Does something with a client that only looks, and leaves nothing of that client on the store.
     pub(crate) async fn look<T>(
         &self,
         work: impl AsyncFnOnce(&Client) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let client = self.connect(Client::builder()).await?;
+        let client = Client::builder().connect(&self.url()?).await?;
         let seen = work(&client).await;
         // It takes two seconds at most.
         client.close().await;
@@ -86,7 +81,8 @@ impl Store {
         Ok(None)
     }
 
-    fn url(&self) -> Result<String, Failure> {
+    /// The URL of the store; which file it is where none is named is said.
+    pub(crate) fn url(&self) -> Result<String, Failure> {
         if let Some(url) = self.named()? {
             return Ok(url);
         }

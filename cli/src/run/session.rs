@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use fencelock::options::{Options, Scope, TABLE, Times, check_name};
-use fencelock::{Claim, Client, Released};
+use fencelock::{Claim, Client, ClientBuilder, Released};
 use serde_json::Value;
 use tokio::select;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep_until, timeout};
 
 use super::signals::{Signals, exit_code};
 use super::supervisor::Supervisor;
@@ -17,6 +17,11 @@ use crate::store::{Store, program};
 
 /// How long the end waits for the store.
 const PATIENCE: Duration = Duration::from_secs(3);
+
+/// A wait without end.
+const FOREVER: Duration = Duration::from_secs(100 * 365 * 86_400);
+/// The pause before a store that could not be reached is tried again.
+const AGAIN: Duration = Duration::from_millis(500);
 
 /// Options by name, checked.
 pub(super) struct Wishes<'a>(Vec<(&'a str, Value)>);
@@ -43,6 +48,17 @@ impl<'a> Wishes<'a> {
         let mut options = Options { times: Times::Text, ..Options::default() };
         options.set_all(wishes.iter().cloned(), true)?;
         Ok(Self(wishes))
+    }
+
+    /// How long to wait, if that was said.
+    fn wait(&self) -> Duration {
+        let mut options =
+            Options { wait: Some(Duration::ZERO), times: Times::Text, ..Options::default() };
+        for (name, value) in self.0.iter().filter(|(name, _)| *name == "wait") {
+            // It was checked.
+            let _ = options.set(name, value);
+        }
+        options.wait.unwrap_or(FOREVER)
     }
 
     fn of_scope(&self, wanted: Scope) -> impl Iterator<Item = &(&'a str, Value)> {
@@ -79,28 +95,54 @@ pub(super) async fn session(
         Signals::ending().map_err(|error| Failure::system("signals cannot be heard", &error))?;
     let app = command.first().map(|command| program(command)).unwrap_or_default();
     // While it waits for a store that refuses, people should know why.
-    let mut builder =
-        Client::builder().app(app).language("shell").times(Times::Text).on_event(|event| {
-            if let Some(trouble) = &event.trouble {
-                // Of a name somebody waits for; without one it is about the store.
-                let waits = if event.name.is_empty() { "" } else { "; still waiting" };
-                say(format_args!("{trouble}{waits}"));
-            }
-        });
-    for (name, value) in wishes.of_scope(Scope::Client) {
-        builder = builder.option(name, value.clone());
-    }
-    // Where locks live with the session of their client, the session of this one lock is as long as its lease.
-    if let Some((name, value)) = wishes.0.iter().rfind(|(name, _)| *name == "ttl") {
-        builder = builder.option(name, value.clone());
-    }
+    let builder = || {
+        let mut builder =
+            Client::builder().app(&*app).language("shell").times(Times::Text).on_event(|event| {
+                if let Some(trouble) = &event.trouble {
+                    // Of a name somebody waits for; without one it is about the store.
+                    let waits = if event.name.is_empty() { "" } else { "; still waiting" };
+                    say(format_args!("{trouble}{waits}"));
+                }
+            });
+        for (name, value) in wishes.of_scope(Scope::Client) {
+            builder = builder.option(name, value.clone());
+        }
+        // Where locks live with the session of their client, the session of this one lock is as long as its lease.
+        if let Some((name, value)) = wishes.0.iter().rfind(|(name, _)| *name == "ttl") {
+            builder = builder.option(name, value.clone());
+        }
+        builder
+    };
     let client = select! { biased;
         signal = signals.next() => return Ok(exit_code(signal.as_raw())),
-        client = store.connect(builder) => client?,
+        client = connect(store, builder, wishes.wait()) => client?,
     };
     let result = work(&client, &mut signals).await;
     let _ = timeout(PATIENCE, client.close()).await;
     result
+}
+
+/// Connects. A store that cannot be reached yet is tried again for as long as one would wait for the lock.
+async fn connect(
+    store: &Store,
+    builder: impl Fn() -> ClientBuilder,
+    wait: Duration,
+) -> Result<Client, Failure> {
+    let (url, end, mut told) = (store.url()?, Instant::now() + wait, false);
+    loop {
+        let error = match builder().connect(&url).await {
+            Ok(client) => return Ok(client),
+            Err(error) => error,
+        };
+        let again = Instant::now() + AGAIN;
+        if !error.retryable() || again >= end {
+            return Err(error.into());
+        }
+        if !std::mem::replace(&mut told, true) {
+            say(format_args!("{error}; still trying"));
+        }
+        sleep_until(again).await;
+    }
 }
 
 /// Runs the command for as long as the claim stands; its exit code.

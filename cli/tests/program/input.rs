@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use fencelock_tests::ended;
 use scene::{Finished, Running, Scene};
@@ -147,7 +148,7 @@ fn a_server_that_is_absent_is_69_and_one_that_refuses_is_77() {
     let scene = Scene::new();
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("redis://:hunter2@{}?connect_timeout=2s", server.local_addr().unwrap());
-    let wait = ["run", "--lock", "it", "--wait", "5s", "--url", &url, "--", "echo", "ran"];
+    let run = ["run", "--lock", "it", "--url", &url, "--", "echo", "ran"];
     thread::spawn(move || {
         // Refuses whatever one client asks, then is gone.
         let (client, _) = server.accept().unwrap();
@@ -159,11 +160,16 @@ fn a_server_that_is_absent_is_69_and_one_that_refuses_is_77() {
         }
     });
     for expected in [77, 69] {
-        let run = scene.run(&wait);
+        let run = scene.run(&run);
         let (code, line) = refused(&run);
         assert_eq!(code, expected, "{line}");
         assert!(!line.contains("hunter2"), "{line}");
     }
+    // U27: whoever waits for the lock waits for the store too.
+    let began = Instant::now();
+    let waits = scene.run(&["run", "--lock", "it", "--wait", "2s", "--url", &url, "--", "true"]);
+    assert_eq!(waits.code, Some(69), "{}", waits.err);
+    assert!(waits.err.contains("still trying") && began.elapsed() >= Duration::from_secs(1));
 }
 
 #[test]
