@@ -122,14 +122,20 @@ export interface ClientOptions extends LockOptions {
   /**
    * On a database: `verify-full` is TLS with a server that proves to be the one, `disable` is no TLS. `auto`:
    * `verify-full`, but nothing is encrypted on the way to this machine itself (`localhost`, a socket file).
-   * Default: auto.
+   * `require` means `verify-full` here, `prefer` and `allow` mean `auto`. `verify-ca`, with TLS but on MySQL: the
+   * certificate must come from a trusted authority, but may name another host. Default: auto.
    */
   sslmode?: string;
   /**
-   * On PostgreSQL, of several hosts: `read-write`, or `primary`, which means the same. The first that takes writes
-   * is used; no lock can be had elsewhere. Default: read-write.
+   * With TLS: the name that the server's certificate must have, where the server is reached by another name.
+   * Empty: the host of the URL.
    */
-  targetSessionAttrs?: string;
+  tlsName?: string;
+  /**
+   * On Redis, PostgreSQL and MySQL: a file with the password, read anew for each connection, so that it may
+   * change. A line's end behind it does not count. Empty: the password of the URL.
+   */
+  passwordFile?: string;
   /**
    * With TLS (`rediss://`): a file of PEM certificates. Only these authorities are trusted for the server's
    * certificate. Empty: those the system trusts.

@@ -320,6 +320,9 @@ impl ClientBuilder {
         let url = StoreUrl::parse(url)?;
         self.read(&url)?;
         let runtime = self.runtime.take().map_or_else(current_runtime, Ok)?;
+        if let Some(warning) = url.warning() {
+            self.events.warn("", &Error::new(Code::Unsupported, warning));
+        }
         let store = url.open(&self.options, runtime.clone()).await?;
         self.runtime = Some(runtime);
         self.store(store).await

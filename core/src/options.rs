@@ -21,7 +21,7 @@ use self::read::{
 };
 pub(crate) use self::stores::check_table;
 pub use self::stores::{Durability, SslMode};
-use self::stores::{durability, sslmode, table, target_session_attrs};
+use self::stores::{durability, sslmode, table};
 pub use self::times::Times;
 use self::write::Written;
 use crate::error::{Error, Result};
@@ -184,11 +184,14 @@ options! {
     /// then undo the changes of the last second, tokens still rise.
     durability: Durability = "durable", Text, Client, durability;
     /// On a database: `verify-full` is TLS with a server that proves to be the one, `disable` is no TLS. `auto`: `verify-full`, but nothing
-    /// is encrypted on the way to this machine itself (`localhost`, a socket file).
+    /// is encrypted on the way to this machine itself (`localhost`, a socket file). `require` means `verify-full` here, `prefer` and `allow`
+    /// mean `auto`. `verify-ca`, with TLS but on MySQL: the certificate must come from a trusted authority, but may name another host.
     sslmode: SslMode = "auto", Text, Client, sslmode;
-    /// On PostgreSQL, of several hosts: `read-write`, or `primary`, which means the same. The first that takes writes is used; no lock can
-    /// be had elsewhere.
-    target_session_attrs: String = "read-write", Text, Client, target_session_attrs;
+    /// With TLS: the name that the server's certificate must have, where the server is reached by another name. Empty: the host of the URL.
+    tls_name: String = "", Text, Client, text;
+    /// On Redis, PostgreSQL and MySQL: a file with the password, read anew for each connection, so that it may change. A line's end behind it
+    /// does not count. Empty: the password of the URL.
+    password_file: String = "", Text, Client, text;
     /// With TLS (`rediss://`): a file of PEM certificates. Only these authorities are trusted for the server's
     /// certificate. Empty: those the system trusts.
     cacert: String = "", Text, Client, text;
@@ -228,6 +231,13 @@ impl Options {
         let set = self.set_all(values, true);
         self.times = times;
         set
+    }
+
+    /// The first option that was set and means something with TLS only, but `sslmode`.
+    pub(crate) fn of_tls(&self) -> Option<&'static str> {
+        let Self { cacert, cert, key, tls_name, .. } = self;
+        let all = [("cacert", cacert), ("cert", cert), ("key", key), ("tls_name", tls_name)];
+        all.into_iter().find(|(_, text)| !text.is_empty()).map(|(name, _)| name)
     }
 
     /// Checks the values a struct was filled with, as the other ways in do one by one.
@@ -286,22 +296,54 @@ pub(crate) fn check_key(key: &str) -> Result<()> {
     Err(Error::invalid("name", complaint))
 }
 
+/// Options of other lock libraries, as their lower-case letters, with ours that means the same or nearly so.
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("acquiretimeout", "wait"),
+    ("blocking", "wait"),
+    ("blockingtimeout", "wait"),
+    ("driftfactor", "ttl"),
+    ("duration", "ttl"),
+    ("expire", "ttl"),
+    ("expiry", "ttl"),
+    ("leasetime", "ttl"),
+    ("lifetime", "ttl"),
+    ("locktimeout", "ttl"),
+    ("lockatleastfor", "at_least_for"),
+    ("lockatmostfor", "at_most_for"),
+    ("retrycount", "wait"),
+    ("retrydelay", "wait"),
+    ("retryjitter", "wait"),
+    ("sessiontimeout", "ttl"),
+    ("tries", "wait"),
+    ("waittime", "wait"),
+];
+
 fn unknown(name: &str) -> Error {
     let meant = name.to_lowercase().replace(['-', ' '], "_");
-    let nearest = TABLE.iter().max_by(|a, b| {
-        strsim::jaro_winkler(&meant, a.name).total_cmp(&strsim::jaro_winkler(&meant, b.name))
-    });
-    let nearest = nearest.map_or("ttl", |row| row.name);
+    let letters = meant.replace('_', "");
+    let elsewhere = ELSEWHERE.iter().find(|(word, _)| *word == letters).map(|(_, ours)| *ours);
+    let apart = |row: &&OptionRow| strsim::osa_distance(&meant, row.name);
+    // A name of which more than a third is different means something else.
+    let is_near = |row: &&OptionRow| {
+        apart(row) <= row.name.len().max(meant.len()) / 3 || meant.starts_with(row.name)
+    };
+    let nearest = TABLE.iter().min_by_key(apart).filter(is_near).map(|row| row.name);
     // What is no name may be the end of a password in a URL.
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
-    let complaint = if name.len() <= 40 && name.chars().all(is_name) {
-        format!("there is no option `{name}`; the nearest is `{nearest}`")
-    } else {
-        format!(
-            "there is no such option: a name has letters, digits and `_`; the nearest is `{nearest}`"
-        )
+    let shown = name.len() <= 40 && name.chars().all(is_name);
+    let complaint = match (elsewhere, nearest) {
+        (Some(ours), _) => format!("there is no option `{name}`; here it is `{ours}`"),
+        (None, Some(nearest)) if shown => {
+            format!("there is no option `{name}`; the nearest is `{nearest}`")
+        }
+        (None, None) if shown => format!("there is no option `{name}`; leave it out"),
+        _ => "there is no such option: a name has letters, digits and `_`".to_owned(),
     };
-    Error::invalid("option", complaint).with("nearest", nearest)
+    let error = Error::invalid("option", complaint);
+    match elsewhere.or(nearest) {
+        Some(nearest) => error.with("nearest", nearest),
+        None => error,
+    }
 }
 
 #[cfg(test)]
@@ -341,6 +383,19 @@ mod tests {
     fn an_unknown_option_names_the_nearest() {
         let error = Options::default().set("tll", &Value::Null).unwrap_err();
         assert_eq!((error.code(), error.fields()["nearest"].as_str()), (Code::Invalid, "ttl"));
+    }
+
+    #[test]
+    fn words_of_other_libraries_name_ours_and_far_ones_nothing() {
+        let nearest = |name| Options::default().set(name, &Value::Null).unwrap_err();
+        for (name, ours) in [("expire", "ttl"), ("blocking_timeout", "wait"), ("waitTime", "wait")]
+        {
+            let error = nearest(name);
+            assert_eq!(error.fields()["nearest"], ours);
+            assert!(error.message().contains(&format!("here it is `{ours}`")), "{error}");
+        }
+        let error = nearest("colour");
+        assert!(error.fields().get("nearest").is_none(), "{error}");
     }
 
     #[test]

@@ -2,17 +2,19 @@
 
 mod nodes;
 mod parts;
+mod pasted;
 
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 use url::Url;
 
 use self::parts::{Parts, parts, split_hosts};
+use self::pasted::{Pasted, pasted};
 use crate::driver::memory::Memory;
 #[cfg(feature = "redis")]
 use crate::error::Code;
 use crate::error::{Error, Result};
-use crate::options::Options;
+use crate::options::{Options, SslMode};
 use crate::port::{LeaseHandle, RuntimeHandle};
 
 /// A parsed URL. Its text, which may hold a password, is never shown.
@@ -33,36 +35,53 @@ pub(crate) struct StoreUrl {
     /// The nodes, if it is a quorum; `url` is then the first of them.
     #[cfg_attr(not(feature = "redis"), allow(dead_code))] // Only Redis stands on many hosts.
     nodes: Vec<Url>,
+    /// Parameters that change nothing here.
+    ignored: Vec<&'static str>,
 }
 
 impl StoreUrl {
     pub(crate) fn parse(text: &str) -> Result<Self> {
         let cut = |parts: Parts<'_>| !parts.hosts.is_empty() && parts.tail.contains('@');
         // Its pieces would be shown as a host, a port, a path or an option.
-        if parts(text).is_some_and(cut) {
+        if parts(text.trim().trim_start_matches("jdbc:")).is_some_and(cut) {
             return Err(Error::invalid(
                 "url",
                 "an `@` stands behind a `/`, `?` or `#`: in a user or password write those as `%2F`, `%3F`, `%23`, and an `@` in an option as `%40`",
             ));
         }
-        if let Some(nodes) = nodes::parse(text) {
+        let Pasted { text, ignored } = pasted(text)?;
+        if let Some(nodes) = nodes::parse(&text) {
             let nodes = nodes?;
-            return Ok(Self { url: nodes[0].clone(), others: Vec::new(), nodes });
+            return Ok(Self { url: nodes[0].clone(), others: Vec::new(), nodes, ignored });
         }
-        let (first, others) = split_hosts(text);
+        let (first, others) = split_hosts(&text);
         let url = Url::parse(&first).map_err(|error| {
             Error::invalid(
                 "url",
                 format!("the URL cannot be read ({error}); write `redis://host:6379`, `sqlite:locks.db` or `memory:`"),
             )
         })?;
-        Ok(Self { url, others, nodes: Vec::new() })
+        Ok(Self { url, others, nodes: Vec::new(), ignored })
     }
 
-    /// The options in the query.
+    /// Says which parameters change nothing, if there are any.
+    pub(crate) fn warning(&self) -> Option<String> {
+        let words = self.ignored.join("`, `");
+        let message =
+            || format!("parameters of the URL that mean nothing here are ignored: `{words}`");
+        (!words.is_empty()).then(message)
+    }
+
+    /// The options in the query, without what belongs to the address and is read with it.
     pub(crate) fn options(&self) -> Vec<(&str, Value)> {
         let pairs = self.url.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty());
+        let of_address: &[&str] = match self.url.scheme() {
+            scheme if scheme.ends_with("+unix") => &["user", "password", "database"],
+            scheme if scheme.ends_with("+sentinel") => &["sentinel_user", "sentinel_password"],
+            _ => &[],
+        };
         pairs
+            .filter(|pair| !of_address.contains(&pair.split('=').next().unwrap_or_default()))
             .map(|pair| {
                 let (name, value) = pair.split_once('=').unwrap_or((pair, "true"));
                 let value = value.replace('+', " ");
@@ -88,15 +107,22 @@ impl StoreUrl {
     /// Certificates with a scheme that is not encrypted are refused: the user expects encryption.
     fn check_tls(&self, options: &Options) -> Result<()> {
         let scheme = nodes::scheme(&self.nodes).unwrap_or(self.url.scheme());
-        let files = [("cacert", &options.cacert), ("cert", &options.cert), ("key", &options.key)];
-        let named = files.into_iter().find(|(_, file)| !file.is_empty());
-        match named
-            // The schemes of databases say nothing of it; their own check does.
-            .filter(|_| !matches!(scheme, "etcds" | "rediss" | "zookeepers"))
-            .filter(|_| !is_postgres(scheme) && !is_mysql(scheme))
-            .filter(|_| !scheme.starts_with("rediss+"))
-        {
-            Some((option, _)) => Err(Error::invalid(
+        // The schemes of databases say nothing of it; their own check does.
+        if is_postgres(scheme) || is_mysql(scheme) {
+            return Ok(());
+        }
+        if matches!(scheme, "etcds" | "zookeepers") || scheme.starts_with("rediss") {
+            return match options.sslmode {
+                SslMode::Disable => Err(Error::invalid(
+                    "sslmode",
+                    format!("`{scheme}` means TLS; leave `sslmode` out, or the `s` of the scheme"),
+                )),
+                _ => Ok(()),
+            };
+        }
+        let encrypts = matches!(options.sslmode, SslMode::VerifyFull | SslMode::VerifyCa);
+        match options.of_tls().or(encrypts.then_some("sslmode")) {
+            Some(option) => Err(Error::invalid(
                 option,
                 format!(
                     "`{scheme}` has no TLS, so `{option}` would change nothing; leave it out, or write `rediss://`, \
@@ -198,7 +224,7 @@ impl StoreUrl {
         }
     }
 
-    /// Whoever names tables where there are none believes to have locks of its own.
+    /// Options of other stores are refused: a table named on Redis would be believed to have locks of its own.
     fn check_names(&self, options: &Options) -> Result<()> {
         let scheme = self.url.scheme();
         if options.table != Options::default().table && !is_postgres(scheme) && !is_mysql(scheme) {
@@ -209,6 +235,11 @@ impl StoreUrl {
         if !options.schema.is_empty() && !is_postgres(scheme) {
             let message = "only PostgreSQL has schemas; on MySQL name the database in the URL, elsewhere leave `schema` out";
             return Err(Error::invalid("schema", message));
+        }
+        let takes = is_postgres(scheme) || is_mysql(scheme) || is_redis(scheme);
+        if !options.password_file.is_empty() && !takes {
+            let message = "only Redis, PostgreSQL and MySQL read a password from a file; write it into the URL, or leave `password_file` out";
+            return Err(Error::invalid("password_file", message));
         }
         Ok(())
     }

@@ -4,6 +4,8 @@ use std::future::Future;
 
 use fencelock::{Client, Code, Error};
 
+use crate::servers::Authority;
+
 /// A server of a test's own, on which each user has a place with the tables.
 pub trait DatabaseServer: Sized + Sync {
     /// A connection that keeps a row locked.
@@ -72,6 +74,20 @@ pub async fn a_silent_host_is_passed_over(url: &str, port: u16) {
     let client = Client::builder().option("connect_timeout", "4s").connect(&both).await;
     let client = client.expect("the second host answers");
     assert!(holds(&client, "beside a silent host").await);
+}
+
+/// U23: the name that a certificate must have can be another than the host's. `url` makes one of a host and a query; the server's certificate is for
+/// `localhost`.
+pub async fn another_name_is_said(url: &impl Fn(&str, &str) -> String, authority: &Authority) {
+    let place = |name: &str| {
+        let cacert = authority.path("ca.pem");
+        url("127.0.0.1", &format!("sslmode=require&cacert={cacert}&tls_name={name}"))
+    };
+    let client = fencelock::connect(&place("localhost")).await.unwrap();
+    assert!(holds(&client, "named").await);
+    let (code, error) = refused(&place("db.internal")).await;
+    assert!(code == Code::Unavailable && !error.retryable(), "{error}");
+    assert!(error.message().contains("tls_name"), "{error}");
 }
 
 /// Whether the lock could be taken. It is released.

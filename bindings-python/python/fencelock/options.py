@@ -108,11 +108,15 @@ class ClientOptions(LockOptions, total=False):
     of the server may then undo the changes of the last second, tokens still rise. Default: `durable`."""
     sslmode: str
     """On a database: `verify-full` is TLS with a server that proves to be the one, `disable` is no TLS. `auto`:
-    `verify-full`, but nothing is encrypted on the way to this machine itself (`localhost`, a socket file). Default:
-    `auto`."""
-    target_session_attrs: str
-    """On PostgreSQL, of several hosts: `read-write`, or `primary`, which means the same. The first that takes writes is
-    used; no lock can be had elsewhere. Default: `read-write`."""
+    `verify-full`, but nothing is encrypted on the way to this machine itself (`localhost`, a socket file). `require`
+    means `verify-full` here, `prefer` and `allow` mean `auto`. `verify-ca`, with TLS but on MySQL: the certificate must
+    come from a trusted authority, but may name another host. Default: `auto`."""
+    tls_name: str
+    """With TLS: the name that the server's certificate must have, where the server is reached by another name. Empty:
+    the host of the URL. Default: ``."""
+    password_file: str
+    """On Redis, PostgreSQL and MySQL: a file with the password, read anew for each connection, so that it may change. A
+    line's end behind it does not count. Empty: the password of the URL. Default: ``."""
     cacert: str
     """With TLS (`rediss://`): a file of PEM certificates. Only these authorities are trusted for the server's
     certificate. Empty: those the system trusts. Default: ``."""

@@ -21,6 +21,8 @@ pub mod mysql;
 pub(crate) mod numbers;
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 mod own_table;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "redis"))]
+mod password_file;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 pub mod queue;

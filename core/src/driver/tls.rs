@@ -3,21 +3,42 @@
 use std::fmt;
 use std::sync::Arc;
 
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::verify_server_cert_signed_by_trust_anchor;
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::tcp;
 use crate::error::{Code, Error, Result};
-use crate::options::Options;
+use crate::options::{Options, SslMode};
 use crate::port::RuntimeHandle;
 
 /// How we prove who the server is, and who we are.
 #[derive(Clone)]
-pub(crate) struct Tls(Arc<ClientConfig>);
+pub(crate) struct Tls {
+    files: Files,
+    /// The name that the server's certificate must have; empty: that of the host.
+    name: String,
+    protocols: Vec<Vec<u8>>,
+    /// What the files said when the client was made.
+    config: Arc<ClientConfig>,
+}
+
+/// What is read anew for each connection: certificates are renewed while a client runs.
+#[derive(Clone)]
+struct Files {
+    cacert: String,
+    cert: String,
+    key: String,
+    /// Whether the server may have another name.
+    any_name: bool,
+}
 
 impl fmt::Debug for Tls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -28,31 +49,32 @@ impl fmt::Debug for Tls {
 impl Tls {
     /// Reads the certificates the options name.
     pub(crate) fn new(options: &Options) -> Result<Self> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(|error| Error::internal("TLS has no protocol version").with_source(error))?
-            .with_root_certificates(authorities(&options.cacert)?);
-        let config = match (&*options.cert, &*options.key) {
-            ("", "") => config.with_no_client_auth(),
-            (cert, key) => {
-                let chain = certificates("cert", cert)?;
-                let key = PrivateKeyDer::from_pem_file(key).map_err(|_| unreadable("key", key))?;
-                config.with_client_auth_cert(chain, key).map_err(|error| {
-                    let message = "the certificate of `cert` and the private key of `key` do not belong together";
-                    Error::invalid("cert", message).with_source(error)
-                })?
-            }
-        };
-        Ok(Self(Arc::new(config)))
+        let Options { cacert, cert, key, .. } = options.clone();
+        let files = Files { cacert, cert, key, any_name: options.sslmode == SslMode::VerifyCa };
+        let (config, name) = (Arc::new(files.read()?), options.tls_name.clone());
+        if !name.is_empty() && ServerName::try_from(name.clone()).is_err() {
+            let message = "`tls_name` must be the name of a host or an address";
+            return Err(Error::invalid("tls_name", message));
+        }
+        Ok(Self { files, name, protocols: Vec::new(), config })
     }
 
     /// The same for servers that want to be told what is spoken.
     #[cfg(feature = "etcd")]
     pub(crate) fn speaking(&self, protocol: &[u8]) -> Self {
-        let mut config = ClientConfig::clone(&self.0);
-        config.alpn_protocols = vec![protocol.to_vec()];
-        Self(Arc::new(config))
+        Self { protocols: vec![protocol.to_vec()], ..self.clone() }
+    }
+
+    /// What the files say now. While somebody replaces them they may not fit together; then what they said before still counts.
+    fn config(&self) -> Arc<ClientConfig> {
+        let Files { cacert, cert, .. } = &self.files;
+        if cacert.is_empty() && cert.is_empty() && self.protocols.is_empty() {
+            return Arc::clone(&self.config);
+        }
+        let read = if cacert.is_empty() && cert.is_empty() { None } else { self.files.read().ok() };
+        let mut config = read.unwrap_or_else(|| ClientConfig::clone(&self.config));
+        config.alpn_protocols.clone_from(&self.protocols);
+        Arc::new(config)
     }
 
     /// An encrypted connection to a server that has proved to be the one.
@@ -76,9 +98,10 @@ impl Tls {
         name: &str,
         port: u16,
     ) -> Result<TlsStream<TcpStream>> {
-        let server = ServerName::try_from(name.to_owned())
+        let proven = if self.name.is_empty() { name } else { &self.name };
+        let server = ServerName::try_from(proven.to_owned())
             .map_err(|_| Error::invalid("url", "the host is neither a name nor an address"))?;
-        let connector = TlsConnector::from(Arc::clone(&self.0));
+        let connector = TlsConnector::from(self.config());
         connector.connect(server, stream).await.map_err(|error| {
             unproven(&place(name, port), &error).unwrap_or_else(|| {
                 let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
@@ -102,6 +125,86 @@ impl Tls {
     }
 }
 
+impl Files {
+    fn read(&self) -> Result<ClientConfig> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let roots = authorities(&self.cacert)?;
+        let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| Error::internal("TLS has no protocol version").with_source(error))?;
+        let config = if self.any_name {
+            let verifier = Arc::new(AnyName { roots, provider });
+            config.dangerous().with_custom_certificate_verifier(verifier)
+        } else {
+            config.with_root_certificates(roots)
+        };
+        match (&*self.cert, &*self.key) {
+            ("", "") => Ok(config.with_no_client_auth()),
+            (cert, key) => {
+                let chain = certificates("cert", cert)?;
+                let key = PrivateKeyDer::from_pem_file(key).map_err(|_| unreadable("key", key))?;
+                config.with_client_auth_cert(chain, key).map_err(|error| {
+                    let message = "the certificate of `cert` and the private key of `key` do not belong together";
+                    Error::invalid("cert", message).with_source(error)
+                })
+            }
+        }
+    }
+}
+
+/// Believes a server for which a trusted authority vouches, under whatever name (`verify-ca`).
+#[derive(Debug)]
+struct AnyName {
+    roots: RootCertStore,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for AnyName {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        now: UnixTime,
+    ) -> std::result::Result<ServerCertVerified, rustls::Error> {
+        let (cert, known) = (ParsedCertificate::try_from(end_entity)?, &self.provider);
+        let algorithms = known.signature_verification_algorithms.all;
+        verify_server_cert_signed_by_trust_anchor(
+            &cert,
+            &self.roots,
+            intermediates,
+            now,
+            algorithms,
+        )?;
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls12_signature(message, cert, signed, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, cert, signed, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
 fn unavailable(message: &'static str, name: &str, port: u16, error: &std::io::Error) -> Error {
     let error_text = error.to_string();
     Error::new(Code::Unavailable, message)
@@ -119,7 +222,7 @@ pub(crate) fn unproven(server: &str, error: &std::io::Error) -> Option<Error> {
     if !matches!(inner, Some(rustls::Error::InvalidCertificate(_))) {
         return None;
     }
-    let message = "the server's certificate does not prove that it is this host; name its authority by `cacert`, or connect to the name it was made for";
+    let message = "the server's certificate does not prove that it is this host (it is checked with `sslmode=require` too); name its authority by `cacert`, or the name it was made for by `tls_name`";
     let told = Error::new(Code::Unavailable, message).with("server", server);
     Some(told.with("reason", error.to_string()).with_retryable(false))
 }

@@ -35,6 +35,8 @@ pub enum SslMode {
     Auto,
     /// Always, and the server has to prove that it is the host of the URL.
     VerifyFull,
+    /// Always, and a trusted authority has to vouch for the server, under whatever name.
+    VerifyCa,
     /// Never.
     Disable,
 }
@@ -45,6 +47,7 @@ impl SslMode {
         match self {
             Self::Auto => "auto",
             Self::VerifyFull => "verify-full",
+            Self::VerifyCa => "verify-ca",
             Self::Disable => "disable",
         }
     }
@@ -78,15 +81,13 @@ pub(crate) fn check_table(name: &'static str, table: &str) -> Result<()> {
     Err(Error::invalid(name, message))
 }
 
-pub(super) fn target_session_attrs(name: &'static str, value: &Value, _: Times) -> Result<String> {
-    let known = value.as_str().filter(|word| matches!(*word, "read-write" | "primary"));
-    let complaint = "`target_session_attrs` must be `read-write` or `primary`: locks are written, so a server that takes no writes is of no use";
-    known.map(str::to_owned).ok_or_else(|| Error::invalid(name, complaint))
-}
-
 pub(super) fn sslmode(name: &'static str, value: &Value, _: Times) -> Result<SslMode> {
-    let all = [SslMode::Auto, SslMode::VerifyFull, SslMode::Disable];
-    let known = all.into_iter().find(|one| value.as_str() == Some(one.word()));
-    let complaint = "`sslmode` must be `verify-full`, `disable` or `auto`: without a check of the server, encryption does not stop an attacker in between";
-    known.ok_or_else(|| Error::invalid(name, complaint))
+    let complaint = "`sslmode` must be `verify-full`, `verify-ca`, `disable` or `auto` (`require` means `verify-full`, `prefer` and `allow` mean `auto`): without a check of the server, encryption does not stop an attacker in between";
+    match value.as_str().unwrap_or_default() {
+        "auto" | "prefer" | "allow" => Ok(SslMode::Auto),
+        "verify-full" | "require" => Ok(SslMode::VerifyFull),
+        "verify-ca" => Ok(SslMode::VerifyCa),
+        "disable" => Ok(SslMode::Disable),
+        _ => Err(Error::invalid(name, complaint)),
+    }
 }

@@ -10,6 +10,7 @@ use url::Url;
 
 use super::tls;
 use crate::driver::hosts;
+use crate::driver::password_file::PasswordFile;
 use crate::driver::sql::host::{self, Host};
 use crate::driver::sql::place::{Place, Rules, decoded};
 use crate::error::{Error, Result};
@@ -32,6 +33,7 @@ pub(super) struct Address {
     /// Which of them was used last.
     pub(super) used: Arc<AtomicUsize>,
     config: OptsBuilder,
+    password: Option<PasswordFile>,
     tls: Option<SslOpts>,
 }
 
@@ -54,7 +56,8 @@ impl Address {
         let address = Self::read(url, others)?;
         let encrypted = host::is_encrypted(&address.hosts, options)?;
         let tls = encrypted.then(|| tls::proof(options)).transpose()?;
-        Ok(Self { tls, ..address })
+        let password = PasswordFile::of(options, url.password().is_some())?;
+        Ok(Self { tls, password, ..address })
     }
 
     /// The same without what TLS takes, which lies in files.
@@ -68,12 +71,15 @@ impl Address {
             .prefer_socket(false)
             .tcp_keepalive(Some(KEEPALIVE))
             .stmt_cache_size(8);
-        Ok(Self { hosts, used: Arc::default(), config, tls: None })
+        Ok(Self { hosts, used: Arc::default(), config, password: None, tls: None })
     }
 
     /// What one of the servers is connected with.
     pub(super) fn options(&self, host: &Host) -> Opts {
-        let config = self.config.clone();
+        let mut config = self.config.clone();
+        if let Some(password) = &self.password {
+            config = config.pass(Some(password.now()));
+        }
         match host {
             Host::Unix(path) => config.socket(Some(path.clone())),
             Host::Tcp(hosts::Host { name, port }) => {

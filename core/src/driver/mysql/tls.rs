@@ -14,6 +14,14 @@ pub(super) fn proof(options: &Options) -> Result<SslOpts> {
     use mysql_async::ClientIdentity;
     use rustls::crypto::{CryptoProvider, ring};
 
+    use crate::error::{Code, Error};
+    use crate::options::SslMode;
+
+    if options.sslmode == SslMode::VerifyCa {
+        // Its own switch for this looks for words that rustls does not write any more.
+        let message = "the driver of MySQL checks the name in the server's certificate too; give that by `tls_name`, with `sslmode=verify-full`";
+        return Err(Error::new(Code::Unsupported, message));
+    }
     Tls::new(options)?;
     // The client takes the one of the whole process, and would fail where two could be meant.
     if CryptoProvider::get_default().is_none() {
@@ -27,10 +35,12 @@ pub(super) fn proof(options: &Options) -> Result<SslOpts> {
     let identity = (!options.cert.is_empty()).then(|| {
         ClientIdentity::new(PathBuf::from(&options.cert).into(), PathBuf::from(&options.key).into())
     });
-    Ok(SslOpts::default()
+    let proof = SslOpts::default()
         .with_disable_built_in_roots(true)
         .with_root_certs(roots)
-        .with_client_identity(identity))
+        .with_client_identity(identity);
+    let name = (!options.tls_name.is_empty()).then(|| options.tls_name.clone());
+    Ok(proof.with_danger_tls_hostname_override(name))
 }
 
 #[cfg(not(feature = "tls"))]

@@ -9,6 +9,7 @@ use tokio_postgres::Config;
 use url::Url;
 
 use crate::driver::hosts;
+use crate::driver::password_file::PasswordFile;
 use crate::driver::sql::host::{self, Host};
 use crate::driver::sql::place::{Place, Rules};
 use crate::driver::tls::Tls;
@@ -28,7 +29,8 @@ pub(super) struct Address {
     pub(super) hosts: Vec<Host>,
     /// Which of them was used last.
     pub(super) used: Arc<AtomicUsize>,
-    pub(super) config: Config,
+    config: Config,
+    password: Option<PasswordFile>,
     pub(super) tls: Option<Tls>,
 }
 
@@ -51,7 +53,8 @@ impl Address {
         let address = Self::read(url, others)?;
         let encrypted = host::is_encrypted(&address.hosts, options)?;
         let tls = encrypted.then(|| Tls::new(options)).transpose()?;
-        Ok(Self { tls, ..address })
+        let password = PasswordFile::of(options, url.password().is_some())?;
+        Ok(Self { tls, password, ..address })
     }
 
     /// The same without what TLS takes, which lies in files.
@@ -63,7 +66,16 @@ impl Address {
         if let Some(password) = url.password() {
             config.password(percent_decode_str(password).collect::<Vec<u8>>());
         }
-        Ok(Self { hosts, used: Arc::default(), config, tls: None })
+        Ok(Self { hosts, used: Arc::default(), config, password: None, tls: None })
+    }
+
+    /// What a connection begins with.
+    pub(super) fn config(&self) -> Config {
+        let mut config = self.config.clone();
+        if let Some(password) = &self.password {
+            config.password(password.now());
+        }
+        config
     }
 }
 

@@ -99,7 +99,7 @@ pub(super) const OWN_ROWS: &[State] = &[
 const OTHER_SHAPE: &str = "the database's fencelock tables are not as fencelock made them; use other names (`table`) or another schema (`schema`, or the user's `search_path`), or drop them while nobody holds a lock";
 const NO_SCHEMA: &str = "there is no such schema in the database, or the user may not use it; make it (CREATE SCHEMA), grant USAGE on it, or correct `schema` in the URL";
 const NO_TABLES: &str = "the database has no table `fencelock`, or none of the name in `table`, where this session looks (`schema`, or the user's `search_path`); connect once with `create=true`, or have its owner run what `fencelock sql schema --dialect postgres` prints, with the `--table` of the URL; if they are there, grant the user USAGE on the schema";
-const POOLED: &str = "a pooler hands each statement to another session; connect to the server, or have the pooler keep sessions";
+const POOLED: &str = "a pooler hands each statement to another session; connect to the server (Neon: the host without `-pooler`, Supabase: port 5432), or have the pooler keep sessions";
 
 /// Says that the tables are laid out in another way: that this column is not of this type.
 pub(super) fn other_shape(column: &str, kind: &str) -> Error {

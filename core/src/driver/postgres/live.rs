@@ -71,7 +71,7 @@ async fn open(
 ) -> Result<Live<()>> {
     let stream = connect(address, host, runtime).await?;
     let fault = |error: tokio_postgres::Error| judge(address, &error, false).failure.error;
-    let (client, connection) = address.config.connect_raw(stream, NoTls).await.map_err(fault)?;
+    let (client, connection) = address.config().connect_raw(stream, NoTls).await.map_err(fault)?;
     let ((open, left), used) = (oneshot::channel(), Arc::new(AtomicBool::new(false)));
     runtime.spawn(Box::pin(carry(connection, left, hear, used.clone())));
     let answers = client.simple_query(setup).await.map_err(fault)?;

@@ -8,6 +8,7 @@ use redis::{ConnectionAddr, IntoConnectionInfo, ProtocolVersion, RedisConnection
 use url::Url;
 
 use super::fault::Named;
+use crate::driver::password_file::PasswordFile;
 use crate::driver::tls::Tls;
 use crate::error::{Error, Result};
 use crate::options::Options;
@@ -51,6 +52,9 @@ pub(super) struct Address {
     pub(super) topology: Topology,
     pub(super) tls: Option<Tls>,
     settings: RedisConnectionInfo,
+    password: Option<PasswordFile>,
+    /// Our credentials at sentinels that know others than the master; `None`: the same.
+    pub(super) sentinel: Option<RedisConnectionInfo>,
     /// As a server may repeat it in an error: plain, and as it stands in the URL.
     secrets: Vec<String>,
 }
@@ -76,7 +80,9 @@ impl fmt::Display for Address {
 
 impl Named for Address {
     fn scrub(&self, text: &str) -> String {
-        self.secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret, "***"))
+        let read = self.password.as_ref().map(PasswordFile::last);
+        let all = self.secrets.iter().chain(&read);
+        all.fold(text.to_owned(), |text, secret| text.replace(secret, "***"))
     }
 }
 
@@ -96,7 +102,8 @@ impl Address {
         let address = Self::read(url, others)?;
         let secure = url.scheme().starts_with("rediss");
         let tls = secure.then(|| Tls::new(options)).transpose()?;
-        Ok(Self { tls, ..address })
+        let password = PasswordFile::of(options, address.has_password())?;
+        Ok(Self { tls, password, ..address })
     }
 
     /// The same without what TLS takes, which lies in files.
@@ -141,13 +148,38 @@ impl Address {
             ("" | "unix", _) if others.is_empty() => Topology::Single(first),
             _ => return Err(malformed()),
         };
-        let settings = info.redis_settings().clone();
+        let mut settings = info.redis_settings().clone();
+        if way == "unix" {
+            if let Some(user) = parameter(url, "user") {
+                settings = settings.set_username(user);
+            }
+            if let Some(password) = parameter(url, "password") {
+                settings = settings.set_password(password);
+            }
+            if let Some(database) = parameter(url, "database") {
+                settings = settings.set_db(database.parse().map_err(|_| malformed())?);
+            }
+        }
+        let of_sentinels = (parameter(url, "sentinel_user"), parameter(url, "sentinel_password"));
+        let sentinel = match of_sentinels.clone() {
+            (None, None) => None,
+            (Some(user), Some(password)) => {
+                let known = RedisConnectionInfo::default().set_username(user);
+                Some(known.set_password(password))
+            }
+            (None, Some(password)) => Some(RedisConnectionInfo::default().set_password(password)),
+            (Some(_), None) => {
+                let message = "a `sentinel_user` needs its `sentinel_password`; add it to the URL";
+                return Err(Error::invalid("sentinel_user", message));
+            }
+        };
+        let sentinel = sentinel.map(|info| info.set_protocol(ProtocolVersion::RESP2));
         let plain = settings.password().map(str::to_owned);
-        let mut secrets: Vec<_> =
-            plain.into_iter().chain(url.password().map(str::to_owned)).collect();
+        let written = url.password().map(str::to_owned);
+        let mut secrets: Vec<_> = [plain, written, of_sentinels.1].into_iter().flatten().collect();
         secrets.retain(|secret| !secret.is_empty());
         let settings = settings.set_lib_name("fencelock", env!("CARGO_PKG_VERSION"));
-        Ok(Self { topology, tls: None, settings, secrets })
+        Ok(Self { topology, tls: None, settings, password: None, sentinel, secrets })
     }
 
     /// One node of this cluster.
@@ -167,13 +199,22 @@ impl Address {
 
     /// The credentials and the protocol of a connection.
     pub(super) fn settings(&self, protocol: ProtocolVersion) -> RedisConnectionInfo {
-        self.settings.clone().set_protocol(protocol)
+        let settings = self.settings.clone().set_protocol(protocol);
+        match &self.password {
+            Some(password) => settings.set_password(password.now()),
+            None => settings,
+        }
     }
 
     /// Whether there is a password.
     pub(super) fn has_password(&self) -> bool {
-        self.settings.password().is_some()
+        self.settings.password().is_some() || self.password.is_some()
     }
+}
+
+/// A word of the query that belongs to the address.
+fn parameter(url: &Url, name: &str) -> Option<String> {
+    url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
 }
 
 /// The master's name and the database behind it.
@@ -199,7 +240,7 @@ fn malformed() -> Error {
         "url",
         "the URL must look like `redis://[user[:password]@]host[:port][/database]` (`rediss://` with TLS), \
          `redis+sentinel://[user[:password]@]host[:port],host[:port]/master[/database]`, \
-         `redis+cluster://[user[:password]@]host[:port],host[:port]` or `redis+unix:///path/of/socket`",
+         `redis+cluster://[user[:password]@]host[:port],host[:port]` or `redis+unix:///path/of/socket[?user=…&password=…&database=…]`",
     )
 }
 
@@ -249,6 +290,23 @@ mod tests {
             parse("redis+unix:///run/redis.sock", &[]).unwrap().to_string(),
             "/run/redis.sock"
         );
+    }
+
+    #[test]
+    fn u23_sockets_have_credentials_and_sentinels_their_own() {
+        let url = "redis+unix:///run/redis.sock?user=me&password=hunter%2B2&database=3";
+        let address = parse(url, &[]).unwrap();
+        let settings = address.settings(ProtocolVersion::RESP2);
+        assert_eq!((settings.username(), settings.db()), (Some("me"), 3));
+        assert_eq!(settings.password(), Some("hunter+2"));
+        assert_eq!(format!("{address} {address:?}"), "/run/redis.sock /run/redis.sock");
+        assert_eq!(address.scrub("hunter+2"), "***");
+        let url = "redis+sentinel://me:pw@a/m?sentinel_user=you&sentinel_password=hunter2";
+        let address = parse(url, &[]).unwrap();
+        let sentinel = address.sentinel.as_ref().unwrap();
+        assert_eq!((sentinel.username(), sentinel.password()), (Some("you"), Some("hunter2")));
+        assert_eq!(address.scrub("hunter2"), "***");
+        assert!(parse("redis+sentinel://a/m?sentinel_user=you", &[]).is_err());
     }
 
     #[test]

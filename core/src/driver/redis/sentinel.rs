@@ -134,14 +134,16 @@ fn open() -> RedisConnectionInfo {
     RedisConnectionInfo::default().set_protocol(ProtocolVersion::RESP2).set_skip_set_lib_name()
 }
 
-/// The credentials for a sentinel that asks, one after the other: the user we are to the master, whose password it is, and
-/// nobody but one who knows it. With `requirepass` a sentinel knows no users.
+/// The credentials for a sentinel that asks, one after the other: those of the URL for sentinels; else the user we are to the master,
+/// whose password it is, and nobody but one who knows it. With `requirepass` a sentinel knows no users.
 fn credentials(address: &Address) -> impl Iterator<Item = RedisConnectionInfo> {
+    let named = address.sentinel.clone().map(RedisConnectionInfo::set_skip_set_lib_name);
     let ours = address.settings(ProtocolVersion::RESP2).set_db(0);
     let password = ours.password().map(str::to_owned);
     let alone = password.filter(|_| ours.username().is_some());
     let alone = alone.map(|password| open().set_password(password));
-    address.has_password().then_some(ours).into_iter().chain(alone)
+    let known = address.has_password() && named.is_none();
+    named.into_iter().chain(known.then_some(ours)).chain(alone.filter(|_| known))
 }
 
 async fn ask(

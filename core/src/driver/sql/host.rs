@@ -40,15 +40,16 @@ pub(in crate::driver) fn is_encrypted(hosts: &[Host], options: &Options) -> Resu
     let wanted = match options.sslmode {
         SslMode::Disable => false,
         SslMode::Auto => !hosts.iter().all(Host::is_here),
-        SslMode::VerifyFull if hosts.iter().any(|host| matches!(host, Host::Unix(_))) => {
+        SslMode::VerifyFull | SslMode::VerifyCa
+            if hosts.iter().any(|host| matches!(host, Host::Unix(_))) =>
+        {
             let message = "a socket file has no TLS; leave `sslmode` out";
             return Err(Error::invalid("sslmode", message));
         }
-        SslMode::VerifyFull => true,
+        SslMode::VerifyFull | SslMode::VerifyCa => true,
     };
     if !wanted {
-        let files = [("cacert", &options.cacert), ("cert", &options.cert), ("key", &options.key)];
-        if let Some((option, _)) = files.into_iter().find(|(_, file)| !file.is_empty()) {
+        if let Some(option) = options.of_tls() {
             let message = format!(
                 "nothing is encrypted here, so `{option}` would change nothing; leave it out, or add `sslmode=verify-full`"
             );

@@ -34,8 +34,17 @@ impl Place {
         let hosts = hosts::each(url, others, rules.malformed, |url| host(url, rules))?;
         let (user, database) =
             (decoded(url.username(), rules)?, decoded(url.path().trim_start_matches('/'), rules)?);
+        let scheme = url.scheme();
+        for (part, named) in [("user", &user), ("database", &database)] {
+            if named.is_empty() {
+                let message = format!(
+                    "the URL names no {part}; write `{scheme}://user[:password]@host/database`"
+                );
+                return Err(Error::invalid("url", message));
+            }
+        }
         // The protocols end each of these with a zero.
-        if user.is_empty() || database.is_empty() || format!("{user}{database}").contains('\0') {
+        if format!("{user}{database}").contains('\0') {
             return Err((rules.malformed)());
         }
         Ok(Self { hosts, user, database })

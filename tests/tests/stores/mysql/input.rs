@@ -6,7 +6,9 @@ use std::time::Duration;
 use fencelock::{Client, Code, Error};
 use fencelock_servers::own::free_port;
 use fencelock_tests::chosen_table;
-use fencelock_tests::database::{a_silent_host_is_passed_over, holds, refused};
+use fencelock_tests::database::{
+    a_silent_host_is_passed_over, another_name_is_said, holds, refused,
+};
 use fencelock_tests::mysql::MysqlServer;
 use fencelock_tests::servers::Authority;
 use mysql_async::prelude::Queryable;
@@ -43,7 +45,7 @@ async fn what_is_wrong_with_a_database_is_told() {
     for (query, argument) in [
         ("durability=often", "durability"),
         ("durability=relaxed", "durability"),
-        ("sslmode=require", "sslmode"),
+        ("sslmode=no-verify", "sslmode"),
         ("cacert=x", "cacert"),
     ] {
         let (code, error) = refused(&format!("{}?{query}", server.url("made"))).await;
@@ -300,6 +302,10 @@ async fn tls_is_verified() {
     let (code, error) = refused(&url("localhost", &query)).await;
     assert_eq!(code, Code::Unavailable, "{error}");
     assert!(error.message().contains("cacert"), "{error}");
+    another_name_is_said(&url, &authority).await;
+    let query = format!("sslmode=verify-ca&cacert={}", file("ca.pem"));
+    let (code, error) = refused(&url("localhost", &query)).await;
+    assert!(code == Code::Unsupported && error.message().contains("tls_name"), "{error}");
 
     // One who has to show a certificate.
     server.sql("ALTER USER tls REQUIRE X509");

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use fencelock::{Client, Code, Error};
 use fencelock_tests::chosen_table;
-use fencelock_tests::database::{holds, refused};
+use fencelock_tests::database::{another_name_is_said, holds, refused};
 use fencelock_tests::postgres::PostgresServer;
 use fencelock_tests::servers::Authority;
 
@@ -52,9 +52,9 @@ async fn what_is_wrong_with_a_database_is_told() {
     let port = server.port();
     for (query, argument) in [
         ("durability=often", "durability"),
-        ("sslmode=require", "sslmode"),
+        ("sslmode=no-verify", "sslmode"),
         ("cacert=x", "cacert"),
-        ("target_session_attrs=any", "target_session_attrs"),
+        ("target_session_attrs=standby", "target_session_attrs"),
     ] {
         let (code, error) = refused(&format!("{}?{query}", server.url("postgres"))).await;
         assert_eq!((code, &*error.fields()["argument"]), (Code::Invalid, argument), "{error}");
@@ -212,6 +212,16 @@ async fn tls_is_verified() {
     let (code, error) = refused(&url("localhost", &query)).await;
     assert_eq!(code, Code::Unavailable, "{error}");
     assert!(error.message().contains("cacert"), "{error}");
+    another_name_is_said(&url, &authority).await;
+    // Any name, but not any authority.
+    let any = |authority: &Authority| {
+        url(
+            "127.0.0.1",
+            &format!("sslmode=verify-ca&tls_name=b&cacert={}", authority.path("ca.pem")),
+        )
+    };
+    assert!(holds(&connect(any(&authority)).await.unwrap(), "x").await);
+    assert_eq!(refused(&any(&stranger)).await.0, Code::Unavailable);
 
     // One who has to show a certificate.
     let certified = |more: &str| {

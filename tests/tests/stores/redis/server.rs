@@ -61,6 +61,42 @@ async fn a_wrong_password_is_named_and_never_shown() {
     assert!(!format!("{:?}", client.store).contains("right"));
 }
 
+/// U23: a password in a file is read anew for each connection.
+#[tokio::test]
+async fn u23_a_password_that_changes_is_read_anew() {
+    let server = RedisServer::start_with(&["--requirepass", "hunter2"]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("password");
+    let place = format!("127.0.0.1:{}?password_file={}", server.port(), file.display());
+    let error = fencelock::connect(&format!("redis://{place}")).await.unwrap_err();
+    assert_eq!(error.fields()["argument"], "password_file", "there is none yet: {error}");
+    std::fs::write(&file, "hunter2\n").unwrap();
+    let both = fencelock::connect(&format!("redis://:hunter2@{place}")).await.unwrap_err();
+    assert_eq!(both.fields()["argument"], "password_file", "{both}");
+    let client = fencelock::connect(&format!("redis://{place}")).await.unwrap();
+    client.lock("x").acquire().await.unwrap().release().await.check().unwrap();
+    let mut other = redis::Client::open(format!("redis://:hunter2@127.0.0.1:{}", server.port()))
+        .and_then(|client| client.get_connection())
+        .unwrap();
+    redis::pipe()
+        .cmd("CONFIG")
+        .arg("SET")
+        .arg("requirepass")
+        .arg("hunter3")
+        .cmd("CLIENT")
+        .arg("KILL")
+        .arg("SKIPME")
+        .arg("yes")
+        .exec(&mut other)
+        .unwrap();
+    // With the former password there is no way back.
+    let refused = client.lock("x").acquire_within(Duration::from_secs(2)).await.unwrap_err();
+    assert!(!shown(&refused).contains("hunter"), "{}", shown(&refused));
+    std::fs::write(&file, "hunter3").unwrap();
+    let guard = client.lock("x").acquire_within(PATIENCE).await.unwrap();
+    guard.release().await.check().unwrap();
+}
+
 #[tokio::test]
 async fn a_server_that_repeats_the_password_is_not_repeated() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -55,6 +55,11 @@ async fn a_server_that_cannot_prove_itself_is_refused() {
         code(&format!("rediss://localhost:{other}?cacert={}", ca(&elsewhere))).await;
     assert_eq!(refused, Code::Unavailable, "{text}");
     assert!(text.contains("certificate"), "{text}");
+    // U23: another name that is said, and any name under a trusted authority.
+    let place = format!("rediss://localhost:{other}?cacert={}", ca(&elsewhere));
+    for more in ["&tls_name=elsewhere.example", "&sslmode=verify-ca"] {
+        fencelock::connect(&format!("{place}{more}")).await.unwrap();
+    }
     // One speaks TLS and the other does not.
     let plain = server.port();
     let (refused, text) =

@@ -81,18 +81,28 @@ public interface StoreOptions<T> {
     /**
      * On a database: {@code verify-full} is TLS with a server that proves to be the one, {@code disable} is no TLS.
      * {@code auto}: {@code verify-full}, but nothing is encrypted on the way to this machine itself ({@code
-     * localhost}, a socket file). By default {@code auto}.
+     * localhost}, a socket file). {@code require} means {@code verify-full} here, {@code prefer} and {@code allow}
+     * mean {@code auto}. {@code verify-ca}, with TLS but on MySQL: the certificate must come from a trusted
+     * authority, but may name another host. By default {@code auto}.
      */
     default T sslmode(String sslmode) {
         return option("sslmode", sslmode);
     }
 
     /**
-     * On PostgreSQL, of several hosts: {@code read-write}, or {@code primary}, which means the same. The first that
-     * takes writes is used; no lock can be had elsewhere. By default {@code read-write}.
+     * With TLS: the name that the server's certificate must have, where the server is reached by another name.
+     * Empty: the host of the URL. By default empty.
      */
-    default T targetSessionAttrs(String targetSessionAttrs) {
-        return option("target_session_attrs", targetSessionAttrs);
+    default T tlsName(String tlsName) {
+        return option("tls_name", tlsName);
+    }
+
+    /**
+     * On Redis, PostgreSQL and MySQL: a file with the password, read anew for each connection, so that it may
+     * change. A line's end behind it does not count. Empty: the password of the URL. By default empty.
+     */
+    default T passwordFile(String passwordFile) {
+        return option("password_file", passwordFile);
     }
 
     /**

@@ -63,16 +63,23 @@ public interface StoreOptions<T> {
 
     /**
      * On a database: `verify-full` is TLS with a server that proves to be the one, `disable` is no TLS. `auto`:
-     * `verify-full`, but nothing is encrypted on the way to this machine itself (`localhost`, a socket file). By
-     * default `auto`.
+     * `verify-full`, but nothing is encrypted on the way to this machine itself (`localhost`, a socket file).
+     * `require` means `verify-full` here, `prefer` and `allow` mean `auto`. `verify-ca`, with TLS but on MySQL: the
+     * certificate must come from a trusted authority, but may name another host. By default `auto`.
      */
     public fun sslmode(sslmode: String): T = option("sslmode", sslmode)
 
     /**
-     * On PostgreSQL, of several hosts: `read-write`, or `primary`, which means the same. The first that takes
-     * writes is used; no lock can be had elsewhere. By default `read-write`.
+     * With TLS: the name that the server's certificate must have, where the server is reached by another name.
+     * Empty: the host of the URL. By default empty.
      */
-    public fun targetSessionAttrs(targetSessionAttrs: String): T = option("target_session_attrs", targetSessionAttrs)
+    public fun tlsName(tlsName: String): T = option("tls_name", tlsName)
+
+    /**
+     * On Redis, PostgreSQL and MySQL: a file with the password, read anew for each connection, so that it may
+     * change. A line's end behind it does not count. Empty: the password of the URL. By default empty.
+     */
+    public fun passwordFile(passwordFile: String): T = option("password_file", passwordFile)
 
     /**
      * With TLS (`rediss://`): a file of PEM certificates. Only these authorities are trusted for the server's

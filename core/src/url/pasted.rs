@@ -1,0 +1,435 @@
+//! A URL as hosting services, other drivers and ORMs write it, in fencelock's words: their schemes and parameters mean the same here, mean
+//! nothing, or are refused by a sentence that names ours.
+
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+use super::parts::{Parts, parts};
+use crate::error::{Error, Result};
+
+/// See the module.
+pub(super) struct Pasted {
+    pub(super) text: String,
+    /// Parameters that change nothing here.
+    pub(super) ignored: Vec<&'static str>,
+}
+
+/// Schemes of others, with ours.
+const SCHEMES: &[(&str, &str)] = &[
+    ("mysql2", "mysql"),
+    ("postgis", "postgres"),
+    ("redis+socket", "redis+unix"),
+    ("redis-sentinel", "redis+sentinel"),
+    ("redis-socket", "redis+unix"),
+    ("sqlite3", "sqlite"),
+    ("unix", "redis+unix"),
+    ("valkey", "redis"),
+    ("valkeys", "rediss"),
+    ("zk", "zookeeper"),
+];
+
+/// Drivers that stand behind a `+` in the schemes of SQLAlchemy.
+const DRIVERS: &[&str] = &[
+    "aiomysql",
+    "aiosqlite",
+    "asyncmy",
+    "asyncpg",
+    "mariadbconnector",
+    "mysqlconnector",
+    "mysqldb",
+    "pg8000",
+    "psycopg",
+    "psycopg2",
+    "pymysql",
+    "pysqlite",
+];
+
+/// A parameter's meaning.
+#[derive(Clone, Copy)]
+enum Means {
+    /// An option.
+    Option(&'static str),
+    /// A time in seconds, if it is a number; zero stands for none.
+    Seconds(&'static str),
+    /// `sslmode`, in words that mean the same.
+    Encryption,
+    /// Whether the server has to prove itself, which is always so.
+    Proof,
+    /// What a session begins with.
+    Start,
+    /// Which of several servers.
+    Server,
+    User,
+    Password,
+    Host,
+    Port,
+    Database,
+    /// Nothing here.
+    Nothing,
+    Refused(&'static str),
+}
+
+use Means::{
+    Database, Encryption, Host, Nothing, Option as Opt, Password, Port, Proof, Refused, Seconds,
+    Server, Start, User,
+};
+
+const NO_KEY_PASSWORD: &str =
+    "a private key with a password cannot be read; have `key` name a file without one";
+const NOT_BY_SERVICE: &str =
+    "a service file is not read; write host, user and database into the URL";
+
+/// Parameters in the URLs of databases, by their lower-case letters and digits.
+const OF_DATABASES: &[(&str, Means)] = &[
+    ("allowpublickeyretrieval", Nothing),
+    ("applicationname", Nothing),
+    ("autocommit", Nothing),
+    ("autoreconnect", Nothing),
+    ("channelbinding", Nothing),
+    ("characterencoding", Nothing),
+    ("charset", Nothing),
+    ("clientencoding", Nothing),
+    ("collation", Nothing),
+    ("connectionlimit", Nothing),
+    ("connecttimeout", Seconds("connect_timeout")),
+    ("database", Database),
+    ("dbname", Database),
+    ("encoding", Nothing),
+    ("fallbackapplicationname", Nothing),
+    ("gssencmode", Nothing),
+    ("host", Host),
+    ("keepalives", Nothing),
+    ("keepalivescount", Nothing),
+    ("keepalivesidle", Nothing),
+    ("keepalivesinterval", Nothing),
+    ("loadbalancehosts", Nothing),
+    ("loc", Nothing),
+    ("multistatements", Nothing),
+    ("options", Start),
+    ("parsetime", Nothing),
+    ("password", Password),
+    ("pgbouncer", Nothing),
+    ("pool", Nothing),
+    ("poolsize", Nothing),
+    ("pooltimeout", Nothing),
+    ("port", Port),
+    ("preparedstatements", Nothing),
+    ("preparethreshold", Nothing),
+    ("reapingfrequency", Nothing),
+    ("reconnect", Nothing),
+    ("servertimezone", Nothing),
+    ("service", Refused(NOT_BY_SERVICE)),
+    ("socket", Host),
+    ("sockettimeout", Nothing),
+    ("ssl", Encryption),
+    ("sslaccept", Encryption),
+    ("sslca", Opt("cacert")),
+    ("sslcert", Opt("cert")),
+    ("sslcompression", Nothing),
+    ("sslkey", Opt("key")),
+    ("sslminprotocolversion", Nothing),
+    ("sslmode", Encryption),
+    ("sslnegotiation", Nothing),
+    ("sslpassword", Refused(NO_KEY_PASSWORD)),
+    ("sslrootcert", Opt("cacert")),
+    ("sslsni", Nothing),
+    ("sslverifycert", Proof),
+    ("sslverifyidentity", Proof),
+    ("statementcachesize", Nothing),
+    ("statementtimeout", Nothing),
+    ("supa", Nothing),
+    ("targetsessionattrs", Server),
+    ("tcpusertimeout", Nothing),
+    ("tls", Encryption),
+    ("unixsocket", Host),
+    ("user", User),
+    ("username", User),
+    ("usessl", Encryption),
+    ("useunicode", Nothing),
+    ("verifyservercertificate", Proof),
+];
+
+/// Those in the URLs of Redis.
+const OF_REDIS: &[(&str, Means)] = &[
+    ("clientname", Nothing),
+    ("db", Database),
+    ("decoderesponses", Nothing),
+    ("encoding", Nothing),
+    ("family", Nothing),
+    ("healthcheckinterval", Nothing),
+    ("libname", Nothing),
+    ("maxconnections", Nothing),
+    ("pass", Password),
+    ("password", Password),
+    ("protocol", Nothing),
+    ("retryonerror", Nothing),
+    ("retryontimeout", Nothing),
+    ("socketconnecttimeout", Seconds("connect_timeout")),
+    ("socketkeepalive", Nothing),
+    ("sockettimeout", Seconds("timeout")),
+    ("sslcacerts", Opt("cacert")),
+    ("sslcertfile", Opt("cert")),
+    ("sslcertreqs", Proof),
+    ("sslcheckhostname", Proof),
+    ("sslkeyfile", Opt("key")),
+    ("user", User),
+    ("username", User),
+    ("virtualhost", Nothing),
+];
+
+/// Reads a URL of others in our words. Text that is no such URL is left as it is.
+pub(super) fn pasted(text: &str) -> Result<Pasted> {
+    // A secret's file ends with the end of a line.
+    let text = text.trim();
+    let plain = text.strip_prefix("jdbc:").unwrap_or(text);
+    let (former, rest) = plain.split_once(':').unwrap_or((plain, ""));
+    let former = former.to_ascii_lowercase();
+    let scheme = own_scheme(&former);
+    let whole = if scheme == former { plain.to_owned() } else { format!("{scheme}:{rest}") };
+    let table = match scheme.as_str() {
+        scheme if super::is_postgres(scheme) || super::is_mysql(scheme) => OF_DATABASES,
+        "redlock" | "rediss+redlock" => OF_REDIS,
+        scheme if super::is_redis(scheme) => OF_REDIS,
+        _ => &[],
+    };
+    let (Some(Parts { user, hosts, tail, .. }), false) = (parts(&whole), table.is_empty()) else {
+        return Ok(Pasted { text: whole, ignored: Vec::new() });
+    };
+    let mut reading = Reading::new(user, hosts, tail);
+    reading.is_socket = scheme.ends_with("+unix");
+    let query = tail.split_once('#').map_or(tail, |(before, _)| before).split_once('?');
+    for pair in query.map_or("", |(_, query)| query).split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, "true"));
+        let letters = name.to_ascii_lowercase().replace(['_', '-', '.'], "");
+        match table.binary_search_by(|(word, _)| (*word).cmp(&letters)) {
+            Ok(at) => reading.take(table[at], value)?,
+            Err(_) => reading.query.push(pair.to_owned()),
+        }
+    }
+    Ok(reading.end(&scheme))
+}
+
+fn own_scheme(scheme: &str) -> String {
+    if let Some((_, ours)) = SCHEMES.iter().find(|(theirs, _)| *theirs == scheme) {
+        return (*ours).to_owned();
+    }
+    match scheme.split_once('+') {
+        Some((base, driver)) if DRIVERS.contains(&driver) => own_scheme(base),
+        _ => scheme.to_owned(),
+    }
+}
+
+/// A URL that is read, part by part. Parts are encoded as they stand in it.
+struct Reading {
+    user: String,
+    password: Option<String>,
+    hosts: String,
+    path: String,
+    query: Vec<String>,
+    ignored: Vec<&'static str>,
+    /// One of Redis on a socket, whose parameters have no other place.
+    is_socket: bool,
+}
+
+impl Reading {
+    fn new(user: &str, hosts: &str, tail: &str) -> Self {
+        let (user, password) = match user.strip_suffix('@').unwrap_or(user).split_once(':') {
+            Some((user, password)) => (user, Some(password.to_owned())),
+            None => (user.strip_suffix('@').unwrap_or(user), None),
+        };
+        let end = tail.find(['?', '#']).unwrap_or(tail.len());
+        Self {
+            user: user.to_owned(),
+            password,
+            hosts: hosts.to_owned(),
+            path: tail[..end].to_owned(),
+            query: Vec::new(),
+            ignored: Vec::new(),
+            is_socket: false,
+        }
+    }
+
+    fn take(&mut self, (word, means): (&'static str, Means), value: &str) -> Result<()> {
+        let text = value.replace('+', " ");
+        let text = percent_decode_str(&text).decode_utf8_lossy().into_owned();
+        let part = || utf8_percent_encode(&text, NON_ALPHANUMERIC).to_string();
+        match means {
+            Opt("cacert") if text == "system" => {}
+            Opt(ours) => self.query.push(format!("{ours}={value}")),
+            Seconds(_) if text == "0" => {}
+            Seconds(ours) if text.bytes().all(|byte| byte.is_ascii_digit()) => {
+                self.query.push(format!("{ours}={text}s"));
+            }
+            Seconds(ours) => self.query.push(format!("{ours}={value}")),
+            Encryption => self.query.push(format!("sslmode={}", encryption(&text))),
+            Proof if is_no(&text) => return Err(unproven()),
+            Start if text.contains("search_path") => {
+                let message = "session settings are not taken over: write the schema as `schema=NAME` in place of `options`";
+                return Err(Error::invalid("options", message));
+            }
+            // Of several hosts the one that takes writes is used, whatever the word.
+            Server if matches!(&*text, "standby" | "read-only") => {
+                let message = "locks are written, so a server that takes no writes is of no use; leave `target_session_attrs` out";
+                return Err(Error::invalid("target_session_attrs", message));
+            }
+            User | Password | Database if self.is_socket => {
+                let ours = match means {
+                    User => "user",
+                    Password => "password",
+                    _ => "database",
+                };
+                self.query.push(format!("{ours}={value}"));
+            }
+            User => self.user = part(),
+            Password => self.password = Some(part()),
+            Host => self.hosts = text.split(',').map(host).collect::<Vec<_>>().join(","),
+            Port => self.hosts = format!("{}:{}", self.hosts, part()),
+            Database => self.path = format!("/{}", part()),
+            Refused(message) => return Err(Error::invalid("url", message)),
+            Proof | Start | Server | Nothing => self.ignored.push(word),
+        }
+        Ok(())
+    }
+
+    fn end(self, scheme: &str) -> Pasted {
+        let Self { user, password, hosts, path, query, ignored, .. } = self;
+        let password = password.map(|password| format!(":{password}")).unwrap_or_default();
+        let at = if user.is_empty() && password.is_empty() { "" } else { "@" };
+        let mark = if query.is_empty() { "" } else { "?" };
+        let query = query.join("&");
+        let text = format!("{scheme}://{user}{password}{at}{hosts}{path}{mark}{query}");
+        Pasted { text, ignored }
+    }
+}
+
+/// A host of a parameter: the path of a socket is written with `%2F` in front of the path of a URL.
+fn host(text: &str) -> String {
+    if text.starts_with('/') {
+        utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
+    } else if text.contains(':') && !text.starts_with('[') {
+        format!("[{text}]")
+    } else {
+        text.to_owned()
+    }
+}
+
+/// The word of `sslmode` for those of others.
+fn encryption(text: &str) -> &str {
+    match &*text.to_ascii_lowercase().replace('_', "-") {
+        "true" | "1" | "yes" | "on" | "required" | "strict" | "" => "require",
+        "false" | "0" | "no" | "off" | "disabled" => "disable",
+        "preferred" => "prefer",
+        "verify-identity" => "verify-full",
+        "verify-ca" => "verify-ca",
+        // An object of Node's mysql2.
+        json if json.starts_with('{') && !json.contains("false") => "require",
+        json if json.starts_with('{') => "no-verify",
+        _ => text,
+    }
+}
+
+fn is_no(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    matches!(&*text, "none" | "cert_none" | "optional" | "false" | "0" | "no")
+}
+
+fn unproven() -> Error {
+    let message = "the server has to prove itself: without that, encryption does not stop an attacker in between. Name the authority of its certificate by `cacert`, or the name it was made for by `tls_name`, and leave this parameter out";
+    Error::invalid("url", message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ours(text: &str) -> String {
+        pasted(text).map_or_else(|error| format!("refused: {}", error.message()), |url| url.text)
+    }
+
+    #[test]
+    fn the_tables_are_in_order() {
+        assert!(OF_DATABASES.is_sorted_by_key(|(word, _)| *word));
+        assert!(OF_REDIS.is_sorted_by_key(|(word, _)| *word));
+    }
+
+    #[test]
+    fn u24_what_services_and_drivers_hand_out_means_the_same_here() {
+        for (theirs, expected) in [
+            ("postgres://u:p@h:5432/db\n", "postgres://u:p@h:5432/db"),
+            (
+                "postgresql://u:p@h/db?sslmode=require&channel_binding=require",
+                "postgresql://u:p@h/db?sslmode=require",
+            ),
+            ("postgresql+psycopg://u:p@h/db?application_name=web", "postgresql://u:p@h/db"),
+            (
+                "jdbc:postgresql://h/db?user=u&password=p%40q&ssl=true",
+                "postgresql://u:p%40q@h/db?sslmode=require",
+            ),
+            ("postgres:///db?host=/run/postgresql&user=me", "postgres://me@%2Frun%2Fpostgresql/db"),
+            (
+                "postgres://u@h/db?connect_timeout=10&connect_timeout=0",
+                "postgres://u@h/db?connect_timeout=10s",
+            ),
+            (
+                "postgres://u@h/db?sslrootcert=/ca.pem&sslcert=c&sslkey=k",
+                "postgres://u@h/db?cacert=/ca.pem&cert=c&key=k",
+            ),
+            ("postgres://u@h/db?sslrootcert=system", "postgres://u@h/db"),
+            ("postgres://u@h/db?options=endpoint%3Dep-1&pgbouncer=true", "postgres://u@h/db"),
+            (
+                "postgres://u@h/db?target_session_attrs=any&schema=s&ttl=5s",
+                "postgres://u@h/db?schema=s&ttl=5s",
+            ),
+            ("mysql2://u:p@h/db?reconnect=true&pool=5&encoding=utf8mb4", "mysql://u:p@h/db"),
+            (
+                "mysql+pymysql://u:p@h/db?charset=utf8mb4&ssl_ca=/ca.pem",
+                "mysql://u:p@h/db?cacert=/ca.pem",
+            ),
+            ("mysql://u:p@h:25060/db?ssl-mode=REQUIRED", "mysql://u:p@h:25060/db?sslmode=require"),
+            (
+                "mysql://u:p@h/db?ssl={\"rejectUnauthorized\":true}",
+                "mysql://u:p@h/db?sslmode=require",
+            ),
+            ("mysql://u@localhost/db?unix_socket=/run/my.sock", "mysql://u@%2Frun%2Fmy%2Esock/db"),
+            (
+                "mysql://u@h/db?sslaccept=strict&useSSL=false",
+                "mysql://u@h/db?sslmode=require&sslmode=disable",
+            ),
+            ("redis://h?db=3&socket_timeout=2&decode_responses=True", "redis://h/3?timeout=2s"),
+            (
+                "rediss://:p@h:6380/0?ssl_cert_reqs=required&ssl_ca_certs=/ca",
+                "rediss://:p@h:6380/0?cacert=/ca",
+            ),
+            (
+                "unix:///run/redis.sock?db=2&username=me&password=p",
+                "redis+unix:///run/redis.sock?database=2&user=me&password=p",
+            ),
+            ("valkeys://h", "rediss://h"),
+            ("zk://a,b/root", "zookeeper://a,b/root"),
+            ("sqlite+pysqlite:///a.db", "sqlite:///a.db"),
+            ("memory:a", "memory:a"),
+            ("locks.db", "locks.db"),
+        ] {
+            assert_eq!(ours(theirs), expected, "{theirs}");
+        }
+    }
+
+    #[test]
+    fn u24_what_cannot_be_is_refused_in_our_words() {
+        for (theirs, says) in [
+            ("rediss://:hunter2@h?ssl_cert_reqs=none", "`cacert`"),
+            ("mysql://u:hunter2@h/db?ssl_verify_cert=false", "`cacert`"),
+            ("postgres://u:hunter2@h/db?options=-csearch_path%3Dx", "`schema=NAME`"),
+            ("postgres://u:hunter2@h/db?sslpassword=hunter2", "without one"),
+        ] {
+            let text = ours(theirs);
+            assert!(text.starts_with("refused: ") && text.contains(says), "{theirs}: {text}");
+            assert!(!text.contains("hunter2"), "{text}");
+        }
+    }
+
+    #[test]
+    fn parameters_that_change_nothing_are_named_once_each() {
+        let url = pasted("postgres://u@h/db?pgbouncer=true&application_name=x").unwrap();
+        assert_eq!(url.ignored, ["pgbouncer", "applicationname"]);
+    }
+}
