@@ -77,11 +77,12 @@ const operations = {
     return null;
   },
   acquire: async (request) => keep(await cancellable(request.id, (signal) => lock(request).acquire({ signal }))),
-  try: async (request) => keep(await cancellable(request.id, (signal) => lock(request).tryAcquire({ signal }))),
+  try: async (request) =>
+    keep(await cancellable(request.id, (signal) => lock(request).tryAcquire({ signal, wait: request.wait }))),
   acquire_all: async ({ id, locks, options }) =>
     keep(await cancellable(id, (signal) => client().all(locks, options).acquire({ signal }))),
-  try_all: async ({ id, locks, options }) =>
-    keep(await cancellable(id, (signal) => client().all(locks, options).tryAcquire({ signal }))),
+  try_all: async ({ id, locks, options, wait }) =>
+    keep(await cancellable(id, (signal) => client().all(locks, options).tryAcquire({ signal, wait }))),
   upgrade: async ({ id, guard }) => {
     await cancellable(id, (signal) => held(guard).upgrade({ signal }));
     return { guard, token: held(guard).token };
@@ -137,6 +138,8 @@ const operations = {
     const sum = (value = 0) => (value + add < 0 ? undefined : value + add);
     return client().version(name, options).update(sum);
   },
+  is_locked: (request) => lock(request).isLocked(),
+  ping_store: () => client().ping(),
   names: ({ prefix }) => client().names(prefix),
   load: () => client().load(),
   close: async () => (await client().close(), null),

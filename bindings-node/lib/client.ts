@@ -109,6 +109,11 @@ export class Client implements AsyncDisposable {
     return this.#connection.perform<string[]>({ op: 'names', prefix });
   }
 
+  /** Asks the store for nothing, and answers the milliseconds that took; for health checks. It rejects as any request does, within `timeout`. */
+  async ping(): Promise<number> {
+    return this.#connection.perform<number>({ op: 'ping' });
+  }
+
   /** What the store is able to do, and what this configuration survives, in words. */
   guarantees(): Guarantees {
     return camelCased<Guarantees>(this.#connection.about().guarantees);

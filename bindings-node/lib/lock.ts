@@ -1,6 +1,5 @@
 import { run, type Body } from './body.js';
 import type { Connection } from './connection.js';
-import { invalid } from './error.js';
 import { AllGuard, Guard, type Granted } from './guard.js';
 import { objectOf, optionsForCore } from './names.js';
 import type { LockOptions } from './options.js';
@@ -58,10 +57,13 @@ export abstract class Acquirable<G extends Guard> {
     return this.guard(await this.#ask<Granted>(this.#operations.acquire, options)).begin();
   }
 
-  /** Asks once: null if somebody else holds the lock or waits for it. It does not wait, so the option `wait` is refused. */
-  async tryAcquire(options?: Omit<AcquireOptions, 'wait'>): Promise<G | null> {
-    if (options && 'wait' in objectOf(options)) throw invalid('wait', '`tryAcquire` asks once; `acquire({ wait })` waits');
-    const granted = await this.#ask<Granted | null>(this.#operations.try, options);
+  /**
+   * Asks once, or waits as long as the `wait` of this call says: null if somebody else holds the lock all the while. A lock's own option
+   * `wait` does not count here.
+   */
+  async tryAcquire(options?: AcquireOptions): Promise<G | null> {
+    const { wait, ...more } = objectOf(options ?? {}) as AcquireOptions;
+    const granted = await this.#ask<Granted | null>(this.#operations.try, more, wait == null ? {} : { wait });
     return granted && this.guard(granted).begin();
   }
 
@@ -91,14 +93,14 @@ export abstract class Acquirable<G extends Guard> {
     return more ? { ...this.#options, ...optionsForCore(more) } : this.#options;
   }
 
-  #ask<T>(op: string, options: AcquireOptions = {}): Promise<T> {
+  #ask<T>(op: string, options: AcquireOptions = {}, facts: object = {}): Promise<T> {
     const { signal, ...more } = objectOf(options);
-    return this.connection.performText<T>(this.#operation(op, more), signal);
+    return this.connection.performText<T>(this.#operation(op, more, facts), signal);
   }
 
-  #operation(op: string, more: object): string {
-    const text = (): string => JSON.stringify({ op, ...this.#subject, options: this.options(more) });
-    if (Object.keys(more).length > 0) return text();
+  #operation(op: string, more: object, facts: object): string {
+    const text = (): string => JSON.stringify({ op, ...this.#subject, ...facts, options: this.options(more) });
+    if (Object.keys(more).length > 0 || Object.keys(facts).length > 0) return text();
     const plain = this.#plain.get(op) ?? text();
     this.#plain.set(op, plain);
     return plain;
@@ -114,12 +116,19 @@ export class Lock extends Acquirable<Guard> {
   readonly name: string;
   /** The scope that may enter it again, if it was made by one. */
   readonly scope: Scope | undefined;
+  readonly #form: Form;
 
   /** @internal */
   constructor(connection: Connection, name: string, form: Form, options: object, scope?: Scope) {
     super(connection, { name, ...form }, options, { acquire: 'acquire', try: 'try_acquire' });
     this.name = name;
     this.scope = scope;
+    this.#form = form;
+  }
+
+  /** Whether anybody holds the lock now; of a semaphore, any permit. By the time of the answer that may have changed. */
+  async isLocked(): Promise<boolean> {
+    return this.connection.perform<boolean>({ op: 'is_locked', name: this.name, ...this.#form, options: this.options() });
   }
 
   /** Who holds the lock and who waits for it. Changes nothing. */

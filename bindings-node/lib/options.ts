@@ -86,6 +86,11 @@ export interface LockOptions {
 /** Options of a client. */
 export interface ClientOptions extends LockOptions {
   /**
+   * Text that stands before every name on the store, so that programs share it without meeting: with `shop:` the
+   * lock `orders` lies there as `shop:orders`. Not before the keys of your own table (`onTable`).
+   */
+  prefix?: string;
+  /**
    * How long to wait for an answer of the store. After that the outcome counts as unknown. In milliseconds.
    * Default: 5s.
    */

@@ -53,7 +53,6 @@ describe('errors', () => {
     const lock = client.lock(fresh());
     const refusals = {
       options: [() => lock.acquire(5000), () => lock.acquire(null), () => connect('memory:', 5000), () => lock.using(() => {}, 5000)],
-      wait: [() => lock.tryAcquire({ wait: 100 })],
       kind: [async () => client.on('granded', () => {})],
       name: [() => client.lock(42).acquire(), () => client.lock().acquire()],
     };

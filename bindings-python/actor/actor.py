@@ -27,6 +27,11 @@ def seen_at(leader):
     return leader and {"token": leader.token, "info": json.dumps(leader.info)}
 
 
+def waiting(wait):
+    """The argument of a try that waits for so many milliseconds."""
+    return () if wait is None else (wait / 1000,)
+
+
 class Actor:
     def __init__(self):
         self.client, self.scopes, self.guards, self.numbers = None, {}, {}, 0
@@ -110,14 +115,15 @@ class Actor:
     async def do_acquire(self, **words):
         return self.keep(await self.ask(self.lock(**words), "acquire"))
 
-    async def do_try(self, **words):
-        return self.keep(await self.ask(self.lock(**words), "try_acquire"))
+    async def do_try(self, wait=None, **words):
+        return self.keep(await self.ask(self.lock(**words), "try_acquire", *waiting(wait)))
 
     async def do_acquire_all(self, locks, options=None):
         return self.keep(await self.ask(self.client.all(locks, **said(options or {})), "acquire"))
 
-    async def do_try_all(self, locks, options=None):
-        return self.keep(await self.ask(self.client.all(locks, **said(options or {})), "try_acquire"))
+    async def do_try_all(self, locks, options=None, wait=None):
+        asked = self.client.all(locks, **said(options or {}))
+        return self.keep(await self.ask(asked, "try_acquire", *waiting(wait)))
 
     async def do_upgrade(self, guard):
         await self.ask(self.guard(guard), "upgrade")
@@ -262,6 +268,12 @@ class Actor:
 
         made = await self.ask(self.client.version(lock, **said(options or {})), "update", change)
         return made and {"value": made.value, "version": made.version}
+
+    async def do_is_locked(self, lock):
+        return await self.ask(self.client.lock(lock), "is_locked")
+
+    async def do_ping_store(self):
+        return await self.ask(self.client, "ping") * 1000
 
     async def do_names(self, prefix):
         return await self.ask(self.client, "names", prefix)

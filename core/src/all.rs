@@ -51,6 +51,11 @@ impl All {
         Self { client, locks, mistake }
     }
 
+    /// The wait its options say.
+    pub(crate) fn patience(&self) -> Option<Duration> {
+        self.locks.first().and_then(Lock::patience)
+    }
+
     fn map(mut self, set: impl Fn(Lock) -> Lock) -> Self {
         self.locks = self.locks.into_iter().map(set).collect();
         self
@@ -74,7 +79,7 @@ impl All {
 
     /// Waits for all, for ever or as long as the option `wait` says.
     pub fn acquire(&self) -> Pending<AllGuard> {
-        self.acquire_for(self.locks.first().and_then(Lock::patience))
+        self.acquire_for(self.patience())
     }
 
     /// Waits for all at most this long; then fails with `timeout`, holding none.
@@ -86,6 +91,17 @@ impl All {
     pub fn try_acquire(&self) -> Pending<Option<AllGuard>> {
         let all = self.clone();
         Pending::new(async move { all.attempt(Wait::Try).await })
+    }
+
+    /// Waits for all at most this long: `None` if one of them is held by somebody else all the while.
+    pub fn try_acquire_within(&self, wait: Duration) -> Pending<Option<AllGuard>> {
+        let all = self.clone();
+        Pending::new(async move {
+            match all.attempt(Wait::of(Some(wait), &*all.core().runtime)).await {
+                Err(error) if error.is_held() => Ok(None),
+                tried => tried,
+            }
+        })
     }
 
     fn acquire_for(&self, wait: Option<Duration>) -> Pending<AllGuard> {

@@ -160,12 +160,23 @@ impl Client {
             Dialect::Shedlock => ("", Layout::Shedlock),
             Dialect::Spring => ("", Layout::Spring),
         };
+        let before = &*format!("{before}{}", self.options.prefix);
         let keys = self.core.store.names(&format!("{before}{prefix}")).await?;
         let keys = keys.iter().filter(|key| key.layout() == layout);
         // Some are our own, those of jobs.
         let keys = keys.filter(|key| check_key(key.as_str()).is_ok());
         let names = keys.filter_map(|key: &LockKey| key.as_str().strip_prefix(before));
         Ok(names.filter(|name| !name.is_empty()).map(str::to_owned).collect())
+    }
+
+    /// Asks the store for nothing and answers how long that took, for health checks. Fails as any request does, within `timeout`.
+    pub async fn ping(&self) -> Result<Duration> {
+        let began = self.core.runtime.now();
+        match self.lock("ping").is_locked().await {
+            // Where rows of the program's own are locks this may be no key of theirs; the server has answered.
+            Err(error) if error.code() != Code::Invalid => Err(error),
+            _ => Ok(self.core.runtime.now().since(began)),
+        }
     }
 
     /// What this store is able to do, and what this configuration survives, in words.

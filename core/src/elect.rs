@@ -79,6 +79,11 @@ impl Election {
         changed
     }
 
+    /// The wait its options say.
+    pub(crate) fn patience(&self) -> Option<Duration> {
+        self.lock.patience()
+    }
+
     /// The name.
     pub fn name(&self) -> &str {
         self.lock.name()
@@ -93,6 +98,12 @@ impl Election {
     /// Leads if nobody else does or stands for it.
     pub fn try_campaign(&self) -> Pending<Option<Leadership>> {
         let acquire = self.lock.try_acquire();
+        Pending::new(async move { Ok(acquire.await?.map(Leadership)) })
+    }
+
+    /// Leads if that can be had within this time.
+    pub fn try_campaign_within(&self, wait: Duration) -> Pending<Option<Leadership>> {
+        let acquire = self.lock.try_acquire_within(wait);
         Pending::new(async move { Ok(acquire.await?.map(Leadership)) })
     }
 

@@ -81,6 +81,8 @@ pub struct Error {
     retryable: bool,
     fields: BTreeMap<&'static str, String>,
     source: Option<std::sync::Arc<dyn std::error::Error + Send + Sync>>,
+    /// Whether a wait ended because somebody else had the lock.
+    is_held: bool,
 }
 
 impl Error {
@@ -92,7 +94,18 @@ impl Error {
             retryable: matches!(code, Code::Timeout | Code::Unavailable),
             fields: BTreeMap::new(),
             source: None,
+            is_held: false,
         }
+    }
+
+    /// A wait that ended because somebody else had the lock; nothing is wrong with the store.
+    pub(crate) fn held(message: impl Into<Cow<'static, str>>) -> Self {
+        Self { is_held: true, ..Self::new(Code::Timeout, message) }
+    }
+
+    /// Whether it is such a wait.
+    pub(crate) fn is_held(&self) -> bool {
+        self.is_held
     }
 
     /// Adds a fact, such as the lock's name.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -11,7 +12,7 @@ pub use crate::algorithm::{JobState, Skipped, Status};
 use crate::client::Client;
 use crate::error::{Error, Result};
 use crate::guard::{Claim, Pending};
-use crate::options::{Options, check_name};
+use crate::options::{Options, full_name};
 use crate::port::{CellKey, Family};
 use crate::released::Released;
 use crate::with_error::WithError;
@@ -50,6 +51,7 @@ const PERIODS: (Duration, Duration) =
 #[derive(Clone)]
 pub struct Job {
     client: Client,
+    name: Arc<str>,
     key: CellKey,
     period: Duration,
     at: Option<Duration>,
@@ -61,14 +63,17 @@ pub struct Job {
 impl Job {
     pub(crate) fn new(client: Client, name: &str, period: Duration) -> Self {
         let options = client.options().clone();
-        let mut mistake = check_name(name).err();
+        let (full, mut mistake) = match full_name(&options.prefix, name) {
+            Ok(full) => (full, None),
+            Err(mistake) => (name.into(), Some(mistake)),
+        };
         if period < PERIODS.0 || period > PERIODS.1 {
             let shown = humantime::format_duration(period);
             let message = format!("a job's period must be between 10 ms and 10 years, not {shown}");
             mistake.get_or_insert(Error::invalid("period", message));
         }
-        let key = CellKey::new(Family::Job, name);
-        Self { client, key, period, at: None, options, mistake }
+        let (key, name) = (CellKey::new(Family::Job, full), name.into());
+        Self { client, name, key, period, at: None, options, mistake }
     }
 
     /// Names the run by this instant of the scheduler's own, as the time since 1970 (UTC), instead of the last multiple of the
@@ -120,7 +125,7 @@ impl Job {
 
     /// The name.
     pub fn name(&self) -> &str {
-        &self.key.name
+        &self.name
     }
 
     /// Starts the run that is due. `None` if there is none; [`Job::start_or_why`] says why.

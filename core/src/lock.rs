@@ -10,7 +10,7 @@ use crate::algorithm::{Core, Counts, LockId, Member, Request, Wait};
 use crate::client::Client;
 use crate::error::{Code, Error, Result};
 use crate::guard::{Claim, Guard, Pending};
-use crate::options::{Dialect, Options, check_key, check_name};
+use crate::options::{Dialect, Options, check_key, full_name};
 use crate::port::{Layout, LockKey, LockState, Mode};
 use crate::with_error::WithError;
 
@@ -21,6 +21,8 @@ use crate::with_error::WithError;
 pub struct Lock {
     client: Client,
     name: Arc<str>,
+    /// The name on the store, behind the client's prefix.
+    full: Arc<str>,
     options: Options,
     mode: Mode,
     /// Of how many permits.
@@ -34,10 +36,15 @@ pub struct Lock {
 impl Lock {
     pub(crate) fn new(client: Client, name: &str) -> Self {
         let options = client.options().clone();
-        let mistake = check_name(name).err();
+        let full = full_name(&options.prefix, name);
+        let (full, mistake) = match full {
+            Ok(full) => (full, None),
+            Err(mistake) => (name.into(), Some(mistake)),
+        };
         Self {
             client,
             name: name.into(),
+            full,
             options,
             mode: Mode::Exclusive,
             limit: 1,
@@ -168,6 +175,17 @@ impl Lock {
         Pending::new(async move { lock.attempt(Wait::Try).await })
     }
 
+    /// Waits for the lock at most this long: `None` if somebody else holds it all the while. A store that does not answer is an error.
+    pub fn try_acquire_within(&self, wait: Duration) -> Pending<Option<Guard>> {
+        let lock = self.clone();
+        Pending::new(async move {
+            match lock.attempt(Wait::of(Some(wait), &*lock.core().runtime)).await {
+                Err(error) if error.is_held() => Ok(None),
+                tried => tried,
+            }
+        })
+    }
+
     fn acquire_for(&self, wait: Option<Duration>) -> Pending<Guard> {
         let lock = self.clone();
         Pending::new(async move {
@@ -212,6 +230,11 @@ impl Lock {
     /// Who holds the lock and who waits for it. Changes nothing.
     pub async fn inspect(&self) -> Result<LockState> {
         self.core().inspect(&self.lock_id(self.key()?)).await
+    }
+
+    /// Whether anybody holds the lock now; of a semaphore, any permit. By the time of the answer that may have changed.
+    pub async fn is_locked(&self) -> Result<bool> {
+        self.core().is_locked(&self.lock_id(self.key()?)).await
     }
 
     fn core(&self) -> &Arc<Core> {
@@ -267,7 +290,7 @@ impl Lock {
         self.check_order()?;
         self.check_rows()?;
         match &self.options.dialect {
-            Dialect::Auto => Ok(LockKey::new(self.name.clone())),
+            Dialect::Auto => Ok(LockKey::new(self.full.clone())),
             dialect => {
                 let capabilities = self.core().store.capabilities();
                 if !capabilities.dialects.contains(&dialect.word()) {
@@ -282,14 +305,14 @@ impl Lock {
                 }
                 Ok(match dialect {
                     Dialect::Plain { prefix } => {
-                        let key = LockKey::prefixed(prefix, &self.name);
+                        let key = LockKey::prefixed(prefix, &self.full);
                         check_key(key.as_str())?;
                         key
                     }
-                    Dialect::Kazoo => LockKey::laid_out(Layout::Kazoo, self.name.clone()),
-                    Dialect::Shedlock => LockKey::laid_out(Layout::Shedlock, self.name.clone()),
-                    Dialect::Spring => LockKey::laid_out(Layout::Spring, self.name.clone()),
-                    _ => LockKey::laid_out(Layout::Redisson, self.name.clone()),
+                    Dialect::Kazoo => LockKey::laid_out(Layout::Kazoo, self.full.clone()),
+                    Dialect::Shedlock => LockKey::laid_out(Layout::Shedlock, self.full.clone()),
+                    Dialect::Spring => LockKey::laid_out(Layout::Spring, self.full.clone()),
+                    _ => LockKey::laid_out(Layout::Redisson, self.full.clone()),
                 })
             }
         }

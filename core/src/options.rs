@@ -7,6 +7,7 @@ mod times;
 mod write;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -163,6 +164,9 @@ options! {
     retry_dead: bool = "false", Boolean, Lock, boolean;
     /// How often an observer of an election asks who leads.
     observe: Duration = "1s", Duration, Lock, bounded;
+    /// Text that stands before every name on the store, so that programs share it without meeting: with `shop:` the lock `orders` lies
+    /// there as `shop:orders`. Not before the keys of your own table (`on_table`).
+    prefix: String = "", Text, Client, text;
     /// How long to wait for an answer of the store. After that the outcome counts as unknown.
     timeout: Duration = "5s", Duration, Client, bounded;
     /// On a quorum: the longest lease, and how long a node that may have lost its data does not vote. All clients must
@@ -269,6 +273,17 @@ impl Options {
         }
         Ok(())
     }
+}
+
+/// A name as it lies on the store, behind this prefix.
+pub(crate) fn full_name(prefix: &str, name: &str) -> Result<Arc<str>> {
+    check_name(name)?;
+    if prefix.is_empty() {
+        return Ok(name.into());
+    }
+    let full = format!("{prefix}{name}");
+    check_name(&full)?;
+    Ok(full.into())
 }
 
 /// Checks a lock's name: 1 to 512 bytes of UTF-8 without control characters, not beginning with `fencelock:`, as keys do that are

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::algorithm::{Core, UpdateRequest};
 use crate::client::Client;
 use crate::error::{Code, Error, Result};
-use crate::options::{Options, check_name};
+use crate::options::{Options, full_name};
 use crate::port::{CellKey, Change, Family, Look, OwnerId, Swap, Version};
 
 /// The longest value, as JSON.
@@ -37,6 +37,7 @@ const LONGEST: usize = 1 << 20;
 #[derive(Clone)]
 pub struct Versioned {
     client: Client,
+    name: Arc<str>,
     key: CellKey,
     options: Options,
     /// The first mistake made in setting it up.
@@ -65,8 +66,12 @@ pub enum Swapped<T> {
 impl Versioned {
     pub(crate) fn new(client: Client, name: &str) -> Self {
         let options = client.options().clone();
-        let key = CellKey::new(Family::Version, name);
-        Self { client, key, options, mistake: check_name(name).err() }
+        let (full, mistake) = match full_name(&options.prefix, name) {
+            Ok(full) => (full, None),
+            Err(mistake) => (name.into(), Some(mistake)),
+        };
+        let key = CellKey::new(Family::Version, full);
+        Self { client, name: name.into(), key, options, mistake }
     }
 
     /// How often [`Versioned::update`] tries again when somebody else was faster; 16 by default.
@@ -110,7 +115,7 @@ impl Versioned {
 
     /// The name.
     pub fn name(&self) -> &str {
-        &self.key.name
+        &self.name
     }
 
     /// The value and its version; `None` if there is none.
@@ -192,8 +197,14 @@ impl Versioned {
     /// Where it lies.
     fn key(&self) -> CellKey {
         let table = &self.options.on_table;
-        let table = (!table.is_empty()).then(|| table.as_str().into());
-        CellKey { table, ..self.key.clone() }
+        if table.is_empty() {
+            return self.key.clone();
+        }
+        // The keys of a program's own table are its own.
+        CellKey {
+            table: Some(table.as_str().into()),
+            ..CellKey::new(Family::Version, self.name.clone())
+        }
     }
 
     fn core(&self) -> Result<&Arc<Core>> {

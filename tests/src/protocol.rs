@@ -51,7 +51,7 @@ pub enum Call {
         #[serde(default)]
         options: Options,
     },
-    /// Ask for a lock once.
+    /// Ask for a lock once, or for as long as `wait` says.
     Try {
         /// The lock.
         lock: String,
@@ -67,6 +67,9 @@ pub enum Call {
         /// Its options.
         #[serde(default)]
         options: Options,
+        /// How long to wait, in milliseconds.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        wait: Option<f64>,
     },
     /// Wait for several mutexes as one.
     AcquireAll {
@@ -76,13 +79,16 @@ pub enum Call {
         #[serde(default)]
         options: Options,
     },
-    /// Ask for several mutexes once.
+    /// Ask for several mutexes once, or for as long as `wait` says.
     TryAll {
         /// The locks.
         locks: Vec<String>,
         /// Their options.
         #[serde(default)]
         options: Options,
+        /// How long to wait, in milliseconds.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        wait: Option<f64>,
     },
     /// Make an upgradeable reader the writer.
     Upgrade {
@@ -251,6 +257,13 @@ pub enum Call {
         /// How much.
         add: i64,
     },
+    /// Whether anybody holds a lock.
+    IsLocked {
+        /// The lock.
+        lock: String,
+    },
+    /// Ask the store for nothing.
+    PingStore,
     /// The names of the locks the store knows.
     Names {
         /// How they begin.

@@ -154,6 +154,14 @@ class Client:
         """The same, awaited."""
         return await self._link.perform_async(json.dumps({"op": "names", "prefix": prefix}))
 
+    def ping(self) -> float:
+        """Asks the store for nothing; the seconds that took. For health checks: it raises as any request does, within ``timeout``."""
+        return self._link.perform(json.dumps({"op": "ping"})) / 1000
+
+    async def ping_async(self) -> float:
+        """The same, awaited."""
+        return await self._link.perform_async(json.dumps({"op": "ping"})) / 1000
+
     def guarantees(self) -> dict[str, Any]:
         """What this store is able to do, and what this configuration survives, in words. Connects if need be."""
         return json.loads(self._link.open().guarantees())

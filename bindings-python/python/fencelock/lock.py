@@ -52,10 +52,14 @@ class Acquirable(_native.Blocks):
             _loop.take_back(ended)
             raise
 
-    def try_acquire(self) -> Guard | None:
-        """Asks once; ``None`` if somebody else has it."""
+    def try_acquire(self, wait: Time | None = None) -> Guard | None:
+        """Asks once, or waits for ``wait`` seconds at most; ``None`` if somebody else has it all the while. In a thread that runs an event
+        loop it refuses to wait, as ``acquire`` does."""
+        if milliseconds(wait) and _waiting.is_in_loop():
+            what = f"waiting for `{self._name}` here"
+            raise _waiting.refused(what, "use `await lock.try_acquire_async(wait)`")
         connection = self._link.open()
-        ended = connection.perform(self._ask("try_acquire", connection))
+        ended = connection.perform(self._try(connection, wait))
         try:
             granted = _loop.settle(ended)
             return None if granted is None else Guard(connection, self._name, granted)
@@ -69,15 +73,21 @@ class Acquirable(_native.Blocks):
         granted = await self._submit(connection, self._ask("acquire", connection, wait))
         return AsyncGuard(connection, self._name, granted)
 
-    async def try_acquire_async(self) -> AsyncGuard | None:
+    async def try_acquire_async(self, wait: Time | None = None) -> AsyncGuard | None:
         """The same as ``try_acquire``, awaited."""
         connection = await self._link.open_async()
-        granted = await self._submit(connection, self._ask("try_acquire", connection))
+        granted = await self._submit(connection, self._try(connection, wait))
         return None if granted is None else AsyncGuard(connection, self._name, granted)
 
     async def _submit(self, connection: _native.Connection, text: str) -> Any:
         loop = _loop.current()
         return await loop.call(connection.submit(loop.pump, text))
+
+    def _try(self, connection: _native.Connection, wait: Time | None) -> str:
+        if wait is None:
+            return self._ask("try_acquire", connection)
+        asked = {**self._operation, **self._facts(connection), "op": self._verb("try_acquire")}
+        return json.dumps({**asked, "wait": milliseconds(wait)})
 
     def _ask(self, verb: str, connection: _native.Connection, wait: Any = _UNSAID) -> str:
         facts = self._facts(connection)
@@ -185,6 +195,17 @@ class Lock(Acquirable):
     def name(self) -> str:
         """Its name."""
         return self._name
+
+    def is_locked(self) -> bool:
+        """Whether anybody holds the lock now; of a semaphore, any permit. By the time of the answer that may have changed."""
+        return self._link.perform(self._look("is_locked"))
+
+    async def is_locked_async(self) -> bool:
+        """The same, awaited."""
+        return await self._link.perform_async(self._look("is_locked"))
+
+    def _look(self, op: str) -> str:
+        return json.dumps({**self._operation, "op": op})
 
     def inspect(self) -> State:
         """Who holds the lock and who waits."""

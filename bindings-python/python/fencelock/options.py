@@ -85,6 +85,9 @@ class LockOptions(TypedDict, total=False):
 class ClientOptions(LockOptions, total=False):
     """What may be said of a client: its own options, and defaults of its locks."""
 
+    prefix: str
+    """Text that stands before every name on the store, so that programs share it without meeting: with `shop:` the lock
+    `orders` lies there as `shop:orders`. Not before the keys of your own table (`on_table`). Default: ``."""
     timeout: Time
     """How long to wait for an answer of the store. After that the outcome counts as unknown. Default: `5s`."""
     max_ttl: Time

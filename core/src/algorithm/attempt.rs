@@ -37,9 +37,15 @@ pub(crate) struct Attempt {
     floor: Token,
     /// Whether a Take has ended without an answer to what it asked: its session ended on the way.
     gone: bool,
-    /// The owner id of a try that is repeated because its outcome is unknown; and whether it was repeated.
-    undo: Option<(OwnerId, Duration)>,
-    repeated: bool,
+    repeat: Repeat,
+}
+
+/// Whether a try whose outcome is unknown is made once more.
+enum Repeat {
+    NotYet,
+    /// It is: this owner id is taken back first, for so long.
+    Due(OwnerId, Duration),
+    Done,
 }
 
 /// A try whose Take failed sooner than this met a connection that had ended while it lay idle, and is repeated once. What fails later is an
@@ -61,21 +67,8 @@ impl Attempt {
     pub(crate) fn new(core: Arc<Core>, lock: LockId, request: Request, waits: bool) -> Self {
         let (stage, rest, reason) = (Stage::Ready, Backoff::new(), Reason::Unanswered);
         let floor = Token::default();
-        let (announced, gone, undo, repeated) = (false, false, None, false);
-        Self {
-            core,
-            lock,
-            request,
-            waits,
-            stage,
-            rest,
-            announced,
-            reason,
-            floor,
-            gone,
-            undo,
-            repeated,
-        }
+        let (announced, gone, repeat) = (false, false, Repeat::NotYet);
+        Self { core, lock, request, waits, stage, rest, announced, reason, floor, gone, repeat }
     }
 
     /// An attempt whose first Take goes in one batch with the end of the hold before it. Whoever polls the batch first
@@ -168,10 +161,13 @@ impl Attempt {
         let Some((owner, take)) = self.draw() else { return };
         let sent = self.core.runtime.now();
         // In front of the Take, so that it does not find what the former one may have taken.
-        let undone = self.undo.take().map(|(former, tombstone)| {
-            self.lock.step(former, Action::Leave { tombstone: Some(tombstone) })
-        });
-        let batch = undone.into_iter().chain([take]).collect();
+        let batch = match self.repeat {
+            Repeat::Due(former, life) => {
+                self.repeat = Repeat::Done;
+                vec![self.lock.step(former, Action::Leave { tombstone: Some(life) }), take]
+            }
+            Repeat::NotYet | Repeat::Done => vec![take],
+        };
         self.stage =
             Stage::Asked { owner, sent, answers: Either::Left(self.core.store.step(batch)) };
     }
@@ -225,7 +221,9 @@ impl Attempt {
                 self.end(owner);
                 // It may be held in this attempt's own former name, which was not taken back.
                 match answers.pop() {
-                    Some(Err(failure)) if self.repeated => Some(Err(failure.error)),
+                    Some(Err(failure)) if matches!(self.repeat, Repeat::Done) => {
+                        Some(Err(failure.error))
+                    }
                     _ => Some(Ok(None)),
                 }
             }
@@ -252,8 +250,8 @@ impl Attempt {
                 }
                 self.end(owner);
                 let is_stale = is_unknown && self.core.runtime.now().since(sent) < STALE;
-                if is_stale && !self.waits && !std::mem::replace(&mut self.repeated, true) {
-                    self.undo = Some((owner, tombstone));
+                if is_stale && !self.waits && matches!(self.repeat, Repeat::NotYet) {
+                    self.repeat = Repeat::Due(owner, tombstone);
                     self.stage = Stage::Ready;
                     return None;
                 }

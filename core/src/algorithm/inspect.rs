@@ -6,15 +6,23 @@ use crate::error::{Error, Result};
 use crate::port::{Action, LockState, Outcome, OwnerId};
 
 impl Core {
+    /// Whether anybody holds it.
+    pub(crate) async fn is_locked(&self, lock: &LockId) -> Result<bool> {
+        Ok(!self.look_at(lock, Action::Peek).await?.holders.is_empty())
+    }
+
     /// What lies on the store, and who waits in this client.
     pub(crate) async fn inspect(&self, lock: &LockId) -> Result<LockState> {
-        let step = lock.step(OwnerId::draw(&*self.runtime), Action::Read);
+        let mut state = self.look_at(lock, Action::Read).await?;
+        let now = self.runtime.now();
+        state.waiters.extend(self.cohorts.lock().in_line(lock, now));
+        Ok(state)
+    }
+
+    async fn look_at(&self, lock: &LockId, action: Action) -> Result<LockState> {
+        let step = lock.step(OwnerId::draw(&*self.runtime), action);
         match self.store.step(vec![step]).await.pop() {
-            Some(Ok(Outcome::State(mut state))) => {
-                let now = self.runtime.now();
-                state.waiters.extend(self.cohorts.lock().in_line(lock, now));
-                Ok(state)
-            }
+            Some(Ok(Outcome::State(state))) => Ok(state),
             Some(Err(failure)) => Err(failure.error),
             _ => Err(Error::internal("the store answered a Read with something else")),
         }

@@ -27,16 +27,17 @@ impl Reason {
 
     /// What a wait fails with that ends now, with these holders.
     pub(crate) fn into_error(self, holders: &[HolderView]) -> Error {
-        let message = match self {
+        let error = match self {
             Self::Trouble(error) => return *error,
-            Self::Unanswered => {
-                "the lock was not granted within the wait; the store has not answered yet: wait longer, or look at the store"
-            }
-            Self::Held => {
-                "the lock was not granted within the wait; it is held by somebody else: wait longer, or try again later"
-            }
+            Self::Unanswered => Error::new(
+                Code::Timeout,
+                "the lock was not granted within the wait; the store has not answered yet: wait longer, or look at the store",
+            ),
+            Self::Held => Error::held(
+                "the lock was not granted within the wait; it is held by somebody else: wait longer, or try again later",
+            ),
         };
-        with_holders(Error::new(Code::Timeout, message), holders)
+        with_holders(error, holders)
     }
 }
 

@@ -108,7 +108,8 @@ impl Core {
                         if let Either::Right(_) =
                             select(changed, self.runtime.sleep_until(end)).await
                         {
-                            return Err(too_late("another task of this scope asks for it"));
+                            let message = "the lock was not granted within the wait; another task of this scope asks for it";
+                            return Err(Error::held(message));
                         }
                     }
                 },
@@ -129,13 +130,12 @@ impl Core {
         let Wait::Until(end) = wait else { return extended.await };
         match select(extended, self.runtime.sleep_until(end)).await {
             Either::Left((result, _)) => result,
-            Either::Right(_) => Err(too_late("the store does not answer")),
+            Either::Right(_) => {
+                let message = "the lock was not granted within the wait; the store does not answer";
+                Err(Error::new(Code::Timeout, message))
+            }
         }
     }
-}
-
-fn too_late(why: &str) -> Error {
-    Error::new(Code::Timeout, format!("the lock was not granted within the wait; {why}"))
 }
 
 /// What a scope says to one more who wants in.

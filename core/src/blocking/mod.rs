@@ -203,6 +203,17 @@ impl Lock {
         Ok(guard.map(|guard| self.guard(guard)))
     }
 
+    /// Waits for the lock at most this long: `None` if somebody else holds it all the while.
+    pub fn try_acquire_within(&self, wait: Duration) -> Result<Option<Guard>> {
+        let guard = self.runtime.run(self.inner.try_acquire_within(wait))??;
+        Ok(guard.map(|guard| self.guard(guard)))
+    }
+
+    /// Whether anybody holds the lock now.
+    pub fn is_locked(&self) -> Result<bool> {
+        self.runtime.run(self.inner.is_locked())?
+    }
+
     /// Runs `body` under the lock. If the lock was lost meanwhile, the answer is an error with code `lost`; the body can
     /// look at its claim to learn it earlier. An error of the body's own wins, and the loss is attached to it
     /// ([`WithError`]).

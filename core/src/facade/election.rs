@@ -1,6 +1,6 @@
 //! Operations on elections.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::held::HeldItem;
 use super::{Facade, Named, Work, with_options};
@@ -20,10 +20,20 @@ impl Facade {
         })
     }
 
-    pub(super) fn try_campaign(&self, name: &str, options: Named) -> Work {
+    pub(super) fn try_campaign(&self, name: &str, options: Named, wait: Option<Value>) -> Work {
         let election = self.election(name, options);
         Box::pin(async move {
-            let leads = election.try_campaign().await?;
+            let tried = match wait {
+                None => election.try_campaign(),
+                Some(wait) => {
+                    let election = election.option("wait", wait);
+                    match election.patience() {
+                        Some(wait) => election.try_campaign_within(wait),
+                        None => election.try_campaign(),
+                    }
+                }
+            };
+            let leads = tried.await?;
             let leads = leads.map(|leads| HeldItem::Guard(leads.into_guard()));
             Ok(leads.into())
         })

@@ -47,9 +47,25 @@ impl Facade {
         Box::pin(async move { Ok(HeldItem::Guard(lock?.acquire().await?).into()) })
     }
 
-    pub(super) fn try_acquire(&self, name: &str, form: Form, options: Named) -> Work {
+    pub(super) fn try_acquire(
+        &self,
+        name: &str,
+        form: Form,
+        options: Named,
+        wait: Option<Value>,
+    ) -> Work {
         let lock = self.lock(name, form, options);
-        Box::pin(async move { Ok(lock?.try_acquire().await?.map(HeldItem::Guard).into()) })
+        Box::pin(async move {
+            let Some(wait) = wait else {
+                return Ok(lock?.try_acquire().await?.map(HeldItem::Guard).into());
+            };
+            let lock = lock?.option("wait", wait);
+            let tried = match lock.patience() {
+                Some(wait) => lock.try_acquire_within(wait),
+                None => return Ok(HeldItem::Guard(lock.acquire().await?).into()),
+            };
+            Ok(tried.await?.map(HeldItem::Guard).into())
+        })
     }
 
     pub(super) fn acquire_all(&self, names: Vec<String>, options: Named) -> Work {
@@ -57,9 +73,24 @@ impl Facade {
         Box::pin(async move { Ok(HeldItem::All(all.acquire().await?).into()) })
     }
 
-    pub(super) fn try_acquire_all(&self, names: Vec<String>, options: Named) -> Work {
+    pub(super) fn try_acquire_all(
+        &self,
+        names: Vec<String>,
+        options: Named,
+        wait: Option<Value>,
+    ) -> Work {
         let all = with_options(self.client.all(names), options, crate::All::option);
-        Box::pin(async move { Ok(all.try_acquire().await?.map(HeldItem::All).into()) })
+        Box::pin(async move {
+            let Some(wait) = wait else {
+                return Ok(all.try_acquire().await?.map(HeldItem::All).into());
+            };
+            let all = all.option("wait", wait);
+            let tried = match all.patience() {
+                Some(wait) => all.try_acquire_within(wait),
+                None => return Ok(HeldItem::All(all.acquire().await?).into()),
+            };
+            Ok(tried.await?.map(HeldItem::All).into())
+        })
     }
 
     pub(super) fn upgrade(&self, guard: u64) -> Work {
@@ -109,6 +140,16 @@ impl Facade {
     pub(super) fn inspect(&self, name: &str, options: Named) -> Work {
         let lock = self.lock(name, Form::default(), options);
         Box::pin(async move { Ok(json!(lock?.inspect().await?).into()) })
+    }
+
+    pub(super) fn is_locked(&self, name: &str, form: Form, options: Named) -> Work {
+        let lock = self.lock(name, form, options);
+        Box::pin(async move { Ok(json!(lock?.is_locked().await?).into()) })
+    }
+
+    pub(super) fn ping(&self) -> Work {
+        let client = self.client.clone();
+        Box::pin(async move { Ok(json!(client.ping().await?.as_secs_f64() * 1000.0).into()) })
     }
 
     pub(super) fn names(&self, prefix: String) -> Work {

@@ -215,9 +215,13 @@ impl Facade {
         use Operation as Op;
         match operation {
             Op::Acquire { name, form, options } => self.acquire(&name, form, options),
-            Op::TryAcquire { name, form, options } => self.try_acquire(&name, form, options),
+            Op::TryAcquire { name, form, options, wait } => {
+                self.try_acquire(&name, form, options, wait)
+            }
             Op::AcquireAll { names, options } => self.acquire_all(names, options),
-            Op::TryAcquireAll { names, options } => self.try_acquire_all(names, options),
+            Op::TryAcquireAll { names, options, wait } => {
+                self.try_acquire_all(names, options, wait)
+            }
             Op::Upgrade { guard } => self.upgrade(guard),
             Op::DeclineUpgrade { guard, upgrade } => self.decline_upgrade(guard, upgrade),
             Op::Downgrade { guard, mode } => self.downgrade(guard, mode),
@@ -225,6 +229,8 @@ impl Facade {
             Op::Extend { guard, ttl } => self.extend(guard, ttl),
             Op::Lost { guard } => self.lost(guard),
             Op::Inspect { name, options } => self.inspect(&name, options),
+            Op::IsLocked { name, form, options } => self.is_locked(&name, form, options),
+            Op::Ping => self.ping(),
             Op::Names { prefix } => self.names(prefix),
             Op::ReadVersion { name, options } => self.read_version(&name, options),
             Op::CompareAndSet { name, options, expected, value } => {
@@ -240,7 +246,7 @@ impl Facade {
             Op::EndJob { guard, succeeded } => self.end_job(guard, succeeded),
             Op::InspectJob { name, period } => self.inspect_job(&name, period),
             Op::Campaign { name, options } => self.campaign(&name, options),
-            Op::TryCampaign { name, options } => self.try_campaign(&name, options),
+            Op::TryCampaign { name, options, wait } => self.try_campaign(&name, options, wait),
             Op::Leader { name } => self.leader(&name),
             Op::Observe { name, options, seen } => self.observe(&name, options, seen),
             Op::Close => self.close(),

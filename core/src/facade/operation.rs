@@ -39,7 +39,7 @@ pub enum Operation {
         #[serde(default)]
         options: Map<String, Value>,
     },
-    /// Ask once. Completes with a [`Granted`] or null.
+    /// Ask once, or wait as long as `wait` says. Completes with a [`Granted`] or null.
     TryAcquire {
         /// The lock.
         name: String,
@@ -49,6 +49,9 @@ pub enum Operation {
         /// Options by name.
         #[serde(default)]
         options: Map<String, Value>,
+        /// How long to wait, as the option of that name.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        wait: Option<Value>,
     },
     /// Wait for several mutexes as one. Completes with a [`Granted`].
     AcquireAll {
@@ -58,13 +61,16 @@ pub enum Operation {
         #[serde(default)]
         options: Map<String, Value>,
     },
-    /// Ask once for several mutexes. Completes with a [`Granted`] or null.
+    /// Ask once for several mutexes, or wait as long as `wait` says. Completes with a [`Granted`] or null.
     TryAcquireAll {
         /// The locks.
         names: Vec<String>,
         /// Options by name.
         #[serde(default)]
         options: Map<String, Value>,
+        /// How long to wait, as the option of that name.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        wait: Option<Value>,
     },
     /// Make an upgradeable reader the writer. Completes with a [`Granted`]: the same guard, with its new token and the
     /// upgrade's number.
@@ -112,6 +118,19 @@ pub enum Operation {
         #[serde(default)]
         options: Map<String, Value>,
     },
+    /// Whether anybody holds a lock. Completes with a boolean.
+    IsLocked {
+        /// The lock.
+        name: String,
+        /// As what it is asked for.
+        #[serde(flatten)]
+        form: Form,
+        /// Options by name.
+        #[serde(default)]
+        options: Map<String, Value>,
+    },
+    /// Ask the store for nothing. Completes with the time that took, in milliseconds.
+    Ping,
     /// The names of the locks the store knows. Completes with a list.
     Names {
         /// How they begin.
@@ -203,6 +222,9 @@ pub enum Operation {
         /// Options by name.
         #[serde(default)]
         options: Map<String, Value>,
+        /// How long to wait, as the option of that name.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        wait: Option<Value>,
     },
     /// Who leads. Completes with a [`Leader`](crate::Leader) or null.
     Leader {
@@ -252,6 +274,8 @@ impl Operation {
             | Self::Extend { .. }
             | Self::Lost { .. }
             | Self::Inspect { .. }
+            | Self::IsLocked { .. }
+            | Self::Ping
             | Self::Names { .. }
             | Self::Close
             | Self::ReadVersion { .. }

@@ -27,7 +27,7 @@ const SCHEMES: &[(&str, &str)] = &[
     ("zk", "zookeeper"),
 ];
 
-/// Drivers that stand behind a `+` in the schemes of SQLAlchemy.
+/// Drivers that stand behind a `+` in the schemes of `SQLAlchemy`.
 const DRIVERS: &[&str] = &[
     "aiomysql",
     "aiosqlite",
@@ -254,12 +254,11 @@ impl Reading {
         let part = || utf8_percent_encode(&text, NON_ALPHANUMERIC).to_string();
         match means {
             Opt("cacert") if text == "system" => {}
-            Opt(ours) => self.query.push(format!("{ours}={value}")),
             Seconds(_) if text == "0" => {}
             Seconds(ours) if text.bytes().all(|byte| byte.is_ascii_digit()) => {
                 self.query.push(format!("{ours}={text}s"));
             }
-            Seconds(ours) => self.query.push(format!("{ours}={value}")),
+            Opt(ours) | Seconds(ours) => self.query.push(format!("{ours}={value}")),
             Encryption => self.query.push(format!("sslmode={}", encryption(&text))),
             Proof if is_no(&text) => return Err(unproven()),
             Start if text.contains("search_path") => {

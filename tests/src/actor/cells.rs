@@ -11,7 +11,9 @@ use crate::protocol::{Call, Options};
 pub(super) fn operation(call: Call) -> Result<Operation> {
     let operation = match call {
         Call::Campaign { lock: name, options } => Operation::Campaign { name, options },
-        Call::TryCampaign { lock: name, options } => Operation::TryCampaign { name, options },
+        Call::TryCampaign { lock: name, options } => {
+            Operation::TryCampaign { name, options, wait: None }
+        }
         Call::Leader { lock: name } => Operation::Leader { name },
         Call::Observe { lock: name, options, seen } => {
             let seen = serde_json::from_value(seen).map_err(|error| unreadable(&error))?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use fencelock::facade::{Facade, Form, Operation};
 
-use crate::protocol::Call;
+use crate::protocol::{Call, Options};
 
 /// The scopes of a client, by their names in a case.
 #[derive(Default)]
@@ -22,11 +22,18 @@ impl Scopes {
             Call::Acquire { lock: name, mode, permits, scope, options } => {
                 Operation::Acquire { name, form: form(mode, permits, scope), options }
             }
-            Call::Try { lock: name, mode, permits, scope, options } => {
-                Operation::TryAcquire { name, form: form(mode, permits, scope), options }
+            Call::Try { lock: name, mode, permits, scope, options, wait } => {
+                let (form, wait) = (form(mode, permits, scope), wait.map(Into::into));
+                Operation::TryAcquire { name, form, options, wait }
             }
             Call::AcquireAll { locks: names, options } => Operation::AcquireAll { names, options },
-            Call::TryAll { locks: names, options } => Operation::TryAcquireAll { names, options },
+            Call::TryAll { locks: names, options, wait } => {
+                Operation::TryAcquireAll { names, options, wait: wait.map(Into::into) }
+            }
+            Call::IsLocked { lock: name } => {
+                Operation::IsLocked { name, form: Form::default(), options: Options::new() }
+            }
+            Call::PingStore => Operation::Ping,
             Call::Upgrade { guard } => Operation::Upgrade { guard },
             Call::Downgrade { guard, mode } => Operation::Downgrade { guard, mode },
             other => return Err(other),

@@ -39,14 +39,17 @@ impl Run<'_> {
                 let (period, at) = ask.job.as_ref().map_or((0.0, None), |job| (job.period, job.at));
                 Call::StartJob { lock, options, period, at }
             }
-            _ if !all.is_empty() && once => Call::TryAll { locks: all, options },
+            _ if !all.is_empty() && once => {
+                Call::TryAll { locks: all, options, wait: ask.patience.map(|wait| wait as f64) }
+            }
             _ if !all.is_empty() => Call::AcquireAll { locks: all, options },
             Some(work) => Call::With { lock, options, work: work as f64 },
             None => {
                 let Ask { mode, permits, ref scope, .. } = *ask;
                 let scope = scope.clone();
                 if once {
-                    Call::Try { lock, mode, permits, scope, options }
+                    let wait = ask.patience.map(|wait| wait as f64);
+                    Call::Try { lock, mode, permits, scope, options, wait }
                 } else {
                     Call::Acquire { lock, mode, permits, scope, options }
                 }

@@ -48,6 +48,7 @@ fn beyond(step: &Step) -> Option<&'static str> {
         Step::Extend(_) | Step::Remaining(_) => {
             Some("it keeps the lease by itself, and ends the command when it cannot")
         }
+        Step::PingStore(_) | Step::Locked(_) => Some("a look is `inspect`"),
         Step::Connect(connect) if connect.url.as_deref() == Some("") => {
             Some("no URL is the one by default")
         }
@@ -62,6 +63,9 @@ fn beyond_ask(ask: &Ask) -> Option<&'static str> {
     let other = ask.permits.is_some() || ask.scope.is_some() || ask.job.is_some() || ask.elect;
     if other || ask.mode != Mode::default() || !ask.all.is_empty() {
         return Some(MUTEXES);
+    }
+    if ask.patience.is_some() {
+        return Some("who waits in vain is told so: exit code 75");
     }
     if matches!(&ask.lock, Name::Own(name) | Name::Exact { exact: name } if name.contains('\0')) {
         return Some("no word of a command line holds a zero byte");

@@ -155,6 +155,19 @@ impl Run<'_> {
             | Step::Value(_)
             | Step::Write(_)
             | Step::Update(_) => self.on_cells(scope, step).await?,
+            Step::Locked(locked) => {
+                let lock = scope.lock_name(&self.prefix, &locked.lock);
+                let seen = self.ask_now(&locked.by, Call::IsLocked { lock }).await?;
+                if seen != serde_json::json!(locked.is) {
+                    return Err(format!("whether it is locked: {seen}"));
+                }
+            }
+            Step::PingStore(by) => {
+                let took = self.ask_now(by, Call::PingStore).await?;
+                if !took.as_f64().is_some_and(|took| (0.0..60_000.0).contains(&took)) {
+                    return Err(format!("it took {took}"));
+                }
+            }
             Step::Names(names) => {
                 let prefix = format!("{}{}", self.prefix, names.prefix);
                 let seen = self.ask_now(&names.by, Call::Names { prefix }).await?;

@@ -58,6 +58,10 @@ pub enum Step {
     Write(Write),
     /// Adds to a number; `done` is expected.
     Update(Update),
+    /// Whether anybody holds a lock.
+    Locked(Locked),
+    /// This actor's client asks its store for nothing, and is told how long that took.
+    PingStore(String),
     /// The names of the locks, without the case's own prefix.
     Names(Names),
     /// Connects an actor; `done` is expected.
@@ -199,6 +203,8 @@ pub struct Ask {
     pub elect: bool,
     /// Start a run of the job of this name instead.
     pub job: Option<RunOf>,
+    /// A `try` waits for so many milliseconds at most.
+    pub patience: Option<u64>,
     /// What it must come to.
     pub expect: Option<Expect>,
     /// Milliseconds from the asking to the end, at least and at most.
@@ -252,6 +258,19 @@ pub struct State {
     pub endless: bool,
     /// It need not be so at once, but within so many milliseconds.
     pub within: Option<u64>,
+}
+
+/// See [`Step::Locked`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Locked {
+    /// Who looks.
+    pub by: String,
+    /// The lock; `x` by default.
+    #[serde(default)]
+    pub lock: Name,
+    /// Whether anybody holds it.
+    pub is: bool,
 }
 
 /// See [`Step::Names`].

@@ -105,7 +105,7 @@ impl Run<'_> {
         if matches!(ended, End::Ok(_)) {
             let lock = scope.lock_name(&self.prefix, &Name::default());
             let (mode, options) = (Mode::default(), Options::new());
-            let call = Call::Try { lock, mode, permits: None, scope: None, options };
+            let call = Call::Try { lock, mode, permits: None, scope: None, options, wait: None };
             ended = self.end(&player.ask(call), HANG).await?.end;
             self.call(&step.actor, Call::Close, &Expect::Done).await?;
         }

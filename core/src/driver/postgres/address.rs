@@ -54,7 +54,7 @@ impl Address {
         let encrypted = host::is_encrypted(&address.hosts, options)?;
         let tls = encrypted.then(|| Tls::new(options)).transpose()?;
         let password = PasswordFile::of(options, url.password().is_some())?;
-        Ok(Self { tls, password, ..address })
+        Ok(Self { password, tls, ..address })
     }
 
     /// The same without what TLS takes, which lies in files.

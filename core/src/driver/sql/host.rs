@@ -48,13 +48,11 @@ pub(in crate::driver) fn is_encrypted(hosts: &[Host], options: &Options) -> Resu
         }
         SslMode::VerifyFull | SslMode::VerifyCa => true,
     };
-    if !wanted {
-        if let Some(option) = options.of_tls() {
-            let message = format!(
-                "nothing is encrypted here, so `{option}` would change nothing; leave it out, or add `sslmode=verify-full`"
-            );
-            return Err(Error::invalid(option, message));
-        }
+    if let (false, Some(option)) = (wanted, options.of_tls()) {
+        let message = format!(
+            "nothing is encrypted here, so `{option}` would change nothing; leave it out, or add `sslmode=verify-full`"
+        );
+        return Err(Error::invalid(option, message));
     }
     Ok(wanted)
 }

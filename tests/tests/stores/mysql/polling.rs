@@ -17,7 +17,7 @@ async fn u12_waiters_need_no_connection_of_their_own() {
     let turns = |at: usize| {
         let url = url.clone();
         async move {
-            let options = fencelock::Client::builder().option("connect_timeout", "60s");
+            let options = Client::builder().option("connect_timeout", "60s");
             let client: Client = options.connect(&url).await.unwrap();
             for turn in 0..2 {
                 let guard = client.lock("x").acquire_within(PATIENCE).await;

@@ -79,9 +79,24 @@ public abstract sealed class Acquirable<T extends Acquirable<T>> implements Lock
         return trying().get();
     }
 
-    /** As {@link #tryAcquire}, as a future; see {@link #acquireAsync()}. */
+    /**
+     * Waits for the lock at most this long: empty if somebody else holds it all the while.
+     *
+     * @throws InterruptedException if the thread is interrupted meanwhile: nothing is held, and nobody waits, then
+     * @throws LockLostException if the lease ended while this thread was stopped, before the call returned
+     */
+    public final Optional<Guard> tryAcquire(Duration wait) throws InterruptedException {
+        return trying(wait).await();
+    }
+
+    /** As {@link #tryAcquire()}, as a future; see {@link #acquireAsync()}. */
     public final CompletableFuture<Optional<Guard>> tryAcquireAsync() {
         return trying().async();
+    }
+
+    /** As {@link #tryAcquire(Duration)}, as a future; see {@link #acquireAsync()}. */
+    public final CompletableFuture<Optional<Guard>> tryAcquireAsync(Duration wait) {
+        return trying(wait).async();
     }
 
     /**
@@ -133,6 +148,12 @@ public abstract sealed class Acquirable<T extends Acquirable<T>> implements Lock
 
     final Request<Optional<Guard>> trying() {
         return Request.trying(client, operation(true, options), this::guard);
+    }
+
+    private Request<Optional<Guard>> trying(Duration wait) {
+        Map<String, Object> operation = operation(true, options);
+        operation.putAll(Options.with(Map.of(), "wait", wait));
+        return Request.trying(client, operation, this::guard);
     }
 
     private Guard guard(Map<String, Object> granted) {

@@ -121,6 +121,20 @@ public final class Client implements AutoCloseable {
         return Request.of(this, Map.of("op", "names", "prefix", prefix), Shape::texts);
     }
 
+    /** Asks the store for nothing, and answers how long that took; for health checks. It fails as any request does, within {@code timeout}. */
+    public Duration ping() {
+        return pinging().get();
+    }
+
+    /** As {@link #ping}, as a future. */
+    public CompletableFuture<Duration> pingAsync() {
+        return pinging().async();
+    }
+
+    private Request<Duration> pinging() {
+        return Request.of(this, Map.of("op", "ping"), Shape::time);
+    }
+
     /** What this store is able to do, and what this configuration survives, in words. */
     public Guarantees guarantees() {
         return Guarantees.of(look(Natives::guarantees));

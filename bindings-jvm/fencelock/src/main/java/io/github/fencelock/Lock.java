@@ -41,6 +41,22 @@ public final class Lock extends Acquirable<Lock> {
         return name;
     }
 
+    /** Whether anybody holds the lock now; of a semaphore, any permit. By the time of the answer that may have changed. */
+    public boolean isLocked() {
+        return looking().get();
+    }
+
+    /** As {@link #isLocked}, as a future. */
+    public CompletableFuture<Boolean> isLockedAsync() {
+        return looking().async();
+    }
+
+    private Request<Boolean> looking() {
+        Map<String, Object> operation = new LinkedHashMap<>(form);
+        operation.putAll(Map.of("op", "is_locked", "name", name, "options", options()));
+        return Request.of(client, operation, Boolean.class::cast);
+    }
+
     /** Who holds the lock and who waits for it. Changes nothing. */
     public LockState inspect() {
         return inspection().get();

@@ -16,6 +16,15 @@ public interface StoreOptions<T> {
     T option(String name, Object value);
 
     /**
+     * Text that stands before every name on the store, so that programs share it without meeting: with {@code
+     * shop:} the lock {@code orders} lies there as {@code shop:orders}. Not before the keys of your own table
+     * ({@code on_table}). By default empty.
+     */
+    default T prefix(String prefix) {
+        return option("prefix", prefix);
+    }
+
+    /**
      * How long to wait for an answer of the store. After that the outcome counts as unknown. By default {@code 5s}.
      */
     default T timeout(Duration timeout) {

@@ -61,9 +61,9 @@ public final class JavaActor implements Lines.Actor {
             case "ping" -> lines.answer(id, Map.of("actor", "java", "pid", ProcessHandle.current().pid()));
             case "connect" -> connect(id, request);
             case "acquire" -> acquire(id, lock(request));
-            case "try" -> tried(id, lock(request).tryAcquireAsync());
+            case "try" -> tried(id, tried(lock(request), request));
             case "acquire_all" -> acquire(id, all(request));
-            case "try_all" -> tried(id, all(request).tryAcquireAsync());
+            case "try_all" -> tried(id, tried(all(request), request));
             case "campaign" -> {
                 Election election = election(request);
                 granted(id, election::campaign, election::campaignAsync);
@@ -262,9 +262,16 @@ public final class JavaActor implements Lines.Actor {
         });
     }
 
+    private static CompletableFuture<Optional<Guard>> tried(Acquirable<?> lock, JsonObject request) {
+        return request.has("wait")
+            ? lock.tryAcquireAsync(Duration.ofMillis(request.get("wait").getAsLong())) : lock.tryAcquireAsync();
+    }
+
     private void onClient(long id, JsonObject request) {
         switch (request.get("op").getAsString()) {
             case "inspect" -> answer(id, lock(request).inspectAsync(), Shown::state);
+            case "is_locked" -> answer(id, lock(request).isLockedAsync(), locked -> locked);
+            case "ping_store" -> answer(id, client().pingAsync(), Shown::millis);
             case "names" -> answer(id, client().namesAsync(request.get("prefix").getAsString()), names -> names);
             case "leader" -> answer(id, election(request).leaderAsync(), leader -> Shown.leader(leader.orElse(null)));
             case "inspect_job" -> answer(id, job(request).inspectAsync(), run -> Shown.job(run.orElse(null)));

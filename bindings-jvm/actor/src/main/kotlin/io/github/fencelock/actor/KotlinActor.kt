@@ -3,6 +3,7 @@ package io.github.fencelock.actor
 import com.google.gson.JsonObject
 import io.github.fencelock.Mode
 import io.github.fencelock.Released
+import io.github.fencelock.kotlin.Acquirable
 import io.github.fencelock.kotlin.All
 import io.github.fencelock.kotlin.Client
 import io.github.fencelock.kotlin.ClientOptions
@@ -95,12 +96,15 @@ class KotlinActor private constructor(private val lines: Lines) : Lines.Actor {
         connected = made
     }
 
+    private suspend fun tried(lock: Acquirable<*>, request: JsonObject): Guard? =
+        if (request.has("wait")) lock.tryAcquire(request["wait"].asDouble.milliseconds) else lock.tryAcquire()
+
     private suspend fun answer(request: JsonObject): Any? = when (request["op"].asString) {
         "ping" -> mapOf("actor" to "kotlin", "pid" to ProcessHandle.current().pid())
         "acquire" -> grant(lock(request).acquire())
-        "try" -> grant(lock(request).tryAcquire())
+        "try" -> grant(tried(lock(request), request))
         "acquire_all" -> grant(all(request).acquire())
-        "try_all" -> grant(all(request).tryAcquire())
+        "try_all" -> grant(tried(all(request), request))
         "campaign" -> grant(election(request).campaign())
         "try_campaign" -> grant(election(request).tryCampaign())
         "start_job" -> when (val start = job(request).startOrWhy()) {
@@ -112,6 +116,8 @@ class KotlinActor private constructor(private val lines: Lines) : Lines.Actor {
             mapOf("token" to guard.token)
         }
         "inspect" -> Shown.state(lock(request).inspect())
+        "is_locked" -> lock(request).isLocked()
+        "ping_store" -> client.ping().inWholeMicroseconds / 1000.0
         "names" -> client.names(request["prefix"].asString)
         "leader" -> Shown.leader(election(request).leader())
         "observe" -> observe(request)

@@ -4,6 +4,7 @@ import io.github.fencelock.Guarantees
 import io.github.fencelock.Load
 import kotlin.time.Duration
 import kotlin.time.toJavaDuration
+import kotlin.time.toKotlinDuration
 import kotlinx.coroutines.NonCancellable
 import kotlinx.coroutines.withContext
 import io.github.fencelock.Client as JavaClient
@@ -57,6 +58,9 @@ public class Client internal constructor(internal val java: JavaClient) {
 
     /** The names of the locks the store knows, in order, as [lock] takes them. An empty prefix: all. */
     public suspend fun names(prefix: String = ""): List<String> = java.namesAsync(prefix).await()
+
+    /** Asks the store for nothing, and answers how long that took; for health checks. It fails as any request does, within `timeout`. */
+    public suspend fun ping(): Duration = java.pingAsync().await().toKotlinDuration()
 
     /** What this store is able to do, and what this configuration survives, in words. */
     public fun guarantees(): Guarantees = java.guarantees()

@@ -32,6 +32,13 @@ public sealed class Acquirable<T : Acquirable<T>>(private val java: JavaAcquirab
     public suspend fun tryAcquire(): Guard? =
         java.tryAcquireAsync().await { unheard -> unheard.ifPresent { it.decline() } }.map(::Guard).orElse(null)?.begin()
 
+    /** Waits for the lock at most this long: `null` if somebody else holds it all the while. */
+    public suspend fun tryAcquire(wait: Duration): Guard? {
+        if (wait.isInfinite()) return acquire(wait)
+        val asked = java.tryAcquireAsync(wait.toJavaDuration())
+        return asked.await { unheard -> unheard.ifPresent { it.decline() } }.map(::Guard).orElse(null)?.begin()
+    }
+
     /**
      * Runs [body] under the lock and answers what it answers; it does not begin under a lock that is lost. When the lock is
      * lost, the body's scope is cancelled, and this fails with [io.github.fencelock.LockLostException]. What the body throws
@@ -54,6 +61,9 @@ public sealed class Acquirable<T : Acquirable<T>>(private val java: JavaAcquirab
 public class Lock internal constructor(private val java: JavaLock) : Acquirable<Lock>(java) {
     /** The name. */
     public val name: String get() = java.name()
+
+    /** Whether anybody holds the lock now; of a semaphore, any permit. By the time of the answer that may have changed. */
+    public suspend fun isLocked(): Boolean = java.isLockedAsync().await()
 
     /** Who holds the lock and who waits for it. Changes nothing. */
     public suspend fun inspect(): LockState = java.inspectAsync().await()

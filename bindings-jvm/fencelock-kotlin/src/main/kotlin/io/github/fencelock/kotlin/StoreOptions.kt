@@ -16,6 +16,13 @@ public interface StoreOptions<T> {
     public fun option(name: String, value: Any?): T
 
     /**
+     * Text that stands before every name on the store, so that programs share it without meeting: with `shop:` the
+     * lock `orders` lies there as `shop:orders`. Not before the keys of your own table (`on_table`). By default
+     * empty.
+     */
+    public fun prefix(prefix: String): T = option("prefix", prefix)
+
+    /**
      * How long to wait for an answer of the store. After that the outcome counts as unknown. By default `5s`.
      */
     public fun timeout(timeout: Duration): T = option("timeout", timeout)
