@@ -1,9 +1,10 @@
 #!/bin/sh
-# Builds the npm package with npm's own tools and installs it from its tarball into FOLDER, as a user would.
+# Builds the npm packages, the one that users name and the one with this machine's native part, and installs both from their tarballs
+# into FOLDER, as a user would.
 #
 #   bindings-node/install.sh FOLDER
 #
-# FENCELOCK_PROFILE names the profile the native part is built with, instead of `release`. Prints the size of the package. Exits with 2, and one last line that says what the machine lacks, where it cannot be built.
+# FENCELOCK_PROFILE names the profile the native part is built with, instead of `release`. Prints their sizes. Exits with 2, and one last line that says what the machine lacks, where it cannot be built.
 set -eu
 folder=${1:?a folder}
 here=$(CDPATH= cd -- "$(dirname "$0")" && pwd)
@@ -22,7 +23,7 @@ if ! node --eval 'process.exit(process.versions.node.split(".")[0] >= 20 ? 0 : 1
   exit 2
 fi
 
-sources="$here/src $here/lib $here/build.rs $here/Cargo.toml $here/package.json $here/package-lock.json $here/tsconfig.json
+sources="$here/src $here/lib $here/build.rs $here/Cargo.toml $here/pack.sh $here/package.json $here/package-lock.json $here/tsconfig.json
   $here/README.md $here/../LICENSE-APACHE $here/../LICENSE-MIT $here/../core/src $here/../core/Cargo.toml $here/../Cargo.toml $here/../Cargo.lock"
 # shellcheck disable=SC2086
 if [ ! -e "$stamp" ] || [ -n "$(find $sources -newer "$stamp" -print -quit)" ]; then
@@ -33,15 +34,19 @@ if [ ! -e "$stamp" ] || [ -n "$(find $sources -newer "$stamp" -print -quit)" ]; 
   fi
   CARGO=${FENCELOCK_BUILDER:-cargo} npm run --silent native -- --profile "$profile"
   npm run --silent face
-  tarball=$(npm pack --silent --pack-destination "$folder")
+  rm -f "$folder"/fencelock*.tgz
+  ./pack.sh "$folder"
   cd "$folder"
   [ -e package.json ] || echo '{ "private": true, "type": "module" }' >package.json
-  npm install --loglevel=error --no-audit --no-fund --no-package-lock "./$tarball"
-  mv "$tarball" fencelock.tgz
+  npm install --loglevel=error --no-audit --no-fund --no-package-lock ./fencelock*.tgz
   # What is changed from the beginning of the build on is newer than the stamp.
   rm -f "$folder"/.installed-*
   mv "$began" "$stamp"
 fi
 cp "$here"/actor/*.js "$here"/bench/*.js "$folder"
 [ "$profile" = release ] || exit 0
-echo "size: $(($(wc -c <"$folder/fencelock.tgz") / 1024)) kB packed, $(du -sk "$folder/node_modules/fencelock" | cut -f1) kB installed"
+cd "$folder"
+for tarball in fencelock*.tgz; do
+  name=$(basename "$tarball" .tgz)
+  echo "size: $name $(($(wc -c <"$tarball") / 1024)) kB packed, $(du -sk "node_modules/$name" | cut -f1) kB installed"
+done

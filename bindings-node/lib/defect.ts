@@ -1,4 +1,4 @@
-import { errorOf, type Failure } from './error.js';
+import { errorOf, FencelockError, type Failure } from './error.js';
 
 /** What the native part throws is a defect of ours, whatever it was asked for. */
 export const internal = (defect: unknown): Failure => ({
@@ -12,6 +12,6 @@ export function sound<T>(question: () => T): T {
   try {
     return question();
   } catch (defect) {
-    throw errorOf(internal(defect));
+    throw defect instanceof FencelockError ? defect : errorOf(internal(defect));
   }
 }

@@ -2,7 +2,7 @@ import { onAbort } from './cancellation.js';
 import { internal, sound } from './defect.js';
 import { errorOf, FencelockError, type Failure } from './error.js';
 import { leavesAtExit } from './leaving.js';
-import { Door, lostBeforeRelease as lostText } from './native.js';
+import { lostBeforeRelease as lostText, open, type Door } from './native.js';
 
 /** Called with how an operation ended: with a value, or with a failure. */
 type End = (value: unknown, failure: Failure | undefined) => void;
@@ -31,7 +31,7 @@ export type Begin = (door: Door) => number;
  */
 class Environment {
   /** What it throws is a defect: nobody else asks it. */
-  readonly #door = new Door(() => this.#drain());
+  readonly #door: Door = open(() => this.#drain());
   readonly #awaited = new Map<number, Awaited>();
   #counted = 0;
   /** Whether this turn has asked for something. */

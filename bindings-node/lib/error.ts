@@ -55,8 +55,8 @@ export class FencelockError extends Error {
   readonly fields: Readonly<Record<string, string>>;
 
   /** @internal */
-  constructor(failure: Failure) {
-    super(failure.message);
+  constructor(failure: Failure, options?: ErrorOptions) {
+    super(failure.message, options);
     this.code = failure.code;
     this.retryable = failure.retryable;
     this.fields = Object.freeze({ ...failure.fields });

@@ -7,8 +7,12 @@ export function camelCase(name: string): string {
   return name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** The core's names of options, by JavaScript's. */
-const known = new Map((JSON.parse(sound(table)) as { name: string }[]).map(({ name }) => [camelCase(name), name]));
+let known: Map<string, string> | undefined;
+
+/** The core's names of options, by JavaScript's, asked for when they are first needed. */
+function names(): Map<string, string> {
+  return (known ??= new Map((JSON.parse(sound(table)) as { name: string }[]).map(({ name }) => [camelCase(name), name])));
+}
 
 /** Options, which are refused unless they are an object: `acquire(5000)` would wait for ever. */
 export function objectOf<T extends object>(options: T): T {
@@ -20,7 +24,7 @@ export function objectOf<T extends object>(options: T): T {
 export function optionsForCore(options: object): Record<string, unknown> {
   objectOf(options);
   const given = Object.entries(options).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(given.map(([name, value]) => [known.get(name) ?? name, value as unknown]));
+  return Object.fromEntries(given.map(([name, value]) => [names().get(name) ?? name, value as unknown]));
 }
 
 /** An object of the core's with JavaScript's names, and those inside it likewise. */

@@ -1,15 +1,13 @@
 // What an operation costs is how often it crosses between JavaScript and the core: that is counted, since times are the machine's.
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { connect } from 'fencelock';
 import { fresh } from './support/stores.js';
 
 const require = createRequire(import.meta.url);
-const folder = dirname(require.resolve('fencelock'));
-const { Door } = require(join(folder, readdirSync(folder).find((name) => name.endsWith('.node'))));
+const [part] = Object.keys(require('fencelock/package.json').optionalDependencies);
+const { Door } = require(part);
 const sound = { ...Object.getOwnPropertyDescriptors(Door.prototype) };
 
 /** Counts, from now on, what is called of the native part. */

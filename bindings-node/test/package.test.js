@@ -1,8 +1,10 @@
 // The package as Node has it: what is its own beside the one for WebAssembly. The tools come with its sources.
 import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import * as imported from 'fencelock';
 import { SOURCES, tool } from './support/examples.js';
 
@@ -28,5 +30,41 @@ describe('both module systems', () => {
     const names = ['FencelockError', 'LockLostError', 'LockTimeoutError', 'connect'];
     assert.deepEqual(Object.keys(imported).sort(), names);
     for (const name of names) assert.equal(required[name], imported[name]);
+  });
+});
+
+describe('without its native part', () => {
+  // Away from the folder whose packages would be found.
+  const away = mkdtempSync(join(tmpdir(), 'fencelock-'));
+  const folder = join(away, 'node_modules', 'fencelock');
+  before(() => {
+    mkdirSync(folder, { recursive: true });
+    tool('tar', ['-xzf', 'fencelock.tgz', '-C', folder, '--strip-components=1']);
+  });
+  after(() => rmSync(away, { recursive: true }));
+
+  /** What connecting says on a platform that is called so. */
+  function told(system) {
+    const script = `
+      Object.defineProperty(process, 'platform', { value: ${JSON.stringify(system)} });
+      const { connect, FencelockError } = require(${JSON.stringify(folder)});
+      console.log('imported');
+      connect('memory:').catch((error) => console.log(error instanceof FencelockError, error.code, error.message));`;
+    const { stdout } = tool(process.execPath, ['--eval', script], { cwd: away });
+    const [imported, said] = stdout.trim().split('\n');
+    assert.equal(imported, 'imported');
+    return said;
+  }
+
+  test('an import succeeds, and connect names the package that is missing', () => {
+    const [part] = Object.keys(createRequire(import.meta.url)('fencelock/package.json').optionalDependencies);
+    const platform = part.replace('fencelock-', '');
+    const said = told(process.platform);
+    assert.match(said, new RegExp(`^true unsupported fencelock has no native part here, on ${platform}. The package ${part} is not installed`));
+    for (const word of [`There are packages for ${platform}.`, '`external`', '`serverExternalPackages`']) assert.ok(said.includes(word), said);
+  });
+
+  test('connect says so where there is none', () => {
+    assert.match(told('sunos'), new RegExp(`^true unsupported .* on sunos-${process.arch}. There is none for this platform; fencelock-wasm`));
   });
 });

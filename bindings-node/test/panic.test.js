@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { connect, LockLostError } from 'fencelock';
 import { run } from './support/program.js';
@@ -9,8 +7,8 @@ import { fresh } from './support/stores.js';
 
 // The native part: what panics there arrives as an exception. It panics on purpose when tests ask it to.
 const require = createRequire(import.meta.url);
-const folder = dirname(require.resolve('fencelock'));
-const file = join(folder, readdirSync(folder).find((name) => name.endsWith('.node')));
+const [part] = Object.keys(require('fencelock/package.json').optionalDependencies);
+const file = require.resolve(part);
 const native = require(file);
 const { Door } = native;
 const sound = { ...Object.getOwnPropertyDescriptors(Door.prototype) };

@@ -133,4 +133,7 @@ export class Door {
   }
 }
 
+/** Opens one. */
+export const open = (wake: () => void): Door => new Door(wake);
+
 const lostText = lostBeforeRelease();
