@@ -5,6 +5,7 @@ mod exit;
 mod inspect;
 mod legible;
 mod list;
+mod manual;
 mod run;
 mod secret;
 mod sql;
@@ -39,6 +40,8 @@ enum Command {
     Sql(sql::Sql),
     /// Write the completions of a shell to standard output.
     Completions(completions::Completions),
+    #[command(hide = true)]
+    Manual(manual::Manual),
 }
 
 fn main() -> ExitCode {
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
         Command::Ls(list) => list.execute(),
         Command::Sql(sql) => sql.execute(),
         Command::Completions(completions) => completions.execute(),
+        Command::Manual(manual) => manual.execute(),
     }
 }
 

@@ -250,3 +250,22 @@ fn what_steers_a_terminal_is_written_out() {
     );
     assert_eq!(scene.inspect(name)["name"], name);
 }
+
+#[test]
+fn every_verb_has_a_page_in_the_manual() {
+    let scene = Scene::new();
+    let folder = tempfile::tempdir().unwrap();
+    let written = scene.run(&["manual", folder.path().to_str().unwrap()]);
+    assert_eq!((written.code, written.out.as_str(), written.err.as_str()), (Some(0), "", ""));
+    let help = scene.run(&["--help"]).out;
+    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let verbs: Vec<&str> = commands
+        .map_while(|line| line.split_whitespace().next())
+        .filter(|verb| *verb != "help")
+        .collect();
+    assert!(verbs.contains(&"run") && !verbs.contains(&"manual"), "{help}");
+    for verb in verbs {
+        let page = folder.path().join(format!("fencelock-{verb}.1"));
+        assert!(std::fs::read_to_string(page).unwrap().contains("fencelock\\-"), "{verb}");
+    }
+}
