@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Builds what a release has for this machine's platform into FOLDER: scripts/natives.sh FOLDER
+#
+#   cli/   the archive of the command line: the program, the manual, the completions
+#   jvm/   the library of the jar, in the folder of its platform
+#   node/  the native part of the npm package, under the name that napi knows it by
+#
+# FENCELOCK_PROFILE names the profile, instead of `release`. The workflow of the release runs it on each platform.
+set -euo pipefail
+mkdir -p "${1:?a folder}" && folder=$(cd "$1" && pwd)
+cd "$(dirname "$0")/.."
+profile=${FENCELOCK_PROFILE:-release}
+target=${CARGO_TARGET_DIR:-target}
+# Names of functions that nobody looks for are a third of a library.
+export CARGO_PROFILE_RELEASE_STRIP=symbols
+
+triple=$(rustc --version --verbose | sed -n 's/^host: //p')
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
+processor=${triple%%-*}
+node=$processor
+[ "$processor" = x86_64 ] && node=x64
+[ "$processor" = aarch64 ] && node=arm64
+case $triple in
+  *-linux-gnu) jvm=linux-$processor node=linux-$node-gnu ;;
+  *-linux-musl) jvm=linux-$processor-musl node=linux-$node-musl ;;
+  *-apple-darwin) jvm=macos-$processor node=darwin-$node ;;
+  *-windows-msvc) jvm=windows-$processor node=win32-$node-msvc ;;
+  *) echo "no release is made for $triple"; exit 2 ;;
+esac
+
+# The command line needs processes as Unix has them. With musl it is one static program.
+if [ "${triple#*-windows-}" = "$triple" ]; then
+  cargo build --locked --profile "$profile" -p fencelock-cli
+  stem=fencelock-$version-$triple
+  stage=$(mktemp -d)
+  trap 'rm -rf "$stage"' EXIT
+  mkdir -p "$stage/$stem"/{man/man1,completions} "$folder/cli"
+  cp "$target/$profile/fencelock" cli/README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT "$stage/$stem"
+  "$stage/$stem/fencelock" manual "$stage/$stem/man/man1"
+  while read -r shell file; do
+    "$stage/$stem/fencelock" completions "$shell" >"$stage/$stem/completions/$file"
+  done <<'SHELLS'
+bash fencelock.bash
+elvish fencelock.elv
+fish fencelock.fish
+zsh _fencelock
+SHELLS
+  tar -C "$stage" -czf "$folder/cli/$stem.tar.gz" "$stem"
+fi
+
+# A library has the C library of the process that loads it.
+case $triple in *-musl) export RUSTFLAGS="${RUSTFLAGS:-} -C target-feature=-crt-static" ;; esac
+cargo build --locked --profile "$profile" -p fencelock-jvm -p fencelock-node --lib
+mkdir -p "$folder/jvm/$jvm" "$folder/node"
+for name in jvm node; do
+  library=
+  for file in "$target/$profile"/{libfencelock_$name.so,libfencelock_$name.dylib,fencelock_$name.dll}; do
+    [ ! -e "$file" ] || library=$file
+  done
+  case $name in
+    jvm) cp "$library" "$folder/jvm/$jvm/fencelock" ;;
+    node) cp "$library" "$folder/node/fencelock.$node.node" ;;
+  esac
+done
+(cd "$folder" && find . -type f -exec ls -l {} + | awk '{print $5, $9}')
