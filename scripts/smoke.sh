@@ -1,0 +1,65 @@
+#!/bin/sh
+# Installs a package from the artefacts of the release as its README says and takes a lock with it, on a machine that has the language
+# and nothing else.
+#
+#   PLATFORM=x86_64-unknown-linux-musl scripts/smoke.sh python|node|java|cli ARTEFACTS
+set -eu
+artefacts=$2
+folder=$(mktemp -d)
+cd "$folder"
+case $1 in
+  python)
+    python -m pip install --quiet --no-index --find-links "$artefacts/wheel-$PLATFORM" fencelock
+    cat >first.py <<'PY'
+import fencelock
+
+for url in "memory:", "sqlite:locks.db":
+    with fencelock.connect(url) as client, client.lock("orders:42", wait="5s") as guard:
+        print(url, guard.token, guard.is_held)
+PY
+    python first.py
+    ;;
+  node)
+    case $PLATFORM in
+      *-windows-msvc) platform=win32-$(node --print process.arch)-msvc ;;
+      *-apple-darwin) platform=darwin-$(node --print process.arch) ;;
+      *) platform=linux-$(node --print process.arch)-${PLATFORM##*-} ;;
+    esac
+    cp "$artefacts/npm/fencelock.tgz" "$artefacts/npm/fencelock-$platform.tgz" .
+    npm install --no-audit --no-fund --offline ./fencelock.tgz "./fencelock-$platform.tgz"
+    cat >first.mjs <<'JS'
+import { connect } from 'fencelock';
+
+for (const url of ['memory:', 'sqlite:locks.db']) {
+  const client = await connect(url);
+  await client.lock('orders:42').using(async (guard) => console.log(url, guard.token, guard.isHeld), { wait: 5000 });
+  await client.close();
+}
+JS
+    node first.mjs
+    ;;
+  java)
+    cp "$artefacts"/jars/io/github/fencelock/fencelock/*/fencelock-*[0-9].jar fencelock.jar
+    cat >First.java <<'JAVA'
+import io.github.fencelock.Fencelock;
+
+public class First {
+    public static void main(String[] words) throws Exception {
+        for (String url : new String[] {"memory:", "sqlite:locks.db"}) {
+            try (var client = Fencelock.connect(url); var guard = client.lock("orders:42").acquire()) {
+                System.out.println(url + " " + guard.token() + " " + guard.isHeld());
+            }
+        }
+    }
+}
+JAVA
+    java -cp fencelock.jar First.java
+    ;;
+  cli)
+    case $PLATFORM in *-windows-*) echo "no command line there" && exit ;; esac
+    tar -xzf "$artefacts/natives-$PLATFORM/cli/"fencelock-*.tar.gz --strip-components=1
+    ./fencelock --version
+    HOME=$folder ./fencelock run --lock orders:42 --wait 5s -- sh -c 'echo "token $FENCELOCK_TOKEN"'
+    ;;
+esac
+cd / && rm -rf "$folder"
