@@ -155,6 +155,27 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_release_is_built_and_tried_on_every_platform_of_the_npm_package() {
+        let workflow = include_str!("../../.github/workflows/release.yml");
+        let manifest = include_str!("../../bindings-node/package.json");
+        let targets =
+            manifest.split_once("\"targets\": [").and_then(|(_, rest)| rest.split_once(']'));
+        let targets: Vec<&str> = targets.unwrap().0.split('"').skip(1).step_by(2).collect();
+        assert_eq!(targets.len(), 8);
+        for target in targets {
+            let jobs = workflow.matches(&format!("platform: {target}")).count();
+            assert_eq!(jobs, 3, "{target}: natives, wheel and smoke");
+        }
+    }
+
+    #[test]
+    fn the_version_is_the_same_wherever_it_stands() {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/version.sh");
+        let checked = std::process::Command::new(script).arg("--check").output().unwrap();
+        assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
+    }
+
     fn read(words: &[&str]) -> Result<Request, String> {
         Request::read(words.iter().map(|word| (*word).to_owned()), PARTS)
     }
