@@ -40,7 +40,7 @@ final class NativeLibrary {
             if (given != null) {
                 System.load(Path.of(given).toAbsolutePath().toString());
             } else {
-                loadFromJar(platform(System.getProperty("os.name"), System.getProperty("os.arch")));
+                loadForAnyLibc(platform(System.getProperty("os.name"), System.getProperty("os.arch")));
             }
         } catch (UnsatisfiedLinkError refused) {
             throw unsupported("the system refuses to load fencelock's library: " + refused.getMessage());
@@ -57,10 +57,28 @@ final class NativeLibrary {
         return name + "-" + processor.toLowerCase(Locale.ROOT).replace("amd64", "x86_64").replace("arm64", "aarch64");
     }
 
+    /** Java does not tell which C library it runs on: what does not load with glibc's is meant for musl. */
+    private static void loadForAnyLibc(String platform) throws IOException {
+        String musl = platform + "-musl";
+        try {
+            loadFromJar(platform);
+        } catch (UnsatisfiedLinkError refused) {
+            if (NativeLibrary.class.getResource(resource(musl)) == null) {
+                throw refused;
+            }
+            loadFromJar(musl);
+        }
+    }
+
+    private static String resource(String platform) {
+        return "natives/" + platform + "/fencelock";
+    }
+
     static void loadFromJar(String platform) throws IOException {
-        try (InputStream library = NativeLibrary.class.getResourceAsStream("natives/" + platform + "/fencelock")) {
+        try (InputStream library = NativeLibrary.class.getResourceAsStream(resource(platform))) {
             if (library == null) {
-                throw unsupported("this jar has no library for " + platform + "; it has one for linux-x86_64");
+                throw unsupported("this jar has no library for " + platform + "; a release has those for linux, macos and windows"
+                    + " on x86_64 and aarch64");
             }
             Path unpacked = Files.createTempFile("fencelock-", ".library");
             try {
