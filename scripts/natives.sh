@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds what a release has for this machine's platform into FOLDER: scripts/natives.sh FOLDER
+# Builds what a release has for a platform, this machine's by default, into FOLDER: scripts/natives.sh FOLDER [TRIPLE]
 #
 #   cli/   the archive of the command line: the program, the manual, the completions
 #   jvm/   the library of the jar, in the folder of its platform
@@ -10,11 +10,19 @@ set -euo pipefail
 mkdir -p "${1:?a folder}" && folder=$(cd "$1" && pwd)
 cd "$(dirname "$0")/.."
 profile=${FENCELOCK_PROFILE:-release}
-target=${CARGO_TARGET_DIR:-target}
 # Names of functions that nobody looks for are a third of a library.
 export CARGO_PROFILE_RELEASE_STRIP=symbols
 
-triple=$(rustc --version --verbose | sed -n 's/^host: //p')
+host=$(rustc --version --verbose | sed -n 's/^host: //p')
+triple=${2:-$host}
+built=${CARGO_TARGET_DIR:-target}/$profile
+build() { cargo build --locked --profile "$profile" "$@"; }
+if [ "$triple" != "$host" ]; then
+  # A toolchain that this machine emulates.
+  rustup target add "$triple"
+  built=${CARGO_TARGET_DIR:-target}/$triple/$profile
+  build() { cargo build --locked --profile "$profile" --target "$triple" "$@"; }
+fi
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 processor=${triple%%-*}
 node=$processor
@@ -30,12 +38,12 @@ esac
 
 # The command line needs processes as Unix has them. With musl it is one static program.
 if [ "${triple#*-windows-}" = "$triple" ]; then
-  cargo build --locked --profile "$profile" -p fencelock-cli
+  build -p fencelock-cli
   stem=fencelock-$version-$triple
   stage=$(mktemp -d)
   trap 'rm -rf "$stage"' EXIT
   mkdir -p "$stage/$stem"/{man/man1,completions} "$folder/cli"
-  cp "$target/$profile/fencelock" cli/README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT "$stage/$stem"
+  cp "$built/fencelock" cli/README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT "$stage/$stem"
   "$stage/$stem/fencelock" manual "$stage/$stem/man/man1"
   while read -r shell file; do
     "$stage/$stem/fencelock" completions "$shell" >"$stage/$stem/completions/$file"
@@ -50,11 +58,11 @@ fi
 
 # A library has the C library of the process that loads it.
 case $triple in *-musl) export RUSTFLAGS="${RUSTFLAGS:-} -C target-feature=-crt-static" ;; esac
-cargo build --locked --profile "$profile" -p fencelock-jvm -p fencelock-node --lib
+build -p fencelock-jvm -p fencelock-node --lib
 mkdir -p "$folder/jvm/$jvm" "$folder/node"
 for name in jvm node; do
   library=
-  for file in "$target/$profile"/{libfencelock_$name.so,libfencelock_$name.dylib,fencelock_$name.dll}; do
+  for file in "$built"/{libfencelock_$name.so,libfencelock_$name.dylib,fencelock_$name.dll}; do
     [ ! -e "$file" ] || library=$file
   done
   case $name in
