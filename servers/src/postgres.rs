@@ -267,8 +267,12 @@ fn as_owner(mut command: Command, folder: &Path) -> Command {
     command
 }
 
-/// On the path, or where Debian keeps it: of several versions the newest.
+/// In the folder `FENCELOCK_POSTGRES`, on the path, or where Debian keeps it: of several versions the newest.
 fn path(name: &str) -> PathBuf {
+    let named = std::env::var_os("FENCELOCK_POSTGRES").map(|folder| Path::new(&folder).join(name));
+    if let Some(program) = named.filter(|program| program.is_file()) {
+        return program;
+    }
     let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let programs = versions.filter_map(|version| {
         let number = version.file_name().to_str()?.parse::<u32>().ok()?;

@@ -281,13 +281,15 @@ fn launch(port: u16, more: &str, folder: &TempDir) -> Option<Child> {
     let path = folder.path().join("zoo.cfg");
     fs::write(&path, settings).expect("the folder can be written to");
     let log = folder.path().join("zookeeper.log");
+    // Debian's package does not name all that its TLS takes.
+    let debian = "/usr/share/java/zookeeper.jar:/usr/share/java/netty-codec.jar:/usr/share/java/netty-resolver.jar";
+    let jars = std::env::var("FENCELOCK_ZOOKEEPER_JARS").map(|folder| format!("{folder}/*"));
     let mut command = Command::new("java");
     command
         .args(["-Xmx160m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"])
         // Containers that are empty are removed soon.
         .args(["-Dzookeeper.forceSync=no", "-Dznode.container.checkIntervalMs=500"])
-        // Debian's package does not name all that its TLS takes.
-        .args(["-cp", "/usr/share/java/zookeeper.jar:/usr/share/java/netty-codec.jar:/usr/share/java/netty-resolver.jar"])
+        .args(["-cp", jars.as_deref().unwrap_or(debian)])
         // Without members in its settings it stands alone.
         .arg("org.apache.zookeeper.server.quorum.QuorumPeerMain")
         .arg(&path)

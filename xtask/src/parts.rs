@@ -130,6 +130,8 @@ pub(crate) const PARTS: &[Part] = &[
     store!("fleet", "fleet", 600, "all languages count under one lock while members are killed", &[Redis, Postgres, Python, Node, Java]),
     full("servers", 900, "Redis 6.2, Redis 8 and Valkey 8: faults, cases, scripts", &[Redis, Python],
         &["scripts/servers.sh", "scripts/on-servers.sh"]),
+    full("newer-servers", 600, "etcd 3.6, ZooKeeper 3.9, PostgreSQL 18: cases, models, faults", &[Etcd, Zookeeper, Postgres, Go, Node, Java],
+        &["scripts/newer-servers.sh"]),
     full("libraries", 600, "the clients of other libraries and ours hold the same locks", &[Redis, Python, Node, Java, Go],
         &[test!("--test cases -- --libraries")]),
     full("cli-full", 900, "the command line: kills, signals, losses; every case on every store", ALL_STORES,

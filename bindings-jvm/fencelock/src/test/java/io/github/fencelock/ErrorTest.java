@@ -47,7 +47,7 @@ final class ErrorTest {
     @CsvSource({
         "reddis://127.0.0.1, no store goes by that scheme", "http://127.0.0.1:6379, no store goes by that scheme",
         "sqlite:, names no file", "sqlite://, names no file", "redis:/127.0.0.1, must look like", "redis:, must look like",
-        "redis:///3, must look like", "etcd:///x, must look like", "postgres://user@host, must look like",
+        "redis:///3, must look like", "etcd:///x, must look like", "postgres://user@host, names no database",
         "'zookeeper://a,b/x//y', no path on ZooKeeper", "memory://host, names no host", "127.0.0.1:6379, 'redis://host:6379'",
         "'', 'redis://host:6379'"})
     void aWrongUrlIsRefusedBeforeAnythingIsAsked(String url, String says) {
