@@ -9,7 +9,8 @@ use crate::error::Error;
 use crate::fence::Token;
 use crate::why::Why;
 
-/// Something that happened to a lock or a job of this client. The same facts go to `tracing` under the target `fencelock`.
+/// Something that happened to a lock or a job of this client. The same facts go to `tracing` under the target `fencelock`: losses
+/// and troubles as warnings, all else for debugging.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -89,10 +90,6 @@ impl Event {
     pub(crate) fn skipped(name: &str, last: Token, why: Why) -> Self {
         Self { why: Some(why), ..Self::new(EventKind::Skipped, name, Some(last)) }
     }
-
-    pub(crate) fn lost(name: &str, token: Token) -> Self {
-        Self::new(EventKind::Lost, name, Some(token))
-    }
 }
 
 /// Who listens to a client's events; called where they happen, so it must return at once.
@@ -106,6 +103,15 @@ pub(crate) type Observer = Arc<dyn Fn(&Event)>;
 pub(crate) struct Events(pub Option<Observer>);
 
 impl Events {
+    /// A hold was lost: a warning, since its holder may be at work.
+    pub(crate) fn lost(&self, name: &str, token: Token) {
+        let event = Event::new(EventKind::Lost, name, Some(token));
+        tracing::warn!(target: "fencelock", kind = ?event.kind, name, token = token.get());
+        if let Some(observer) = &self.0 {
+            observer(&event);
+        }
+    }
+
     pub(crate) fn emit(&self, event: impl FnOnce() -> Event) {
         let logged = tracing::enabled!(target: "fencelock", tracing::Level::DEBUG);
         if !logged && self.0.is_none() {

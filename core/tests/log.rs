@@ -71,6 +71,10 @@ fn events_and_troubles_are_logged() {
             *fault.lock().unwrap() = Fault::Refused;
             let waited = client.lock("x").acquire_within(Duration::from_secs(1)).await;
             assert!(waited.is_err());
+            *fault.lock().unwrap() = Fault::None;
+            let guard = client.lock("y").ttl(Duration::from_secs(1)).acquire().await.unwrap();
+            *fault.lock().unwrap() = Fault::Refused;
+            guard.lost().await;
             token
         };
         sim.block_on(work).expect("the world goes on")
@@ -82,5 +86,6 @@ fn events_and_troubles_are_logged() {
     for kind in ["Granted", "Released"] {
         assert!(told(Level::DEBUG, &format!("kind={kind} {named}")), "{kind} {named}: {lines:?}");
     }
+    assert!(told(Level::WARN, "kind=Lost name=\"y\" token="), "{lines:?}");
     assert!(told(Level::WARN, "kind=Trouble name=\"x\" error=unavailable: "), "{lines:?}");
 }

@@ -178,7 +178,7 @@ impl Core {
     /// Reports a loss, once: it may be found by whoever installs a hold while the renewer loses it.
     pub(super) fn tell_loss(&self, hold: &Hold) {
         if hold.report_lost() {
-            self.events.emit(|| Event::lost(hold.lock.name(), hold.token));
+            self.events.lost(hold.lock.name(), hold.token);
         }
     }
 
