@@ -252,7 +252,8 @@ impl Attempt {
                 let is_stale = is_unknown && self.core.runtime.now().since(sent) < STALE;
                 if is_stale && !self.waits && matches!(self.repeat, Repeat::NotYet) {
                     self.repeat = Repeat::Due(owner, tombstone);
-                    self.stage = Stage::Ready;
+                    // Until the end of the connection is known everywhere.
+                    self.pause();
                     return None;
                 }
                 if !self.waits || !failure.error.retryable() {

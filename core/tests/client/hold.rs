@@ -216,7 +216,7 @@ fn u21_a_try_over_a_connection_that_ended_is_repeated_once() {
             met.lock().unwrap().push(fault);
             let guard = client.lock("x").try_acquire().await.unwrap().expect("it is free");
             guard.release().await.check().unwrap();
-            met.lock().unwrap().extend([fault; 2]);
+            met.lock().unwrap().extend([fault; 20]);
             let twice = client.lock("x").try_acquire().await.unwrap_err();
             assert_eq!(twice.code(), Code::Unavailable);
             met.lock().unwrap().clear();
