@@ -60,12 +60,18 @@ impl Identity {
     }
 }
 
-#[cfg(feature = "tokio")]
+#[cfg(all(feature = "tokio", unix))]
 fn host() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-#[cfg(not(feature = "tokio"))]
+/// Windows gives every process the machine's name.
+#[cfg(windows)]
+fn host() -> String {
+    std::env::var("COMPUTERNAME").unwrap_or_default()
+}
+
+#[cfg(not(any(all(feature = "tokio", unix), windows)))]
 fn host() -> String {
     String::new()
 }

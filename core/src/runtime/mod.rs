@@ -2,6 +2,8 @@
 
 #[cfg(feature = "tokio")]
 mod inline;
+#[cfg(feature = "tokio")]
+mod suspend_clock;
 pub(crate) mod sync;
 #[cfg(feature = "tokio")]
 mod tokio;

@@ -4,6 +4,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use super::suspend_clock::now;
 use crate::port::{BoxFuture, Instant, Runtime};
 
 /// Runs a client on a tokio runtime.
@@ -28,19 +29,8 @@ impl TokioRuntime {
     }
 }
 
-#[cfg(any(target_os = "linux", target_os = "android"))]
-const CLOCK: rustix::time::ClockId = rustix::time::ClockId::Boottime;
-/// On macOS the monotonic clock is the continuous one, which runs through sleep.
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-const CLOCK: rustix::time::ClockId = rustix::time::ClockId::Monotonic;
-
 /// tokio's clock stands still while the machine sleeps: no longer than this after it has woken the true one is looked at.
 const SLICE: Duration = Duration::from_secs(1);
-
-fn now() -> Instant {
-    let time = rustix::time::clock_gettime(CLOCK);
-    Instant::from_nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
-}
 
 /// Completes when `clock` has reached `at`. Made inside tokio; polled anywhere.
 fn sleep_until(at: Instant, clock: impl Fn() -> Instant) -> impl Future<Output = ()> {
