@@ -31,6 +31,8 @@ pub mod record;
 pub mod recorded;
 #[cfg(any(feature = "redis", feature = "host"))]
 pub mod redis;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "redis", feature = "host"))]
+mod socket_file;
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 mod sql;
 #[cfg(feature = "sqlite")]

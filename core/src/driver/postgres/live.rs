@@ -9,12 +9,12 @@ use std::time::Duration;
 use futures_channel::oneshot;
 use futures_util::future::{Either, select};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::UnixStream;
 use tokio_postgres::{AsyncMessage, Client, Connection, NoTls, SimpleQueryMessage};
 
 use super::address::Address;
 use super::fault::judge;
 use crate::driver::hosts;
+use crate::driver::socket_file::SocketFile;
 use crate::driver::sql::fault::{absent, read_only};
 use crate::driver::sql::first_host::first_host;
 use crate::driver::sql::host::Host;
@@ -115,7 +115,7 @@ pub(super) async fn connect(
     let absent = |error: std::io::Error| absent(host, &error.to_string());
     match host {
         Host::Unix(path) => {
-            let stream = UnixStream::connect(path).await.map_err(absent)?;
+            let stream = SocketFile::connect(path).await.map_err(absent)?;
             Ok(Box::new(stream))
         }
         Host::Tcp(hosts::Host { name, port }) => {

@@ -9,6 +9,7 @@ use url::Url;
 
 use super::fault::Named;
 use crate::driver::password_file::PasswordFile;
+use crate::driver::socket_file;
 use crate::driver::tls::Tls;
 use crate::error::{Error, Result};
 use crate::options::Options;
@@ -113,6 +114,9 @@ impl Address {
         let secure = base == "rediss";
         if !secure && base != "redis" || secure && way == "unix" {
             return Err(malformed());
+        }
+        if way == "unix" {
+            socket_file::check()?;
         }
         let mut bare = url.clone();
         // The query carries fencelock's own options, which the crate would take for its own.

@@ -4,7 +4,7 @@ use percent_encoding::percent_decode_str;
 use url::Url;
 
 use super::host::Host;
-use crate::driver::hosts;
+use crate::driver::{hosts, socket_file};
 use crate::error::{Error, Result};
 
 /// Who connects where. The password is read by the driver, whose protocol says what it may be.
@@ -66,7 +66,10 @@ fn host(url: &Url, rules: &Rules) -> Result<Host> {
     };
     match decoded(&name, rules)? {
         name if name.is_empty() => Err((rules.malformed)()),
-        path if path.starts_with('/') => Ok(Host::Unix((rules.socket)(path, port))),
+        path if path.starts_with('/') => {
+            socket_file::check()?;
+            Ok(Host::Unix((rules.socket)(path, port)))
+        }
         name => Ok(Host::Tcp(hosts::Host { name, port })),
     }
 }
