@@ -2,12 +2,10 @@
 //! where that cannot be.
 
 use std::fs;
-use std::io::ErrorKind;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::socket::{is_dead, made_at};
 use crate::port::RuntimeHandle;
 
 const MARK: &str = "fencelock-";
@@ -82,25 +80,12 @@ impl Addresses {
     /// Removes a socket's file that was found dead, unless it may be one that is just being made.
     pub(super) fn mark_dead(&self, path: &Path) {
         let now = i64::try_from(self.runtime.wall() / 1_000_000).unwrap_or(i64::MAX);
-        let stale = fs::symlink_metadata(path).is_ok_and(|found| {
-            found.file_type().is_socket() && found.mtime().saturating_add_unsigned(YOUNG) < now
-        });
+        let stale = made_at(path).is_some_and(|at| at.saturating_add_unsigned(YOUNG) < now);
         if stale && is_ours(path) {
             // Somebody else may have been faster.
             let _ = fs::remove_file(path);
         }
     }
-}
-
-/// Whether nobody listens there, for certain.
-pub(super) fn is_dead(path: &Path) -> bool {
-    let tried = UnixDatagram::unbound().and_then(|socket| socket.connect(path));
-    tried.is_err_and(|error| is_refusal(error.kind()))
-}
-
-/// Whether an error says that nobody listens there, rather than that it cannot be told.
-pub(super) fn is_refusal(kind: ErrorKind) -> bool {
-    matches!(kind, ErrorKind::ConnectionRefused | ErrorKind::NotFound)
 }
 
 /// Whether a file is named as our sockets are.

@@ -1,7 +1,6 @@
 //! Which file lies under a path, and whether it can be reached by that path only.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::fault::Fault;
@@ -12,7 +11,7 @@ pub(super) type Identity = (u64, u64);
 
 /// Which file lies under a path.
 pub(super) fn identity(path: &Path) -> Result<Identity, Fault> {
-    fs::metadata(path).map(|found| (found.dev(), found.ino())).map_err(|_| gone())
+    fs::metadata(path).map(|found| of(&found)).map_err(|_| gone())
 }
 
 /// Which file lies under a path that is its only one: under another one it would have another log beside it.
@@ -24,13 +23,37 @@ pub(super) fn only_name(path: &Path) -> Result<Identity, Fault> {
     if is_remote(path) {
         return Err(Fault::Failed(Error::invalid("path", REMOTE)));
     }
-    if found.nlink() > 1 {
+    if names(&found) > 1 {
         return Err(Fault::Failed(Error::invalid("path", LINKED)));
     }
     if is_mounted(path) {
         return Err(Fault::Failed(Error::invalid("path", MOUNTED)));
     }
-    Ok((found.dev(), found.ino()))
+    Ok(of(&found))
+}
+
+#[cfg(unix)]
+fn of(found: &fs::Metadata) -> Identity {
+    use std::os::unix::fs::MetadataExt;
+    (found.dev(), found.ino())
+}
+
+/// Windows neither deletes nor replaces a file that SQLite has open: under its path there is no other.
+#[cfg(windows)]
+fn of(_: &fs::Metadata) -> Identity {
+    (0, 0)
+}
+
+#[cfg(unix)]
+fn names(found: &fs::Metadata) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    found.nlink()
+}
+
+/// The standard library does not count the names of a file on Windows.
+#[cfg(windows)]
+fn names(_: &fs::Metadata) -> u64 {
+    1
 }
 
 /// Whether other machines reach this file too, as far as the system tells.
@@ -39,9 +62,12 @@ fn is_remote(path: &Path) -> bool {
     rustix::fs::statfs(path).is_ok_and(|found| is_network(found.f_type as u32))
 }
 
+/// Elsewhere Windows tells, by the path without links, which begins with the server's name.
 #[cfg(not(target_os = "linux"))]
-fn is_remote(_path: &Path) -> bool {
-    false
+fn is_remote(path: &Path) -> bool {
+    use std::path::{Component, Prefix};
+    let Some(Component::Prefix(prefix)) = path.components().next() else { return false };
+    matches!(prefix.kind(), Prefix::UNC(..) | Prefix::VerbatimUNC(..))
 }
 
 /// Whether a type of file system, by the number that Linux gives it, is one of several machines. FUSE and 9P may be either.

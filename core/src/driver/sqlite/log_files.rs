@@ -5,8 +5,6 @@
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::fstat;
-
 use super::fault::Fault;
 use crate::error::{Code, Error};
 
@@ -22,14 +20,24 @@ impl LogFiles {
         };
         // A file that is really open would drop locks of this process when it is closed.
         let index = if cfg!(target_os = "linux") { open("-shm") } else { None };
-        Self([open("-wal"), index])
+        // Windows deletes neither while SQLite has it open.
+        Self([if cfg!(unix) { open("-wal") } else { None }, index])
     }
 
     /// Whether they have been deleted. (Nobody renames them.)
     pub(super) fn are_gone(&self) -> bool {
-        let gone = |file: &File| fstat(file).is_ok_and(|found| found.st_nlink == 0);
-        self.0.iter().flatten().any(gone)
+        self.0.iter().flatten().any(is_gone)
     }
+}
+
+#[cfg(unix)]
+fn is_gone(file: &File) -> bool {
+    rustix::fs::fstat(file).is_ok_and(|found| found.st_nlink == 0)
+}
+
+#[cfg(windows)]
+fn is_gone(_: &File) -> bool {
+    false
 }
 
 /// A handle that shows which file it is, and no more.

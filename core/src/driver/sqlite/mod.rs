@@ -10,7 +10,8 @@
 //!
 //! The store's clock is the machine's. `kill -9` at any moment leaves the file sound: SQLite's log is read again by
 //! whoever comes next. A power failure may undo the newest grants, whose processes ended with it; tokens go on by the
-//! clock. Waiters are woken through a Unix datagram socket that each listening client binds beside the file.
+//! clock. Waiters are woken through a Unix datagram socket that each listening client binds beside the file. Where there are no such
+//! sockets, on Windows, waiters ask again by themselves.
 
 mod address;
 mod busy;
@@ -31,7 +32,12 @@ mod receiver;
 mod row;
 mod rows;
 mod sender;
-#[cfg(test)]
+#[cfg(unix)]
+mod socket;
+#[cfg(not(unix))]
+#[path = "no_socket.rs"]
+mod socket;
+#[cfg(all(test, unix))]
 mod tests;
 mod writer_queue;
 

@@ -2,9 +2,7 @@
 
 use std::convert::Infallible;
 use std::fs;
-use std::io;
-use std::os::unix::net::UnixDatagram;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -12,6 +10,7 @@ use futures_channel::oneshot;
 use futures_util::future::{Either, select};
 
 use super::address::Addresses;
+use super::socket::Socket;
 use crate::driver::datagram;
 use crate::port::{Notice, NoticeSink, RuntimeHandle};
 use crate::runtime::sync::Mutex;
@@ -32,7 +31,7 @@ impl Receiver {
         let sink = Arc::new(Mutex::new(sink));
         let process = std::process::id();
         for (channel, path) in addresses.draw() {
-            match bind(&path) {
+            match Socket::bind(&path) {
                 Ok(socket) => {
                     addresses.clean(&path);
                     let (end, ended) = oneshot::channel();
@@ -42,7 +41,12 @@ impl Receiver {
                 Err(error) => tracing::debug!(%channel, %error, "no socket can be bound there"),
             }
         }
-        tracing::warn!("no socket for wake-ups can be bound; waiting locks are polled for instead");
+        // On Windows that is no news.
+        if cfg!(unix) {
+            tracing::warn!(
+                "no socket for wake-ups can be bound; waiting locks are polled for instead"
+            );
+        }
         Self { channel: "".into(), sink, bound: None, process }
     }
 
@@ -76,46 +80,18 @@ fn tell(sink: &Mutex<NoticeSink>, notice: Notice) {
     sink(notice);
 }
 
-/// A socket nobody but this user may write to.
-fn bind(path: &Path) -> io::Result<UnixDatagram> {
-    let socket = bind_private(path)?;
-    socket.set_nonblocking(true)?;
-    Ok(socket)
-}
-
-/// Linux gives the file the mode that the socket has. Set later, by its path, it could be the mode of another file that
-/// somebody has put there meanwhile.
-#[cfg(target_os = "linux")]
-fn bind_private(path: &Path) -> io::Result<UnixDatagram> {
-    let socket = UnixDatagram::unbound()?;
-    rustix::fs::fchmod(&socket, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)?;
-    rustix::net::bind(&socket, &rustix::net::SocketAddrUnix::new(path)?)?;
-    Ok(socket)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn bind_private(path: &Path) -> io::Result<UnixDatagram> {
-    use std::os::unix::fs::PermissionsExt;
-    let socket = UnixDatagram::bind(path)?;
-    if let Err(error) = fs::set_permissions(path, fs::Permissions::from_mode(0o600)) {
-        let _ = fs::remove_file(path);
-        return Err(error);
-    }
-    Ok(socket)
-}
-
 async fn receive(
-    socket: UnixDatagram,
+    socket: Socket,
     sink: Arc<Mutex<NoticeSink>>,
     mut ended: oneshot::Receiver<Infallible>,
 ) {
-    let socket = match tokio::net::UnixDatagram::from_std(socket) {
+    let socket = match socket.listen() {
         Ok(socket) => socket,
         Err(error) => return tracing::warn!(%error, "wake-ups are not heard; polling instead"),
     };
     let mut buffer = vec![0; datagram::LIMIT];
     loop {
-        let length = match select(&mut ended, pin!(socket.recv(&mut buffer))).await {
+        let length = match select(&mut ended, pin!(socket.hear(&mut buffer))).await {
             Either::Left(_) => return,
             Either::Right((Ok(length), _)) => length,
             Either::Right((Err(error), _)) => {

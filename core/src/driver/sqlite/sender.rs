@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
-use std::os::unix::net::UnixDatagram;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::address::{Addresses, is_dead, is_refusal};
+use super::address::Addresses;
 use super::receiver::Receiver;
+use super::socket::{Socket, is_dead, is_refusal};
 use crate::driver::datagram;
 use crate::port::{Notice, RuntimeHandle};
 
@@ -26,7 +26,7 @@ const AGAIN_AFTER: [Duration; 6] = [
 pub(super) struct Sender {
     addresses: Addresses,
     /// `None` where there are no such sockets: then nobody is told, and waiters live by their refreshes.
-    socket: Option<UnixDatagram>,
+    socket: Option<Socket>,
     runtime: RuntimeHandle,
 }
 
@@ -42,10 +42,7 @@ enum Sent {
 impl Sender {
     /// A sender to these addresses.
     pub(super) fn new(addresses: Addresses, runtime: RuntimeHandle) -> Self {
-        let socket = UnixDatagram::unbound()
-            .and_then(|socket| socket.set_nonblocking(true).map(|()| socket))
-            .ok();
-        Self { addresses, socket, runtime }
+        Self { addresses, socket: Socket::unbound().ok(), runtime }
     }
 
     /// The addresses it sends to.
@@ -107,7 +104,7 @@ impl Sender {
             Err(error) if is_refusal(error.kind()) => self.addresses.mark_dead(&path),
             // Another user's socket, or a path too long from here: its refresh tells it.
             Err(error) => tracing::debug!(%channel, %error, "a waiter cannot be told"),
-            Ok(_) => {}
+            Ok(()) => {}
         }
         Sent::Done
     }
