@@ -9,6 +9,7 @@ mod manual;
 mod run;
 mod secret;
 mod sql;
+mod state;
 mod store;
 mod view;
 

@@ -2,15 +2,14 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::fs::{DirBuilder, symlink_metadata};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Args;
 use fencelock::Client;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::exit::{Failure, say};
+use crate::state::directory;
 
 const VARIABLE: &str = "FENCELOCK_URL";
 
@@ -101,38 +100,6 @@ impl Store {
         }
         Ok(url)
     }
-}
-
-/// The directory of this user's locks, made if there is none: `$XDG_STATE_HOME/fencelock`, by default below
-/// `~/.local/state`; without a home that can be written to, a directory below the temporary one.
-fn directory() -> Result<PathBuf, Failure> {
-    let state = env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    let state = state.or_else(|| {
-        let home = env::home_dir().filter(|home| home.is_absolute());
-        home.map(|home| home.join(".local/state"))
-    });
-    if let Some(directory) = state.map(|state| state.join("fencelock"))
-        && make(&directory).is_ok()
-    {
-        return Ok(directory);
-    }
-    let user = rustix::process::geteuid().as_raw();
-    let directory = env::temp_dir().join(format!("fencelock-{user}"));
-    make(&directory).map_err(|error| Failure::system(directory.display(), &error))?;
-    // Others may write there too: what they prepared is not to be trusted.
-    let found = symlink_metadata(&directory)
-        .map_err(|error| Failure::system(directory.display(), &error))?;
-    if !found.is_dir() || found.uid() != user || found.mode() & 0o077 != 0 {
-        return Err(Failure::configuration(format!(
-            "{} is not a directory of yours alone; name the store with --url",
-            directory.display()
-        )));
-    }
-    Ok(directory)
-}
-
-fn make(directory: &Path) -> std::io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(directory)
 }
 
 /// The last part of a program's path: what `inspect` shows as the application.
