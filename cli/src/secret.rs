@@ -2,12 +2,6 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::process::CommandExt as _;
-use std::process::Command;
-
-use crate::exit::say;
-use crate::run::itself;
 
 /// How the program hands itself a URL that must not stand in its arguments. Never passed on to a command.
 pub(crate) const VARIABLE: &str = "FENCELOCK_URL_FROM_FLAG";
@@ -25,14 +19,27 @@ fn password(url: &str) -> Option<&str> {
 /// Arguments can be read by every user of the machine. If `--url` holds a password, the program starts itself anew, in
 /// the same process, with the URL in its environment instead.
 pub(crate) fn leave_the_arguments(arguments: &[OsString]) {
-    let Some((others, url)) = without_secret_url(arguments) else { return };
-    let error = Command::new(itself())
-        .arg0(others.first().map_or("fencelock".as_ref(), OsString::as_os_str))
-        .args(others.iter().skip(1))
+    if let Some((others, url)) = without_secret_url(arguments) {
+        start_anew(&others, &url);
+    }
+}
+
+#[cfg(unix)]
+fn start_anew(arguments: &[OsString], url: &OsStr) {
+    use std::os::unix::process::CommandExt as _;
+    let error = std::process::Command::new(crate::run::itself())
+        .arg0(arguments.first().map_or("fencelock".as_ref(), OsString::as_os_str))
+        .args(arguments.iter().skip(1))
         .env(VARIABLE, url)
         .exec();
-    say(format_args!("the password in --url stays visible to `ps` ({error}); use FENCELOCK_URL"));
+    crate::exit::say(format_args!(
+        "the password in --url stays visible to `ps` ({error}); use FENCELOCK_URL"
+    ));
 }
+
+/// On Windows only this user and administrators can read them.
+#[cfg(windows)]
+fn start_anew(_: &[OsString], _: &OsStr) {}
 
 /// The arguments without a `--url` that holds a password, and that URL.
 fn without_secret_url(arguments: &[OsString]) -> Option<(Vec<OsString>, OsString)> {
@@ -48,9 +55,9 @@ fn without_secret_url(arguments: &[OsString]) -> Option<(Vec<OsString>, OsString
             _ => continue,
         };
         // What is no text is refused where it stands.
-        if str::from_utf8(url).is_ok_and(|url| password(url).is_some()) {
+        if let Some(url) = str::from_utf8(url).ok().filter(|url| password(url).is_some()) {
             let others = [&arguments[..at], &arguments[at + length..]].concat();
-            return Some((others, OsStr::from_bytes(url).to_owned()));
+            return Some((others, url.into()));
         }
     }
     None
