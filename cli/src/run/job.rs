@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::select;
 
 use super::session::{Wishes, Words, give_back, session, supervise};
-use super::signals::exit_code;
+use super::system::exit_code;
 use crate::exit::{Failure, HELP, finish, say};
 use crate::store::Store;
 

@@ -1,24 +1,19 @@
 //! `fencelock run`: a command under a lock.
 
-mod clock;
-#[cfg(target_os = "linux")]
-mod descendants;
-#[cfg(not(target_os = "linux"))]
-#[path = "group_only.rs"]
-mod descendants;
-mod group;
-mod guard;
-mod guardian;
 mod job;
-mod report;
+mod refusal;
 mod session;
-mod signals;
-mod supervisor;
-mod terminal;
+#[cfg(unix)]
+#[path = "unix/mod.rs"]
+mod system;
+#[cfg(windows)]
+#[path = "windows/mod.rs"]
+mod system;
+// On Windows the command is not told before it is killed, and has no guardian.
+#[cfg_attr(windows, allow(dead_code))]
 mod verdict;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -29,7 +24,10 @@ use tokio::select;
 
 pub(crate) use self::job::Job;
 use self::session::{Wishes, Words, give_back, session, supervise};
-use self::signals::exit_code;
+use self::system::exit_code;
+#[cfg(unix)]
+pub(crate) use self::system::itself;
+pub(crate) use self::system::play_part;
 use crate::exit::{Failure, HELP, finish};
 use crate::store::Store;
 
@@ -90,24 +88,6 @@ pub(crate) struct Run {
     /// The command and its arguments, after `--`.
     #[arg(last = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
-}
-
-/// This very program, also if its file was replaced meanwhile.
-pub(crate) fn itself() -> PathBuf {
-    if cfg!(target_os = "linux") {
-        return PathBuf::from("/proc/self/exe");
-    }
-    std::env::current_exe().unwrap_or_else(|_| PathBuf::from("fencelock"))
-}
-
-/// Plays the part `fencelock run` started this process for, if it did.
-pub(crate) fn play_part() -> Option<ExitCode> {
-    let mut arguments = std::env::args_os().skip(1);
-    match arguments.next()?.to_str()? {
-        guard::GUARD => Some(guard::guard(arguments)),
-        group::LAUNCH => Some(group::launch(arguments)),
-        _ => None,
-    }
 }
 
 impl Run {

@@ -9,8 +9,7 @@ use serde_json::Value;
 use tokio::select;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::signals::{Signals, exit_code};
-use super::supervisor::Supervisor;
+use super::system::{Signals, Supervisor, exit_code};
 use super::verdict::Margins;
 use crate::exit::{Failure, LOST, say};
 use crate::store::{Store, program};

@@ -2,12 +2,19 @@
 
 use std::time::Duration;
 
-use rustix::process::Signal;
-
 /// After a sudden loss the command has this long to end.
 const GRACE: Duration = Duration::from_secs(1);
 /// No longer than this between two looks: timers stand still while the machine is suspended, leases do not.
 const LOOK: Duration = Duration::from_millis(250);
+
+/// What is done to the command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sentence {
+    /// It is told to end.
+    Terminate,
+    /// It is killed.
+    Kill,
+}
 
 /// How long before the end of the lease things happen.
 #[derive(Clone, Copy)]
@@ -28,7 +35,7 @@ impl Margins {
     }
 }
 
-/// Watches the end of the lease come near. Times are those of [`super::clock::now`].
+/// Watches the end of the lease come near. Times are since any moment in the past.
 pub(crate) struct Verdict {
     margins: Margins,
     /// The end of the lease as last known.
@@ -44,19 +51,19 @@ impl Verdict {
         Self { margins, deadline: now + left, lost: false, told: None, killed: false }
     }
 
-    /// Takes in what is left of the lease, `None` once it is lost, and says what to send the command now.
-    pub(crate) fn look(&mut self, now: Duration, left: Option<Duration>) -> Option<Signal> {
+    /// Takes in what is left of the lease, `None` once it is lost, and says what to do to the command now.
+    pub(crate) fn look(&mut self, now: Duration, left: Option<Duration>) -> Option<Sentence> {
         match left {
             Some(left) => self.deadline = now + left,
             None => self.lost = true,
         }
         if self.told.is_none() && (self.lost || now >= self.terminate_at()) {
             self.told = Some(now);
-            return Some(Signal::TERM);
+            return Some(Sentence::Terminate);
         }
         if !self.killed && self.kill_at().is_some_and(|at| now >= at) {
             self.killed = true;
-            return Some(Signal::KILL);
+            return Some(Sentence::Kill);
         }
         None
     }
@@ -122,10 +129,10 @@ mod tests {
         let mut verdict = eight_seconds();
         let look = |verdict: &mut Verdict, now| verdict.look(at(now), Some(at(108_000 - now)));
         assert_eq!(look(&mut verdict, 105_999), None);
-        assert_eq!(look(&mut verdict, 106_000), Some(Signal::TERM));
+        assert_eq!(look(&mut verdict, 106_000), Some(Sentence::Terminate));
         assert_eq!(look(&mut verdict, 106_000), None);
         assert_eq!(look(&mut verdict, 107_799), None);
-        assert_eq!(look(&mut verdict, 107_800), Some(Signal::KILL));
+        assert_eq!(look(&mut verdict, 107_800), Some(Sentence::Kill));
         assert_eq!(look(&mut verdict, 107_801), None);
         assert!(!verdict.sudden());
     }
@@ -135,9 +142,9 @@ mod tests {
         let mut verdict = Verdict::new(Margins::of(at(60_000)), at(0), at(60_000));
         let look = |verdict: &mut Verdict, now| verdict.look(at(now), Some(at(60_000 - now)));
         assert_eq!(look(&mut verdict, 54_999), None);
-        assert_eq!(look(&mut verdict, 55_000), Some(Signal::TERM));
+        assert_eq!(look(&mut verdict, 55_000), Some(Sentence::Terminate));
         assert_eq!(look(&mut verdict, 59_799), None);
-        assert_eq!(look(&mut verdict, 59_800), Some(Signal::KILL));
+        assert_eq!(look(&mut verdict, 59_800), Some(Sentence::Kill));
     }
 
     #[test]
@@ -145,9 +152,9 @@ mod tests {
         let mut verdict = Verdict::new(Margins::of(at(500)), at(0), at(500));
         let look = |verdict: &mut Verdict, now| verdict.look(at(now), Some(at(500 - now)));
         assert_eq!(look(&mut verdict, 374), None);
-        assert_eq!(look(&mut verdict, 375), Some(Signal::TERM));
+        assert_eq!(look(&mut verdict, 375), Some(Sentence::Terminate));
         assert_eq!(look(&mut verdict, 399), None);
-        assert_eq!(look(&mut verdict, 400), Some(Signal::KILL));
+        assert_eq!(look(&mut verdict, 400), Some(Sentence::Kill));
         // When the guardian would.
         assert_eq!(verdict.last_moment(), at(450));
     }
@@ -164,26 +171,26 @@ mod tests {
     #[test]
     fn a_sudden_loss_leaves_it_one_second() {
         let mut verdict = eight_seconds();
-        assert_eq!(verdict.look(at(101_000), None), Some(Signal::TERM));
+        assert_eq!(verdict.look(at(101_000), None), Some(Sentence::Terminate));
         assert_eq!(verdict.look(at(101_999), None), None);
-        assert_eq!(verdict.look(at(102_000), None), Some(Signal::KILL));
+        assert_eq!(verdict.look(at(102_000), None), Some(Sentence::Kill));
         assert!(verdict.sudden());
     }
 
     #[test]
     fn a_loss_seen_too_late_leaves_it_nothing() {
         let mut verdict = eight_seconds();
-        assert_eq!(verdict.look(at(120_000), None), Some(Signal::TERM));
-        assert_eq!(verdict.look(at(120_000), None), Some(Signal::KILL));
+        assert_eq!(verdict.look(at(120_000), None), Some(Sentence::Terminate));
+        assert_eq!(verdict.look(at(120_000), None), Some(Sentence::Kill));
         assert!(!verdict.sudden());
     }
 
     #[test]
     fn a_lost_lock_near_its_end_does_not_live_on_by_the_grace() {
         let mut verdict = eight_seconds();
-        assert_eq!(verdict.look(at(106_000), Some(at(2000))), Some(Signal::TERM));
+        assert_eq!(verdict.look(at(106_000), Some(at(2000))), Some(Sentence::Terminate));
         assert_eq!(verdict.look(at(106_500), None), None);
-        assert_eq!(verdict.look(at(107_000), None), Some(Signal::KILL));
+        assert_eq!(verdict.look(at(107_000), None), Some(Sentence::Kill));
     }
 
     #[test]

@@ -16,9 +16,9 @@ use super::guardian::Guardian;
 use super::report::Report;
 use super::signals::{ENDING, Signals, exit_code};
 use super::terminal::{Terminal, stop};
-use super::verdict::{Margins, Verdict};
 use super::{clock, descendants};
 use crate::exit::{LOST, say};
+use crate::run::verdict::{Margins, Sentence, Verdict};
 
 /// How often it looks whether those that were told to end have, when the command itself has.
 const LOOK: Duration = Duration::from_millis(20);
@@ -202,10 +202,11 @@ impl Supervisor {
             let left = held.then(|| self.claim.remaining());
             let Some(sentence) = self.verdict.look(clock::now(), left) else { break held };
             self.say(sentence);
-            if sentence == Signal::KILL {
-                self.kill(Some(self.guardian.id()));
-            } else {
-                descendants::tell(sentence, &self.group, self.guardian.id());
+            match sentence {
+                Sentence::Kill => self.kill(Some(self.guardian.id())),
+                Sentence::Terminate => {
+                    descendants::tell(Signal::TERM, &self.group, self.guardian.id());
+                }
             }
         };
         self.guardian.protect(self.verdict.last_moment());
@@ -232,9 +233,9 @@ impl Supervisor {
         descendants::is_alone(&[self.group.id(), guardian], guardian)
     }
 
-    fn say(&self, sentence: Signal) {
+    fn say(&self, sentence: Sentence) {
         let name = self.claim.name();
-        if sentence == Signal::KILL {
+        if sentence == Sentence::Kill {
             say(format_args!(
                 "lost: the command did not end in time and was killed (name: {name})"
             ));

@@ -13,11 +13,10 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 use super::itself;
 use super::signals::exit_code;
 use crate::exit::say;
+use crate::run::refusal::refusal;
 
 /// The argument that makes the program a launcher.
 pub(super) const LAUNCH: &str = "__launch";
-const NOT_EXECUTABLE: u8 = 126;
-const NOT_FOUND: u8 = 127;
 const NOT_GUARDED: u8 = 71;
 
 /// A running command, leader of a process group of its own.
@@ -112,13 +111,7 @@ pub(super) fn launch(mut arguments: impl Iterator<Item = OsString>) -> ExitCode 
         return ExitCode::from(NOT_GUARDED);
     }
     let error = Command::new(&program).args(arguments).exec();
-    let program = program.to_string_lossy();
-    if error.kind() == io::ErrorKind::NotFound {
-        say(format_args!("there is no command `{program}`; check its name and PATH"));
-        return ExitCode::from(NOT_FOUND);
-    }
-    say(format_args!("`{program}` cannot be executed: {error}"));
-    ExitCode::from(NOT_EXECUTABLE)
+    ExitCode::from(refusal(&program, &error))
 }
 
 /// Waits for the byte. The gate is an inherited descriptor: it is opened anew by its name, so that the command does not
