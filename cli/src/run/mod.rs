@@ -53,7 +53,11 @@ On Linux, fencelock finds descendants through /proc in every process group and s
 elsewhere it finds those in the command's group. It cannot reach a process that a service starts for the command
 (systemd-run, at, docker, ssh), nor one of another user, such as under sudo, unless fencelock runs as root. It reports such
 a process when it sees one; that process must check the fencing token. A new orphan may be missed if the supervisor and the
-guardian process beside it are both killed within a tenth of a second.";
+guardian process beside it are both killed within a tenth of a second.
+
+On Windows the command and all its descendants are in one job object. They are killed when the command ends, when the lock is
+lost or its lease ends, and when fencelock ends in whatever way; they are not told before. A frozen fencelock does not kill
+them. Ctrl-C and Ctrl-Break reach the command through the console. An exit code above 255 becomes 255.";
 
 /// Run a command while holding a lock.
 #[derive(Args)]
