@@ -148,6 +148,8 @@ pub(crate) const PARTS: &[Part] = &[
         &[test!("--test pages -- crashes:: seeds::")]),
     full("features", 600, "no warning in the core with each store alone, nor for wasm32", &[],
         &["scripts/features.sh", "scripts/wasm.sh"]),
+    full("targets", 900, "core, command line and bindings compile for every platform", &[Python],
+        &["scripts/targets.sh"]),
     full("crates", 300, "the crates pack, and compile as packed", &[],
         &["cargo package --allow-dirty -p fencelock -p fencelock-cli"]),
     full("bench", 1800, "the figures, side by side with peers and the raw floor", &[Redis, Etcd, Zookeeper, Postgres, Mariadb, Python, Node, Java, Go],
