@@ -11,6 +11,9 @@ if ! command -v cargo-zigbuild >/dev/null; then
 fi
 # Of the interpreter only the version is asked for, and none is looked for.
 export PYO3_CROSS_PYTHON_VERSION=3.11 PYO3_NO_PYTHON=1
+# On Windows the crate for Node.js asks for its library before anything is linked; nothing is, so an empty file does.
+mkdir -p target/libnode && touch target/libnode/libnode.dll
+export LIBNODE_PATH=$PWD/target/libnode
 for target in {x86_64,aarch64}-unknown-linux-{gnu,musl} {x86_64,aarch64}-apple-darwin x86_64-pc-windows-gnu; do
   echo "target: $target"
   rustup target add "$target"
