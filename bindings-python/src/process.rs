@@ -107,10 +107,16 @@ pub(crate) fn refuse_subinterpreter(_: Python<'_>) -> PyResult<()> {
     Err(PyImportError::new_err(message))
 }
 
-/// Whether the handlers of signals may run on this thread: only on the main one, where that can be said.
+/// Whether the handlers of signals may run on this thread: only on the main one.
+#[cfg(target_os = "linux")]
 pub(crate) fn is_told_of_signals() -> bool {
-    !cfg!(target_os = "linux")
-        || rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs() == std::process::id()
+    rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs() == std::process::id()
+}
+
+/// Elsewhere that cannot be said: the interpreter passes over who is not told.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn is_told_of_signals() -> bool {
+    true
 }
 
 /// Whether a signal came whose handler raises.

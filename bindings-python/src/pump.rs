@@ -1,7 +1,6 @@
 //! The completions of one event loop.
 
 use std::collections::HashMap;
-use std::os::fd::RawFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fencelock::Result;
@@ -14,7 +13,7 @@ use serde_json::Value;
 
 use crate::connection::Link;
 use crate::process::{self, Own};
-use crate::wake_fd::WakeFd;
+use crate::wake_fd::{Descriptor, WakeFd};
 use crate::{Ended, caught, ended, numbered};
 
 /// One for each event loop: it rings a file descriptor that the loop watches, and the loop drains. No thread of the
@@ -79,7 +78,7 @@ impl Pump {
     }
 
     /// The descriptor that becomes readable when there is something to drain.
-    fn fileno(&self) -> RawFd {
+    fn fileno(&self) -> Descriptor {
         self.wake_fd.descriptor()
     }
 

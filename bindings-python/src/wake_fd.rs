@@ -3,14 +3,22 @@
 use std::io;
 #[cfg(not(target_os = "linux"))]
 use std::io::{Read, Write};
-use std::os::fd::{AsFd, AsRawFd, RawFd};
+#[cfg(windows)]
+use std::net::{Ipv4Addr, TcpListener, TcpStream as Stream};
+#[cfg(unix)]
+use std::os::fd::{AsRawFd, RawFd as RawDescriptor};
+#[cfg(all(unix, not(target_os = "linux")))]
+use std::os::unix::net::UnixStream as Stream;
+#[cfg(windows)]
+use std::os::windows::io::{AsRawSocket, RawSocket as RawDescriptor};
 
 #[cfg(target_os = "linux")]
 use rustix::event::{EventfdFlags, eventfd};
 #[cfg(target_os = "linux")]
 use std::os::fd::OwnedFd;
-#[cfg(not(target_os = "linux"))]
-use std::os::unix::net::UnixStream;
+
+/// What an event loop knows it by.
+pub(crate) type Descriptor = RawDescriptor;
 
 /// See the module.
 #[cfg(target_os = "linux")]
@@ -23,8 +31,8 @@ impl WakeFd {
     }
 
     /// What the loop watches.
-    pub(crate) fn descriptor(&self) -> RawFd {
-        self.0.as_fd().as_raw_fd()
+    pub(crate) fn descriptor(&self) -> Descriptor {
+        self.0.as_raw_fd()
     }
 
     /// Wakes the loop. A descriptor that is readable already stays so.
@@ -41,22 +49,48 @@ impl WakeFd {
 /// See the module.
 #[cfg(not(target_os = "linux"))]
 pub(crate) struct WakeFd {
-    rope: UnixStream,
-    clapper: UnixStream,
+    rope: Stream,
+    clapper: Stream,
+}
+
+#[cfg(all(unix, not(target_os = "linux")))]
+fn pair() -> io::Result<(Stream, Stream)> {
+    Stream::pair()
+}
+
+/// Windows has no pairs, and its event loop watches sockets only.
+#[cfg(windows)]
+fn pair() -> io::Result<(Stream, Stream)> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let rope = Stream::connect(listener.local_addr()?)?;
+    let (clapper, from) = listener.accept()?;
+    // Another program may have come first.
+    if from != rope.local_addr()? {
+        return Err(io::ErrorKind::ConnectionRefused.into());
+    }
+    rope.set_nodelay(true)?;
+    Ok((rope, clapper))
 }
 
 #[cfg(not(target_os = "linux"))]
 impl WakeFd {
     pub(crate) fn new() -> io::Result<Self> {
-        let (rope, clapper) = UnixStream::pair()?;
+        let (rope, clapper) = pair()?;
         rope.set_nonblocking(true)?;
         clapper.set_nonblocking(true)?;
         Ok(Self { rope, clapper })
     }
 
     /// What the loop watches.
-    pub(crate) fn descriptor(&self) -> RawFd {
-        self.clapper.as_fd().as_raw_fd()
+    #[cfg(unix)]
+    pub(crate) fn descriptor(&self) -> Descriptor {
+        self.clapper.as_raw_fd()
+    }
+
+    /// What the loop watches.
+    #[cfg(windows)]
+    pub(crate) fn descriptor(&self) -> Descriptor {
+        self.clapper.as_raw_socket()
     }
 
     /// Wakes the loop. A descriptor that is readable already stays so.

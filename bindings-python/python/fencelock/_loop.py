@@ -21,7 +21,14 @@ class Loop:
         self.pump = _native.Pump()
         self._waiting: dict[int, Callable[[Ended], None]] = {}
         # The loop keeps this; this must not keep the loop.
-        loop.add_reader(self.pump.fileno(), self._drain)
+        try:
+            loop.add_reader(self.pump.fileno(), self._drain)
+        except NotImplementedError:
+            # The default loop of Windows.
+            message = (
+                "this event loop cannot watch a socket; use `asyncio.SelectorEventLoop`, or the interface without asyncio"
+            )
+            raise errors.Unsupported(message, False) from None
 
     def _drain(self) -> None:
         for operation, ended in self.pump.drain():
