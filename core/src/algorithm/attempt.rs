@@ -50,7 +50,7 @@ enum Repeat {
 
 /// A try whose Take failed sooner than this met a connection that had ended while it lay idle, and is repeated once. What fails later is an
 /// outage.
-const STALE: Duration = Duration::from_secs(1);
+const STALE: Duration = Duration::from_millis(100);
 
 enum Stage {
     Ready,
