@@ -12,8 +12,16 @@ const USERS: [&str; 4] = ["run", "job", "inspect", "ls"];
 /// The password of a URL, also of one that is none because a `/`, `?` or `#` in the password is not encoded.
 fn password(url: &str) -> Option<&str> {
     let (_, rest) = url.split_once("://")?;
-    let (user, _) = rest.rsplit_once('@')?;
-    user.split_once(':').map(|(_, password)| password).filter(|password| !password.is_empty())
+    let user = rest.rsplit_once('@').and_then(|(user, _)| user.split_once(':'));
+    let password = user.map(|(_, password)| password).or_else(|| parameter(rest));
+    password.filter(|password| !password.is_empty())
+}
+
+/// The password in the query, where some drivers and sockets have it.
+fn parameter(rest: &str) -> Option<&str> {
+    let pairs = rest.split_once('?')?.1.split('&').filter_map(|pair| pair.split_once('='));
+    let secret = |name: &str| matches!(name, "password" | "pass" | "sentinel_password");
+    pairs.into_iter().find(|(name, _)| secret(&name.to_ascii_lowercase())).map(|(_, value)| value)
 }
 
 /// Arguments can be read by every user of the machine. If `--url` holds a password, the program starts itself anew, in
@@ -66,7 +74,9 @@ fn without_secret_url(arguments: &[OsString]) -> Option<(Vec<OsString>, OsString
 /// The text with every password that stands in an argument blotted out: a complaint about arguments quotes them.
 pub(crate) fn blot_out(text: String) -> String {
     env::args_os().fold(text, |text, argument| match password(&argument.to_string_lossy()) {
-        Some(password) => text.replace(&format!(":{password}@"), ":***@"),
+        Some(password) => {
+            text.replace(&format!(":{password}@"), ":***@").replace(&format!("={password}"), "=***")
+        }
         None => text,
     })
 }
@@ -84,6 +94,11 @@ mod tests {
         assert_eq!(password("redis://:s3cret@host/0"), Some("s3cret"));
         assert_eq!(password("redis://user:p@ss@host"), Some("p@ss"));
         assert_eq!(password("redis://:s/3?c#r@et@host"), Some("s/3?c#r@et"));
+        assert_eq!(
+            password("jdbc:postgresql://h/db?user=u&password=s3cret&ssl=true"),
+            Some("s3cret")
+        );
+        assert_eq!(password("redis+unix:///s?password=s3cret"), Some("s3cret"));
         for plain in ["redis://host:6379", "redis://user@host", "sqlite:a:b@c"] {
             assert_eq!(password(plain), None, "{plain}");
         }

@@ -263,6 +263,14 @@ impl Options {
         if let Some((name, _)) = times.into_iter().find(none) {
             return Err(zero(name));
         }
+        if !self.prefix.is_empty() {
+            full_name(&self.prefix, "x").map_err(|error| {
+                Error::invalid(
+                    "prefix",
+                    format!("with this `prefix` no name can be: {}", error.message()),
+                )
+            })?;
+        }
         check_table("table", &self.table)?;
         check_count("local", self.local)?;
         check_text("label", &self.label)?;

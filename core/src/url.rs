@@ -135,6 +135,10 @@ impl StoreUrl {
 
     /// Rows as locks are those of one scheme; on another one a lock would lie elsewhere.
     fn check_rows(&self, options: &Options) -> Result<()> {
+        if !options.prefix.is_empty() && !options.on_table.is_empty() {
+            let message = "the keys of your own table are names as they are; leave `prefix` or `on_table` out of the client's options";
+            return Err(Error::invalid("prefix", message));
+        }
         let columns = options.on_table.split_once('(').map(|(_, columns)| columns);
         match columns {
             Some(key) if !key.contains(',') && !self.url.scheme().ends_with("+row") => {

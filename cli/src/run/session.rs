@@ -1,13 +1,14 @@
 //! A command that runs while something is held: what `run` and `job` have in common.
 
 use std::ffi::OsString;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use fencelock::options::{Options, Scope, TABLE, Times, check_name};
-use fencelock::{Claim, Client, ClientBuilder, Released};
+use fencelock::{Claim, Client, ClientBuilder, Code, Released};
 use serde_json::Value;
 use tokio::select;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use super::system::{Signals, Supervisor, exit_code};
 use super::verdict::Margins;
@@ -19,6 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// A wait without end.
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 86_400);
+const SILENT: &str =
+    "the store could not be reached within the wait; is it running, and is the address right?";
 /// The pause before a store that could not be reached is tried again.
 const AGAIN: Duration = Duration::from_millis(500);
 
@@ -94,15 +97,24 @@ pub(super) async fn session(
         Signals::ending().map_err(|error| Failure::system("signals cannot be heard", &error))?;
     let app = command.first().map(|command| program(command)).unwrap_or_default();
     // While it waits for a store that refuses, people should know why.
+    let said = Arc::new(Mutex::new(String::new()));
     let builder = || {
+        let said = Arc::clone(&said);
         let mut builder =
-            Client::builder().app(&*app).language("shell").times(Times::Text).on_event(|event| {
-                if let Some(trouble) = &event.trouble {
+            Client::builder().app(&*app).language("shell").times(Times::Text).on_event(
+                move |event| {
+                    let Some(trouble) = &event.trouble else { return };
                     // Of a name somebody waits for; without one it is about the store.
                     let waits = if event.name.is_empty() { "" } else { "; still waiting" };
-                    say(format_args!("{trouble}{waits}"));
-                }
-            });
+                    let line = format!("{trouble}{waits}");
+                    // What is wrong with the URL is told by each attempt to connect.
+                    let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+                    if *said != line {
+                        say(&line);
+                        *said = line;
+                    }
+                },
+            );
         for (name, value) in wishes.of_scope(Scope::Client) {
             builder = builder.option(name, value.clone());
         }
@@ -129,9 +141,13 @@ async fn connect(
 ) -> Result<Client, Failure> {
     let (url, end, mut told) = (store.url()?, Instant::now() + wait, false);
     loop {
-        let error = match builder().connect(&url).await {
-            Ok(client) => return Ok(client),
-            Err(error) => error,
+        let attempt = builder().connect(&url);
+        // Without a wait an attempt takes as long as it takes.
+        let ended = if wait.is_zero() { Ok(attempt.await) } else { timeout_at(end, attempt).await };
+        let error = match ended {
+            Ok(Ok(client)) => return Ok(client),
+            Ok(Err(error)) => error,
+            Err(_) => return Err(fencelock::Error::new(Code::Unavailable, SILENT).into()),
         };
         let again = Instant::now() + AGAIN;
         if !error.retryable() || again >= end {

@@ -16,11 +16,13 @@ pub(super) struct Pasted {
 /// Schemes of others, with ours.
 const SCHEMES: &[(&str, &str)] = &[
     ("mysql2", "mysql"),
+    ("pgsql", "postgres"),
     ("postgis", "postgres"),
     ("redis+socket", "redis+unix"),
     ("redis-sentinel", "redis+sentinel"),
     ("redis-socket", "redis+unix"),
     ("sqlite3", "sqlite"),
+    ("trilogy", "mysql"),
     ("unix", "redis+unix"),
     ("valkey", "redis"),
     ("valkeys", "rediss"),
@@ -48,10 +50,12 @@ const DRIVERS: &[&str] = &[
 enum Means {
     /// An option.
     Option(&'static str),
-    /// A time in seconds, if it is a number; zero stands for none.
+    /// A time in seconds, if it is a number; zero stands for none. Drivers of MySQL that write `connectTimeout` mean milliseconds.
     Seconds(&'static str),
     /// `sslmode`, in words that mean the same.
     Encryption,
+    /// Whether TLS is spoken, which the scheme says.
+    Encrypted,
     /// Whether the server has to prove itself, which is always so.
     Proof,
     /// What a session begins with.
@@ -69,10 +73,11 @@ enum Means {
 }
 
 use Means::{
-    Database, Encryption, Host, Nothing, Option as Opt, Password, Port, Proof, Refused, Seconds,
-    Server, Start, User,
+    Database, Encrypted, Encryption, Host, Nothing, Option as Opt, Password, Port, Proof, Refused,
+    Seconds, Server, Start, User,
 };
 
+const BY_SCHEME: &str = "Redis over TLS is `rediss://`; write that, and leave this parameter out";
 const NO_KEY_PASSWORD: &str =
     "a private key with a password cannot be read; have `key` name a file without one";
 const NOT_BY_SERVICE: &str =
@@ -91,6 +96,7 @@ const OF_DATABASES: &[(&str, Means)] = &[
     ("collation", Nothing),
     ("connectionlimit", Nothing),
     ("connecttimeout", Seconds("connect_timeout")),
+    ("currentschema", Opt("schema")),
     ("database", Database),
     ("dbname", Database),
     ("encoding", Nothing),
@@ -166,11 +172,13 @@ const OF_REDIS: &[(&str, Means)] = &[
     ("socketconnecttimeout", Seconds("connect_timeout")),
     ("socketkeepalive", Nothing),
     ("sockettimeout", Seconds("timeout")),
+    ("ssl", Encrypted),
     ("sslcacerts", Opt("cacert")),
     ("sslcertfile", Opt("cert")),
     ("sslcertreqs", Proof),
     ("sslcheckhostname", Proof),
     ("sslkeyfile", Opt("key")),
+    ("tls", Encrypted),
     ("user", User),
     ("username", User),
     ("virtualhost", Nothing),
@@ -194,14 +202,13 @@ pub(super) fn pasted(text: &str) -> Result<Pasted> {
     let (Some(Parts { user, hosts, tail, .. }), false) = (parts(&whole), table.is_empty()) else {
         return Ok(Pasted { text: whole, ignored: Vec::new() });
     };
-    let mut reading = Reading::new(user, hosts, tail);
-    reading.is_socket = scheme.ends_with("+unix");
+    let mut reading = Reading::new(&scheme, user, hosts, tail);
     let query = tail.split_once('#').map_or(tail, |(before, _)| before).split_once('?');
     for pair in query.map_or("", |(_, query)| query).split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, "true"));
         let letters = name.to_ascii_lowercase().replace(['_', '-', '.'], "");
         match table.binary_search_by(|(word, _)| (*word).cmp(&letters)) {
-            Ok(at) => reading.take(table[at], value)?,
+            Ok(at) => reading.take(table[at], name, value)?,
             Err(_) => reading.query.push(pair.to_owned()),
         }
     }
@@ -223,15 +230,17 @@ struct Reading {
     user: String,
     password: Option<String>,
     hosts: String,
+    /// Hosts and ports of parameters.
+    named: Vec<String>,
+    ports: Vec<String>,
     path: String,
     query: Vec<String>,
     ignored: Vec<&'static str>,
-    /// One of Redis on a socket, whose parameters have no other place.
-    is_socket: bool,
+    scheme: String,
 }
 
 impl Reading {
-    fn new(user: &str, hosts: &str, tail: &str) -> Self {
+    fn new(scheme: &str, user: &str, hosts: &str, tail: &str) -> Self {
         let (user, password) = match user.strip_suffix('@').unwrap_or(user).split_once(':') {
             Some((user, password)) => (user, Some(password.to_owned())),
             None => (user.strip_suffix('@').unwrap_or(user), None),
@@ -241,14 +250,34 @@ impl Reading {
             user: user.to_owned(),
             password,
             hosts: hosts.to_owned(),
-            path: tail[..end].to_owned(),
+            named: Vec::new(),
+            ports: Vec::new(),
+            path: Self::path(scheme, &tail[..end], tail),
             query: Vec::new(),
             ignored: Vec::new(),
-            is_socket: false,
+            scheme: scheme.to_owned(),
         }
     }
 
-    fn take(&mut self, (word, means): (&'static str, Means), value: &str) -> Result<()> {
+    /// Some drivers write the master of sentinels behind a `#`.
+    fn path(scheme: &str, path: &str, tail: &str) -> String {
+        match tail.split_once('#') {
+            Some((_, master)) if scheme.ends_with("+sentinel") => format!("/{master}{path}"),
+            _ => path.to_owned(),
+        }
+    }
+
+    /// Redis on a socket: its parameters have no other place.
+    fn is_socket(&self) -> bool {
+        self.scheme.ends_with("+unix")
+    }
+
+    fn take(
+        &mut self,
+        (word, means): (&'static str, Means),
+        name: &str,
+        value: &str,
+    ) -> Result<()> {
         let text = value.replace('+', " ");
         let text = percent_decode_str(&text).decode_utf8_lossy().into_owned();
         let part = || utf8_percent_encode(&text, NON_ALPHANUMERIC).to_string();
@@ -256,10 +285,15 @@ impl Reading {
             Opt("cacert") if text == "system" => {}
             Seconds(_) if text == "0" => {}
             Seconds(ours) if text.bytes().all(|byte| byte.is_ascii_digit()) => {
-                self.query.push(format!("{ours}={text}s"));
+                let in_millis = super::is_mysql(&self.scheme) && !name.contains(['_', '-']);
+                let unit = if in_millis { "ms" } else { "s" };
+                self.query.push(format!("{ours}={text}{unit}"));
             }
             Opt(ours) | Seconds(ours) => self.query.push(format!("{ours}={value}")),
             Encryption => self.query.push(format!("sslmode={}", encryption(&text))),
+            Encrypted if !self.scheme.starts_with("rediss") && !is_no(&text) => {
+                return Err(Error::invalid("url", BY_SCHEME));
+            }
             Proof if is_no(&text) => return Err(unproven()),
             Start if text.contains("search_path") => {
                 let message = "session settings are not taken over: write the schema as `schema=NAME` in place of `options`";
@@ -270,7 +304,7 @@ impl Reading {
                 let message = "locks are written, so a server that takes no writes is of no use; leave `target_session_attrs` out";
                 return Err(Error::invalid("target_session_attrs", message));
             }
-            User | Password | Database if self.is_socket => {
+            User | Password | Database if self.is_socket() => {
                 let ours = match means {
                     User => "user",
                     Password => "password",
@@ -280,17 +314,39 @@ impl Reading {
             }
             User => self.user = part(),
             Password => self.password = Some(part()),
-            Host => self.hosts = text.split(',').map(host).collect::<Vec<_>>().join(","),
-            Port => self.hosts = format!("{}:{}", self.hosts, part()),
+            Host => self.named.extend(text.split(',').map(host)),
+            Port => self.ports.extend(text.split(',').map(str::to_owned)),
+            Database if self.scheme.ends_with("+sentinel") => {
+                self.path = format!("{}/{}", self.path.trim_end_matches('/'), part());
+            }
             Database => self.path = format!("/{}", part()),
             Refused(message) => return Err(Error::invalid("url", message)),
-            Proof | Start | Server | Nothing => self.ignored.push(word),
+            Encrypted | Proof | Start | Server | Nothing => self.ignored.push(word),
         }
         Ok(())
     }
 
+    /// The hosts, each with its port.
+    fn all_hosts(&self) -> String {
+        let has_port = |host: &str| host.rsplit(']').next().is_some_and(|end| end.contains(':'));
+        let written: Vec<_> = self.hosts.split(',').map(str::to_owned).collect();
+        // The port of a host that a parameter replaces counts for it too.
+        let usual = written[0].rsplit_once(':').filter(|_| has_port(&written[0]));
+        let usual = usual.map(|(_, port)| port.to_owned());
+        let hosts = if self.named.is_empty() { &written } else { &self.named };
+        let with_port = |(at, host): (usize, &String)| {
+            let port = self.ports.get(at).or_else(|| self.ports.first()).or(usual.as_ref());
+            match port {
+                Some(port) if !has_port(host) => format!("{host}:{port}"),
+                _ => host.clone(),
+            }
+        };
+        hosts.iter().enumerate().map(with_port).collect::<Vec<_>>().join(",")
+    }
+
     fn end(self, scheme: &str) -> Pasted {
-        let Self { user, password, hosts, path, query, ignored, .. } = self;
+        let hosts = self.all_hosts();
+        let Self { user, password, path, query, ignored, .. } = self;
         let password = password.map(|password| format!(":{password}")).unwrap_or_default();
         let at = if user.is_empty() && password.is_empty() { "" } else { "@" };
         let mark = if query.is_empty() { "" } else { "?" };
@@ -304,7 +360,7 @@ impl Reading {
 fn host(text: &str) -> String {
     if text.starts_with('/') {
         utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
-    } else if text.contains(':') && !text.starts_with('[') {
+    } else if text.matches(':').count() > 1 && !text.starts_with('[') {
         format!("[{text}]")
     } else {
         text.to_owned()
@@ -405,6 +461,19 @@ mod tests {
             ("valkeys://h", "rediss://h"),
             ("zk://a,b/root", "zookeeper://a,b/root"),
             ("sqlite+pysqlite:///a.db", "sqlite:///a.db"),
+            ("postgres:///db?user=u&port=5433&host=localhost", "postgres://u@localhost:5433/db"),
+            ("postgres://u@h:5433/db?host=/run/pg", "postgres://u@%2Frun%2Fpg:5433/db"),
+            ("postgres://u@/db?host=a:1&host=b:2", "postgres://u@a:1,b:2/db"),
+            ("postgres://u@/db?host=a,b&port=1,2", "postgres://u@a:1,b:2/db"),
+            ("jdbc:postgresql://h/db?user=u&currentSchema=app", "postgresql://u@h/db?schema=app"),
+            (
+                "jdbc:mysql://h/db?user=u&connectTimeout=5000",
+                "mysql://u@h/db?connect_timeout=5000ms",
+            ),
+            ("trilogy://u@h/db?connect_timeout=5", "mysql://u@h/db?connect_timeout=5s"),
+            ("redis-sentinel://a,b/0#main", "redis+sentinel://a,b/main/0"),
+            ("redis+sentinel://a/main?db=2", "redis+sentinel://a/main/2"),
+            ("rediss://h?ssl=true", "rediss://h"),
             ("memory:a", "memory:a"),
             ("locks.db", "locks.db"),
         ] {
@@ -417,6 +486,7 @@ mod tests {
         for (theirs, says) in [
             ("rediss://:hunter2@h?ssl_cert_reqs=none", "`cacert`"),
             ("mysql://u:hunter2@h/db?ssl_verify_cert=false", "`cacert`"),
+            ("redis://:hunter2@h:6380?ssl=true", "`rediss://`"),
             ("postgres://u:hunter2@h/db?options=-csearch_path%3Dx", "`schema=NAME`"),
             ("postgres://u:hunter2@h/db?sslpassword=hunter2", "without one"),
         ] {

@@ -264,7 +264,8 @@ impl LeaseStore for Quorum {
         let takes = batch.iter().filter_map(|step| {
             let Action::Take(take) = &step.action else { return None };
             let frees = |other: &Step| {
-                other.lock == step.lock && matches!(other.action, Action::Free { .. })
+                other.lock == step.lock
+                    && matches!(other.action, Action::Free { .. } | Action::Leave { .. })
             };
             Some(self.take(step, take, batch.iter().any(frees)))
         });

@@ -82,9 +82,12 @@ impl Address {
         }
         match host {
             Host::Unix(path) => config.socket(Some(path.clone())),
-            Host::Tcp(hosts::Host { name, port }) => {
-                config.ip_or_hostname(name.clone()).tcp_port(*port).ssl_opts(self.tls.clone())
-            }
+            Host::Tcp(hosts::Host { name, port }) => config
+                .ip_or_hostname(name.clone())
+                .tcp_port(*port)
+                // Tokens of clouds are sent as they are, so to a server that has proved itself only.
+                .enable_cleartext_plugin(self.tls.is_some())
+                .ssl_opts(self.tls.clone()),
         }
         .into()
     }

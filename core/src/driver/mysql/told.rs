@@ -34,10 +34,13 @@ impl Told {
         datagram::read(self.say.as_bytes()).filter(move |_| new)
     }
 
-    /// Whether whoever it is for has been granted what is still held.
+    /// Whether whoever it is for has been granted what is still held, or waits still for what is still free.
     fn counts(&self, record: &Record) -> bool {
         datagram::read(self.say.as_bytes()).any(|notice| match notice {
             Notice::Granted { owner, .. } => record.holders.iter().any(|held| held.owner == owner),
+            Notice::Open { owner } => {
+                record.holders.is_empty() && record.tickets.iter().any(|waits| waits.owner == owner)
+            }
             _ => false,
         })
     }
