@@ -59,7 +59,7 @@ JAVA
     case $PLATFORM in *-windows-*) echo "no command line there" && exit ;; esac
     tar -xzf "$artefacts/natives-$PLATFORM/cli/"fencelock-*.tar.gz --strip-components=1
     ./fencelock --version
-    HOME=$folder ./fencelock run --lock orders:42 --wait 5s -- sh -c 'echo "token $FENCELOCK_TOKEN"'
+    HOME=$folder ./fencelock run orders:42 --wait 5s -- sh -c 'echo "token $FENCELOCK_TOKEN"'
     ;;
 esac
 cd / && rm -rf "$folder"

@@ -106,9 +106,9 @@ mod tests {
 
     #[test]
     fn the_url_leaves_the_arguments_and_the_command_keeps_its_own() {
-        let line = "fencelock run --url redis://:x@h --lock a -- tool --url redis://:y@h";
+        let line = "fencelock run --url redis://:x@h a -- tool --url redis://:y@h";
         let (others, url) = without_secret_url(&arguments(line)).unwrap();
-        assert_eq!(others, arguments("fencelock run --lock a -- tool --url redis://:y@h"));
+        assert_eq!(others, arguments("fencelock run a -- tool --url redis://:y@h"));
         assert_eq!(url, "redis://:x@h");
         let joined = "fencelock ls --url=redis://:x@h b";
         assert_eq!(without_secret_url(&arguments(joined)).unwrap().0, arguments("fencelock ls b"));

@@ -17,7 +17,7 @@ for way in no_lock lock; do
   echo 0 >"$number"
   case $way in
     no_lock) seq "$count" | xargs -n 1 -P 100 sh -c "$next" ;;
-    lock) seq "$count" | xargs -n 1 -P 100 fencelock run --lock fencelock-example:number -- sh -c "$next" ;;
+    lock) seq "$count" | xargs -n 1 -P 100 fencelock run fencelock-example:number -- sh -c "$next" ;;
   esac
   echo "$way counted $(cat "$number") of $count"
 done

@@ -23,7 +23,7 @@ look_and_write="
 
 no_lock() { sh -c "$look_and_write"; }
 
-lock() { fencelock run --lock fencelock-example:cli-lamps -- sh -c "$look_and_write"; }
+lock() { fencelock run fencelock-example:cli-lamps -- sh -c "$look_and_write"; }
 
 script() {
   shop eval "if tonumber(redis.call('get', KEYS[1])) < 1 then return 0 end

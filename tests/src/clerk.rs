@@ -158,7 +158,7 @@ impl CommandLine {
         }
         let ttl = format!("{}ms", TTL.as_millis());
         let mut command = Command::new(&self.program);
-        command.args(["run", "--lock", LOCK, "--ttl", &ttl, "--url", &self.url]);
+        command.args(["run", LOCK, "--ttl", &ttl, "--url", &self.url]);
         command.args(["--", "sh", "-c", SECTION]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let run = command.kill_on_drop(true).spawn().expect("the command line starts");

@@ -36,6 +36,8 @@ const WORDS: Words = Words {
     unconfirmed: "the store did not confirm the release; the lock is free at the latest when its lease ends",
 };
 
+const USAGE: &str = "fencelock run [OPTIONS] <NAME> -- <CMD>...";
+
 const NOTES: &str = "\
 The environment of the command has the lock's name in FENCELOCK_LOCK and the fencing token in FENCELOCK_TOKEN. Pass the
 token to the resource with every write. The command runs in a process group of its own. fencelock forwards TERM, INT, HUP,
@@ -61,11 +63,14 @@ them. Ctrl-C and Ctrl-Break reach the command through the console. An exit code 
 
 /// Run a command while holding a lock.
 #[derive(Args)]
-#[command(after_long_help = format!("{NOTES}\n\n{HELP}"))]
+#[command(after_long_help = format!("{NOTES}\n\n{HELP}"), override_usage = USAGE)]
 pub(crate) struct Run {
     /// Name of the lock.
+    #[arg(value_name = "NAME", required_unless_present = "lock", conflicts_with = "lock")]
+    name: Option<String>,
+    /// The same as NAME, for a name that begins with a dash (`--lock=-name`).
     #[arg(long, value_name = "NAME")]
-    lock: String,
+    lock: Option<String>,
     /// How long to wait for the lock, such as `5s`. Default: without limit.
     #[arg(long, value_name = "TIME", conflicts_with = "no_wait")]
     wait: Option<String>,
@@ -99,6 +104,11 @@ impl Run {
         finish(async move { self.run().await })
     }
 
+    /// The name of the lock: the parser lets exactly one through.
+    fn name(&self) -> &str {
+        self.name.as_deref().or(self.lock.as_deref()).unwrap_or_default()
+    }
+
     async fn run(&self) -> Result<u8, Failure> {
         let text = |flag: &Option<String>| flag.as_deref().map(Value::from);
         let flags = [
@@ -110,15 +120,15 @@ impl Run {
             ("fair", self.unfair.then(|| false.into())),
         ];
         let wishes = Wishes::of(&self.options, flags)?;
-        session(&self.lock, &self.store, &self.command, &wishes, async |client, signals| {
-            let (lock, terms) = wishes.apply(client, client.lock(&self.lock), Lock::option)?;
+        session(self.name(), &self.store, &self.command, &wishes, async |client, signals| {
+            let (lock, terms) = wishes.apply(client, client.lock(self.name()), Lock::option)?;
             let lease = terms.max_hold.map_or(terms.ttl, |most| most.min(terms.ttl));
             let guard = select! { biased;
                 signal = signals.next() => return Ok(exit_code(signal.as_raw())),
                 guard = acquire(&lock, terms.ttl, lease) => guard?,
             };
             let code = supervise(guard.claim(), lease, &self.command, signals).await?;
-            Ok(give_back(&self.lock, code, WORDS, guard.release()).await)
+            Ok(give_back(self.name(), code, WORDS, guard.release()).await)
         })
         .await
     }

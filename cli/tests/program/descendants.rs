@@ -200,7 +200,7 @@ fn descendants_in_the_background_go_on_without_the_lock() {
     fs::write(scene.path("worker"), STUBBORN).unwrap();
     let script = "for start in setsid ''; do $start sh worker 2>&1 & echo $! >> pids; done > said
         until [ $(grep -c working said) = 2 ]; do sleep 0.01; done";
-    let run = scene.run(&["run", "--lock", "it", "--", "sh", "-c", script]);
+    let run = scene.run(&["run", "it", "--", "sh", "-c", script]);
     assert_eq!((run.code, run.err.as_str()), (Some(0), ""));
     assert_eq!(scene.inspect("it")["state"], "free");
     for pid in fs::read_to_string(scene.path("pids")).unwrap().lines() {

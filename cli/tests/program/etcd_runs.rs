@@ -13,8 +13,7 @@ use scene::Scene;
 fn a_lease_that_is_no_session_is_refused() {
     let (scene, server) = (Scene::new(), EtcdServer::start());
     let url = server.url("p").to_string();
-    let refused =
-        scene.run(&["run", "--lock", "it", "--ttl", "1500ms", "--url", &url, "--", "true"]);
+    let refused = scene.run(&["run", "it", "--ttl", "1500ms", "--url", &url, "--", "true"]);
     assert_eq!(refused.code, Some(78), "{}", refused.err);
     assert!(refused.err.contains("whole seconds"), "{}", refused.err);
 }
@@ -41,7 +40,7 @@ fn a_transaction_of_the_users_own_is_refused_to_whoever_is_late() {
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
     let script = format!("echo $FENCELOCK_TOKEN; {}", own_transaction());
-    let run = ["run", "--lock", "it", "--url", &url, "--", "sh", "-c"];
+    let run = ["run", "it", "--url", &url, "--", "sh", "-c"];
     let first = told(&mut scene.fencelock(&[&run[..], &[&script]].concat()));
     let (token, rest) = first.split_once('\n').expect("it tells its token");
     assert!(rest.starts_with("SUCCESS"), "{first}");

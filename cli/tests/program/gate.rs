@@ -10,7 +10,7 @@ use scene::Scene;
 /// Two runs after each other, each of which says its token.
 fn tokens(scene: &Scene) -> [i64; 2] {
     [(); 2].map(|()| {
-        let run = scene.run(&["run", "--lock", "lamp", "--", "sh", "-c", "echo $FENCELOCK_TOKEN"]);
+        let run = scene.run(&["run", "lamp", "--", "sh", "-c", "echo $FENCELOCK_TOKEN"]);
         run.out.trim().parse().expect("a token is a number")
     })
 }

@@ -28,11 +28,12 @@ fn wrong_usage_is_64() {
     for arguments in [
         &[][..],
         &["hold"],
-        &["run", "--lock", "it"],
+        &["run", "it"],
         &["run", "--", "true"],
-        &["run", "--lock", "it", "true"],
-        &["run", "--lock", "it", "--wait", "1s", "--no-wait", "--", "true"],
-        &["run", "--lock", "it", "--tll", "1s", "--", "true"],
+        &["run", "it", "--lock", "it", "--", "true"],
+        &["run", "it", "true"],
+        &["run", "it", "--wait", "1s", "--no-wait", "--", "true"],
+        &["run", "it", "--tll", "1s", "--", "true"],
         &["inspect"],
         &["ls", "-o", "yaml"],
     ] {
@@ -48,23 +49,37 @@ fn wrong_usage_is_64() {
 }
 
 #[test]
+fn a_run_has_one_name() {
+    let scene = Scene::new();
+    for (named, complaint) in [
+        (&[][..], "required arguments were not provided:\n  <NAME>"),
+        (&["it", "--lock", "it"], "'[NAME]' cannot be used with '--lock <NAME>'"),
+        (&["--lock", "it", "it"], "cannot be used with"),
+    ] {
+        let run = scene.run(&[&["run"], named, &["--", "echo", "ran"]].concat());
+        assert_eq!((run.code, run.out.as_str()), (Some(64), ""), "{named:?}");
+        assert!(run.err.contains(complaint), "{}", run.err);
+    }
+}
+
+#[test]
 fn names_and_options_that_cannot_be_are_78() {
     let scene = Scene::new();
     let long = "x".repeat(513);
     for (options, complaint) in [
-        (&["--lock", ""][..], "must not be empty"),
-        (&["--lock", &long], "longer than 512 bytes"),
-        (&["--lock", "a\nb"], "control characters"),
-        (&["--lock", "it", "--ttl", "0s"], "`ttl` must be between 10 ms and 30 days"),
-        (&["--lock", "it", "--ttl", "31days"], "`ttl` must be between 10 ms and 30 days"),
-        (&["--lock", "it", "--ttl", "soon"], "`ttl` must be a time such as `30s`"),
-        (&["--lock", "it", "--ttl", "5000"], "or `500ms`, with its unit"),
-        (&["--lock", "it", "-o", "max_hold=5"], "or `500ms`, with its unit"),
-        (&["--lock", "it", "--wait=-1s"], "`wait` must be a time such as `30s`"),
-        (&["--lock", "it", "--max-hold", "0s"], "`max_hold` must be longer than zero"),
-        (&["--lock", "it", "-o", "tll=3s"], "the nearest is `ttl`"),
-        (&["--lock", "it", "-o", "ttl"], "write `--option name=value`"),
-        (&["--lock", "it", "-o", "dialect=plain:"], "does not speak the dialect `plain`"),
+        (&[""][..], "must not be empty"),
+        (&[&long], "longer than 512 bytes"),
+        (&["a\nb"], "control characters"),
+        (&["it", "--ttl", "0s"], "`ttl` must be between 10 ms and 30 days"),
+        (&["it", "--ttl", "31days"], "`ttl` must be between 10 ms and 30 days"),
+        (&["it", "--ttl", "soon"], "`ttl` must be a time such as `30s`"),
+        (&["it", "--ttl", "5000"], "or `500ms`, with its unit"),
+        (&["it", "-o", "max_hold=5"], "or `500ms`, with its unit"),
+        (&["it", "--wait=-1s"], "`wait` must be a time such as `30s`"),
+        (&["it", "--max-hold", "0s"], "`max_hold` must be longer than zero"),
+        (&["it", "-o", "tll=3s"], "the nearest is `ttl`"),
+        (&["it", "-o", "ttl"], "write `--option name=value`"),
+        (&["it", "-o", "dialect=plain:"], "does not speak the dialect `plain`"),
     ] {
         let run = scene.run(&[&["run"], options, &["--", "echo", "ran"]].concat());
         let (code, line) = refused(&run);
@@ -97,7 +112,7 @@ fn urls_that_cannot_be_are_78_and_show_no_password() {
         "redis://:p@ss?hunter2=1@host",
     ] {
         for arguments in [
-            &["run", "--lock", "it", "--url", url, "--", "echo", "ran"][..],
+            &["run", "it", "--url", url, "--", "echo", "ran"][..],
             &["inspect", "it", "--url", url],
             &["ls", &format!("--url={url}")],
         ] {
@@ -118,7 +133,7 @@ fn urls_that_cannot_be_are_78_and_show_no_password() {
         assert!(!typo.err.contains("hunter2"), "{}", typo.err);
     }
     for option in ["redis://:hunter2@h", "redis://:hunter2@h=1", "ttl?:hunter2@h=1"] {
-        let run = scene.run(&["run", "--lock", "it", "-o", option, "--", "true"]);
+        let run = scene.run(&["run", "it", "-o", option, "--", "true"]);
         assert_eq!(run.code, Some(78));
         assert!(!run.err.contains("hunter2"), "{}", run.err);
     }
@@ -129,7 +144,7 @@ fn arguments_that_are_no_text_are_64_and_show_no_password() {
     let scene = Scene::new();
     let broken = |text: &[u8]| OsStr::from_bytes(text).to_owned();
     for arguments in [
-        vec!["run".into(), "--lock".into(), broken(b"\xff"), "--".into(), "true".into()],
+        vec!["run".into(), broken(b"\xff"), "--".into(), "true".into()],
         vec!["inspect".into(), broken(b"a\xff")],
         vec!["ls".into(), "--url".into(), broken(b"redis://:hunter2\xff@h")],
         vec!["ls".into(), broken(b"--url=redis://:hunter2\xff@h")],
@@ -148,7 +163,7 @@ fn a_server_that_is_absent_is_69_and_one_that_refuses_is_77() {
     let scene = Scene::new();
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("redis://:hunter2@{}?connect_timeout=2s", server.local_addr().unwrap());
-    let run = ["run", "--lock", "it", "--url", &url, "--", "echo", "ran"];
+    let run = ["run", "it", "--url", &url, "--", "echo", "ran"];
     thread::spawn(move || {
         // Refuses whatever one client asks, then is gone.
         let (client, _) = server.accept().unwrap();
@@ -167,7 +182,7 @@ fn a_server_that_is_absent_is_69_and_one_that_refuses_is_77() {
     }
     // U27: whoever waits for the lock waits for the store too.
     let began = Instant::now();
-    let waits = scene.run(&["run", "--lock", "it", "--wait", "2s", "--url", &url, "--", "true"]);
+    let waits = scene.run(&["run", "it", "--wait", "2s", "--url", &url, "--", "true"]);
     assert_eq!(waits.code, Some(69), "{}", waits.err);
     assert!(waits.err.contains("still trying") && began.elapsed() >= Duration::from_secs(1));
 }
@@ -181,14 +196,14 @@ fn without_a_url_the_locks_are_this_users() {
         command.env_remove("FENCELOCK_URL").env("XDG_STATE_HOME", &state);
         Running::start(&mut command).finish()
     };
-    let run = fencelock(&["run", "--lock", "it", "--", "true"]);
+    let run = fencelock(&["run", "it", "--", "true"]);
     assert_eq!(run.code, Some(0));
     assert!(
         run.err.contains("no --url and no FENCELOCK_URL") && run.err.contains("locks.db"),
         "{}",
         run.err
     );
-    let quiet = fencelock(&["run", "-q", "--lock", "it", "--", "true"]);
+    let quiet = fencelock(&["run", "-q", "it", "--", "true"]);
     assert_eq!((quiet.code, &*quiet.err), (Some(0), ""));
     let job = fencelock(&["job", "it", "--every", "1h", "--", "true"]);
     let (code, line) = refused(&job);
@@ -206,11 +221,9 @@ fn without_a_url_the_locks_are_this_users() {
 #[test]
 fn an_empty_url_is_refused() {
     let scene = Scene::new();
-    for words in [
-        &["run", "--lock", "it", "--", "true"][..],
-        &["ls"],
-        &["job", "it", "--every", "1h", "--", "true"],
-    ] {
+    for words in
+        [&["run", "it", "--", "true"][..], &["ls"], &["job", "it", "--every", "1h", "--", "true"]]
+    {
         let run = Running::start(scene.fencelock(words).env("FENCELOCK_URL", "")).finish();
         let (code, line) = refused(&run);
         assert_eq!(code, 78, "{line}");

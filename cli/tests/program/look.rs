@@ -36,7 +36,7 @@ fn a_held_lock_with_waiters() {
     let options = ["--label", "nightly", "-o", "metadata=job=7,team=ops"];
     let (holder, token) = scene.hold(&options, "echo $FENCELOCK_TOKEN; cat");
     let waiters = [1, 2, 3].map(|count| {
-        let waiter = scene.start(&["run", "--lock", "it", "--", "true"]);
+        let waiter = scene.start(&["run", "it", "--", "true"]);
         scene.until_waiters(count);
         waiter
     });
@@ -88,7 +88,7 @@ fn a_held_lock_with_waiters() {
     let who = |pid: u32| format!("true on {host}, pid {pid} (shell)");
     let line = waiters.each_ref().map(|waiter| who(waiter.pid())).join("; ");
     assert!(listed.ends_with(&format!("  3: {line}\n")), "{listed}");
-    let last = scene.start(&["run", "--lock", "it", "--", "true"]);
+    let last = scene.start(&["run", "it", "--", "true"]);
     scene.until_waiters(4);
     let listed = scene.run(&["ls"]).out;
     assert!(listed.ends_with(&format!("  4: {line}; …\n")), "{listed}");
@@ -146,11 +146,11 @@ fn settled(mut lock: Value) -> Value {
 #[test]
 fn the_list_shows_programs_what_inspect_shows() {
     let scene = Scene::new();
-    scene.run(&["run", "--lock", "free", "--", "true"]);
+    scene.run(&["run", "free", "--", "true"]);
     let (_holder, _) =
         scene.hold(&["--label", "nightly", "-o", "metadata=job=7"], "echo held; cat");
     let _waiters = [1, 2].map(|count| {
-        let waiter = scene.start(&["run", "--lock", "it", "--", "true"]);
+        let waiter = scene.start(&["run", "it", "--", "true"]);
         scene.until_waiters(count);
         waiter
     });
@@ -162,9 +162,9 @@ fn the_list_shows_programs_what_inspect_shows() {
 #[test]
 fn the_list_has_every_lock_that_begins_so() {
     let scene = Scene::new();
-    scene.run(&["run", "--lock", "orders:1", "--", "true"]);
-    scene.run(&["run", "--lock", "other", "--", "true"]);
-    let held = ["run", "--lock", "orders:22", "--", "sh", "-c", "echo $FENCELOCK_TOKEN; cat"];
+    scene.run(&["run", "orders:1", "--", "true"]);
+    scene.run(&["run", "other", "--", "true"]);
+    let held = ["run", "orders:22", "--", "sh", "-c", "echo $FENCELOCK_TOKEN; cat"];
     let held = scene.start(&held);
     let token = held.line();
 
@@ -224,7 +224,7 @@ fn what_steers_a_terminal_is_written_out() {
     let name = "a\u{202e}b\u{2066}c\u{200b}d\u{2028}e";
     let written = r"a\u{202e}b\u{2066}c\u{200b}d\u{2028}e";
     let label = "--label=x\u{202d}y";
-    let hold = ["run", "--lock", name, label, "--", "sh", "-c", "echo held; cat"];
+    let hold = ["run", name, label, "--", "sh", "-c", "echo held; cat"];
     let holder = scene.start(&hold);
     assert_eq!(holder.line(), "held");
     let plain = |text: &str| assert!(text.is_ascii(), "{text:?}");
@@ -236,7 +236,7 @@ fn what_steers_a_terminal_is_written_out() {
     let listed = scene.run(&["ls"]).out;
     plain(&listed);
     assert!(listed.lines().nth(1).unwrap().starts_with(written), "{listed}");
-    let refused = scene.run(&["run", "--lock", name, "--no-wait", "--", "true"]);
+    let refused = scene.run(&["run", name, "--no-wait", "--", "true"]);
     plain(&refused.err);
     assert!(refused.err.contains(written), "{}", refused.err);
 

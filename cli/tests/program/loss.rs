@@ -47,7 +47,7 @@ fn a_command_is_told_and_killed_when_it_is_due_and_not_before() {
     let holding = (0..5).map(|number| {
         let name = format!("it {number}");
         let script = ["--", "sh", "-c", STUBBORN];
-        let run = scene.start(&[&["run", "--ttl", "2s", "--lock", &name][..], &script].concat());
+        let run = scene.start(&[&["run", "--ttl", "2s", &name][..], &script].concat());
         let pid: u32 = run.line().parse().unwrap();
         // Their ends are apart.
         thread::sleep(Duration::from_millis(80));
@@ -104,7 +104,7 @@ fn whoever_comes_next_finds_the_command_gone() {
     end_of(pid.parse().unwrap());
     database.execute_batch("COMMIT").unwrap();
     let script = "kill -0 $0 2>/dev/null && echo alive || echo gone";
-    let next = scene.run(&["run", "--lock", "it", "--wait", "20s", "--", "sh", "-c", script, &pid]);
+    let next = scene.run(&["run", "it", "--wait", "20s", "--", "sh", "-c", script, &pid]);
     assert_eq!((next.out.as_str(), next.code), ("gone\n", Some(0)));
     assert_eq!(run.finish().code, Some(79));
 }

@@ -30,7 +30,7 @@ fn command_and_grandchildren_die_and_the_lock_is_free_after_the_ttl() {
         end_of(pid);
     }
     assert_eq!(scene.inspect("it")["state"], "held");
-    let next = scene.run(&["run", "--lock", "it", "--wait", "20s", "--", "true"]);
+    let next = scene.run(&["run", "it", "--wait", "20s", "--", "true"]);
     assert_eq!(next.code, Some(0));
     assert!(killed.elapsed() < Duration::from_secs(9), "{:?}", killed.elapsed());
     assert_eq!(run.finish().signal, Some(9));
@@ -43,7 +43,7 @@ fn there_is_no_moment_without_a_guardian() {
     scene.run(&["ls"]);
     for moment in 0..24 {
         let name = format!("it-{moment}");
-        let run = scene.start(&["run", "--lock", &name, "--", "sh", "-c", FAMILY]);
+        let run = scene.start(&["run", &name, "--", "sh", "-c", FAMILY]);
         std::thread::sleep(Duration::from_micros(moment * 500));
         run.signal(Signal::KILL);
         run.silence();
@@ -76,7 +76,7 @@ fn the_guardian_heeds_no_signal_and_holds_nothing_open() {
         (running, pid)
     };
     let (_without, alone) = start("");
-    let (run, command) = start("\"$FENCELOCK\" run --lock it --");
+    let (run, command) = start("\"$FENCELOCK\" run it --");
     let guardian = children_with(run.pid(), "__guard")[0];
     let pid = Pid::from_raw(i32::try_from(guardian).unwrap()).unwrap();
     for signal in [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT, Signal::TSTP] {

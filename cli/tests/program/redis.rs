@@ -12,11 +12,10 @@ fn names_of_a_dialect_are_listed_as_they_are_asked_for() {
     let (scene, server) = (Scene::new(), RedisServer::start());
     let url = format!("{}?dialect=plain:app:", server.url());
     for name in ["one", "two"] {
-        let run = scene.run(&["run", "--lock", name, "--url", &url, "--", "true"]);
+        let run = scene.run(&["run", name, "--url", &url, "--", "true"]);
         assert_eq!(run.code, Some(0), "{}", run.err);
     }
-    let other =
-        scene.run(&["run", "--lock", "three", "--url", server.url().as_str(), "--", "true"]);
+    let other = scene.run(&["run", "three", "--url", server.url().as_str(), "--", "true"]);
     assert_eq!(other.code, Some(0), "{}", other.err);
     let list = scene.run(&["ls", "-o", "json", "--url", &url]);
     let all: Value = serde_json::from_str(&list.out).unwrap();
@@ -32,7 +31,7 @@ fn a_lock_that_cannot_be_read_hides_no_other() {
     let (scene, server) = (Scene::new(), RedisServer::start());
     let url = server.url();
     for name in ["good", "spoilt"] {
-        let run = scene.run(&["run", "--lock", name, "--url", url.as_str(), "--", "true"]);
+        let run = scene.run(&["run", name, "--url", url.as_str(), "--", "true"]);
         assert_eq!(run.code, Some(0), "{}", run.err);
     }
     redis::cmd("RPUSH").arg("spoilt").arg("a list").exec(&mut server.admin()).unwrap();
@@ -58,8 +57,7 @@ fn whoever_waits_for_a_replica_is_told_why() {
         .arg(&["SET", "replica-serve-stale-data", "yes"])
         .exec(&mut server.admin())
         .unwrap();
-    let waiting =
-        scene.start(&["run", "--lock", "it", "--url", server.url().as_str(), "--", "echo", "done"]);
+    let waiting = scene.start(&["run", "it", "--url", server.url().as_str(), "--", "echo", "done"]);
     let line = waiting.error();
     assert!(line.contains("read-only replica") && line.ends_with("still waiting"), "{line}");
     replicate(["NO", "ONE"]);
@@ -83,7 +81,7 @@ fn a_password_is_shown_by_no_process() {
     // The command's parent is the guardian, whose parent is the supervisor.
     let script = "env; for pid in $PPID $(cut -d ' ' -f 4 /proc/$PPID/stat); do
         tr '\\0' ' ' < /proc/$pid/cmdline; echo; tr '\\0' ' ' < /proc/$PPID/environ; echo; done";
-    for what in [&["run", "--lock", "it"][..], &["job", "it", "--every", "1h"]] {
+    for what in [&["run", "it"][..], &["job", "it", "--every", "1h"]] {
         let words = [what, &["--url", url.as_str(), "--", "sh", "-c", script]].concat();
         let run = scene.run(&words);
         assert_eq!((run.code, run.err.as_str()), (Some(0), ""));

@@ -27,10 +27,21 @@ fn the_command_knows_its_lock_and_token() {
 }
 
 #[test]
+fn the_lock_is_named_by_an_option_too() {
+    let scene = Scene::new();
+    for named in [&["it"][..], &["--lock", "it"], &["--lock=it"]] {
+        let run = scene.run(&[&["run"], named, &["--", "printenv", "FENCELOCK_LOCK"]].concat());
+        assert_eq!((run.code, run.out.as_str()), (Some(0), "it\n"), "{named:?}");
+    }
+    let run = scene.run(&["run", "--lock=-it", "--", "printenv", "FENCELOCK_LOCK"]);
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "-it\n"));
+}
+
+#[test]
 fn input_and_output_are_the_commands_own() {
     use std::io::Write as _;
     let scene = Scene::new();
-    let mut run = scene.start(&["run", "--lock", "it", "--", "tr", "a-z", "A-Z"]);
+    let mut run = scene.start(&["run", "it", "--", "tr", "a-z", "A-Z"]);
     run.input().write_all(b"one\ntwo\n").unwrap();
     assert_eq!(run.finish().out, "ONE\nTWO\n");
 }
@@ -38,7 +49,7 @@ fn input_and_output_are_the_commands_own() {
 #[test]
 fn the_exit_code_is_the_commands() {
     let scene = Scene::new();
-    let code = |script: &str| scene.run(&["run", "--lock", "it", "--", "sh", "-c", script]).code;
+    let code = |script: &str| scene.run(&["run", "it", "--", "sh", "-c", script]).code;
     assert_eq!(code("exit 0"), Some(0));
     assert_eq!(code("exit 7"), Some(7));
     assert_eq!(code("exit 255"), Some(255));
@@ -49,10 +60,10 @@ fn the_exit_code_is_the_commands() {
 #[test]
 fn a_command_that_cannot_start_frees_the_lock() {
     let scene = Scene::new();
-    let missing = scene.run(&["run", "--lock", "it", "--", "no-such-command"]);
+    let missing = scene.run(&["run", "it", "--", "no-such-command"]);
     assert_eq!(missing.code, Some(127));
     assert!(missing.err.contains("no command `no-such-command`"), "{}", missing.err);
-    let refused = scene.run(&["run", "--lock", "it", "--", "/"]);
+    let refused = scene.run(&["run", "it", "--", "/"]);
     assert_eq!(refused.code, Some(126));
     assert!(refused.err.contains("`/` cannot be executed"), "{}", refused.err);
     assert_eq!(scene.inspect("it")["state"], "free");
@@ -63,12 +74,12 @@ fn whoever_does_not_wait_long_enough_gets_75() {
     let scene = Scene::new();
     let (_holder, _) = scene.hold(&[], "echo held; cat");
     for patience in [&["--no-wait"][..], &["--wait", "0s"], &["--wait", "150ms"]] {
-        let run = scene.run(&[&["run", "--lock", "it"], patience, &["--", "echo", "ran"]].concat());
+        let run = scene.run(&[&["run", "it"], patience, &["--", "echo", "ran"]].concat());
         assert_eq!((run.code, run.out.as_str()), (Some(75), ""), "{patience:?}");
         assert!(run.err.starts_with("fencelock: timeout: "), "{}", run.err);
     }
     assert_eq!(scene.inspect("it")["waiters"], serde_json::json!([]));
-    assert_eq!(scene.run(&["run", "--lock", "other", "--no-wait", "--", "true"]).code, Some(0));
+    assert_eq!(scene.run(&["run", "other", "--no-wait", "--", "true"]).code, Some(0));
 }
 
 #[test]
@@ -78,7 +89,7 @@ fn waiters_come_one_at_a_time_in_their_order() {
     let script = "mkdir section || exit 1; echo $0 >> order; sleep 0.02; rmdir section";
     let mut waiters = Vec::new();
     for number in ["1", "2", "3", "4"] {
-        waiters.push(scene.start(&["run", "--lock", "it", "--", "sh", "-c", script, number]));
+        waiters.push(scene.start(&["run", "it", "--", "sh", "-c", script, number]));
         scene.until_waiters(waiters.len());
     }
     assert!(!scene.path("order").exists());
@@ -96,7 +107,7 @@ fn waiters_come_one_at_a_time_in_their_order() {
 fn a_lock_handed_over_is_held_for_a_whole_lease() {
     let scene = Scene::new();
     let (mut holder, _) = scene.hold(&[], "echo held; cat");
-    let waiter = scene.start(&["run", "--lock", "it", "--", "sh", "-c", "echo mine; cat"]);
+    let waiter = scene.start(&["run", "it", "--", "sh", "-c", "echo mine; cat"]);
     scene.until_waiters(1);
     drop(holder.input());
     assert_eq!(waiter.line(), "mine");
@@ -120,7 +131,7 @@ fn a_waiter_told_to_end_leaves_the_queue() {
 
 /// Tells a waiter to end, and how long that took.
 fn end_a_waiter(scene: &Scene, signal: Signal, code: i32) -> Duration {
-    let waiter = scene.start(&["run", "--lock", "it", "--", "echo", "ran"]);
+    let waiter = scene.start(&["run", "it", "--", "echo", "ran"]);
     scene.until_waiters(1);
     let told = Instant::now();
     waiter.signal(signal);
@@ -135,7 +146,7 @@ fn end_a_waiter(scene: &Scene, signal: Signal, code: i32) -> Duration {
 fn what_the_command_leaves_in_the_background_does_not_hold_the_lock() {
     let scene = Scene::new();
     let script = "sh -c 'echo $$; exec sleep 1000' > pid 2>&1 & sleep 0.05";
-    assert_eq!(scene.run(&["run", "--lock", "it", "--", "sh", "-c", script]).code, Some(0));
+    assert_eq!(scene.run(&["run", "it", "--", "sh", "-c", script]).code, Some(0));
     assert_eq!(scene.inspect("it")["state"], "free");
     let pid = std::fs::read_to_string(scene.path("pid")).unwrap().trim().parse().unwrap();
     assert!(scene::is_alive(pid));

@@ -72,7 +72,7 @@ fn stopped_and_continued_together() {
 #[test]
 fn what_nohup_ignores_stays_ignored() {
     let scene = Scene::new();
-    let script = "trap '' HUP; exec \"$FENCELOCK\" run --lock it -- sh -c \"$0\"";
+    let script = "trap '' HUP; exec \"$FENCELOCK\" run it -- sh -c \"$0\"";
     let mut shell = Command::new("sh");
     shell.args(["-c", script, LISTENER]).env("FENCELOCK_URL", scene.url());
     shell.env("FENCELOCK", env!("CARGO_BIN_EXE_fencelock"));

@@ -38,7 +38,7 @@ fn all_goes_well(url: &str) {
 }
 
 fn runs_are_seen_and_listed(scene: &Scene, url: &str) {
-    let words = ["run", "--lock", "it", "--url", url];
+    let words = ["run", "it", "--url", url];
     let script = ["--label", "night", "--", "sh", "-c", "echo held; read -r _"];
     let run = scene.start(&[&words[..], &script].concat());
     assert_eq!(run.line(), "held");
@@ -57,7 +57,7 @@ fn runs_are_seen_and_listed(scene: &Scene, url: &str) {
 
 /// Where a lock lives with a session, that of a run is as long as its lease: whoever waits for a dead one waits no longer than that.
 fn a_killed_run_is_followed_within_its_lease(scene: &Scene, url: &str) {
-    let words = ["run", "--lock", "it", "--ttl", "2s", "--url", url, "--"];
+    let words = ["run", "it", "--ttl", "2s", "--url", url, "--"];
     let run = scene.start(&[&words[..], &["sh", "-c", "echo held; read -r _"]].concat());
     assert_eq!(run.line(), "held");
     run.signal(Signal::KILL);
@@ -74,8 +74,7 @@ fn a_store_that_cannot_be_reached_is_69() {
     scene.run(&["ls"]);
     database.execute_batch("BEGIN IMMEDIATE").unwrap();
     let stalled = format!("{}?timeout=200ms", scene.url());
-    let run =
-        scene.run(&["run", "--lock", "it", "--url", &stalled, "--wait", "3s", "--", "echo", "ran"]);
+    let run = scene.run(&["run", "it", "--url", &stalled, "--wait", "3s", "--", "echo", "ran"]);
     assert_eq!((run.code, run.out.as_str()), (Some(69), ""), "{}", run.err);
     // It says why it waits, and at the end why it gave up.
     let lines: Vec<&str> = run.err.lines().collect();

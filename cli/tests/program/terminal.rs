@@ -11,8 +11,7 @@ use scene::shell::Shell;
 fn the_command_reads_and_the_shell_has_its_job_control() {
     let scene = Scene::new();
     let mut shell = Shell::new(&scene);
-    shell
-        .press("\"$FENCELOCK\" run --lock it -- sh -c 'grep SigBlk /proc/self/status; exec cat'\n");
+    shell.press("\"$FENCELOCK\" run it -- sh -c 'grep SigBlk /proc/self/status; exec cat'\n");
     // What lends the terminal is not inherited.
     shell.see("SigBlk:\t0000000000000000");
     shell.press("one\n");
@@ -35,9 +34,7 @@ fn the_command_reads_and_the_shell_has_its_job_control() {
 fn ctrl_c_ends_the_command_and_not_the_script() {
     let scene = Scene::new();
     let mut shell = Shell::new(&scene);
-    shell.press(
-        "\"$FENCELOCK\" run --lock it -- sh -c 'echo begun; exec sleep 1000'; echo code' '$?\n",
-    );
+    shell.press("\"$FENCELOCK\" run it -- sh -c 'echo begun; exec sleep 1000'; echo code' '$?\n");
     shell.see("begun");
     shell.press("\x03");
     shell.see("code 130");
@@ -49,7 +46,7 @@ fn a_waiter_leaves_the_queue_at_ctrl_c() {
     let scene = Scene::new();
     let (_holder, _) = scene.hold(&[], "echo held; cat");
     let mut shell = Shell::new(&scene);
-    shell.press("\"$FENCELOCK\" run --lock it -- echo ran; echo code' '$?\n");
+    shell.press("\"$FENCELOCK\" run it -- echo ran; echo code' '$?\n");
     scene.until_waiters(1);
     shell.press("\x03");
     shell.see("code 130");
@@ -61,8 +58,7 @@ fn a_waiter_leaves_the_queue_at_ctrl_c() {
 fn a_background_job_does_not_take_the_terminal() {
     let scene = Scene::new();
     let mut shell = Shell::new(&scene);
-    shell
-        .press("\"$FENCELOCK\" run --lock it -- sh -c 'echo begun; read line; echo got $line' &\n");
+    shell.press("\"$FENCELOCK\" run it -- sh -c 'echo begun; read line; echo got $line' &\n");
     shell.see("begun");
     shell.press("echo still' 'the shell\n");
     shell.see("still the shell");

@@ -63,7 +63,7 @@ impl Scene {
 
     /// Starts a command under the lock `name` and waits for its first line.
     pub(crate) fn hold(&self, options: &[&str], script: &str) -> (Running, String) {
-        let arguments = [&["run", "--lock", "it"], options, &["--", "sh", "-c", script]].concat();
+        let arguments = [&["run", "it"], options, &["--", "sh", "-c", script]].concat();
         let running = self.start(&arguments);
         let line = running.line();
         (running, line)

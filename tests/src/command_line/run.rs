@@ -44,7 +44,7 @@ pub(super) struct Hold {
 impl Plan {
     /// A command under a lock, with these options.
     pub(super) fn of(url: &str, lock: &str, options: &Options, once: bool, section: &str) -> Self {
-        let mut words: Vec<String> = ["run", "--lock", lock].map(str::to_owned).into();
+        let mut words: Vec<String> = ["run", lock].map(str::to_owned).into();
         if once {
             words.push("--no-wait".to_owned());
         }
