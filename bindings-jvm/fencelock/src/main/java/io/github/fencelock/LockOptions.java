@@ -36,8 +36,8 @@ public interface LockOptions<T> {
      * How long {@code acquire} waits for the lock before it fails with {@code timeout}. {@code 0s} asks once and
      * does not queue. By default {@code forever}, which is {@code null} here.
      */
-    default T wait(Duration wait) {
-        return option("wait", wait);
+    default T waitAtMost(Duration waitAtMost) {
+        return option("wait", waitAtMost);
     }
 
     /**

@@ -201,7 +201,7 @@ final class LockTest {
 
     @Test
     void allOptionsReachTheCore() throws Exception {
-        ClientOptions options = new ClientOptions().ttl(Duration.ofSeconds(7)).fair(false).wait(null)
+        ClientOptions options = new ClientOptions().ttl(Duration.ofSeconds(7)).fair(false).waitAtMost(null)
             .metadata(Map.of("room", "12")).timeout(Duration.ofSeconds(3)).app("shop");
         try (Client client = Fencelock.connect("memory:options", options)) {
             Guard guard = client.lock("x").maxHold(Duration.ofMinutes(1)).local(0).acquire();

@@ -41,7 +41,8 @@ final class OptionTable {
 
     private String method(Map<String, Object> row) {
         String option = (String) row.get("name");
-        String name = camel(option);
+        // `lock.wait(5000)` would be that of `Object`.
+        String name = option.equals("wait") ? "waitAtMost" : camel(option);
         String standard = ((String) row.get("default")).isEmpty() ? "empty" : "`" + row.get("default") + "`";
         boolean optional = row.get("kind").equals("optional_duration");
         String doc = row.get("doc") + " By default " + standard + (optional ? ", which is `null` here." : ".");

@@ -30,7 +30,7 @@ public interface LockOptions<T> {
      * How long `acquire` waits for the lock before it fails with `timeout`. `0s` asks once and does not queue. By
      * default `forever`, which is `null` here.
      */
-    public fun wait(wait: Duration?): T = option("wait", wait)
+    public fun waitAtMost(waitAtMost: Duration?): T = option("wait", waitAtMost)
 
     /**
      * The longest time a lock may be held, however often it is renewed. By default `none`, which is `null` here.

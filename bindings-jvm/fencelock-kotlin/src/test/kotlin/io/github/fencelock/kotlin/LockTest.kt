@@ -225,7 +225,7 @@ class LockTest {
 
     @Test
     fun `waits end, tries answer null, mistakes are told`() = runBlocking {
-        Fencelock.connect(Stores.redis().url(), ClientOptions().wait(Duration.INFINITE)).use { client ->
+        Fencelock.connect(Stores.redis().url(), ClientOptions().waitAtMost(Duration.INFINITE)).use { client ->
             val lock = client.lock(Stores.name())
             val guard = lock.acquire(Duration.INFINITE)
             assertThrows<LockTimeoutException> { runBlocking { lock.acquire(20.milliseconds) } }
