@@ -69,7 +69,7 @@ class Actor:
 
     def guard(self, number):
         if number not in self.guards:
-            raise fencelock.NotHeld("this actor has no such guard")
+            raise fencelock.NotHeldError("this actor has no such guard")
         return self.guards[number]
 
     async def serve(self, id, op, words):
@@ -77,10 +77,10 @@ class Actor:
             end = {"ok": await getattr(self, f"do_{op}")(**words)}
         except asyncio.CancelledError:
             end = {"error": {"code": "cancelled", "message": "the task was cancelled", "retryable": False, "fields": {}}}
-        except fencelock.LockError as error:
+        except fencelock.FencelockError as error:
             told = {"code": error.code, "message": error.message, "retryable": error.retryable, "fields": error.fields}
             end = {"error": told}
-        except Exception as error:  # What is no LockError is a defect, and has to be seen as one.
+        except Exception as error:  # What is no FencelockError is a defect, and has to be seen as one.
             message = f"{type(error).__name__}: {error}"
             end = {"error": {"code": "internal", "message": message, "retryable": False, "fields": {}}}
         if self.tasks.pop(id, None) is not None:

@@ -11,7 +11,7 @@ import pytest
 from conftest import at_rest
 
 import fencelock
-from fencelock import LockLost, LockTimeout, Released, _loop, _native
+from fencelock import LockLostError, LockTimeoutError, Released, _loop, _native
 
 
 def run(main):
@@ -40,7 +40,7 @@ def test_a_block_holds_the_lock(url, name):
             assert not guard.is_held
             guard = await lock.acquire_async()
             assert await guard.release() is Released.RELEASED
-            with pytest.raises(LockTimeout):
+            with pytest.raises(LockTimeoutError):
                 async with lock:
                     await lock.acquire_async(wait=0.05)
             return client
@@ -52,7 +52,7 @@ def test_the_body_is_cancelled_when_the_lock_is_lost(url, name):
     async def main():
         async with fencelock.connect(url) as client:
             began = time.monotonic()
-            with pytest.raises(LockLost):
+            with pytest.raises(LockLostError):
                 async with client.lock(name, ttl=1, renew=False):
                     await asyncio.sleep(30)
             assert time.monotonic() - began < 5
@@ -90,7 +90,7 @@ def test_a_cancellation_from_outside_stays_one(url, name):
             with pytest.raises(TimeoutError) as told:
                 async with client.lock(name), asyncio.timeout(0.05):
                     await asyncio.sleep(30)
-            assert not isinstance(told.value, LockTimeout)
+            assert not isinstance(told.value, LockTimeoutError)
 
     run(main())
 
@@ -166,11 +166,11 @@ def test_elections_jobs_and_versions(client, name):
 def test_a_run_is_not_released_and_lasts(client, name):
     async def main():
         one = await client.job(name, period=60).start_async(at=1_700_000_000)
-        with pytest.raises(fencelock.InvalidArgument, match="say how it ended"):
+        with pytest.raises(fencelock.InvalidArgumentError, match="say how it ended"):
             await one.release()
         assert one.is_held
         assert await one.succeed() is fencelock.Released.RELEASED
-        with pytest.raises(fencelock.NotHeld):
+        with pytest.raises(fencelock.NotHeldError):
             await one.release()
 
     run(main())
@@ -257,26 +257,26 @@ def test_a_blocking_acquire_in_a_loop_takes_a_free_lock_and_waits_for_none(clien
                 lambda: client.locked(name)(lambda: None)(),
                 lambda: client.permits(f"{name}:one", 1).acquire(),
             ):
-                with client.permits(f"{name}:one", 1), pytest.raises(fencelock.InvalidArgument, match="async with") as told:
+                with client.permits(f"{name}:one", 1), pytest.raises(fencelock.InvalidArgumentError, match="async with") as told:
                     refused()
                 assert told.value.code == "invalid" and "event loop" in str(told.value)
             # Who asks to wait for no time is told as ever, and so is who waits in another thread.
-            with pytest.raises(fencelock.LockTimeout):
+            with pytest.raises(fencelock.LockTimeoutError):
                 lock.acquire(wait=0)
-            with pytest.raises(fencelock.LockTimeout):
+            with pytest.raises(fencelock.LockTimeoutError):
                 await asyncio.to_thread(lock.acquire, wait=0.1)
-            with pytest.raises(fencelock.InvalidArgument, match="async with"):
+            with pytest.raises(fencelock.InvalidArgumentError, match="async with"):
                 guard.wait_lost()
             state = await lock.inspect_async()
             assert not state.waiters and state.holder.token == guard.token
         with client.elect(name).acquire():
-            with pytest.raises(fencelock.InvalidArgument, match="async with"):
+            with pytest.raises(fencelock.InvalidArgumentError, match="async with"):
                 client.elect(name).acquire()
             seen = client.elect(name).observe()
             assert next(seen) is not None
-            with pytest.raises(fencelock.InvalidArgument, match="observe_async"):
+            with pytest.raises(fencelock.InvalidArgumentError, match="observe_async"):
                 next(seen)
-        with client.upgradeable(f"{name}:rw") as reader, pytest.raises(fencelock.InvalidArgument, match="async with"):
+        with client.upgradeable(f"{name}:rw") as reader, pytest.raises(fencelock.InvalidArgumentError, match="async with"):
             reader.upgrade()
 
     run(main())
@@ -284,5 +284,5 @@ def test_a_blocking_acquire_in_a_loop_takes_a_free_lock_and_waits_for_none(clien
 
 
 def test_a_coroutine_outside_of_a_loop_says_so(client, name):
-    with pytest.raises(fencelock.Unsupported, match="asyncio"):
+    with pytest.raises(fencelock.UnsupportedError, match="asyncio"):
         client.lock(name).acquire_async().send(None)

@@ -10,7 +10,7 @@ import pytest
 from conftest import at_rest
 
 import fencelock
-from fencelock import InvalidArgument, LockLost, NotHeld
+from fencelock import InvalidArgumentError, LockLostError, NotHeldError
 
 
 def test_a_block_may_end_on_another_thread(client, name):
@@ -139,7 +139,7 @@ def test_whose_block_ends_is_not_guessed(client, name):
 
     for _ in range(2):
         on_a_thread(enter)
-    with pytest.raises(InvalidArgument, match="another thread entered this block"):
+    with pytest.raises(InvalidArgumentError, match="another thread entered this block"):
         leave()
 
     async def main():
@@ -151,7 +151,7 @@ def test_whose_block_ends_is_not_guessed(client, name):
 
         for _ in range(2):
             await asyncio.create_task(enter())
-        with pytest.raises(InvalidArgument, match="another task entered this block"):
+        with pytest.raises(InvalidArgumentError, match="another task entered this block"):
             await leave()
 
     lock_of_tasks = client.permits(name + ":tasks", 2)
@@ -193,7 +193,7 @@ def test_a_late_block_leaves_the_next_alone(client, name):
         overtaken.wait(5)
         try:
             change("__exit__", None, None, None)
-        except LockLost as lost:
+        except LockLostError as lost:
             ends.append(lost)
         left.set()
 
@@ -213,7 +213,7 @@ def test_a_late_block_leaves_the_next_alone(client, name):
             pass
     for thread in threads:
         thread.join()
-    assert [type(end) for end in ends] == [LockLost, bool], ends
+    assert [type(end) for end in ends] == [LockLostError, bool], ends
     assert ends[1], "the late one ended the block of the next"
     at_rest(client, name)
 
@@ -239,7 +239,7 @@ def test_a_late_block_of_a_task_leaves_the_next_alone(client, name):
                 guard = await stack.enter_async_context(lock)
                 await guard.extend(5)
                 overtaken.set()
-                with pytest.raises(LockLost):
+                with pytest.raises(LockLostError):
                     await first
                 return guard.is_held
 
@@ -257,11 +257,11 @@ def test_a_guard_that_is_not_held_begins_no_block(client, name):
     guard = client.lock(name).acquire()
     with guard:
         begun.append("once")
-    with pytest.raises(NotHeld), guard:
+    with pytest.raises(NotHeldError), guard:
         begun.append("given back")
     lost = client.lock(name, ttl=1, renew=False).acquire()
     lost.wait_lost()
-    with pytest.raises(LockLost), lost:
+    with pytest.raises(LockLostError), lost:
         begun.append("lost")
     lost.forget()
 
@@ -269,12 +269,12 @@ def test_a_guard_that_is_not_held_begins_no_block(client, name):
         guard = await client.lock(name).acquire_async()
         async with guard:
             begun.append("in a task")
-        with pytest.raises(NotHeld):
+        with pytest.raises(NotHeldError):
             async with guard:
                 begun.append("given back")
         lost = await client.lock(name, ttl=1, renew=False).acquire_async()
         await lost.wait_lost()
-        with pytest.raises(LockLost):
+        with pytest.raises(LockLostError):
             async with lost:
                 begun.append("lost")
         lost.forget()

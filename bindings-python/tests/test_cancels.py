@@ -8,7 +8,7 @@ import pytest
 from conftest import at_rest, drawn, leftovers, listened, nobody_listens, scaled
 
 import fencelock
-from fencelock import NotHeld, _loop
+from fencelock import NotHeldError, _loop
 
 pytestmark = pytest.mark.full
 
@@ -111,7 +111,7 @@ async def give_back(guard):
     """Whatever a task has got, unless it has given it back itself."""
     try:
         await (guard.fail() if isinstance(guard, fencelock.AsyncRun) else guard.release())
-    except NotHeld:
+    except NotHeldError:
         pass
 
 

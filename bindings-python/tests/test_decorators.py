@@ -15,7 +15,7 @@ import pytest
 from conftest import at_rest
 
 import fencelock
-from fencelock import InvalidArgument, LockTimeout
+from fencelock import InvalidArgumentError, LockTimeoutError
 
 
 def decorators(client, name):
@@ -124,7 +124,7 @@ def test_a_function_that_calls_itself_waits_for_itself_unless_it_is_reentrant(cl
         return 0 if left == 0 else 1 + again(left - 1)
 
     again = client.lock(name, wait=0.05)(depth)
-    with pytest.raises(LockTimeout):
+    with pytest.raises(LockTimeoutError):
         again(2)
     again = client.reentrant(name, wait=0.05)(depth)
     assert again(2) == 2
@@ -157,7 +157,7 @@ class Rows:
 @pytest.mark.parametrize("late", [rows, awaited_rows, Rows(), functools.partial(rows)], ids=["generator", "asynchronous", "object", "partial"])
 @pytest.mark.parametrize("way", WAYS)
 def test_what_would_run_after_the_release_is_refused(client, name, way, late):
-    with pytest.raises(InvalidArgument, match="before its body runs") as told:
+    with pytest.raises(InvalidArgumentError, match="before its body runs") as told:
         decorators(client, name)[way](late)
     assert told.value.fields == {"argument": "function"}
 
@@ -172,7 +172,7 @@ def test_what_has_yet_to_run_is_refused_at_its_call(client, name, way):
 
     hidden = lambda: report()
     for deferred in (hidden, contextlib.contextmanager(report), contextlib.asynccontextmanager(reports)):
-        with pytest.raises(InvalidArgument, match="has yet to run"):
+        with pytest.raises(InvalidArgumentError, match="has yet to run"):
             decorators(client, name)[way](deferred)()
     # What opens something is no body of ours.
     assert decorators(client, name)[way](lambda: contextlib.nullcontext("open"))().__enter__() == "open"
@@ -184,14 +184,14 @@ def test_what_hides_a_coroutine_is_refused_at_its_call(client, name, way):
     async def report():
         raise AssertionError("it must not run")
 
-    with pytest.raises(InvalidArgument, match="decorate the `async def`"):
+    with pytest.raises(InvalidArgumentError, match="decorate the `async def`"):
         decorators(client, name)[way](lambda: report())()
     at_rest(client, name)
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_what_cannot_be_called_is_refused(client, name, way):
-    with pytest.raises(InvalidArgument, match="`5` is no function"):
+    with pytest.raises(InvalidArgumentError, match="`5` is no function"):
         decorators(client, name)[way](5)
 
 
@@ -229,7 +229,7 @@ def test_what_is_decorated_keeps_its_signature(tmp_path):
 
 @pytest.mark.parametrize(("wrong", "why"), [("{dya}", "`dya`"), ("{}", "``"), ("{0}", "`0`"), ("{day", "expected '}'"), ("{dya.x[1]}", "`dya`")])
 def test_a_name_of_other_arguments_is_refused_before_any_call(client, wrong, why):
-    with pytest.raises(InvalidArgument, match="cannot be told") as told:
+    with pytest.raises(InvalidArgumentError, match="cannot be told") as told:
         client.locked(f"report:{wrong}")(lambda day: day)
     assert why in str(told.value)
 

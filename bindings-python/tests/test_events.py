@@ -256,7 +256,7 @@ def test_what_cannot_observe_is_refused_by_name():
         del event
 
     for wrong in (coroutine, "print", 5):
-        with pytest.raises(fencelock.InvalidArgument) as told:
+        with pytest.raises(fencelock.InvalidArgumentError) as told:
             fencelock.connect("memory:", on_event=wrong)
         assert told.value.fields == {"argument": "on_event"}
 

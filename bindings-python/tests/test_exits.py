@@ -188,7 +188,7 @@ def observe():
 
 def run(wait):
     # The exit closes the client, which whoever waits is told of if there is time.
-    with contextlib.suppress(fencelock.LockError):
+    with contextlib.suppress(fencelock.FencelockError):
         wait()
 
 def acquire():

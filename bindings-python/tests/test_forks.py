@@ -306,7 +306,7 @@ for _ in range(1 if window == "opening" else 20):
             client = fencelock.connect(url).open()
             if url.startswith("memory"):
                 client.lock(name).acquire(wait=5).release()
-        except fencelock.LockTimeout:
+        except fencelock.LockTimeoutError:
             pass
         os._exit(0)
     give_up = time.monotonic() + 20

@@ -92,7 +92,7 @@ def waits(what, act, *expected):
     before = ticks
     try:
         answer = act()
-    except fencelock.LockError as error:
+    except fencelock.FencelockError as error:
         answer = type(error).__name__
     assert ticks - before >= 3, (what, ticks - before)
     assert answer in expected, (what, answer)
@@ -122,13 +122,13 @@ def led():
 led_by = []
 ticker = spawn(tick)
 held = other.lock(name).acquire()
-waits("acquire", lambda: client.lock(name, wait=0.3).acquire(), "LockTimeout")
-waits("all", lambda: client.all([name, name + ":2"], wait=0.3).acquire(), "LockTimeout")
+waits("acquire", lambda: client.lock(name, wait=0.3).acquire(), "LockTimeoutError")
+waits("all", lambda: client.all([name, name + ":2"], wait=0.3).acquire(), "LockTimeoutError")
 held.release()
 reader = other.read(name + ":rw").acquire()
 later(reader.release)
 waits("upgrade", upgraded, True)
-waits("wait_lost", held_until_lost, "LockLost")
+waits("wait_lost", held_until_lost, "LockLostError")
 waits("observe", led, True)
 led_by.pop().release()
 
@@ -209,7 +209,7 @@ told = []
 def inside():
     try:
         client.lock(sys.argv[2]).acquire()
-    except fencelock.LockError as error:
+    except fencelock.FencelockError as error:
         told.append((error.code, "hub" in str(error)))
 
 spawn(sleep, 0)
@@ -323,14 +323,14 @@ async def main():
     try:
         async with lock:
             pass
-    except fencelock.LockError as error:
+    except fencelock.FencelockError as error:
         print(error.code, "trio.to_thread" in str(error))
     # As it says:
     guard = await trio.to_thread.run_sync(lock.acquire)
     try:
         # Whoever would wait here would stop the run, and the holder with it.
         lock.acquire()
-    except fencelock.LockError as error:
+    except fencelock.FencelockError as error:
         print(error.code, "trio.to_thread" in str(error))
     assert guard.is_held
     await trio.to_thread.run_sync(guard.release)

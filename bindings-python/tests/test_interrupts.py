@@ -190,7 +190,7 @@ for number in range(interrupts):
                 tells_the_truth(kept, 5)
             try:
                 kept.release()
-            except fencelock.NotHeld:
+            except fencelock.NotHeldError:
                 pass
         give_up, left = time.monotonic() + 5, True
         while left:

@@ -129,12 +129,12 @@ WRONG += ["redlock://user:s3cr3t@a,b", "redlock://a,,b", "sqlite:", "sqlite://ho
 
 @pytest.mark.parametrize("url", WRONG)
 def test_a_wrong_url_is_refused_before_anything_is_connected(url):
-    with pytest.raises(fencelock.InvalidArgument) as told:
+    with pytest.raises(fencelock.InvalidArgumentError) as told:
         fencelock.connect(url)
     assert told.value.code == "invalid" and "s3cr3t" not in f"{told.value} {told.value!r}"
 
 
-ERRORS = [kind for kind in vars(fencelock).values() if isinstance(kind, type) and issubclass(kind, fencelock.LockError)]
+ERRORS = [kind for kind in vars(fencelock).values() if isinstance(kind, type) and issubclass(kind, fencelock.FencelockError)]
 
 
 @pytest.mark.parametrize("kind", ERRORS)
@@ -157,7 +157,7 @@ def test_the_wheel_keeps_to_the_stable_abi():
 def test_every_code_has_a_class():
     errors = (Path(__file__).parents[2] / "docs" / "reference" / "errors.md").read_text()
     codes = re.findall(r"^\| `(\w+)` \|", errors, re.MULTILINE)
-    assert sorted(codes) == sorted(kind.code for kind in ERRORS if kind is not fencelock.LockError)
+    assert sorted(codes) == sorted(kind.code for kind in ERRORS if kind is not fencelock.FencelockError)
 
 
 def test_the_options_are_those_of_the_table():

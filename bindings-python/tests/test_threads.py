@@ -11,7 +11,7 @@ import pytest
 from conftest import at_rest
 
 import fencelock
-from fencelock import LockLost, LockTimeout, NotHeld, Released, Why, _native
+from fencelock import LockLostError, LockTimeoutError, NotHeldError, Released, Why, _native
 
 
 def test_a_block_holds_the_lock(client, name):
@@ -21,7 +21,7 @@ def test_a_block_holds_the_lock(client, name):
         assert lock.try_acquire() is None
         guard.check()
     assert not guard.is_held
-    with pytest.raises(NotHeld):
+    with pytest.raises(NotHeldError):
         guard.check()
     at_rest(client, name)
 
@@ -32,8 +32,8 @@ def test_a_wait_that_ends_is_a_timeout_error(client, name):
         with pytest.raises(TimeoutError) as told:
             client.lock(name, wait=0.1).acquire()
         assert 0.1 <= time.monotonic() - began < 2
-        assert isinstance(told.value, LockTimeout) and told.value.code == "timeout" and told.value.retryable
-        with pytest.raises(LockTimeout):
+        assert isinstance(told.value, LockTimeoutError) and told.value.code == "timeout" and told.value.retryable
+        with pytest.raises(LockTimeoutError):
             client.lock(name).acquire(wait=0)
     at_rest(client, name)
 
@@ -91,11 +91,11 @@ def test_a_loss_is_told_at_the_end_and_never_masks_the_bodys_error(redis_url, na
     plain = redis.Redis.from_url(redis_url)
     with fencelock.connect(redis_url) as client:
         lock = client.lock(name, ttl=1, renew=False)
-        with pytest.raises(LockLost):
+        with pytest.raises(LockLostError):
             with lock as guard:
                 time.sleep(1.1)
                 assert not guard.is_held
-                with pytest.raises(LockLost):
+                with pytest.raises(LockLostError):
                     guard.check()
         with pytest.raises(ZeroDivisionError) as raised:
             with lock:
@@ -108,7 +108,7 @@ def test_a_loss_is_told_at_the_end_and_never_masks_the_bodys_error(redis_url, na
                 raise ZeroDivisionError
         assert ["the lock was lost by then" in note for note in raised.value.__notes__] == [True]
         # Somebody else's doing, found by the release.
-        with pytest.raises(LockLost):
+        with pytest.raises(LockLostError):
             with client.lock(name):
                 plain.delete(name)
 
@@ -152,7 +152,7 @@ def test_a_guard_that_is_forgotten_by_an_error_does_not_mask_it(client, name, mo
 def test_release_tells_how_it_went(client, name):
     guard = client.lock(name).acquire()
     assert guard.release() is Released.RELEASED
-    with pytest.raises(NotHeld):
+    with pytest.raises(NotHeldError):
         guard.release()
     lapsed = client.lock(name, ttl=1, renew=False).acquire()
     time.sleep(1.1)
@@ -177,7 +177,7 @@ def test_kinds(client, name):
     again = client.reentrant(name + ":self")
     with again, again:
         pass
-    with pytest.raises(fencelock.Unsupported):
+    with pytest.raises(fencelock.UnsupportedError):
         with client.read(name) as reader:
             reader.upgrade()
 
@@ -204,7 +204,7 @@ def test_elections_jobs_and_versions(client, name):
     with often.start_or_why(at=1_700_000_060):
         assert often.start_or_why(at=1_700_000_061).why is Why.RUNNING
     assert job.inspect().status == "S"
-    with pytest.raises(fencelock.InvalidArgument, match="far ahead of the store's clock"):
+    with pytest.raises(fencelock.InvalidArgumentError, match="far ahead of the store's clock"):
         job.start(at=time.time() + 3600)
     version = client.version(name + ":balance")
     assert version.read() is None
@@ -219,11 +219,11 @@ def test_elections_jobs_and_versions(client, name):
 
 def test_a_run_is_not_released_and_lasts(client, name):
     run = client.job(name, period=60).start(at=1_700_000_000)
-    with pytest.raises(fencelock.InvalidArgument, match="say how it ended"):
+    with pytest.raises(fencelock.InvalidArgumentError, match="say how it ended"):
         run.release()
     assert run.is_held
     assert run.succeed() is fencelock.Released.RELEASED
-    with pytest.raises(fencelock.NotHeld):
+    with pytest.raises(fencelock.NotHeldError):
         run.release()
 
 
@@ -243,7 +243,7 @@ def test_closing_frees_and_refuses(url, name):
     client.close()
     assert not guard.is_held
     guard.forget()
-    with pytest.raises(fencelock.Closed):
+    with pytest.raises(fencelock.ClosedError):
         client.lock(name).acquire()
     with fencelock.connect(url) as other:
         other.lock(name).acquire(wait=1).release()
@@ -266,26 +266,26 @@ def test_closing_frees_and_refuses(url, name):
     ],
 )
 def test_bad_input_is_named(client, say, code, says):
-    with pytest.raises(fencelock.LockError) as told:
+    with pytest.raises(fencelock.FencelockError) as told:
         say(client).acquire()
     assert told.value.code == code and says in str(told.value)
     assert not any(client.load().values())
 
 
 def test_u40_an_error_tells_its_facts_once(client, name):
-    with client.lock(name), pytest.raises(fencelock.LockTimeout) as told:
+    with client.lock(name), pytest.raises(fencelock.LockTimeoutError) as told:
         client.lock(name).acquire(wait=0.01)
     assert str(told.value).count(f"name: {name}") == 1
 
 
 def test_bad_urls_are_refused_at_once_and_secrets_stay_secret():
-    with pytest.raises(fencelock.InvalidArgument) as told:
+    with pytest.raises(fencelock.InvalidArgumentError) as told:
         fencelock.connect("redis://user:hunter2@[broken")
     assert "hunter2" not in str(told.value)
-    with pytest.raises(fencelock.InvalidArgument):
+    with pytest.raises(fencelock.InvalidArgumentError):
         fencelock.connect("memory:", tll=5)
     absent = fencelock.connect("redis://user:hunter2@127.0.0.1:1", connect_timeout=0.2)
-    with pytest.raises(fencelock.Unavailable) as told:
+    with pytest.raises(fencelock.UnavailableError) as told:
         absent.lock("x").acquire()
     assert isinstance(told.value, ConnectionError) and told.value.retryable
     assert "hunter2" not in str(told.value) and "hunter2" not in repr(absent)

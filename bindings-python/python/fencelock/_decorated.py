@@ -63,9 +63,9 @@ def named(name: str, signature: inspect.Signature) -> None:
             raise _misnamed(name, f"there is no argument `{argument}`")
 
 
-def _misnamed(name: str, why: str) -> errors.InvalidArgument:
+def _misnamed(name: str, why: str) -> errors.InvalidArgumentError:
     message = f"the name `{name}` cannot be told from the function's arguments: {why}"
-    return errors.InvalidArgument(message, fields={"argument": "name"})
+    return errors.InvalidArgumentError(message, fields={"argument": "name"})
 
 
 def _is_deferred(function: Callable[..., object], result: object) -> bool:
@@ -82,6 +82,6 @@ def _is(sort: Callable[[object], bool], function: object) -> bool:
     return sort(function) or sort(getattr(type(function), "__call__", None))
 
 
-def _refused(function: object, why: str) -> errors.InvalidArgument:
+def _refused(function: object, why: str) -> errors.InvalidArgumentError:
     name = getattr(function, "__qualname__", None) or repr(function)
-    return errors.InvalidArgument(f"`{name}` {why}", fields={"argument": "function"})
+    return errors.InvalidArgumentError(f"`{name}` {why}", fields={"argument": "function"})

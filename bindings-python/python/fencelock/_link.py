@@ -122,7 +122,7 @@ def _part() -> None:
     """What is still held when the interpreter exits is freed, if the store answers soon; else its lease ends."""
     end = time.monotonic() + _PARTING
     # Nobody is there to hear of a refusal, and a lease ends by itself.
-    with contextlib.suppress(errors.LockError):
+    with contextlib.suppress(errors.FencelockError):
         _close(list(_connections), _PARTING)
     event.part(end)
 

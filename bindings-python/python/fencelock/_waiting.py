@@ -28,7 +28,7 @@ def greenlets() -> Callable[[int], object] | None:
 def _check_hub(hub: object) -> None:
     if sys.modules["greenlet"].getcurrent() is hub:
         message = "a callback of the hub cannot wait; spawn a greenlet for it"
-        raise errors.InvalidArgument(message)
+        raise errors.InvalidArgumentError(message)
 
 
 def is_in_loop() -> bool:
@@ -44,12 +44,12 @@ def _is_in_trio() -> bool:
     return trio is not None and trio.in_trio_run()
 
 
-def refused(what: str, instead: str) -> errors.LockError:
+def refused(what: str, instead: str) -> errors.FencelockError:
     """The error of whoever would wait in an event loop."""
     if _is_in_trio():
         instead = "let a thread wait: `await trio.to_thread.run_sync(...)`"
     message = f"{what} would stop the event loop that this thread runs, and the lock's holder may need it; {instead}"
-    return errors.InvalidArgument(message)
+    return errors.InvalidArgumentError(message)
 
 
 def check(what: str, instead: str) -> None:
@@ -58,11 +58,11 @@ def check(what: str, instead: str) -> None:
         raise refused(what, instead)
 
 
-def no_loop() -> errors.LockError:
+def no_loop() -> errors.FencelockError:
     """The error of a coroutine outside of asyncio."""
     message = "coroutines of fencelock run in asyncio's event loop, and here is none"
     if _is_in_trio():
         message += "; under trio, let a thread wait: `await trio.to_thread.run_sync(lock.acquire)`"
     else:
         message += "; begin one with `asyncio.run`"
-    return errors.Unsupported(message)
+    return errors.UnsupportedError(message)

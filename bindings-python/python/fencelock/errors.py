@@ -1,16 +1,16 @@
-"""What went wrong: one class for each code, all of them a ``LockError``."""
+"""What went wrong: one class for each code, all of them a ``FencelockError``."""
 
 import json
 from typing import ClassVar
 
 
-class LockError(Exception):
+class FencelockError(Exception):
     """Any error of fencelock. Match on the class or on ``code``; show the message to people.
 
     >>> import fencelock
     >>> try:
     ...     fencelock.connect("memory:", tll=5)
-    ... except fencelock.LockError as error:
+    ... except fencelock.FencelockError as error:
     ...     print(error.code, error.fields["nearest"])
     invalid ttl
     """
@@ -37,67 +37,67 @@ class LockError(Exception):
         return self.message
 
 
-class LockTimeout(LockError, TimeoutError):
+class LockTimeoutError(FencelockError, TimeoutError):
     """The wait ended before the lock was granted. Nothing is held."""
 
     code = "timeout"
 
 
-class LockLost(LockError):
+class LockLostError(FencelockError):
     """The lock was held and is not any more, or can no longer be proved to be."""
 
     code = "lost"
 
 
-class NotHeld(LockError):
+class NotHeldError(FencelockError):
     """The guard was given back before, so there is nothing to act on."""
 
     code = "not_held"
 
 
-class InvalidArgument(LockError, ValueError):
+class InvalidArgumentError(FencelockError, ValueError):
     """A name, option or URL is not acceptable; the message names it."""
 
     code = "invalid"
 
 
-class Unsupported(LockError):
+class UnsupportedError(FencelockError):
     """This store or dialect cannot do what was asked."""
 
     code = "unsupported"
 
 
-class Unavailable(LockError, ConnectionError):
+class UnavailableError(FencelockError, ConnectionError):
     """The store could not be reached or could not answer; nothing is held."""
 
     code = "unavailable"
 
 
-class AuthenticationError(LockError):
+class AuthenticationError(FencelockError):
     """The store refused the credentials or the user's rights."""
 
     code = "auth"
 
 
-class Conflict(LockError):
+class ConflictError(FencelockError):
     """What lies on the store under this name is no such lock, or somebody else changed the value meanwhile."""
 
     code = "conflict"
 
 
-class Cancelled(LockError):
+class CancelledError(FencelockError):
     """The caller gave the operation up, or a later request replaced it."""
 
     code = "cancelled"
 
 
-class Closed(LockError):
+class ClosedError(FencelockError):
     """The client was closed."""
 
     code = "closed"
 
 
-class InternalError(LockError):
+class InternalError(FencelockError):
     """A defect of fencelock itself."""
 
     code = "internal"
@@ -119,25 +119,25 @@ class ForgottenGuardWarning(RuntimeWarning):
         self.name = name
 
 
-_CLASSES: dict[str, type[LockError]] = {
+_CLASSES: dict[str, type[FencelockError]] = {
     kind.code: kind
     for kind in (
-        LockTimeout,
-        LockLost,
-        NotHeld,
-        InvalidArgument,
-        Unsupported,
-        Unavailable,
+        LockTimeoutError,
+        LockLostError,
+        NotHeldError,
+        InvalidArgumentError,
+        UnsupportedError,
+        UnavailableError,
         AuthenticationError,
-        Conflict,
-        Cancelled,
-        Closed,
+        ConflictError,
+        CancelledError,
+        ClosedError,
         InternalError,
     )
 }
 
 
-def from_json(text: str) -> LockError:
+def from_json(text: str) -> FencelockError:
     """The exception for an error of the core."""
     told = json.loads(text)
     kind = _CLASSES.get(told["code"], InternalError)

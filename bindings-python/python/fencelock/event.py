@@ -65,7 +65,7 @@ def check(observer: Any) -> None:
     awaited = map(inspect.iscoroutinefunction, (observer, getattr(observer, "__call__", None)))
     if not callable(observer) or any(awaited):
         message = "`on_event` is a function that takes an event; for coroutines, let it hand the event to their loop"
-        raise errors.InvalidArgument(message, fields={"argument": "on_event"})
+        raise errors.InvalidArgumentError(message, fields={"argument": "on_event"})
 
 
 class Telling:

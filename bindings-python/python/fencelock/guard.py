@@ -26,12 +26,12 @@ class Released(enum.Enum):
     """The store did not answer. The release is repeated until it does or the lease has ended."""
 
 
-def _lost() -> errors.LockError:
+def _lost() -> errors.FencelockError:
     """For the end of a block whose lock had been lost."""
     return errors.from_json(_native.lost_before_release())
 
 
-def _tell(lost: errors.LockError, error: BaseException | None) -> None:
+def _tell(lost: errors.FencelockError, error: BaseException | None) -> None:
     """Of a block that ends: it raises the loss, unless it has an error of its own. That wins, and the loss is a note on it."""
     if error is None:
         raise lost
@@ -78,14 +78,14 @@ class Hold:
         return self._grant.remaining()
 
     def check(self) -> None:
-        """Raises ``LockLost`` unless the lock may be relied on, ``NotHeld`` once it was given back, ``Closed`` in the child
-        of a fork."""
+        """Raises ``LockLostError`` unless the lock may be relied on, ``NotHeldError`` once it was given back,
+        ``ClosedError`` in the child of a fork."""
         self._grant.check()
 
-    def _why_lost(self) -> errors.LockError:
+    def _why_lost(self) -> errors.FencelockError:
         try:
             self.check()
-        except errors.LockError as error:
+        except errors.FencelockError as error:
             return error
         return _lost()
 
@@ -102,7 +102,7 @@ class Hold:
 
 
 class Guard(Hold, _native.Block):
-    """A guard for threads. ``with`` gives it back at the end of the block, and raises ``LockLost`` if the lock was lost
+    """A guard for threads. ``with`` gives it back at the end of the block, and raises ``LockLostError`` if the lock was lost
     meanwhile; an error of the block's own wins, and the loss is a note on it.
 
     >>> import fencelock
@@ -126,8 +126,8 @@ class Guard(Hold, _native.Block):
 
     def upgrade(self) -> None:
         """Makes the upgradeable reader the writer: waits until the other readers have left. The guard then has a new
-        token. A plain reader cannot be upgraded (``Unsupported``). Several at once are one, until the last is given up;
-        a downgrade meanwhile overtakes them (``Cancelled``)."""
+        token. A plain reader cannot be upgraded (``UnsupportedError``). Several at once are one, until the last is given up;
+        a downgrade meanwhile overtakes them (``CancelledError``)."""
         _waiting.check("an upgrade, which waits for readers,", "use the guard of `async with`")
         _loop.settle(self._grant.upgrade())
 
@@ -140,7 +140,7 @@ class Guard(Hold, _native.Block):
         _waiting.check("waiting for a loss", "use the guard of `async with`")
         try:
             self._perform(self._ask("lost"))
-        except errors.NotHeld:
+        except errors.NotHeldError:
             return False
         return True
 
@@ -165,7 +165,7 @@ class Guard(Hold, _native.Block):
 
 class AsyncGuard(Hold):
     """A guard for coroutines. In ``async with`` the task is cancelled when the lock is lost, and the block raises
-    ``LockLost``.
+    ``LockLostError``.
 
     >>> import asyncio, fencelock
     >>> async def charge():
@@ -191,8 +191,8 @@ class AsyncGuard(Hold):
 
     async def upgrade(self) -> None:
         """Makes the upgradeable reader the writer: waits until the other readers have left. The guard then has a new
-        token. A plain reader cannot be upgraded (``Unsupported``). Several at once are one, until the last is given up;
-        a downgrade meanwhile overtakes them (``Cancelled``)."""
+        token. A plain reader cannot be upgraded (``UnsupportedError``). Several at once are one, until the last is given up;
+        a downgrade meanwhile overtakes them (``CancelledError``)."""
         loop = _loop.current()
 
         def unwanted(ended: _loop.Ended) -> None:
@@ -212,7 +212,7 @@ class AsyncGuard(Hold):
         """Waits for the end of the hold: true when it was lost, false when it was given back."""
         try:
             await self._perform(self._ask("lost"))
-        except errors.NotHeld:
+        except errors.NotHeldError:
             return False
         return True
 

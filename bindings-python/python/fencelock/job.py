@@ -80,7 +80,7 @@ class Run(Guard):
         return self._end(False)
 
     def release(self) -> NoReturn:
-        """Always refused: a run says how it ended. ``InvalidArgument``, or ``NotHeld`` once it has said so."""
+        """Always refused: a run says how it ended. ``InvalidArgumentError``, or ``NotHeldError`` once it has said so."""
         self._perform(self._ask("release"))
         raise AssertionError("the core releases no run")
 
@@ -112,7 +112,7 @@ class AsyncRun(AsyncGuard):
         return await self._end(False)
 
     async def release(self) -> NoReturn:
-        """Always refused: a run says how it ended. ``InvalidArgument``, or ``NotHeld`` once it has said so."""
+        """Always refused: a run says how it ended. ``InvalidArgumentError``, or ``NotHeldError`` once it has said so."""
         await self._perform(self._ask("release"))
         raise AssertionError("the core releases no run")
 

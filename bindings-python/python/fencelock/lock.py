@@ -31,11 +31,11 @@ class Acquirable(_native.Blocks):
 
     def acquire(self, wait: Time | None = _UNSAID) -> Guard:
         """Waits for the lock, for ``wait`` seconds at most (``None``: for ever) instead of the option's time; then raises
-        ``LockTimeout``. Ctrl-C ends the wait and leaves nothing behind.
+        ``LockTimeoutError``. Ctrl-C ends the wait and leaves nothing behind.
 
         Keep what it returns, or use ``with``: a guard that is thrown away frees its lock, with a ``ForgottenGuardWarning``. In a
-        thread that runs an event loop it takes a free lock only, and refuses to wait (``InvalidArgument``): that would stop the
-        loop, and the holder with it."""
+        thread that runs an event loop it takes a free lock only, and refuses to wait (``InvalidArgumentError``): that would
+        stop the loop, and the holder with it."""
         connection = self._link.open()
         # A wait that is over at once is none.
         patience = self._operation["options"].get("wait", _UNSAID) if wait is _UNSAID else wait
@@ -144,7 +144,7 @@ class Acquirable(_native.Blocks):
                 "another task entered this block, and others are in blocks of this lock; "
                 "use `async with await lock.acquire_async()`"
             )
-            raise errors.InvalidArgument(message, fields={"argument": "async with"})
+            raise errors.InvalidArgumentError(message, fields={"argument": "async with"})
         entered = known[-1]
         self._blocks.remove(entered)
         return entered[2]
@@ -154,7 +154,7 @@ class Acquirable(_native.Blocks):
 
         A function that calls itself waits for itself, unless the lock is ``Client.reentrant``: such a lock is entered
         again by all calls, so it keeps other clients out, but no calls of this one. A generator is refused
-        (``InvalidArgument``): the lock would be released before its body runs.
+        (``InvalidArgumentError``): the lock would be released before its body runs.
 
         >>> import fencelock
         >>> client = fencelock.connect("memory:decorator")
@@ -236,7 +236,7 @@ class All(Acquirable):
     def __init__(self, link: Link, names: Iterable[str], options: dict[str, Any]) -> None:
         if isinstance(names, str):
             message = f"these are names: give a list of them, such as [{names!r}]"
-            raise errors.InvalidArgument(message, fields={"argument": "names"})
+            raise errors.InvalidArgumentError(message, fields={"argument": "names"})
         listed = list(names)
         super().__init__(link, ", ".join(listed), {"names": listed, "options": options})
 

@@ -89,7 +89,7 @@ class Version:
 
     def update(self, change: Callable[[Any], Any]) -> Snapshot | None:
         """Replaces the value by what ``change`` makes of it (of ``None`` if there is none), again with the newer value
-        if somebody was faster, with short random pauses; after the option ``retries`` it raises ``Conflict``. If
+        if somebody was faster, with short random pauses; after the option ``retries`` it raises ``ConflictError``. If
         ``change`` returns ``None`` the value is left as it is, and so is the answer."""
         for tries in itertools.count(1):
             seen = self.read()
