@@ -42,9 +42,10 @@ function lock({ lock: name, mode = 'exclusive', permits, scope, options }) {
     if (!home.scopes.has(scope)) home.scopes.set(scope, client().scope());
     return home.scopes.get(scope).lock(name, options);
   }
-  if (mode === 'permit') return client().permits(name, permits, options);
+  if (mode === 'permit') return client().semaphore(name, permits, options);
   // Readers and writers have no permits: that is an option nobody knows.
-  return client()[mode === 'exclusive' ? 'lock' : mode](name, { ...options, permits });
+  const kind = { exclusive: 'lock', read: 'readLock', write: 'writeLock' }[mode] ?? mode;
+  return client()[kind](name, { ...options, permits });
 }
 
 /** An operation that `abort` gives up, as the platform does: by a signal. */
@@ -116,12 +117,12 @@ const operations = {
   },
   inspect: async ({ lock: name, options }) => shown(await client().lock(name, options).inspect()),
   campaign: async ({ id, lock: name, options }) =>
-    keep(await cancellable(id, (signal) => client().elect(name, options).campaign({ signal }))),
+    keep(await cancellable(id, (signal) => client().election(name, options).campaign({ signal }))),
   try_campaign: async ({ id, lock: name, options }) =>
-    keep(await cancellable(id, (signal) => client().elect(name, options).tryCampaign({ signal }))),
-  leader: async ({ lock: name }) => told(await client().elect(name).leader()),
+    keep(await cancellable(id, (signal) => client().election(name, options).tryCampaign({ signal }))),
+  leader: async ({ lock: name }) => told(await client().election(name).leader()),
   observe: async ({ lock: name, options, seen: before }) => {
-    for await (const leader of client().elect(name, options).observe({ after: seen(before) })) return told(leader);
+    for await (const leader of client().election(name, options).observe({ after: seen(before) })) return told(leader);
   },
   start_job: async ({ id, lock: name, options, period, at }) => {
     const start = (signal) => client().job(name, period, options).startOrWhy({ signal, ...(at != null && { at }) });
@@ -141,7 +142,7 @@ const operations = {
   is_locked: (request) => lock(request).isLocked(),
   ping_store: () => client().ping(),
   names: ({ prefix }) => client().names(prefix),
-  load: () => client().load(),
+  load: () => client().stats(),
   close: async () => (await client().close(), null),
   busy: ({ time }) => (Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, time), null),
   crash: () => {

@@ -25,7 +25,7 @@ export interface Guarantees {
 }
 
 /** What a client carries. All 0 at rest. */
-export interface Load {
+export interface Stats {
   /** Operations under way. */
   readonly running: number;
   /** Completions that JavaScript has not received yet. */
@@ -55,12 +55,12 @@ export class Client implements AsyncDisposable {
   }
 
   /** The reading side of a read-write lock: any number of readers, no writer beside them. A writer that waits is not passed. */
-  read(name: string, options: LockOptions = {}): Lock {
+  readLock(name: string, options: LockOptions = {}): Lock {
     return this.#lock(name, { mode: 'read' }, options);
   }
 
   /** The writing side of a read-write lock: nobody beside it. */
-  write(name: string, options: LockOptions = {}): Lock {
+  writeLock(name: string, options: LockOptions = {}): Lock {
     return this.#lock(name, { mode: 'write' }, options);
   }
 
@@ -70,7 +70,7 @@ export class Client implements AsyncDisposable {
   }
 
   /** A semaphore: at most `limit` holders at once. The permit of a holder that died comes back when its lease has ended. */
-  permits(name: string, limit: number, options: LockOptions = {}): Lock {
+  semaphore(name: string, limit: number, options: LockOptions = {}): Lock {
     return this.#lock(name, { mode: 'permit', permits: limit }, options);
   }
 
@@ -90,7 +90,7 @@ export class Client implements AsyncDisposable {
   }
 
   /** An election: one leader at a time. */
-  elect(name: string, options: LockOptions = {}): Election {
+  election(name: string, options: LockOptions = {}): Election {
     return new Election(this.#connection, name, options);
   }
 
@@ -126,8 +126,8 @@ export class Client implements AsyncDisposable {
   }
 
   /** What the client carries; all 0 at rest. */
-  load(): Load {
-    return this.#connection.about().load as Load;
+  stats(): Stats {
+    return this.#connection.about().load as Stats;
   }
 
   /** Calls `listener` whenever this happens to a lock of this client. */

@@ -34,7 +34,7 @@ const toldOf = new WeakMap<Leader, Told>();
  *
  * @example
  * ```ts
- * await using leadership = await client.elect('scheduler', { label: 'node-1' }).campaign();
+ * await using leadership = await client.election('scheduler', { label: 'node-1' }).campaign();
  * await schedule(leadership.token, leadership.signal);
  * ```
  */

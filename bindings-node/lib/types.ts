@@ -1,6 +1,6 @@
 /** The types of the face, the same in every package that has it. */
 export type { Body } from './body.js';
-export type { Client, Guarantees, Load } from './client.js';
+export type { Client, Guarantees, Stats } from './client.js';
 export type { ConnectOptions } from './connect.js';
 export type { Election, Leader, Leadership } from './election.js';
 export type { Code } from './error.js';

@@ -84,7 +84,7 @@ onEveryStore('versions, jobs and elections', (store) => {
   });
 
   test('one leads, and everybody sees who', async () => {
-    const election = client.elect(fresh('election'), { label: 'node-1' });
+    const election = client.election(fresh('election'), { label: 'node-1' });
     assert.equal(await election.leader(), null);
     const first = await election.campaign();
     assert.equal(await election.tryCampaign(), null);

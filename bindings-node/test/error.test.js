@@ -38,8 +38,8 @@ describe('errors', () => {
 
   test('of what is no text, number or list are errors too', async () => {
     for (const wrong of [undefined, null, 5, {}, 'a\ud800']) await assert.rejects(client.lock(wrong).acquire(), { code: 'invalid' });
-    await assert.rejects(client.permits(fresh(), 1.5).acquire(), { code: 'invalid' });
-    await assert.rejects(client.permits(fresh(), 0).acquire(), { code: 'invalid' });
+    await assert.rejects(client.semaphore(fresh(), 1.5).acquire(), { code: 'invalid' });
+    await assert.rejects(client.semaphore(fresh(), 0).acquire(), { code: 'invalid' });
     await assert.rejects(client.all([]).acquire(), { code: 'invalid' });
     await assert.rejects(client.job(fresh(), NaN).start(), { code: 'invalid' });
     const guard = await client.lock(fresh()).acquire();
@@ -68,7 +68,7 @@ describe('errors', () => {
   });
 
   test('of a plain reader who wants to write say what to do', async () => {
-    const guard = await client.read(fresh()).acquire();
+    const guard = await client.readLock(fresh()).acquire();
     await assert.rejects(guard.upgrade(), { code: 'unsupported', message: /upgradeable/ });
     await guard.release();
   });

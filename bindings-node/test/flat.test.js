@@ -60,7 +60,7 @@ const LIFE = `
     after = { ...after, files, threads };
   }
   await client.close();
-  console.log(JSON.stringify({ before, after, load: client.load() }));`;
+  console.log(JSON.stringify({ before, after, load: client.stats() }));`;
 
 onEveryStore('a long life', (store) => {
   test(`is flat over ${PAIRS} pairs`, { skip }, async (t) => {

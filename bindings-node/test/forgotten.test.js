@@ -60,9 +60,9 @@ describe('a forgotten guard', () => {
       for (const [way, use] of Object.entries(ways))
         for (let number = 0; number < 125; number++)
           await (async () => { await use(await client.lock(way + number).acquire()); })();
-      await (async () => { (await client.elect('leader').campaign()).signal.onabort = () => {}; })();
+      await (async () => { (await client.election('leader').campaign()).signal.onabort = () => {}; })();
       await collected(() => warnings.length > 0, 30);
-      let free = (await client.elect('leader').tryCampaign()) ? 1 : 0;
+      let free = (await client.election('leader').tryCampaign()) ? 1 : 0;
       for (const way of Object.keys(ways))
         for (let number = 0; number < 125; number++) free += (await client.lock(way + number).tryAcquire()) ? 1 : 0;
       console.log(free, warnings.length);`;

@@ -27,7 +27,7 @@ onEveryStore('a grant that is heard of too late', (store) => {
       client.lock(other, SHORT).tryAcquire(),
       client.all([fresh(), fresh()], SHORT).acquire(),
       client.lock(fresh(), { maxHold: 1_000 }).acquire(),
-      client.elect(fresh(), { ttl: 1_000 }).campaign(),
+      client.election(fresh(), { ttl: 1_000 }).campaign(),
       client.job(fresh(), 60_000, { atMostFor: 1_000 }).start(),
     ];
     const ended = Promise.allSettled(asked);

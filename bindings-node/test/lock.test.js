@@ -86,8 +86,8 @@ onEveryStore('locks', (store) => {
 
   test('readers beside each other, a writer alone', async () => {
     const name = fresh();
-    const readers = [await client.read(name).acquire(), await other.read(name).acquire()];
-    assert.equal(await client.write(name).tryAcquire(), null);
+    const readers = [await client.readLock(name).acquire(), await other.readLock(name).acquire()];
+    assert.equal(await client.writeLock(name).tryAcquire(), null);
     const reader = await client.upgradeable(name).acquire();
     const token = reader.token;
     await assert.rejects(reader.upgrade({ signal: AbortSignal.timeout(50) }), { name: 'TimeoutError' });
@@ -95,17 +95,17 @@ onEveryStore('locks', (store) => {
     for (const one of readers) await one.release();
     await reader.upgrade();
     assert.ok(reader.token > token);
-    assert.equal(await other.read(name).tryAcquire(), null);
+    assert.equal(await other.readLock(name).tryAcquire(), null);
     await reader.downgrade('read');
-    await (await other.read(name).tryAcquire()).release();
+    await (await other.readLock(name).tryAcquire()).release();
     await reader.release();
   });
 
   test('so many permits', async () => {
     const name = fresh();
-    const first = await client.permits(name, 2).acquire();
-    const second = await other.permits(name, 2).acquire();
-    assert.equal(await client.permits(name, 2).tryAcquire(), null);
+    const first = await client.semaphore(name, 2).acquire();
+    const second = await other.semaphore(name, 2).acquire();
+    assert.equal(await client.semaphore(name, 2).tryAcquire(), null);
     await first.release();
     await second.release();
   });
@@ -155,7 +155,7 @@ onEveryStore('locks', (store) => {
     const name = fresh();
     await client.lock(name).using((guard) => guard.token);
     let load;
-    do load = client.load();
+    do load = client.stats();
     while (Object.values(load).some((count) => count > 0) && (await sleep(1, true)));
     assert.deepEqual(load, { running: 0, done: 0, guards: 0, entries: 0, locks: 0 });
   });

@@ -93,7 +93,7 @@ describe('a panic of the native part', () => {
 
   test('in what is answered at once is thrown', async () => {
     for (const where of ['about', 'openScope']) panics(where);
-    for (const ask of [() => client.load(), () => client.options, () => client.guarantees(), () => client.scope()]) {
+    for (const ask of [() => client.stats(), () => client.options, () => client.guarantees(), () => client.scope()]) {
       assert.throws(ask, internal);
     }
   });

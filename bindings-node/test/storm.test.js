@@ -27,10 +27,10 @@ const WAYS = {
   acquire: ({ by, pick, signal, won }) => won(by.lock(pick(mutexes)).acquire({ signal })),
   try: ({ by, pick, signal, won }) => won(by.lock(pick(mutexes)).tryAcquire({ signal })),
   all: ({ by, pick, signal, won }) => won(by.all(new Set([pick(mutexes), pick(mutexes)])).acquire({ signal })),
-  read: ({ by, pick, signal, won }) => won(by.read(pick(shared)).acquire({ signal })),
-  write: ({ by, pick, signal, won }) => won(by.write(pick(shared)).acquire({ signal })),
-  permits: ({ by, pick, signal, won }) => won(by.permits(pick(permits), 2).acquire({ signal })),
-  campaign: ({ by, pick, signal, won }) => won(by.elect(pick(elections)).campaign({ signal })),
+  read: ({ by, pick, signal, won }) => won(by.readLock(pick(shared)).acquire({ signal })),
+  write: ({ by, pick, signal, won }) => won(by.writeLock(pick(shared)).acquire({ signal })),
+  permits: ({ by, pick, signal, won }) => won(by.semaphore(pick(permits), 2).acquire({ signal })),
+  campaign: ({ by, pick, signal, won }) => won(by.election(pick(elections)).campaign({ signal })),
   start: ({ by, pick, signal, won }) => won(by.job(pick(jobs), MOMENT).start({ signal, at: (instants += 1_000) })),
   async upgrade({ by, pick, signal, won, giveBack }) {
     const guard = await by.upgradeable(pick(shared)).acquire();
@@ -47,7 +47,7 @@ const WAYS = {
   job: ({ by, pick, signal, body }) => by.job(pick(jobs), MOMENT).using(body, { signal, at: (instants += 1_000) }).then(() => {}),
   async observe({ by, pick, signal }) {
     let seen = 0;
-    for await (const _ of by.elect(pick(elections)).observe({ signal })) if (++seen === 3) return;
+    for await (const _ of by.election(pick(elections)).observe({ signal })) if (++seen === 3) return;
   },
 };
 

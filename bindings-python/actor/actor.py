@@ -13,7 +13,7 @@ import fencelock
 
 BLOCKING = sys.argv[1] == "sync"
 TIMES = {row["name"] for row in fencelock.TABLE if "duration" in row["kind"]}
-MODES = ("read", "write", "upgradeable")
+KINDS = {"read": "read_lock", "write": "write_lock", "upgradeable": "upgradeable"}
 
 
 def said(options):
@@ -52,10 +52,10 @@ class Actor:
 
     def lock(self, lock, mode="exclusive", permits=None, scope=None, options=None):
         options = said(options or {})
-        if mode in MODES:
-            return getattr(self.client, mode)(lock, **options)
+        if mode in KINDS:
+            return getattr(self.client, KINDS[mode])(lock, **options)
         if mode == "permit":
-            return self.client.permits(lock, permits, **options)
+            return self.client.semaphore(lock, permits, **options)
         if scope is not None:
             return self.scopes.setdefault(scope, self.client.scope()).lock(lock, **options)
         return self.client.lock(lock, **options)
@@ -203,19 +203,19 @@ class Actor:
         return {"kind": state.kind, "holder": first, "holders": holders, "last": state.last, "waiters": waiters}
 
     async def do_campaign(self, lock, options=None):
-        return self.keep(await self.ask(self.client.elect(lock, **said(options or {})), "acquire"))
+        return self.keep(await self.ask(self.client.election(lock, **said(options or {})), "acquire"))
 
     async def do_try_campaign(self, lock, options=None):
-        return self.keep(await self.ask(self.client.elect(lock, **said(options or {})), "try_acquire"))
+        return self.keep(await self.ask(self.client.election(lock, **said(options or {})), "try_acquire"))
 
     async def do_leader(self, lock):
-        return seen_at(await self.ask(self.client.elect(lock), "leader"))
+        return seen_at(await self.ask(self.client.election(lock), "leader"))
 
     async def do_observe(self, lock, seen, options=None):
         def another(leader):
             return (leader and leader.token) != (seen and seen["token"])
 
-        election = self.client.elect(lock, **said(options or {}))
+        election = self.client.election(lock, **said(options or {}))
         if BLOCKING:
             look = lambda: next(filter(another, election.observe()))  # noqa: E731
             return seen_at(await asyncio.get_running_loop().run_in_executor(self.threads, look))
@@ -279,7 +279,7 @@ class Actor:
         return await self.ask(self.client, "names", prefix)
 
     async def do_load(self):
-        return {**self.client.load(), "done": 0}
+        return {**self.client.stats(), "done": 0}
 
     async def do_close(self):
         await self.ask(self.client, "close")

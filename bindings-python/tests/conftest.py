@@ -116,7 +116,7 @@ def at_rest(client, name, within=20.0):
     """Waits until nobody holds the lock, nobody waits, and the client carries nothing."""
     give_up = time.monotonic() + within
     while True:
-        state, load = client.lock(name).inspect(), client.load()
+        state, load = client.lock(name).inspect(), client.stats()
         if not state.holders and not state.waiters and not any(load.values()):
             return
         assert time.monotonic() < give_up, f"left behind: {state}, {load}"

@@ -146,7 +146,7 @@ def test_a_forgotten_guard_is_released_and_warned_about(client, name):
 
 def test_elections_jobs_and_versions(client, name):
     async def main():
-        election = client.elect(name, observe=0.05)
+        election = client.election(name, observe=0.05)
         seen = election.observe_async()
         assert await anext(seen) is None
         async with election as leadership:
@@ -255,9 +255,9 @@ def test_a_blocking_acquire_in_a_loop_takes_a_free_lock_and_waits_for_none(clien
                 lambda: lock.__enter__(),
                 lambda: client.all([name, f"{name}:2"]).acquire(),
                 lambda: client.locked(name)(lambda: None)(),
-                lambda: client.permits(f"{name}:one", 1).acquire(),
+                lambda: client.semaphore(f"{name}:one", 1).acquire(),
             ):
-                with client.permits(f"{name}:one", 1), pytest.raises(fencelock.InvalidArgumentError, match="async with") as told:
+                with client.semaphore(f"{name}:one", 1), pytest.raises(fencelock.InvalidArgumentError, match="async with") as told:
                     refused()
                 assert told.value.code == "invalid" and "event loop" in str(told.value)
             # Who asks to wait for no time is told as ever, and so is who waits in another thread.
@@ -269,10 +269,10 @@ def test_a_blocking_acquire_in_a_loop_takes_a_free_lock_and_waits_for_none(clien
                 guard.wait_lost()
             state = await lock.inspect_async()
             assert not state.waiters and state.holder.token == guard.token
-        with client.elect(name).acquire():
+        with client.election(name).acquire():
             with pytest.raises(fencelock.InvalidArgumentError, match="async with"):
-                client.elect(name).acquire()
-            seen = client.elect(name).observe()
+                client.election(name).acquire()
+            seen = client.election(name).observe()
             assert next(seen) is not None
             with pytest.raises(fencelock.InvalidArgumentError, match="observe_async"):
                 next(seen)

@@ -48,7 +48,7 @@ def test_a_block_may_end_in_another_task(client, name):
 
 
 def test_blocks_of_generators_end_as_what_they_are(client, name):
-    lock = client.permits(name, 2)
+    lock = client.semaphore(name, 2)
     guards = {}
 
     @contextlib.contextmanager
@@ -90,7 +90,7 @@ def test_blocks_of_generators_end_as_what_they_are(client, name):
 
 
 def test_blocks_of_async_generators_end_as_what_they_are(client, name):
-    lock = client.permits(name, 2)
+    lock = client.semaphore(name, 2)
 
     async def block():
         async with lock as guard:
@@ -108,7 +108,7 @@ def test_blocks_of_async_generators_end_as_what_they_are(client, name):
 
 
 def test_an_exit_stack_ends_the_blocks_of_its_thread(client, name):
-    lock = client.permits(name, 3)
+    lock = client.semaphore(name, 3)
 
     async def main():
         async with contextlib.AsyncExitStack() as stack:
@@ -124,7 +124,7 @@ def test_an_exit_stack_ends_the_blocks_of_its_thread(client, name):
 
 
 def test_whose_block_ends_is_not_guessed(client, name):
-    lock = client.permits(name, 2)
+    lock = client.semaphore(name, 2)
 
     def on_a_thread(act):
         thread = threading.Thread(target=act)
@@ -154,7 +154,7 @@ def test_whose_block_ends_is_not_guessed(client, name):
         with pytest.raises(InvalidArgumentError, match="another task entered this block"):
             await leave()
 
-    lock_of_tasks = client.permits(name + ":tasks", 2)
+    lock_of_tasks = client.semaphore(name + ":tasks", 2)
     asyncio.run(main())
 
 

@@ -55,7 +55,7 @@ class Storm:
         await (await self.permit(client)).wait_lost()
 
     async def permit(self, client):
-        self.kept.append(await client.permits(f"{self.name}:permits", 100).acquire_async())
+        self.kept.append(await client.semaphore(f"{self.name}:permits", 100).acquire_async())
         return self.kept[-1]
 
     async def upgrade(self, client):
@@ -65,17 +65,17 @@ class Storm:
         await guard.downgrade("read")
 
     async def read(self, client):
-        self.kept.append(await client.read(f"{self.name}:both").acquire_async())
+        self.kept.append(await client.read_lock(f"{self.name}:both").acquire_async())
 
     async def campaign(self, client):
-        self.kept.append(await client.elect(f"{self.name}:election").acquire_async())
+        self.kept.append(await client.election(f"{self.name}:election").acquire_async())
 
     async def lead(self, client):
-        async with client.elect(f"{self.name}:election"):
-            await client.elect(f"{self.name}:election").leader_async()
+        async with client.election(f"{self.name}:election"):
+            await client.election(f"{self.name}:election").leader_async()
 
     async def observe(self, client):
-        async for _ in client.elect(f"{self.name}:election").observe_async():
+        async for _ in client.election(f"{self.name}:election").observe_async():
             pass
 
     async def start(self, client):
@@ -181,7 +181,7 @@ def test_an_upgrade_that_has_ended_when_it_is_cancelled_is_taken_back(url, name)
             assert upgrade.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await upgrade
-            reader = await other.read(name, wait=5).acquire_async()
+            reader = await other.read_lock(name, wait=5).acquire_async()
             assert guard.is_held
             await reader.release()
             # One that was the writer before stays it.
@@ -193,7 +193,7 @@ def test_an_upgrade_that_has_ended_when_it_is_cancelled_is_taken_back(url, name)
             again.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await again
-            assert await other.read(name, wait=0).try_acquire_async() is None
+            assert await other.read_lock(name, wait=0).try_acquire_async() is None
             await guard.release()
             await asyncio.to_thread(at_rest, client, name)
 
@@ -203,10 +203,10 @@ def test_an_upgrade_that_has_ended_when_it_is_cancelled_is_taken_back(url, name)
 PLANTED = {
     "a hold": lambda client, name: client.lock(name).acquire(),
     "several": lambda client, name: client.all([name, name + ":too"]).acquire(),
-    "a permit": lambda client, name: client.permits(name, 2).acquire(),
-    "a reader": lambda client, name: client.read(name).acquire(),
-    "a writer": lambda client, name: client.write(name).acquire(),
-    "a leader": lambda client, name: client.elect(name).acquire(),
+    "a permit": lambda client, name: client.semaphore(name, 2).acquire(),
+    "a reader": lambda client, name: client.read_lock(name).acquire(),
+    "a writer": lambda client, name: client.write_lock(name).acquire(),
+    "a leader": lambda client, name: client.election(name).acquire(),
 }
 
 

@@ -44,7 +44,7 @@ class Blocks:
             await self.stay(entered)
 
     async def permits(self, entered):
-        async with self.client.permits(self.name, 1):
+        async with self.client.semaphore(self.name, 1):
             await self.stay(entered)
 
     async def upgraded(self, entered):
@@ -53,7 +53,7 @@ class Blocks:
             await self.stay(entered)
 
     async def in_an_upgrade(self, entered):
-        async with self.client.read(self.name), self.client.upgradeable(self.name) as guard:
+        async with self.client.read_lock(self.name), self.client.upgradeable(self.name) as guard:
             try:
                 entered.set()
                 await guard.upgrade()
@@ -62,7 +62,7 @@ class Blocks:
                 raise
 
     async def leads(self, entered):
-        async with self.client.elect(self.name):
+        async with self.client.election(self.name):
             await self.stay(entered)
 
     async def reentrant(self, entered):
@@ -258,7 +258,7 @@ def of_all(client, name):
 
 
 def of_an_election(client, name):
-    with client.elect(name):
+    with client.election(name):
         yield
 
 

@@ -62,11 +62,11 @@ def test_what_is_called_of_an_object_runs_under_the_lock(client, name, way):
 
 
 def test_an_election_decorates_what_its_leader_does(client, name):
-    @client.elect(name)
+    @client.election(name)
     def lead():
-        return client.elect(name).leader()
+        return client.election(name).leader()
 
-    assert lead().token > 0 and client.elect(name).leader() is None
+    assert lead().token > 0 and client.election(name).leader() is None
 
 
 def test_the_name_may_name_the_arguments(client, name):

@@ -27,11 +27,11 @@ def locks():
         of = f"{name}:{number}"
         yield from (client.lock(f"{of}:{each}") for each in range(10))
         yield client.all([of + ":a", of + ":b"])
-        yield client.permits(of + ":permits", 2)
-        yield client.permits(of + ":permits", 2)
+        yield client.semaphore(of + ":permits", 2)
+        yield client.semaphore(of + ":permits", 2)
         yield client.upgradeable(of + ":both")
-        yield client.read(of + ":both")
-        yield client.elect(of + ":election")
+        yield client.read_lock(of + ":both")
+        yield client.election(of + ":election")
         yield client.reentrant(of + ":again")
 
 def take():
@@ -180,7 +180,7 @@ import contextlib, sys, threading, time, fencelock
 client, other = fencelock.connect(sys.argv[1]).open(), fencelock.connect(sys.argv[1])
 name = sys.argv[2]
 held = other.lock(name).acquire()
-election = client.elect(name + ":election")
+election = client.election(name + ":election")
 
 def observe():
     for _ in election.observe():

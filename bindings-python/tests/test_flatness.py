@@ -43,7 +43,7 @@ def possessions(client):
         "files": files,
         "tasks": tasks,
         "threads": threading.active_count(),
-        "load": sum(client.load().values()),
+        "load": sum(client.stats().values()),
     }
 
 def afterwards(client, before):

@@ -114,9 +114,9 @@ def held_until_lost():
         assert guard.wait_lost()
 
 def led():
-    observed = client.elect(name + ":elect").observe()
+    observed = client.election(name + ":elect").observe()
     first = next(observed)
-    later(lambda: led_by.append(other.elect(name + ":elect").acquire()))
+    later(lambda: led_by.append(other.election(name + ":elect").acquire()))
     return first is None and next(observed) is not None
 
 led_by = []
@@ -125,7 +125,7 @@ held = other.lock(name).acquire()
 waits("acquire", lambda: client.lock(name, wait=0.3).acquire(), "LockTimeoutError")
 waits("all", lambda: client.all([name, name + ":2"], wait=0.3).acquire(), "LockTimeoutError")
 held.release()
-reader = other.read(name + ":rw").acquire()
+reader = other.read_lock(name + ":rw").acquire()
 later(reader.release)
 waits("upgrade", upgraded, True)
 waits("wait_lost", held_until_lost, "LockLostError")
@@ -178,7 +178,7 @@ STACKS = """
 import contextlib, sys, fencelock
 
 client = fencelock.connect(sys.argv[1], ttl=5)
-permits = client.permits(sys.argv[2], 2)
+permits = client.semaphore(sys.argv[2], 2)
 told = []
 
 def work(number, rest):

@@ -23,7 +23,7 @@ mine, other = fencelock.connect(url).open(), fencelock.connect(url).open()
 waits = {
     "acquire": mine.lock(name).acquire,
     "all": mine.all([name]).acquire,
-    "elect": mine.elect(name).acquire,
+    "elect": mine.election(name).acquire,
 }
 
 def release(held, wait):
@@ -75,8 +75,8 @@ for number in range(interrupted + granted):
     del run
 
 give_up = time.monotonic() + 5
-while any(mine.load().values()) or any(other.load().values()):
-    assert time.monotonic() < give_up, (mine.load(), other.load())
+while any(mine.stats().values()) or any(other.stats().values()):
+    assert time.monotonic() < give_up, (mine.stats(), other.stats())
     time.sleep(0.01)
 print(interrupted, granted)
 """
@@ -114,7 +114,7 @@ import fencelock
 url, name, sort, interrupts, seed = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5])
 draw = random.Random(seed)
 mine, other = fencelock.connect(url).open(), fencelock.connect(url).open()
-lock, again, several, elect = mine.lock(name), mine.reentrant(name), mine.all([name, name + ":too"]), mine.elect(name)
+lock, again, several, elect = mine.lock(name), mine.reentrant(name), mine.all([name, name + ":too"]), mine.election(name)
 kept = None
 
 def block():
@@ -194,7 +194,7 @@ for number in range(interrupts):
                 pass
         give_up, left = time.monotonic() + 5, True
         while left:
-            state, load = other.lock(name).inspect(), mine.load()
+            state, load = other.lock(name).inspect(), mine.stats()
             left = state.holders or state.waiters or any(load.values())
             assert not left or time.monotonic() < give_up, (number, state, load)
 """

@@ -26,7 +26,7 @@ def test_ctrl_c_ends_a_wait(redis_url, name):
                 try:
                     client.lock(sys.argv[2]).acquire()
                 except KeyboardInterrupt:
-                    load = client.load()
+                    load = client.stats()
                     print("interrupted", load["guards"], flush=True)
                 """,
                 redis_url,
@@ -49,9 +49,9 @@ WAITS = {
     "acquire": "wait = client.lock(name).acquire",
     "acquire_async": "import asyncio; wait = lambda: asyncio.run(client.lock(name).acquire_async())",
     "all": "wait = client.all([name]).acquire",
-    "elect": "wait = client.elect(name).acquire",
+    "elect": "wait = client.election(name).acquire",
     "wait_lost": "wait = held.wait_lost",
-    "observe": "wait = lambda: [None for _ in client.elect(name + ':election').observe()]",
+    "observe": "wait = lambda: [None for _ in client.election(name + ':election').observe()]",
 }
 
 INTERRUPTED = """

@@ -160,15 +160,15 @@ def test_release_tells_how_it_went(client, name):
 
 
 def test_kinds(client, name):
-    with client.read(name) as one, client.read(name) as two:
-        assert one.is_held and two.is_held and client.write(name).try_acquire() is None
+    with client.read_lock(name) as one, client.read_lock(name) as two:
+        assert one.is_held and two.is_held and client.write_lock(name).try_acquire() is None
     with client.upgradeable(name) as guard:
         before = guard.token
         guard.upgrade()
-        assert guard.token > before and client.read(name).try_acquire() is None
+        assert guard.token > before and client.read_lock(name).try_acquire() is None
         guard.downgrade("read")
-    with client.permits(name + ":permits", 2), client.permits(name + ":permits", 2) as second:
-        assert client.permits(name + ":permits", 2).try_acquire() is None and second.is_held
+    with client.semaphore(name + ":permits", 2), client.semaphore(name + ":permits", 2) as second:
+        assert client.semaphore(name + ":permits", 2).try_acquire() is None and second.is_held
     with client.all([f"{name}:b", f"{name}:a"]) as several:
         assert set(several.tokens) == {f"{name}:a", f"{name}:b"}
     scope = client.scope()
@@ -178,12 +178,12 @@ def test_kinds(client, name):
     with again, again:
         pass
     with pytest.raises(fencelock.UnsupportedError):
-        with client.read(name) as reader:
+        with client.read_lock(name) as reader:
             reader.upgrade()
 
 
 def test_elections_jobs_and_versions(client, name):
-    election = client.elect(name)
+    election = client.election(name)
     assert election.leader() is None
     with election as leadership:
         assert election.leader().token == leadership.token
@@ -262,14 +262,14 @@ def test_closing_frees_and_refuses(url, name):
         (lambda client: client.lock("x", wait=10**400), "invalid", "`wait`"),
         (lambda client: client.lock("x", renew=3), "invalid", "`renew`"),
         (lambda client: client.all("xyz"), "invalid", "['xyz']"),
-        (lambda client: client.permits("x", 0), "invalid", "permit"),
+        (lambda client: client.semaphore("x", 0), "invalid", "permit"),
     ],
 )
 def test_bad_input_is_named(client, say, code, says):
     with pytest.raises(fencelock.FencelockError) as told:
         say(client).acquire()
     assert told.value.code == code and says in str(told.value)
-    assert not any(client.load().values())
+    assert not any(client.stats().values())
 
 
 def test_u40_an_error_tells_its_facts_once(client, name):

@@ -72,7 +72,7 @@ onRedis('in a browser', (store) => {
       const seen = { late, rose: second.token > first.token, held: second.isHeld, lost };
       await Promise.all([second, short].map((guard) => guard.release()));
       await client.close();
-      return { ...seen, load: client.load() };
+      return { ...seen, load: client.stats() };
     });
     const load = { running: 0, done: 0, guards: 0, entries: 0, locks: 0 };
     assert.deepEqual([seen, errors], [{ late: true, rose: true, held: true, lost: 'lost', load }, []]);

@@ -80,7 +80,7 @@ for (const [what, random] of Object.entries(BREAKS)) test(`${what} is told as \`
     const seen = [];
     await client.lock('b').acquire().catch((error) => seen.push(error.code));
     seen.push(await aborted, guard.isHeld, guard.remaining);
-    for (const ask of [() => client.load(), () => client.guarantees(), () => client.options, () => client.scope(), () => guard.check()]) {
+    for (const ask of [() => client.stats(), () => client.guarantees(), () => client.options, () => client.scope(), () => guard.check()]) {
       try { ask(); } catch (error) { seen.push(error.name, error.code); }
     }
     console.log(JSON.stringify(seen));`;

@@ -105,18 +105,18 @@ impl Client {
     }
 
     /// An election: one leader at a time, the next one in order; see [`Election`].
-    pub fn elect(&self, name: &str) -> Election {
+    pub fn election(&self, name: &str) -> Election {
         Election::new(self.clone(), name)
     }
 
     /// The reading side of a read-write lock: any number of readers, and no writer beside them. A writer that waits is
     /// not passed by new readers.
-    pub fn read(&self, name: &str) -> Lock {
+    pub fn read_lock(&self, name: &str) -> Lock {
         self.lock(name).mode(Mode::Read)
     }
 
     /// The writing side of a read-write lock: nobody beside it.
-    pub fn write(&self, name: &str) -> Lock {
+    pub fn write_lock(&self, name: &str) -> Lock {
         self.lock(name).mode(Mode::Write)
     }
 
@@ -128,7 +128,7 @@ impl Client {
     /// A semaphore: at most `limit` holders at once. Every acquire takes one permit; the permit of a holder that died comes
     /// back when its lease has ended. Clients may ask with different limits, each is served by its own; in the dialect
     /// `redisson` the first one sets it for all.
-    pub fn permits(&self, name: &str, limit: u32) -> Lock {
+    pub fn semaphore(&self, name: &str, limit: u32) -> Lock {
         self.lock(name).permits(limit)
     }
 
@@ -202,7 +202,7 @@ impl Client {
     }
 
     /// How many attempts, tickets and holds this client carries, and of how many locks: both 0 at rest.
-    pub fn load(&self) -> (usize, usize) {
+    pub fn stats(&self) -> (usize, usize) {
         self.core.load()
     }
 

@@ -16,7 +16,7 @@ use crate::options::Options;
 use crate::port::Instant;
 use crate::released::Released;
 
-/// An election, made by [`Client::elect`]. Whoever campaigns waits in order; the leader leads until it resigns, its
+/// An election, made by [`Client::election`]. Whoever campaigns waits in order; the leader leads until it resigns, its
 /// process ends, or it cannot renew its lease any more.
 ///
 /// It is held over the lock of the same name: the leader is its holder, the candidates are its waiters, and who leads is
@@ -25,7 +25,7 @@ use crate::released::Released;
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 /// let client = fencelock::connect("memory:elect").await?;
-/// let election = client.elect("scheduler").label("node-1");
+/// let election = client.election("scheduler").label("node-1");
 /// let leadership = election.campaign().await?;
 /// let leader = election.leader().await?.expect("somebody leads");
 /// assert_eq!(leader.token, Some(leadership.token()));

@@ -17,7 +17,7 @@
 //! * The lease is renewed while the guard lives. If it is lost all the same, [`Claim::is_held`] says so and
 //!   [`Claim::lost`] completes, before the store may give the lock to another.
 //! * Dropping a guard, or an acquire that is still [`Pending`], frees whatever it had within one round trip.
-//! * [`Client::job`] runs something at most once in a period, [`Client::elect`] finds one leader, [`Client::version`] keeps a
+//! * [`Client::job`] runs something at most once in a period, [`Client::election`] finds one leader, [`Client::version`] keeps a
 //!   value that nobody overwrites unseen.
 //! * In the child of a plain `fork` clients and guards of the parent are inert: a guard is not held there, what is asked of a client
 //!   is answered `closed`, and neither a release nor a drop frees anything; the parent keeps what it has. Connect again in the

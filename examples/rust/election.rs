@@ -17,14 +17,14 @@ fn label(info: &str) -> &str {
 async fn main() -> fencelock::Result<()> {
     let (one, two) =
         (fencelock::connect("memory:fleet").await?, fencelock::connect("memory:fleet").await?);
-    let mut observer = two.elect("scheduler").option("observe", "20ms").observe();
+    let mut observer = two.election("scheduler").option("observe", "20ms").observe();
     println!("{}", shown(observer.changed().await?.as_ref()));
 
-    let first = one.elect("scheduler").label("node-1").campaign().await?;
+    let first = one.election("scheduler").label("node-1").campaign().await?;
     println!("{}", shown(observer.changed().await?.as_ref()));
 
     // The second candidate waits in order, however long that takes.
-    let waits = tokio::spawn(two.elect("scheduler").label("node-2").campaign());
+    let waits = tokio::spawn(two.election("scheduler").label("node-2").campaign());
     first.resign().await.check()?;
     println!("node-1 has resigned");
     let second = waits.await.expect("the task does not panic")?;

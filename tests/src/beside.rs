@@ -52,7 +52,7 @@ pub async fn turns_are_exclusive(
             inside.fetch_sub(1, Ordering::AcqRel);
             guard.release().await.check().expect("it was held");
             if writes {
-                let read = client.read("rw").acquire_within(3 * PATIENCE).await;
+                let read = client.read_lock("rw").acquire_within(3 * PATIENCE).await;
                 drop(read.expect("it is served"));
             }
         }

@@ -104,24 +104,24 @@ pub async fn read_write_locks_and_permits_keep_their_rules(
     prefix: &str,
 ) {
     let all = clients(server, prefix, 3).await;
-    let first = all[0].read("x").acquire().await.unwrap();
+    let first = all[0].read_lock("x").acquire().await.unwrap();
     let mut second = all[1].upgradeable("x").acquire().await.unwrap();
-    assert!(all[2].write("x").try_acquire().await.unwrap().is_none());
+    assert!(all[2].write_lock("x").try_acquire().await.unwrap().is_none());
     first.release().await.check().unwrap();
     let before = second.token();
     second.upgrade().await.unwrap();
     assert!(second.token() > before);
-    assert!(all[2].read("x").try_acquire().await.unwrap().is_none());
+    assert!(all[2].read_lock("x").try_acquire().await.unwrap().is_none());
     second.downgrade(Mode::Read).await.unwrap();
-    let third = all[2].read("x").acquire_within(PATIENCE).await.unwrap();
+    let third = all[2].read_lock("x").acquire_within(PATIENCE).await.unwrap();
     drop((second, third));
     let permits: Vec<Guard> = join_all(
-        all[..2].iter().map(|client| async { client.permits("y", 2).acquire().await.unwrap() }),
+        all[..2].iter().map(|client| async { client.semaphore("y", 2).acquire().await.unwrap() }),
     )
     .await;
-    assert!(all[2].permits("y", 2).try_acquire().await.unwrap().is_none());
+    assert!(all[2].semaphore("y", 2).try_acquire().await.unwrap().is_none());
     drop(permits);
-    drop(all[2].permits("y", 2).acquire_within(PATIENCE).await.unwrap());
+    drop(all[2].semaphore("y", 2).acquire_within(PATIENCE).await.unwrap());
 }
 
 /// So many clients wait, and are served in their order, each with a greater token. How long that takes once the holder goes.
@@ -197,7 +197,7 @@ pub async fn what_is_given_up_leaves_nothing(server: &impl SessionServer, prefix
             guard.release().await.check().unwrap();
         }
         nothing_is_left(server, prefix).await;
-        assert_eq!(all[1].load(), (0, 0));
+        assert_eq!(all[1].stats(), (0, 0));
     }
 }
 

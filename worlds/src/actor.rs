@@ -63,10 +63,10 @@ impl Place {
         let lock = match act.mode {
             Mode::Exclusive if act.scope.is_some() => self.scope.lock(name.as_str()),
             Mode::Exclusive => client.lock(name.as_str()),
-            Mode::Read => client.read(name.as_str()),
-            Mode::Write => client.write(name.as_str()),
+            Mode::Read => client.read_lock(name.as_str()),
+            Mode::Write => client.write_lock(name.as_str()),
             Mode::Upgradeable => client.upgradeable(name.as_str()),
-            Mode::Permit => client.permits(name.as_str(), act.limit),
+            Mode::Permit => client.semaphore(name.as_str(), act.limit),
         };
         let lock = lock.ttl(act.ttl).renew(act.renew).local(act.local);
         // Order is the default, and not to be asked for where there is none.

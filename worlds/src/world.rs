@@ -189,8 +189,8 @@ impl World {
         self.checker.audit();
         for (number, client) in self.clients.iter().enumerate() {
             let Some(client) = client else { continue };
-            if self.checker.rests(number) && client.load() != (0, 0) {
-                let detail = format!("client {number} at rest carries {:?}", client.load());
+            if self.checker.rests(number) && client.stats() != (0, 0) {
+                let detail = format!("client {number} at rest carries {:?}", client.stats());
                 self.checker.violated(Rule::Leak, detail);
             }
         }

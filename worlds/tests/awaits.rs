@@ -70,7 +70,7 @@ impl World {
             let state = self.two.lock(name).inspect().await.expect("memory answers");
             assert!(state.holders.is_empty() && state.waiters.is_empty(), "{what}: {state:?}");
         }
-        assert_eq!((self.one.load(), self.two.load()), ((0, 0), (0, 0)), "{what}");
+        assert_eq!((self.one.stats(), self.two.stats()), ((0, 0), (0, 0)), "{what}");
         let fresh = client(&self.node, &self.memory, Fault::None).await;
         let guard = fresh.all(["x", "y"]).try_acquire().await.expect("memory answers");
         guard.expect("they are free").release().await.check().expect("they were held");
@@ -139,9 +139,9 @@ async fn release(world: &World, company: Company, cancel: Cancel) -> bool {
 
 /// Drops a change of mode; whatever the guard says it is then, the store says too.
 async fn change(world: &World, from: Mode, to: Mode, company: Company, cancel: Cancel) -> bool {
-    let other = world.two.read("x");
+    let other = world.two.read_lock("x");
     let guard = match from {
-        Mode::Write => world.one.write("x"),
+        Mode::Write => world.one.write_lock("x"),
         _ => world.one.upgradeable("x"),
     };
     let guard = Arc::new(Mutex::new(guard.acquire().await.expect("it is free")));

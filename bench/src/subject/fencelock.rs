@@ -74,10 +74,10 @@ pub(super) fn mode(course: &Course) -> Mode {
 pub(super) fn lock(client: &Client, mode: Mode, key: &str) -> Lock {
     match mode {
         Mode::Exclusive => client.lock(key),
-        Mode::Read => client.read(key),
-        Mode::Write => client.write(key),
+        Mode::Read => client.read_lock(key),
+        Mode::Write => client.write_lock(key),
         Mode::Upgradeable => client.upgradeable(key),
-        Mode::Permit => client.permits(key, 1),
+        Mode::Permit => client.semaphore(key, 1),
     }
 }
 

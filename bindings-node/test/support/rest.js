@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export async function atRest(store, clients, names, jobs = []) {
   const [client] = clients;
   const left = async () => {
-    const loads = clients.flatMap((one) => Object.values(one.load()));
+    const loads = clients.flatMap((one) => Object.values(one.stats()));
     const states = await Promise.all(names.map((name) => client.lock(name).inspect()));
     const runs = await Promise.all(jobs.map((job) => job.inspect()));
     const locks = states.flatMap(({ holders, waiters }) => [holders.length, waiters.length]);

@@ -8,15 +8,15 @@ export async function use(signal: AbortSignal): Promise<void> {
   await using guard: Guard = await client.lock('orders:42', options).acquire({ wait: 5_000, signal });
   const token: number = guard.token;
   const aborted: boolean = guard.signal.aborted;
-  const maybe: Guard | null = await client.read('x').tryAcquire();
+  const maybe: Guard | null = await client.readLock('x').tryAcquire();
   maybe?.check();
-  const text: string = await client.write('x').using(async (held, lost) => `${held.token} ${lost.aborted}`, { signal });
+  const text: string = await client.writeLock('x').using(async (held, lost) => `${held.token} ${lost.aborted}`, { signal });
   const all: AllGuard = await client.all(['a', 'b']).acquire();
   const one: number | undefined = all.tokens.get('a');
   const released: Released = await all.release();
   const version = client.version<{ stock: number }>('lamp');
   const snapshot: Snapshot<{ stock: number }> | null = await version.update((value) => ({ stock: (value?.stock ?? 0) + 1 }));
-  for await (const leader of client.elect('scheduler').observe({ signal })) {
+  for await (const leader of client.election('scheduler').observe({ signal })) {
     const seen: Leader | null = leader;
     if (seen) break;
   }

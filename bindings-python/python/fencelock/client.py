@@ -76,12 +76,12 @@ class Client:
         the same lock in every language."""
         return Lock(self._link, name, {"options": in_core_units(options)})
 
-    def read(self, name: str, **options: Unpack[LockOptions]) -> Lock:
+    def read_lock(self, name: str, **options: Unpack[LockOptions]) -> Lock:
         """The reading side of a read-write lock: any number of readers, and no writer beside them. A writer that waits
         is not passed by new readers."""
         return self._lock(name, "read", options)
 
-    def write(self, name: str, **options: Unpack[LockOptions]) -> Lock:
+    def write_lock(self, name: str, **options: Unpack[LockOptions]) -> Lock:
         """The writing side of a read-write lock: nobody beside it."""
         return self._lock(name, "write", options)
 
@@ -89,7 +89,7 @@ class Client:
         """A reader that may become the writer (``Guard.upgrade``): one at a time, beside plain readers."""
         return self._lock(name, "upgradeable", options)
 
-    def permits(self, name: str, limit: int, **options: Unpack[LockOptions]) -> Lock:
+    def semaphore(self, name: str, limit: int, **options: Unpack[LockOptions]) -> Lock:
         """A semaphore: at most ``limit`` holders at once. The permit of a holder that died comes back when its lease has
         ended."""
         operation = {"mode": "permit", "permits": limit, "options": in_core_units(options)}
@@ -107,7 +107,7 @@ class Client:
         """A mutex that may be entered again through this very object."""
         return self.scope().lock(name, **options)
 
-    def elect(self, name: str, **options: Unpack[LockOptions]) -> Election:
+    def election(self, name: str, **options: Unpack[LockOptions]) -> Election:
         """An election: one leader at a time, the next one in order."""
         return Election(self._link, name, in_core_units(options))
 
@@ -166,7 +166,7 @@ class Client:
         """What this store is able to do, and what this configuration survives, in words. Connects if need be."""
         return json.loads(self._link.open().guarantees())
 
-    def load(self) -> dict[str, int]:
+    def stats(self) -> dict[str, int]:
         """What this client carries: operations under way, guards, attempts and locks. All 0 at rest."""
         counts = self._link.here().load()
         return dict(zip(("running", "guards", "entries", "locks"), counts, strict=True))

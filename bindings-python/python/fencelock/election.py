@@ -32,8 +32,8 @@ class Election(Acquirable):
 
     >>> import fencelock
     >>> with fencelock.connect("memory:election") as client:
-    ...     with client.elect("scheduler") as leadership:
-    ...         client.elect("scheduler").leader().token == leadership.token
+    ...     with client.election("scheduler") as leadership:
+    ...         client.election("scheduler").leader().token == leadership.token
     True
     """
 

@@ -16,7 +16,7 @@ use crate::runtime::InlineRuntime;
 ///
 /// ```
 /// let client = fencelock::blocking::connect("memory:")?;
-/// let election = client.elect("scheduler");
+/// let election = client.election("scheduler");
 /// let leadership = election.campaign()?;
 /// assert_eq!(election.leader()?.expect("somebody leads").token, Some(leadership.token()));
 /// leadership.resign().check()?;

@@ -67,14 +67,14 @@ impl Client {
         Lock { inner, runtime: self.runtime.clone() }
     }
 
-    /// The reading side of a read-write lock; see [`fencelock::Client::read`](crate::Client::read).
-    pub fn read(&self, name: &str) -> Lock {
-        self.of(self.inner.read(name))
+    /// The reading side of a read-write lock; see [`fencelock::Client::read_lock`](crate::Client::read_lock).
+    pub fn read_lock(&self, name: &str) -> Lock {
+        self.of(self.inner.read_lock(name))
     }
 
-    /// The writing side; see [`fencelock::Client::write`](crate::Client::write).
-    pub fn write(&self, name: &str) -> Lock {
-        self.of(self.inner.write(name))
+    /// The writing side; see [`fencelock::Client::write_lock`](crate::Client::write_lock).
+    pub fn write_lock(&self, name: &str) -> Lock {
+        self.of(self.inner.write_lock(name))
     }
 
     /// The one reader that may become the writer; see [`fencelock::Client::upgradeable`](crate::Client::upgradeable).
@@ -82,9 +82,9 @@ impl Client {
         self.of(self.inner.upgradeable(name))
     }
 
-    /// One of so many permits; see [`fencelock::Client::permits`](crate::Client::permits).
-    pub fn permits(&self, name: &str, limit: u32) -> Lock {
-        self.of(self.inner.permits(name, limit))
+    /// One of so many permits; see [`fencelock::Client::semaphore`](crate::Client::semaphore).
+    pub fn semaphore(&self, name: &str, limit: u32) -> Lock {
+        self.of(self.inner.semaphore(name, limit))
     }
 
     /// Several mutexes as one; see [`fencelock::Client::all`](crate::Client::all).
@@ -112,9 +112,9 @@ impl Client {
         Job { inner: self.inner.job(name, period), runtime: self.runtime.clone() }
     }
 
-    /// An election; see [`fencelock::Client::elect`](crate::Client::elect).
-    pub fn elect(&self, name: &str) -> Election {
-        Election { inner: self.inner.elect(name), runtime: self.runtime.clone() }
+    /// An election; see [`fencelock::Client::election`](crate::Client::election).
+    pub fn election(&self, name: &str) -> Election {
+        Election { inner: self.inner.election(name), runtime: self.runtime.clone() }
     }
 
     /// The names of the locks the store knows, in order.

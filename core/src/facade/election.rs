@@ -8,7 +8,7 @@ use crate::elect::{Election, Seen};
 
 impl Facade {
     fn election(&self, name: &str, options: Named) -> Election {
-        let election = self.client.elect(name);
+        let election = self.client.election(name);
         with_options(election, options, Election::option)
     }
 
@@ -40,7 +40,7 @@ impl Facade {
     }
 
     pub(super) fn leader(&self, name: &str) -> Work {
-        let election = self.client.elect(name);
+        let election = self.client.election(name);
         Box::pin(async move { Ok(json!(election.leader().await?).into()) })
     }
 

@@ -31,12 +31,12 @@ impl Facade {
                 }
                 None => self.client.lock(name),
             },
-            Mode::Read => self.client.read(name),
-            Mode::Write => self.client.write(name),
+            Mode::Read => self.client.read_lock(name),
+            Mode::Write => self.client.write_lock(name),
             Mode::Upgradeable => self.client.upgradeable(name),
             Mode::Permit => {
                 let count = permits.and_then(|permits| u32::try_from(permits).ok()).unwrap_or(0);
-                self.client.permits(name, count)
+                self.client.semaphore(name, count)
             }
         };
         Ok(with_options(lock, options, Lock::option))

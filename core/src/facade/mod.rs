@@ -158,7 +158,7 @@ impl Facade {
 
     /// What the client carries, and the pump that its operations go through: all 0 at rest.
     pub fn load(&self, pump: Option<&Pump>) -> Load {
-        let ((running, guards), (entries, locks)) = (self.unfinished(), self.client.load());
+        let ((running, guards), (entries, locks)) = (self.unfinished(), self.client.stats());
         let done = pump.map_or(0, |pump| pump.load().1);
         Load { running, done, guards, entries, locks }
     }

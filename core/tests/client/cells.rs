@@ -148,7 +148,7 @@ async fn a_job_runs_once_in_its_period() {
     assert!(next.token() > state.token);
     assert_eq!(next.fail().await, Released::Released);
     assert!(later.start().await.unwrap().is_none());
-    assert_eq!((a.load(), b.load()), ((0, 0), (0, 0)));
+    assert_eq!((a.stats(), b.stats()), ((0, 0), (0, 0)));
 }
 
 #[tokio::test]
@@ -162,7 +162,7 @@ async fn a_body_that_fails_or_is_dropped_marks_its_run() {
     let job = a.job("y", HOUR);
     let body = job.with(|_| std::future::pending::<Result<(), ()>>());
     assert!(tokio::time::timeout(50 * MS, body).await.is_err());
-    while a.load() != (0, 0) {
+    while a.stats() != (0, 0) {
         tokio::task::yield_now().await;
     }
     assert_eq!(job.inspect().await.unwrap().unwrap().status, Status::Failed);
@@ -185,7 +185,7 @@ async fn a_client_that_closes_ends_its_runs() {
 async fn leaders_follow_each_other_in_order() {
     let memory = Memory::new();
     let (a, b) = (client(&memory).await, client(&memory).await);
-    let (first, second) = (a.elect("x").label("a"), b.elect("x").label("b"));
+    let (first, second) = (a.election("x").label("a"), b.election("x").label("b"));
     let mut observer = second.clone().option("observe", 10).observe();
     assert_eq!(observer.changed().await.unwrap(), None);
     let leads = first.try_campaign().await.unwrap().expect("nobody leads");
@@ -217,5 +217,5 @@ async fn wrong_input_is_refused_with_its_name() {
     invalid(a.version("a\nb").read::<u64>().await.unwrap_err(), "name");
     let large = "x".repeat(1 << 20);
     invalid(a.version("x").compare_and_set(None, &large).await.unwrap_err(), "value");
-    invalid(a.elect("").leader().await.unwrap_err(), "name");
+    invalid(a.election("").leader().await.unwrap_err(), "name");
 }

@@ -61,7 +61,7 @@ impl Host {
         let client = self.facade.client();
         loop {
             let state = client.lock("x").inspect().await.unwrap();
-            let loads = [self.pump.load(), self.facade.unfinished(), client.load()];
+            let loads = [self.pump.load(), self.facade.unfinished(), client.stats()];
             let left = (loads, state.holders.len(), state.waiters.len());
             if left == ([(0, 0); 3], 0, 0) {
                 return;

@@ -135,7 +135,7 @@ async fn a_writer_from_the_start_stays_one() {
 async fn an_upgrade_is_overtaken_by_a_downgrade() {
     for mode in [Mode::Read, Mode::Upgradeable] {
         let host = Host::new().await;
-        let reader = host.facade.client().read("x").acquire().await.unwrap();
+        let reader = host.facade.client().read_lock("x").acquire().await.unwrap();
         let guard = host.granted(upgradeable()).await.guard;
         let upgrade = pin!(host.facade.perform(Operation::Upgrade { guard }));
         let down = async {

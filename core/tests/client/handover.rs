@@ -34,7 +34,7 @@ async fn a_release_waits_for_nobody_elses_poll() {
     let released = timeout(500 * MS, guard.release()).await.expect("the store answered long ago");
     assert_eq!(released, Released::Released);
     assert_eq!(waiter.await.unwrap().release().await, Released::Released);
-    assert_eq!(client.load(), (0, 0));
+    assert_eq!(client.stats(), (0, 0));
 }
 
 /// A guard that is dropped, and a release that is, free the lock for another client though the next one here sleeps.

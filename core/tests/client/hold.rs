@@ -100,7 +100,7 @@ fn a_grant_that_was_never_claimed_is_taken_back() {
         // The store goes on renewing what the client cannot know of.
         two.meets(Fault::ReplyLost);
         let over = async {
-            while two.client.load().0 > 0 {
+            while two.client.stats().0 > 0 {
                 machine.sleep(5 * MS).await;
             }
         };

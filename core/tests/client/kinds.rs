@@ -24,7 +24,7 @@ const SOON: Duration = Duration::from_millis(500);
 const MS: Duration = Duration::from_millis(1);
 
 async fn waiters(client: &Client, count: usize) {
-    while client.read("x").inspect().await.unwrap().waiters.len() != count {
+    while client.read_lock("x").inspect().await.unwrap().waiters.len() != count {
         tokio::task::yield_now().await;
     }
 }
@@ -34,7 +34,7 @@ async fn is_at_rest(clients: &[&Client]) {
     for client in clients {
         loop {
             let state = client.lock("x").inspect().await.unwrap();
-            if (client.load(), state.holders.len(), state.waiters.len()) == ((0, 0), 0, 0) {
+            if (client.stats(), state.holders.len(), state.waiters.len()) == ((0, 0), 0, 0) {
                 break;
             }
             tokio::task::yield_now().await;
@@ -45,14 +45,14 @@ async fn is_at_rest(clients: &[&Client]) {
 #[tokio::test]
 async fn readers_share_and_a_waiting_writer_stops_new_ones() {
     let (a, b) = two().await;
-    let first = a.read("x").acquire().await.unwrap();
-    let second = a.read("x").acquire().await.unwrap();
+    let first = a.read_lock("x").acquire().await.unwrap();
+    let second = a.read_lock("x").acquire().await.unwrap();
     assert!(second.token() > first.token());
-    assert!(b.write("x").try_acquire().await.unwrap().is_none());
-    let writer = tokio::spawn(b.write("x").acquire());
+    assert!(b.write_lock("x").try_acquire().await.unwrap().is_none());
+    let writer = tokio::spawn(b.write_lock("x").acquire());
     waiters(&a, 1).await;
-    assert!(a.read("x").try_acquire().await.unwrap().is_none());
-    let late = tokio::spawn(a.read("x").acquire());
+    assert!(a.read_lock("x").try_acquire().await.unwrap().is_none());
+    let late = tokio::spawn(a.read_lock("x").acquire());
     waiters(&a, 2).await;
     drop(first);
     assert_eq!(second.release().await, Released::Released);
@@ -66,15 +66,15 @@ async fn readers_share_and_a_waiting_writer_stops_new_ones() {
 #[tokio::test]
 async fn one_release_of_a_writer_wakes_the_whole_run_of_readers() {
     let (a, b) = two().await;
-    let writer = a.write("x").acquire().await.unwrap();
-    let readers: Vec<_> = (0..5).map(|_| tokio::spawn(b.read("x").acquire())).collect();
+    let writer = a.write_lock("x").acquire().await.unwrap();
+    let readers: Vec<_> = (0..5).map(|_| tokio::spawn(b.read_lock("x").acquire())).collect();
     waiters(&a, 5).await;
     drop(writer);
     let mut guards = Vec::new();
     for reader in readers {
         guards.push(tokio::time::timeout(SOON, reader).await.unwrap().unwrap().unwrap());
     }
-    let state = a.read("x").inspect().await.unwrap();
+    let state = a.read_lock("x").inspect().await.unwrap();
     assert_eq!((state.kind, state.holders.len()), (Kind::ReadWrite, 5));
     drop(guards);
     is_at_rest(&[&a, &b]).await;
@@ -83,14 +83,14 @@ async fn one_release_of_a_writer_wakes_the_whole_run_of_readers() {
 #[tokio::test]
 async fn an_upgrade_waits_for_the_readers_and_draws_a_token() {
     let (a, b) = two().await;
-    let reader = b.read("x").acquire().await.unwrap();
+    let reader = b.read_lock("x").acquire().await.unwrap();
     let mut guard = a.upgradeable("x").acquire().await.unwrap();
     assert!(b.upgradeable("x").try_acquire().await.unwrap().is_none());
     let before = guard.token();
     assert!(tokio::time::timeout(20 * MS, guard.upgrade()).await.is_err());
     // The upgrade was given up: it is a reader beside others, and new ones enter.
     let more = loop {
-        if let Some(more) = b.read("x").try_acquire().await.unwrap() {
+        if let Some(more) = b.read_lock("x").try_acquire().await.unwrap() {
             break more;
         }
         tokio::task::yield_now().await;
@@ -100,7 +100,7 @@ async fn an_upgrade_waits_for_the_readers_and_draws_a_token() {
         guard.upgrade().await.unwrap();
         guard
     });
-    while b.read("x").try_acquire().await.unwrap().is_some() {
+    while b.read_lock("x").try_acquire().await.unwrap().is_some() {
         tokio::task::yield_now().await;
     }
     drop(reader);
@@ -109,7 +109,7 @@ async fn an_upgrade_waits_for_the_readers_and_draws_a_token() {
     let token = guard.token();
     guard.downgrade(Mode::Read).await.unwrap();
     assert_eq!((guard.token(), guard.mode()), (token, Mode::Read));
-    assert!(b.read("x").try_acquire().await.unwrap().is_some());
+    assert!(b.read_lock("x").try_acquire().await.unwrap().is_some());
     let error = guard.upgrade().await.unwrap_err();
     assert_eq!(error.code(), Code::Unsupported);
     assert!(error.to_string().contains("upgradeable"), "{error}");
@@ -120,9 +120,9 @@ async fn an_upgrade_waits_for_the_readers_and_draws_a_token() {
 #[tokio::test]
 async fn a_writer_that_becomes_a_reader_lets_its_own_line_in() {
     let (a, _) = two().await;
-    let mut writer = a.write("x").acquire().await.unwrap();
-    let waiting = tokio::spawn(a.write("x").acquire());
-    while a.load().0 < 1 {
+    let mut writer = a.write_lock("x").acquire().await.unwrap();
+    let waiting = tokio::spawn(a.write_lock("x").acquire());
+    while a.stats().0 < 1 {
         tokio::task::yield_now().await;
     }
     writer.downgrade(Mode::Read).await.unwrap();
@@ -135,12 +135,12 @@ async fn a_writer_that_becomes_a_reader_lets_its_own_line_in() {
 #[tokio::test]
 async fn no_more_permits_than_there_are() {
     let (a, b) = two().await;
-    let first = a.permits("x", 2).acquire().await.unwrap();
-    let second = b.permits("x", 2).acquire().await.unwrap();
-    assert!(a.permits("x", 2).try_acquire().await.unwrap().is_none());
-    let error = a.permits("x", 0).acquire().await.unwrap_err();
+    let first = a.semaphore("x", 2).acquire().await.unwrap();
+    let second = b.semaphore("x", 2).acquire().await.unwrap();
+    assert!(a.semaphore("x", 2).try_acquire().await.unwrap().is_none());
+    let error = a.semaphore("x", 0).acquire().await.unwrap_err();
     assert_eq!(error.code(), Code::Invalid);
-    let third = tokio::spawn(a.permits("x", 2).acquire());
+    let third = tokio::spawn(a.semaphore("x", 2).acquire());
     waiters(&a, 1).await;
     drop(second);
     let third = tokio::time::timeout(SOON, third).await.unwrap().unwrap().unwrap();
@@ -153,13 +153,13 @@ async fn no_more_permits_than_there_are() {
 async fn a_name_is_one_kind_while_it_is_in_use() {
     let (a, b) = two().await;
     let guard = a.lock("x").acquire().await.unwrap();
-    for lock in [b.read("x"), b.permits("x", 2)] {
+    for lock in [b.read_lock("x"), b.semaphore("x", 2)] {
         let error = lock.acquire().await.unwrap_err();
         assert_eq!(error.code(), Code::Conflict);
         assert!(error.to_string().contains("mutex"), "{error}");
     }
     assert_eq!(guard.release().await, Released::Released);
-    drop(b.read("x").acquire().await.unwrap());
+    drop(b.read_lock("x").acquire().await.unwrap());
     is_at_rest(&[&a, &b]).await;
 }
 

@@ -79,10 +79,10 @@ fn a_try_ends_with_the_first_late_answer() {
         let (took, error) = world.fails(slow.all(["y", "x"]).ttl(TTL).try_acquire()).await;
         assert_says_late(&error);
         assert!(took <= SLOW + MS, "{took:?}");
-        let (_, error) = world.fails(slow.read("r").ttl(TTL).try_acquire()).await;
+        let (_, error) = world.fails(slow.read_lock("r").ttl(TTL).try_acquire()).await;
         assert_says_late(&error);
         world.sleep(SLOW * 4).await;
-        assert_eq!(slow.load(), (0, 0));
+        assert_eq!(slow.stats(), (0, 0));
         let quick = world.client(Fault::None).await;
         let taken = quick.all(["x", "y"]).try_acquire().await.expect("memory answers");
         assert!(taken.is_some(), "what came too late was kept");
@@ -108,7 +108,7 @@ fn a_wait_goes_on_and_says_so_at_its_end() {
         assert_eq!(world.troubles.lock().unwrap().len(), 1, "{:?}", world.troubles);
         let (_, error) = world.fails(slow.all(["y", "x"]).ttl(TTL).acquire_within(wait)).await;
         assert_says_late(&error);
-        let (_, error) = world.fails(slow.permits("p", 2).ttl(TTL).acquire_within(wait)).await;
+        let (_, error) = world.fails(slow.semaphore("p", 2).ttl(TTL).acquire_within(wait)).await;
         assert_says_late(&error);
     });
 }

@@ -58,7 +58,7 @@ async fn one_holder_at_a_time_and_tokens_rise() {
     assert!(second.token() > token);
     assert_eq!(b.lock("x").inspect().await.unwrap().holders[0].token, Some(second.token()));
     assert_eq!(second.release().await, Released::Released);
-    assert_eq!((a.load(), b.load()), ((0, 0), (0, 0)));
+    assert_eq!((a.stats(), b.stats()), ((0, 0), (0, 0)));
     assert!(a.lock("x").inspect().await.unwrap().holders.is_empty());
 }
 
@@ -100,12 +100,13 @@ async fn whoever_waits_is_told() {
 async fn readers_share_and_a_writer_is_not_starved() {
     let nodes = Nodes::new(3);
     let (a, b) = (nodes.client().await, nodes.client().await);
-    let (one, two) = (a.read("x").acquire().await.unwrap(), b.read("x").acquire().await.unwrap());
-    let writer = tokio::spawn(b.write("x").acquire());
-    while a.read("x").inspect().await.unwrap().waiters.is_empty() {
+    let (one, two) =
+        (a.read_lock("x").acquire().await.unwrap(), b.read_lock("x").acquire().await.unwrap());
+    let writer = tokio::spawn(b.write_lock("x").acquire());
+    while a.read_lock("x").inspect().await.unwrap().waiters.is_empty() {
         tokio::task::yield_now().await;
     }
-    assert!(a.read("x").try_acquire().await.unwrap().is_none(), "past a writer that waits");
+    assert!(a.read_lock("x").try_acquire().await.unwrap().is_none(), "past a writer that waits");
     drop((one, two));
     let writer = tokio::time::timeout(500 * MS, writer).await.expect("told").unwrap().unwrap();
     writer.release().await.check().unwrap();
@@ -155,7 +156,7 @@ async fn what_a_quorum_cannot_do_is_refused() {
         assert_eq!(error.fields()["count"], count.to_string());
     }
     let client = Nodes::new(3).client().await;
-    let error = client.permits("x", 2).acquire().await.unwrap_err();
+    let error = client.semaphore("x", 2).acquire().await.unwrap_err();
     assert_eq!(error.code(), Code::Unsupported);
     assert!(error.message().contains("permits"), "{error}");
     let error = client.lock("x").fair(true).acquire().await.unwrap_err();

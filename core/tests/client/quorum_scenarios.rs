@@ -184,18 +184,18 @@ fn an_upgrade_outlives_nodes_restarted_in_turn() {
             machine.sleep(LONGEST).await;
             nodes.are_kept_by(3, 200 * MS).await;
             assert!(
-                b.read("x").try_acquire().await.unwrap().is_none(),
+                b.read_lock("x").try_acquire().await.unwrap().is_none(),
                 "a reader beside the writer"
             );
         }
         // What it was turned into is kept as well.
         guard.downgrade(Mode::Read).await.unwrap();
-        b.read("x").acquire_within(100 * MS).await.unwrap().release().await.check().unwrap();
+        b.read_lock("x").acquire_within(100 * MS).await.unwrap().release().await.check().unwrap();
         nodes.restart(2);
         machine.sleep(LONGEST).await;
         nodes.are_kept_by(3, 200 * MS).await;
         assert!(guard.is_held());
-        b.read("x").acquire_within(100 * MS).await.unwrap().release().await.check().unwrap();
+        b.read_lock("x").acquire_within(100 * MS).await.unwrap().release().await.check().unwrap();
     });
 }
 
@@ -214,7 +214,7 @@ fn a_node_that_missed_an_upgrade_does_not_count_for_it() {
         nodes.restart(1);
         machine.sleep(LONGEST).await;
         for _ in 0..5 {
-            let reader = b.read("x").try_acquire().await;
+            let reader = b.read_lock("x").try_acquire().await;
             assert!(reader.unwrap().is_none() && guard.is_held(), "a reader beside the writer");
         }
     });
@@ -225,7 +225,7 @@ fn a_reader_that_asks_once_more_to_write_is_renewed_while_it_waits() {
     live(async |machine: Machine| {
         let nodes = Nodes::new(&machine, 3);
         let (a, b) = (nodes.client().await, nodes.client().await);
-        let reader = b.read("x").acquire().await.unwrap();
+        let reader = b.read_lock("x").acquire().await.unwrap();
         let mut guard = a.upgradeable("x").acquire().await.unwrap();
         for _ in 0..2 {
             // The first one is given up, the second one too: each has a number, and so has its end.

@@ -94,10 +94,10 @@ fn every_kind_costs_two() {
         let (client, count) = metered(&memory, &node).await;
         let kinds = [
             client.lock("mutex"),
-            client.read("shared"),
-            client.write("shared"),
+            client.read_lock("shared"),
+            client.write_lock("shared"),
             client.upgradeable("shared"),
-            client.permits("permits", 3),
+            client.semaphore("permits", 3),
             client.scope().lock("scoped"),
         ];
         for lock in kinds {
@@ -119,7 +119,7 @@ fn every_kind_costs_two() {
         // Each may be passed on, or handed over, to somebody else; they are sent together.
         assert_eq!(count.batches() - before, 4);
         let before = count.batches();
-        let leader = client.elect("leader").campaign().await.unwrap();
+        let leader = client.election("leader").campaign().await.unwrap();
         leader.resign().await.check().unwrap();
         assert_eq!(count.batches() - before, 2);
     };

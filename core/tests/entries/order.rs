@@ -103,7 +103,7 @@ pub(crate) async fn tries_beside_tries(world: &World) -> Result<(), String> {
 
 /// So many permits and no more; the next one is served when any of them comes back.
 pub(crate) async fn permits(world: &World) -> Result<(), String> {
-    let permits = |client: &fencelock::Client| client.permits("x", 2);
+    let permits = |client: &fencelock::Client| client.semaphore("x", 2);
     let (one, two) = (world.client().await, world.client().await);
     let first = permits(&one).acquire().await.expect("it is free");
     let _second = permits(&two).acquire().await.expect("it is free");
@@ -125,11 +125,11 @@ pub(crate) async fn permits(world: &World) -> Result<(), String> {
 pub(crate) async fn kinds(world: &World) -> Result<(), String> {
     let (one, two) = (world.client().await, world.client().await);
     let guard = one.lock("x").acquire().await.expect("it is free");
-    let tried = two.permits("x", 2).acquire_within(S).await;
+    let tried = two.semaphore("x", 2).acquire_within(S).await;
     let code = tried.as_ref().err().map(fencelock::Error::code);
     check(code == Some(Code::Conflict), || format!("{tried:?}"))?;
     guard.release().await.check().expect("it was held");
-    let permit = two.permits("x", 2).acquire().await;
+    let permit = two.semaphore("x", 2).acquire().await;
     check(permit.is_ok(), || format!("{permit:?}"))
 }
 
@@ -138,11 +138,11 @@ pub(crate) async fn kinds(world: &World) -> Result<(), String> {
 pub(crate) async fn mutex_behind_a_writer(world: &World) -> Result<(), String> {
     let (one, two) = (world.client().await, world.client().await);
     let (lossy, three) = (world.machine().await, world.client().await);
-    let first = one.write("x").acquire().await.expect("it is free");
+    let first = one.write_lock("x").acquire().await.expect("it is free");
     lossy.line.lose(&[Call::Leave]);
     let tried = lossy.client.lock("x").acquire().await;
     check(tried.is_err(), || format!("{tried:?}"))?;
-    let mut writer = world.start(two.write("x").acquire());
+    let mut writer = world.start(two.write_lock("x").acquire());
     world.sleep(MS).await;
     first.release().await.check().expect("it was held");
     world.sleep(MS).await;
@@ -164,7 +164,7 @@ pub(crate) async fn mutex_keeps_its_place(world: &World) -> Result<(), String> {
     let lossy = world.machine().await;
     let first = one.lock("x").acquire().await.expect("it is free");
     lossy.line.lose(&[Call::Leave]);
-    let tried = lossy.client.read("x").acquire().await;
+    let tried = lossy.client.read_lock("x").acquire().await;
     check(tried.is_err(), || format!("{tried:?}"))?;
     let second = world.start(two.lock("x").acquire());
     world.sleep(MS).await;

@@ -74,11 +74,11 @@ impl Actor {
     fn lock(&mut self) -> Lock {
         let lock = match self.kind {
             Kind::Mutex => self.client.lock("x"),
-            Kind::Semaphore => self.client.permits("x", PERMITS),
+            Kind::Semaphore => self.client.semaphore("x", PERMITS),
             Kind::ReadWrite => match self.dice.below(4) {
-                0 => self.client.write("x"),
+                0 => self.client.write_lock("x"),
                 1 => self.client.upgradeable("x"),
-                _ => self.client.read("x"),
+                _ => self.client.read_lock("x"),
             },
         };
         if self.dice.chance(100) { lock.ttl(5 * S) } else { lock }
@@ -172,7 +172,7 @@ pub(crate) async fn any(world: &World, seed: u64) -> Result<(), String> {
         let _ = end.await;
     }
     for machine in &machines[1..] {
-        let load = machine.client.load();
+        let load = machine.client.stats();
         check(load.1 == 0, || format!("{load:?} at rest"))?;
     }
     // What was not confirmed, and the session of one that died.

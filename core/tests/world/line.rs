@@ -16,8 +16,8 @@ const S: Duration = Duration::from_secs(1);
 /// Two readers of one client hold at once: neither stands in the line of the other.
 pub(crate) async fn readers_of_one_client(world: &World) -> Result<(), String> {
     let client = world.client().await;
-    let _first = client.read("x").acquire().await.expect("it is free");
-    let second = client.read("x").acquire_within(S).await;
+    let _first = client.read_lock("x").acquire().await.expect("it is free");
+    let second = client.read_lock("x").acquire_within(S).await;
     check(second.is_ok(), || "the second reader waits for the first".to_owned())
 }
 

@@ -18,7 +18,7 @@ const MS: Duration = Duration::from_millis(1);
 /// Of two calls that wait for a reader to leave one is given up; the other one writes.
 pub(crate) async fn one_of_two(world: &World) -> Result<(), String> {
     let (facade, guard) = upgradeable(world).await;
-    let reader = world.client().await.read("x").acquire().await.expect("it reads beside");
+    let reader = world.client().await.read_lock("x").acquire().await.expect("it reads beside");
     let mut stays = pin!(facade.perform(Operation::Upgrade { guard }));
     assert!(look(&mut stays).await.is_pending(), "a reader is there");
     {

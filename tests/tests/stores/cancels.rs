@@ -160,7 +160,7 @@ async fn storm(url: &str) -> Arc<Vec<Client>> {
                 left.push(format!("{name}: {state:?}"));
             }
         }
-        let loads = clients.iter().map(Client::load).filter(|load| *load != (0, 0));
+        let loads = clients.iter().map(Client::stats).filter(|load| *load != (0, 0));
         left.extend(loads.map(|load| format!("a client carries {load:?}")));
         if left.is_empty() {
             break;

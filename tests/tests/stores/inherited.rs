@@ -77,7 +77,7 @@ fn threads(url: &str, anew: fn(&str)) {
     let dropped = client.lock("dropped").ttl(TTL).acquire().unwrap();
     let both = client.all(["one", "two"]).ttl(TTL).acquire().unwrap();
     let run = client.job("nightly", Duration::from_hours(1)).start().unwrap().unwrap();
-    let led = client.elect("scheduler").campaign().unwrap();
+    let led = client.election("scheduler").campaign().unwrap();
     let (token, claim) = (guard.token(), fencelock::Claim::clone(&guard));
     let Some(pid) = fork() else {
         child(move || {

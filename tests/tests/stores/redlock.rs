@@ -367,6 +367,6 @@ async fn what_is_no_quorum_is_refused_and_named() {
     let fair = fencelock::connect(&format!("{}&fair=true", url(&servers))).await.unwrap();
     let error = fair.lock("x").try_acquire().await.unwrap_err();
     assert_eq!(error.code(), Code::Unsupported);
-    let error = fair.permits("x", 2).fair(false).try_acquire().await.unwrap_err();
+    let error = fair.semaphore("x", 2).fair(false).try_acquire().await.unwrap_err();
     assert!(error.code() == Code::Unsupported && error.message().contains("permits"), "{error}");
 }

@@ -161,7 +161,7 @@ impl Place {
     }
 
     async fn lead(&self, client: &Client, act: &Act) {
-        let election = client.elect(&name(act.of)).ttl(self.plan.ttl);
+        let election = client.election(&name(act.of)).ttl(self.plan.ttl);
         let asked = self.checker.asks(self.number);
         let leads = Cancelled::new(&self.node, act.cancel, election.campaign()).await;
         drop(asked);

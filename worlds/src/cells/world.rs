@@ -144,7 +144,7 @@ impl World {
         }
         for of in (0..2).filter(|_| self.plan.family == Family::Elections) {
             let client = self.clients[0].as_ref().expect("nobody has left yet");
-            let mut observer = client.elect(&name(of)).observe();
+            let mut observer = client.election(&name(of)).observe();
             let checker = self.checker.clone();
             let (abort, registration) = AbortHandle::new_pair();
             let watch = async move {
@@ -235,8 +235,8 @@ impl World {
         self.pass_until(self.sim.elapsed() + Duration::from_secs(35) + self.plan.ttl * 2)?;
         for (number, client) in self.clients.iter_mut().enumerate() {
             let Some(client) = client.take() else { continue };
-            if self.checker.rests(number) && client.load() != (0, 0) {
-                let detail = format!("client {number} at rest carries {:?}", client.load());
+            if self.checker.rests(number) && client.stats() != (0, 0) {
+                let detail = format!("client {number} at rest carries {:?}", client.stats());
                 self.checker.violated(Rule::Leak, detail);
             }
             if self.plan.clients[number].closes {

@@ -86,15 +86,15 @@ async fn b86_undone_statements_are_repeated() {
 async fn who_stands_still_in_a_transaction_is_cut_off() {
     let server = MysqlServer::start();
     let (proxy, one, two) = behind(&server, "a").await;
-    two.write("x").acquire().await.unwrap().release().await.check().unwrap();
+    two.write_lock("x").acquire().await.unwrap().release().await.check().unwrap();
     let held = proxy.hold_replies();
     // Every step on it is a transaction. The answer to its first flight stays on the way.
-    let stuck = tokio::spawn(one.write("x").try_acquire());
+    let stuck = tokio::spawn(one.write_lock("x").try_acquire());
     let began = Instant::now();
     while server.sql("SELECT COUNT(*) FROM information_schema.INNODB_TRX") == "0" {
         assert!(began.elapsed() < PATIENCE, "it has begun");
     }
-    let guard = two.write("x").acquire_within(PATIENCE).await.unwrap();
+    let guard = two.write_lock("x").acquire_within(PATIENCE).await.unwrap();
     drop(held);
     let tried = stuck.await.unwrap();
     assert!(!matches!(tried, Ok(Some(_))), "{tried:?}");

@@ -62,9 +62,9 @@ async fn what_a_session_cannot_do_is_unsupported() {
     for way in Way::ALL {
         let server = MysqlSessions::start_with_rights(way);
         let client = server.client("?ttl=5s").await;
-        assert_eq!(code(client.permits("x", 2).acquire().await), unsupported);
-        assert_eq!(code(client.read("x").acquire().await), unsupported);
-        assert_eq!(code(client.write("x").acquire().await), unsupported);
+        assert_eq!(code(client.semaphore("x", 2).acquire().await), unsupported);
+        assert_eq!(code(client.read_lock("x").acquire().await), unsupported);
+        assert_eq!(code(client.write_lock("x").acquire().await), unsupported);
         assert_eq!(code(client.upgradeable("x").acquire().await), unsupported);
         assert_eq!(code(client.version("x").read::<u64>().await), unsupported);
         let long = client.lock("x").ttl(Duration::from_secs(6)).acquire().await;

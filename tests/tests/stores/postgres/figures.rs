@@ -31,9 +31,9 @@ async fn no_statement_is_compiled() {
     let table = server.place("a");
     for url in [table.replacen("postgres", "postgres+advisory", 1), table] {
         let client = connect(&url).await;
-        let held = client.read("x").acquire().await.unwrap();
-        let waits = tokio::spawn(client.write("x").acquire_within(PATIENCE));
-        while client.read("x").inspect().await.unwrap().waiters.is_empty() {}
+        let held = client.read_lock("x").acquire().await.unwrap();
+        let waits = tokio::spawn(client.write_lock("x").acquire_within(PATIENCE));
+        while client.read_lock("x").inspect().await.unwrap().waiters.is_empty() {}
         let _ = client.names("").await;
         held.release().await.check().unwrap();
         waits.await.unwrap().unwrap().release().await.check().unwrap();

@@ -100,7 +100,7 @@ async fn what_the_tables_cannot_hold_is_refused() {
     assert!(zone.code() == Code::Conflict && zone.message().contains("zone"), "{zone}");
     let long = ours.lock(&"x".repeat(65)).try_acquire().await.unwrap_err();
     assert!(long.code() == Code::Invalid && long.message().contains("64"), "{long}");
-    let reader = ours.read("x").try_acquire().await.unwrap_err();
+    let reader = ours.read_lock("x").try_acquire().await.unwrap_err();
     assert!(reader.code() == Code::Unsupported && reader.message().contains("dialect"), "{reader}");
 
     server.sql(&format!("DROP TABLE shedlock; {POSTGRES_TABLES}"));

@@ -123,7 +123,7 @@ async fn a_row_that_stays_locked_is_not_changed() {
     let update = async || own.update(|value: Option<u32>| Some(value? + 1)).await;
     let locks = async {
         let began = std::time::Instant::now();
-        let guard = client.write("x").acquire().await.unwrap();
+        let guard = client.write_lock("x").acquire().await.unwrap();
         guard.release().await.check().unwrap();
         began.elapsed()
     };

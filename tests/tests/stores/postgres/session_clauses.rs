@@ -92,10 +92,10 @@ async fn b91_a_pooler_is_found() {
 async fn a_session_has_a_lock_once() {
     stands::<PostgresSessions>(Way::Names, async |server| {
         let (one, two) = (server.client("").await, server.client("").await);
-        let first = one.read("x").acquire().await.unwrap();
-        let writes = tokio::spawn(two.write("x").acquire_within(PATIENCE));
+        let first = one.read_lock("x").acquire().await.unwrap();
+        let writes = tokio::spawn(two.write_lock("x").acquire_within(PATIENCE));
         server.comes_to("1|1").await;
-        let second = one.read("x").try_acquire().await.unwrap();
+        let second = one.read_lock("x").try_acquire().await.unwrap();
         let refused = second.is_none();
         drop((first, second));
         writes.await.unwrap().unwrap().release().await.check().unwrap();

@@ -56,21 +56,21 @@ async fn u10_waiters_pin_no_snapshot() {
 async fn readers_share_and_writers_do_not() {
     let server = PostgresSessions::start_with_rights(Way::Names);
     let (one, two) = (server.client("").await, server.client("").await);
-    let first = one.read("x").acquire().await.unwrap();
-    let second = one.read("x").acquire().await.unwrap();
-    let third = two.read("x").acquire().await.unwrap();
-    assert!(two.write("x").try_acquire().await.unwrap().is_none());
-    assert!(one.write("x").try_acquire().await.unwrap().is_none());
-    let writes = tokio::spawn(one.write("x").acquire_within(PATIENCE));
+    let first = one.read_lock("x").acquire().await.unwrap();
+    let second = one.read_lock("x").acquire().await.unwrap();
+    let third = two.read_lock("x").acquire().await.unwrap();
+    assert!(two.write_lock("x").try_acquire().await.unwrap().is_none());
+    assert!(one.write_lock("x").try_acquire().await.unwrap().is_none());
+    let writes = tokio::spawn(one.write_lock("x").acquire_within(PATIENCE));
     server.comes_to("3|1").await;
     // No new reader goes past a writer, not even one of a client that reads already.
-    assert!(one.read("x").try_acquire().await.unwrap().is_none());
-    assert!(two.read("x").try_acquire().await.unwrap().is_none());
+    assert!(one.read_lock("x").try_acquire().await.unwrap().is_none());
+    assert!(two.read_lock("x").try_acquire().await.unwrap().is_none());
     for guard in [first, second, third] {
         guard.release().await.check().unwrap();
     }
     let writer = writes.await.unwrap().unwrap();
-    assert!(one.read("x").try_acquire().await.unwrap().is_none());
+    assert!(one.read_lock("x").try_acquire().await.unwrap().is_none());
     writer.release().await.check().unwrap();
     server.comes_to("0|0").await;
 }
@@ -81,7 +81,7 @@ async fn what_a_session_cannot_do_is_unsupported() {
     let server = PostgresSessions::start_with_rights(Way::Names);
     let client = server.client("?ttl=5s").await;
     let unsupported = Some(Code::Unsupported);
-    assert_eq!(code(client.permits("x", 2).acquire().await), unsupported);
+    assert_eq!(code(client.semaphore("x", 2).acquire().await), unsupported);
     assert_eq!(code(client.upgradeable("x").acquire().await), unsupported);
     assert_eq!(code(client.names("").await), unsupported);
     assert_eq!(code(client.version("x").read::<u64>().await), unsupported);
@@ -104,9 +104,9 @@ async fn what_a_row_cannot_do_is_unsupported() {
     let server = PostgresSessions::start_with_rights(Way::Rows);
     let client = server.client("?ttl=5s").await;
     let unsupported = Some(Code::Unsupported);
-    assert_eq!(code(client.read("x").acquire().await), unsupported);
-    assert_eq!(code(client.write("x").acquire().await), unsupported);
-    assert_eq!(code(client.permits("x", 2).acquire().await), unsupported);
+    assert_eq!(code(client.read_lock("x").acquire().await), unsupported);
+    assert_eq!(code(client.write_lock("x").acquire().await), unsupported);
+    assert_eq!(code(client.semaphore("x", 2).acquire().await), unsupported);
     assert_eq!(code(client.upgradeable("x").acquire().await), unsupported);
     assert_eq!(code(client.version("x").read::<u64>().await), unsupported);
     let [a, b] = [client.lock("a/b").acquire().await, client.lock("a/c").acquire().await];

@@ -66,7 +66,7 @@ impl Scene {
             seen.holders.is_empty() && seen.waiters.is_empty()
         })
         .await;
-        until("the client rests", async || self.client.load() == (0, 0)).await;
+        until("the client rests", async || self.client.stats() == (0, 0)).await;
         let guard = self.other.lock("orders").try_acquire().await.unwrap().expect("it is free");
         guard.release().await.check().unwrap();
     }

@@ -182,9 +182,9 @@ async fn a_node_of_a_quorum_may_tell_since_when_it_keeps_its_data() {
             continue;
         }
         let (one, two) = (client.unwrap(), fencelock::connect(&url).await.unwrap());
-        let writer = one.write("app:x").acquire_within(Duration::from_secs(5)).await.unwrap();
+        let writer = one.write_lock("app:x").acquire_within(Duration::from_secs(5)).await.unwrap();
         let waiter = tokio::spawn(two.upgradeable("app:x").acquire());
-        while one.write("app:x").inspect().await.unwrap().waiters.is_empty() {
+        while one.write_lock("app:x").inspect().await.unwrap().waiters.is_empty() {
             tokio::task::yield_now().await;
         }
         writer.release().await.check().unwrap();

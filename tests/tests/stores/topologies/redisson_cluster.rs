@@ -16,7 +16,12 @@ async fn client(set: &ClusterSet) -> Client {
 }
 
 fn kinds(client: &Client, name: &str) -> [Lock; 4] {
-    [client.lock(name), client.write(name), client.upgradeable(name), client.permits(name, 1)]
+    [
+        client.lock(name),
+        client.write_lock(name),
+        client.upgradeable(name),
+        client.semaphore(name, 1),
+    ]
 }
 
 async fn in_time<T>(work: impl Future<Output = T>) -> T {
@@ -51,9 +56,9 @@ async fn a_slot_that_moves_takes_its_holders_along() {
     let client = client(&set).await;
     let locks = [
         client.lock("{slot}:mutex"),
-        client.write("{slot}:write"),
-        client.read("{slot}:read"),
-        client.permits("{slot}:permit", 2),
+        client.write_lock("{slot}:write"),
+        client.read_lock("{slot}:read"),
+        client.semaphore("{slot}:permit", 2),
     ];
     let mut guards = Vec::new();
     for lock in &locks {
@@ -67,11 +72,11 @@ async fn a_slot_that_moves_takes_its_holders_along() {
     };
     let free = [
         client.lock("{slot}:1"),
-        client.write("{slot}:2"),
-        client.read("{slot}:3"),
-        client.permits("{slot}:4", 1),
+        client.write_lock("{slot}:2"),
+        client.read_lock("{slot}:3"),
+        client.semaphore("{slot}:4", 1),
         // There is room for one more, but its key is nowhere.
-        client.read("{slot}:read"),
+        client.read_lock("{slot}:read"),
     ];
     let step = set.begin_move("{slot}");
     longer(&guards, 21).await;

@@ -32,10 +32,10 @@ async fn client(url: &str) -> Client {
 fn kinds(client: &Client, name: &str) -> [Lock; 4] {
     let name = |kind: &str| format!("{name}:{kind}");
     [
-        client.read(&name("read")),
-        client.write(&name("write")),
+        client.read_lock(&name("read")),
+        client.write_lock(&name("write")),
         client.upgradeable(&name("upgradeable")),
-        client.permits(&name("permit"), 2),
+        client.semaphore(&name("permit"), 2),
     ]
 }
 
@@ -54,7 +54,7 @@ impl Others {
             guards.push(lock.acquire().await.unwrap());
         }
         let all = client.all(["held:one", "held:two"]).acquire().await.unwrap();
-        let leader = client.elect("held:leader").campaign().await.unwrap();
+        let leader = client.election("held:leader").campaign().await.unwrap();
         let run = client.job("held:job", HOUR).start().await.unwrap().expect("nobody ran it");
         Self { guards, all, leader, run }
     }

@@ -32,12 +32,12 @@ async fn curator_and_fencelock_exclude_each_other() {
     nothing_is_left(&server, "curator").await;
     // Readers share, writers do not.
     let reader = curator.take("rw", 0, "read").expect("it is free");
-    let beside = ours.read("rw").acquire().await.unwrap();
-    assert!(ours.write("rw").try_acquire().await.unwrap().is_none());
+    let beside = ours.read_lock("rw").acquire().await.unwrap();
+    assert!(ours.write_lock("rw").try_acquire().await.unwrap().is_none());
     assert!(curator.take("rw", 0, "write").is_none());
     curator.release(&reader);
     beside.release().await.check().unwrap();
-    let write = ours.write("rw").acquire().await.unwrap();
+    let write = ours.write_lock("rw").acquire().await.unwrap();
     assert!(curator.take("rw", 0, "read").is_none());
     write.release().await.check().unwrap();
     let upgradeable = ours.upgradeable("rw").acquire().await.unwrap();
@@ -47,8 +47,8 @@ async fn curator_and_fencelock_exclude_each_other() {
     drop(upgradeable);
     // Permits are counted together.
     let lease = curator.take("pool", 1000, "permit").expect("two are free");
-    let permit = ours.permits("pool", 2).acquire().await.unwrap();
-    assert!(ours.permits("pool", 2).try_acquire().await.unwrap().is_none());
+    let permit = ours.semaphore("pool", 2).acquire().await.unwrap();
+    assert!(ours.semaphore("pool", 2).try_acquire().await.unwrap().is_none());
     assert!(curator.take("pool", 300, "permit").is_none());
     curator.release(&lease);
     permit.release().await.check().unwrap();

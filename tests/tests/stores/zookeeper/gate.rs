@@ -56,7 +56,7 @@ async fn a_transaction_of_the_users_own_checks_the_entry() {
     assert!(writes_under(&admin, &writer).await);
     reader.release().await.check().unwrap();
     assert!(!writes_under(&admin, &writer).await);
-    let permit = all[0].permits("pool", 2).acquire().await.unwrap();
+    let permit = all[0].semaphore("pool", 2).acquire().await.unwrap();
     assert!(writes_under(&admin, &entry(&permit)).await);
 }
 

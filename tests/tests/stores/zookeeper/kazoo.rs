@@ -43,17 +43,17 @@ async fn locks_lie_there_as_kazoo_lays_them_out() {
             })
     };
     let mutex = ours.lock("orders/42").acquire().await.unwrap();
-    let write = ours.write("rw").acquire().await.unwrap();
+    let write = ours.write_lock("rw").acquire().await.unwrap();
     let leaves = server.leaves("/layout").await;
     assert!(is_kazoos(&leaves[0], "__lock__"), "{leaves:?}");
     assert!(leaves[0].starts_with("/layout/orders/42/"), "{leaves:?}");
     assert!(is_kazoos(&leaves[1], "__lock__"), "{leaves:?}");
     assert_eq!(ours.names("").await.unwrap(), ["orders/42", "rw"]);
     write.release().await.check().unwrap();
-    let read = ours.read("rw").acquire().await.unwrap();
+    let read = ours.read_lock("rw").acquire().await.unwrap();
     let leaves = server.leaves("/layout/rw").await;
     assert!(is_kazoos(&leaves[0], "__rlock__"), "{leaves:?}");
-    let state = ours.read("rw").inspect().await.unwrap();
+    let state = ours.read_lock("rw").inspect().await.unwrap();
     assert_eq!(state.holders[0].token, Some(read.token()));
     drop((mutex, read));
     tokio::time::sleep(Duration::from_millis(1500)).await;
@@ -66,14 +66,14 @@ async fn locks_lie_there_as_kazoo_lays_them_out() {
 async fn what_kazoo_does_not_have_is_unsupported() {
     let server = ZookeeperServer::shared();
     let (ours, admin) = (client(&server, "lacks").await, server.admin().await);
-    let permit = ours.permits("pool", 2).acquire().await.unwrap_err();
+    let permit = ours.semaphore("pool", 2).acquire().await.unwrap_err();
     assert_eq!(permit.code(), Code::Unsupported);
     assert!(permit.to_string().contains("semaphore"), "{permit}");
     assert_eq!(code(ours.upgradeable("x").acquire().await), Some(Code::Unsupported));
     // A writer may become a reader: that is one to kazoo too.
-    let mut guard = ours.write("x").acquire().await.unwrap();
+    let mut guard = ours.write_lock("x").acquire().await.unwrap();
     guard.downgrade(fencelock::port::Mode::Read).await.unwrap();
-    let beside = ours.read("x").try_acquire().await.unwrap().expect("both read");
+    let beside = ours.read_lock("x").try_acquire().await.unwrap().expect("both read");
     drop((guard, beside));
     let curator = "/lacks/y/_c_0f3c2a1e-5b7d-4e8f-9a0b-1c2d3e4f5a6b-lock-";
     let stays = CreateMode::Persistent.with_acls(Acls::anyone_all());
@@ -106,16 +106,16 @@ async fn kazoo_and_fencelock_exclude_each_other() {
     kazoo.release(&theirs);
     // Readers share, writers do not.
     let reader = kazoo.take("rw", 0, "read").expect("it is free");
-    let beside = ours.read("rw").acquire().await.unwrap();
-    assert!(ours.write("rw").try_acquire().await.unwrap().is_none());
+    let beside = ours.read_lock("rw").acquire().await.unwrap();
+    assert!(ours.write_lock("rw").try_acquire().await.unwrap().is_none());
     assert!(kazoo.take("rw", 0, "write").is_none());
     kazoo.release(&reader);
     assert!(kazoo.take("rw", 0, "write").is_none());
     beside.release().await.check().unwrap();
     let writer = kazoo.take("rw", 0, "write").expect("it is free");
-    assert!(ours.read("rw").try_acquire().await.unwrap().is_none());
+    assert!(ours.read_lock("rw").try_acquire().await.unwrap().is_none());
     kazoo.release(&writer);
-    let write = ours.write("rw").acquire().await.unwrap();
+    let write = ours.write_lock("rw").acquire().await.unwrap();
     assert!(kazoo.take("rw", 0, "read").is_none());
     write.release().await.check().unwrap();
     // A mutex of kazoo's does not see readers; one of ours does not come beside them.

@@ -157,10 +157,10 @@ async fn locks_lie_there_as_curator_lays_them_out() {
     let (_, stat) = admin.get_data(&entries[0]).await.unwrap();
     assert_ne!(stat.ephemeral_owner, 0);
     guard.release().await.check().unwrap();
-    let read = ours.read("rw").acquire().await.unwrap();
+    let read = ours.read_lock("rw").acquire().await.unwrap();
     read.release().await.check().unwrap();
-    let write = ours.write("rw").acquire().await.unwrap();
-    let permit = ours.permits("pool", 3).acquire().await.unwrap();
+    let write = ours.write_lock("rw").acquire().await.unwrap();
+    let permit = ours.semaphore("pool", 3).acquire().await.unwrap();
     let entries = server.entries("/layout").await;
     assert!(entries[0].starts_with("/layout/pool/leases/_c_") && entries[0].contains("-lease-"));
     assert!(entries[1].starts_with("/layout/rw/_c_") && entries[1].contains("-__WRIT__"));
@@ -209,17 +209,17 @@ async fn b70_entries_of_others_stand_in_the_same_line() {
     nothing_is_left(&*server, "line").await;
     folder(&admin, "/line/rw").await;
     let reader = foreign(&admin, &format!("/line/rw/{CURATOR}__READ__")).await;
-    let beside = ours.read("rw").acquire().await.unwrap();
-    assert!(ours.write("rw").try_acquire().await.unwrap().is_none());
+    let beside = ours.read_lock("rw").acquire().await.unwrap();
+    assert!(ours.write_lock("rw").try_acquire().await.unwrap().is_none());
     beside.release().await.check().unwrap();
     admin.delete(&reader, None).await.unwrap();
     let writer = foreign(&admin, &format!("/line/rw/{CURATOR}__WRIT__")).await;
-    assert!(ours.read("rw").try_acquire().await.unwrap().is_none());
+    assert!(ours.read_lock("rw").try_acquire().await.unwrap().is_none());
     admin.delete(&writer, None).await.unwrap();
     folder(&admin, "/line/pool/leases").await;
     let lease = foreign(&admin, &format!("/line/pool/leases/{CURATOR}lease-")).await;
-    let permit = ours.permits("pool", 2).try_acquire().await.unwrap().expect("one is left");
-    assert!(ours.permits("pool", 2).try_acquire().await.unwrap().is_none());
+    let permit = ours.semaphore("pool", 2).try_acquire().await.unwrap().expect("one is left");
+    assert!(ours.semaphore("pool", 2).try_acquire().await.unwrap().is_none());
     admin.delete(&lease, None).await.unwrap();
     drop(permit);
 }
@@ -238,9 +238,9 @@ async fn entries_by_other_rules_are_a_conflict() {
     nothing_is_left(&*server, "foreign").await;
     // A mutex and permits of one name.
     let mutex = ours.lock("y").acquire().await.unwrap();
-    assert_eq!(code(ours.permits("y", 2).acquire().await), Some(Code::Conflict));
+    assert_eq!(code(ours.semaphore("y", 2).acquire().await), Some(Code::Conflict));
     mutex.release().await.check().unwrap();
-    let _permit = ours.permits("y", 2).acquire().await.unwrap();
+    let _permit = ours.semaphore("y", 2).acquire().await.unwrap();
     assert_eq!(code(ours.lock("y").acquire().await), Some(Code::Conflict));
 }
 

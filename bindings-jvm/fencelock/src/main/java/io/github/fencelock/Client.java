@@ -51,12 +51,12 @@ public final class Client implements AutoCloseable {
      * The reading side of a read-write lock: any number of readers, and no writer beside them. A writer that waits is not
      * passed by new readers.
      */
-    public Lock read(String name) {
+    public Lock readLock(String name) {
         return in(Mode.READ, name);
     }
 
     /** The writing side of a read-write lock: nobody beside it. */
-    public Lock write(String name) {
+    public Lock writeLock(String name) {
         return in(Mode.WRITE, name);
     }
 
@@ -73,7 +73,7 @@ public final class Client implements AutoCloseable {
      * A semaphore: at most {@code limit} holders at once. Every acquire takes one permit; the permit of a holder that died
      * comes back when its lease has ended. Clients may ask with different limits, each is served by its own.
      */
-    public Lock permits(String name, int limit) {
+    public Lock semaphore(String name, int limit) {
         return Lock.of(this, name, Map.of("mode", Mode.PERMIT.toString(), "permits", limit));
     }
 
@@ -93,7 +93,7 @@ public final class Client implements AutoCloseable {
     }
 
     /** An election: one leader at a time, the next one in order. */
-    public Election elect(String name) {
+    public Election election(String name) {
         return new Election(this, name, Map.of());
     }
 
@@ -141,8 +141,8 @@ public final class Client implements AutoCloseable {
     }
 
     /** What this client carries at the moment: all zeros at rest. */
-    public Load load() {
-        return Load.of(look(Natives::load));
+    public Stats stats() {
+        return Stats.of(look(Natives::load));
     }
 
     private Map<String, Object> look(LongFunction<byte[]> at) {

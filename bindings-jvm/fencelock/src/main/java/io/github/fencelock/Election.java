@@ -6,13 +6,13 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * An election, made by {@link Client#elect}: whoever campaigns waits in order; the leader leads until it resigns, its process
+ * An election, made by {@link Client#election}: whoever campaigns waits in order; the leader leads until it resigns, its process
  * ends, or it cannot renew its lease any more. It is held over the lock of the same name, and who leads is fenced by the
  * lock's token.
  *
  * <pre>{@code
  * try (Client client = Fencelock.connect("memory:")) {
- *     Election election = client.elect("scheduler").label("node-1");
+ *     Election election = client.election("scheduler").label("node-1");
  *     try (Leadership leadership = election.campaign()) {
  *         assert election.leader().orElseThrow().token().getAsLong() == leadership.token();
  *     }

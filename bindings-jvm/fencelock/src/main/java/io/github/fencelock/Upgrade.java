@@ -11,7 +11,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
  *      Guard guard = client.upgradeable("report").acquire()) {
  *     Upgrade upgrade = guard.upgradeAsync().join();
  *     upgrade.decline();
- *     client.read("report").acquire().close();
+ *     client.readLock("report").acquire().close();
  * }
  * }</pre>
  */

@@ -37,15 +37,15 @@ final class BeginTest {
         ways.put("withLock", () -> brief(client.lock(prefix + "withLock"), option).withLock(guard -> begin()));
         ways.put("withAll", () -> brief(client.all(prefix + "withAll"), option).withLock(guard -> begin()));
         ways.put("acquire", () -> brief(client.lock(prefix + "acquire"), option).acquire());
-        ways.put("wait", () -> brief(client.write(prefix + "wait"), option).acquire(Duration.ofSeconds(10)));
-        ways.put("try", () -> brief(client.permits(prefix + "try", 1), option).tryAcquire());
-        ways.put("async", () -> brief(client.read(prefix + "async"), option).acquireAsync().thenAccept(guard -> begin()).join());
+        ways.put("wait", () -> brief(client.writeLock(prefix + "wait"), option).acquire(Duration.ofSeconds(10)));
+        ways.put("try", () -> brief(client.semaphore(prefix + "try", 1), option).tryAcquire());
+        ways.put("async", () -> brief(client.readLock(prefix + "async"), option).acquireAsync().thenAccept(guard -> begin()).join());
         ways.put("tryAsync", () ->
             brief(client.lock(prefix + "tryAsync"), option).tryAcquireAsync().thenAccept(guard -> begin()).join());
         ways.put("thread", () -> brief(client.lock(prefix + "thread"), option).asLock().lock());
         ways.put("tryThread", () -> brief(client.lock(prefix + "tryThread"), option).asLock().tryLock());
-        ways.put("campaign", () -> brief(client.elect(prefix + "campaign"), option).campaign());
-        ways.put("tryCampaign", () -> brief(client.elect(prefix + "tryCampaign"), option).tryCampaign());
+        ways.put("campaign", () -> brief(client.election(prefix + "campaign"), option).campaign());
+        ways.put("tryCampaign", () -> brief(client.election(prefix + "tryCampaign"), option).tryCampaign());
         ways.put("withRun", () -> client.job(prefix + "withRun", Duration.ofDays(1)).ttl(LEASE).withRun(run -> begin()));
         ways.put("start", () -> client.job(prefix + "start", Duration.ofDays(1)).ttl(LEASE).start());
         return ways;
@@ -81,7 +81,7 @@ final class BeginTest {
             List<CompletableFuture<String>> endings = new ArrayList<>();
             try (Standstill still = new Standstill(client, prefix + "first")) {
                 ways.values().forEach(ask -> endings.add(ending(ask)));
-                Wait.until(() -> "all are answered: " + client.load(), () -> client.load().done() >= ways.size());
+                Wait.until(() -> "all are answered: " + client.stats(), () -> client.stats().done() >= ways.size());
                 // A run is always renewed: it is lost because somebody else has deleted it.
                 Stores.redis().forget(prefix + "withRun");
                 Stores.redis().forget(prefix + "start");

@@ -67,7 +67,7 @@ final class CallbacksTest {
             held.close();
             assertTrue(lost.await(10, TimeUnit.SECONDS), "a loss is told all the same");
             assertThrows(LockLostException.class, brief::close);
-            Wait.until("nothing is left", () -> lock.inspect().holders().isEmpty() && client.load().running() == 0);
+            Wait.until("nothing is left", () -> lock.inspect().holders().isEmpty() && client.stats().running() == 0);
             lock.acquire().close();
         }
     }

@@ -255,7 +255,7 @@ final class CancelTest {
             CompletableFuture<Guard> waits = client.lock("x").acquireAsync().orTimeout(50, TimeUnit.MILLISECONDS);
             ExecutionException over = assertThrows(ExecutionException.class, () -> waits.get(10, TimeUnit.SECONDS));
             assertTrue(over.getCause() instanceof java.util.concurrent.TimeoutException);
-            Wait.until("it does not wait any more", () -> client.load().running() == 0);
+            Wait.until("it does not wait any more", () -> client.stats().running() == 0);
             assertTrue(client.lock("x").inspect().waiters().isEmpty());
             assertTrue(guard.isHeld());
         }

@@ -63,21 +63,21 @@ final class InterruptTest {
         String written = Stores.name();
         ClientOptions options = new ClientOptions().observe(Duration.ofSeconds(5));
         try (Client client = Fencelock.connect(url, options); Client other = Fencelock.connect(url);
-             Guard holder = other.lock(held).acquire(); Guard reader = other.read(read).acquire();
-             Guard writer = other.write(written).acquire(); Guard permit = other.permits(held + "-permits", 1).acquire();
+             Guard holder = other.lock(held).acquire(); Guard reader = other.readLock(read).acquire();
+             Guard writer = other.writeLock(written).acquire(); Guard permit = other.semaphore(held + "-permits", 1).acquire();
              Guard writes = client.upgradeable(read).acquire(); Heart heart = new Heart()) {
-            Observer observer = client.elect(held).observe();
+            Observer observer = client.election(held).observe();
             assertEquals(holder.token(), observer.changed().orElseThrow().token().getAsLong());
             Map<String, Call> calls = new LinkedHashMap<>();
             calls.put("acquire", () -> client.lock(held).acquire());
             calls.put("acquire for a while", () -> client.lock(held).acquire(Duration.ofMinutes(1)));
             calls.put("withLock", () -> client.lock(held).withLock(guard -> guard.token()));
             calls.put("all", () -> client.all(held, held + "-free").acquire());
-            calls.put("read", () -> client.read(written).acquire());
-            calls.put("write", () -> client.write(written).acquire());
-            calls.put("permits", () -> client.permits(held + "-permits", 1).acquire());
+            calls.put("read", () -> client.readLock(written).acquire());
+            calls.put("write", () -> client.writeLock(written).acquire());
+            calls.put("permits", () -> client.semaphore(held + "-permits", 1).acquire());
             calls.put("reentrant", () -> client.reentrant(held).acquire());
-            calls.put("campaign", () -> client.elect(held).campaign());
+            calls.put("campaign", () -> client.election(held).campaign());
             calls.put("changed", observer::changed);
             calls.put("upgrade", writes::upgrade);
             calls.put("lockInterruptibly", () -> client.lock(held).asLock().lockInterruptibly());
@@ -85,8 +85,8 @@ final class InterruptTest {
             for (Map.Entry<String, Call> call : calls.entrySet()) {
                 List<Took> all = new ArrayList<>();
                 for (int time = 0; time < TIMES; time++) {
-                    all.add(interrupted(threads, () -> client.load().running() == 1, call.getValue()));
-                    Wait.until("it is given up", () -> client.load().running() == 0);
+                    all.add(interrupted(threads, () -> client.stats().running() == 1, call.getValue()));
+                    Wait.until("it is given up", () -> client.stats().running() == 0);
                 }
                 long[] took = all.stream().mapToLong(Took::micros).sorted().toArray();
                 System.out.printf("%s on %s: interrupted %d times, half within %d µs, all within %d µs%n", call.getKey(),

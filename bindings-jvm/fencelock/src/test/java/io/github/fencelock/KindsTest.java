@@ -27,18 +27,18 @@ final class KindsTest {
     void readersShareAndAWriterIsAlone(String url) throws Exception {
         String name = Stores.name();
         try (Client client = Fencelock.connect(url)) {
-            Guard one = client.read(name).acquire();
+            Guard one = client.readLock(name).acquire();
             Guard other = client.upgradeable(name).acquire();
-            assertTrue(client.write(name).tryAcquire().isEmpty());
+            assertTrue(client.writeLock(name).tryAcquire().isEmpty());
             assertThrows(UnsupportedException.class, one::upgrade);
             CompletableFuture<Upgrade> upgrade = other.upgradeAsync();
             long before = other.token();
             one.close();
             upgrade.get(10, TimeUnit.SECONDS);
             assertTrue(other.token() > before);
-            assertTrue(client.read(name).tryAcquire().isEmpty());
+            assertTrue(client.readLock(name).tryAcquire().isEmpty());
             other.downgrade(Mode.READ);
-            client.read(name).tryAcquire().orElseThrow().close();
+            client.readLock(name).tryAcquire().orElseThrow().close();
             assertEquals(Mode.READ, client.lock(name).inspect().holders().get(0).mode());
             other.close();
             Wait.atRest(client, name);
@@ -56,10 +56,10 @@ final class KindsTest {
             for (int number = 0; number < 100; number++) {
                 guard.upgradeAsync().cancel(false);
             }
-            Wait.until("all of them have ended", () -> client.load().running() == 0 && client.load().done() == 0);
+            Wait.until("all of them have ended", () -> client.stats().running() == 0 && client.stats().done() == 0);
             // Whatever came of them was asked for before this.
             guard.extend(Duration.ofSeconds(30));
-            assertTrue(client.read(name).tryAcquire().isEmpty());
+            assertTrue(client.readLock(name).tryAcquire().isEmpty());
         }
     }
 
@@ -75,13 +75,13 @@ final class KindsTest {
             two.decline();
             two.decline();
             guard.extend(Duration.ofSeconds(30));
-            assertTrue(client.read(name).tryAcquire().isEmpty());
+            assertTrue(client.readLock(name).tryAcquire().isEmpty());
             one.decline();
-            client.read(name).acquire(Duration.ofSeconds(10)).close();
+            client.readLock(name).acquire(Duration.ofSeconds(10)).close();
             guard.upgrade();
             one.decline();
             guard.extend(Duration.ofSeconds(30));
-            assertTrue(client.read(name).tryAcquire().isEmpty());
+            assertTrue(client.readLock(name).tryAcquire().isEmpty());
         }
     }
 
@@ -90,13 +90,13 @@ final class KindsTest {
     void permitsAreCounted(String url) throws Exception {
         String name = Stores.name();
         try (Client client = Fencelock.connect(url)) {
-            Guard one = client.permits(name, 2).acquire();
-            Guard two = client.permits(name, 2).acquire();
-            assertTrue(client.permits(name, 2).tryAcquire().isEmpty());
+            Guard one = client.semaphore(name, 2).acquire();
+            Guard two = client.semaphore(name, 2).acquire();
+            assertTrue(client.semaphore(name, 2).tryAcquire().isEmpty());
             one.close();
-            client.permits(name, 2).tryAcquire().orElseThrow().close();
+            client.semaphore(name, 2).tryAcquire().orElseThrow().close();
             two.close();
-            assertThrows(InvalidArgumentException.class, () -> client.permits(name, 0).tryAcquire());
+            assertThrows(InvalidArgumentException.class, () -> client.semaphore(name, 0).tryAcquire());
         }
     }
 
@@ -138,7 +138,7 @@ final class KindsTest {
     void oneLeadsAndItsEndIsSeen(String url) throws Exception {
         String name = Stores.name();
         try (Client client = Fencelock.connect(url, new ClientOptions().observe(Duration.ofMillis(20)))) {
-            Election election = client.elect(name).label("one");
+            Election election = client.election(name).label("one");
             Observer observer = election.observe();
             assertTrue(observer.changed().isEmpty());
             Leadership one = election.tryCampaign().orElseThrow();

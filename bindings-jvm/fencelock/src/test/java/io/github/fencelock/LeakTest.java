@@ -79,7 +79,7 @@ final class LeakTest {
 
     /** Takes a lock and uses it, in a frame of its own, so that nothing refers to it after. */
     private static void useOnce(Client client, String name, Consumer<Hold> use) throws InterruptedException {
-        use.accept(name.startsWith("office") ? client.elect(name).campaign() : client.lock(name).acquire());
+        use.accept(name.startsWith("office") ? client.election(name).campaign() : client.lock(name).acquire());
     }
 
     @Test

@@ -18,10 +18,10 @@ final class LeftoverTest {
              Client other = Fencelock.connect(server.url())) {
             Map<String, Hold> holds = new LinkedHashMap<>();
             holds.put("s/mutex", client.lock("s/mutex").acquire());
-            holds.put("s/read", client.read("s/read").acquire());
-            holds.put("s/write", client.write("s/write").acquire());
-            holds.put("s/permits", client.permits("s/permits", 2).acquire());
-            holds.put("s/leads", client.elect("s/leads").campaign());
+            holds.put("s/read", client.readLock("s/read").acquire());
+            holds.put("s/write", client.writeLock("s/write").acquire());
+            holds.put("s/permits", client.semaphore("s/permits", 2).acquire());
+            holds.put("s/leads", client.election("s/leads").campaign());
             holds.put("s/job", client.job("s/job", Duration.ofDays(1)).start().orElseThrow());
             for (String name : holds.keySet()) {
                 assertEquals(!name.equals("s/job"), server.leftovers(name).contains("the hold " + name), name);

@@ -120,7 +120,7 @@ final class LockTest {
     @Test
     void whoClosesWhatAnotherIsClosingIsDone() throws Exception {
         try (RedisServer server = new RedisServer(); Client client = Fencelock.connect(server.url() + "?timeout=300ms")) {
-            List<Hold> holds = List.of(client.lock("x").acquire(), client.elect("y").campaign(),
+            List<Hold> holds = List.of(client.lock("x").acquire(), client.election("y").campaign(),
                 client.job("z", Duration.ofDays(1)).ttl(Duration.ofSeconds(2)).start().orElseThrow());
             server.standStill();
             // What becomes of it on a store that does not answer is the first one's to hear.

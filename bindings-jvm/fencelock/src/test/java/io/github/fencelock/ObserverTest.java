@@ -38,11 +38,11 @@ final class ObserverTest {
     void whatWasAnsweredToACancelledFutureIsToldToTheNext() throws Exception {
         ClientOptions options = new ClientOptions().observe(Duration.ofMillis(10));
         try (Client client = Fencelock.connect("memory:observer", options)) {
-            Observer observer = client.elect("x").observe();
+            Observer observer = client.election("x").observe();
             assertEquals(Optional.empty(), observer.changedAsync().get(10, TimeUnit.SECONDS));
             CompletableFuture<Optional<Leader>> given = observer.changedAsync();
-            try (Busy busy = new Busy(); Leadership leads = client.elect("x").campaign()) {
-                Wait.until("it is answered", () -> client.load().running() == 0 && client.load().done() == 0);
+            try (Busy busy = new Busy(); Leadership leads = client.election("x").campaign()) {
+                Wait.until("it is answered", () -> client.stats().running() == 0 && client.stats().done() == 0);
                 assertTrue(given.cancel(true));
                 busy.close();
                 // When all threads can be kept again, they have done what was left.

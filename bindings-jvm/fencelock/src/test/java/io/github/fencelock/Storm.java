@@ -82,19 +82,19 @@ final class Storm {
         }
 
         Election election() {
-            return either().elect(name("")).ttl(TTL);
+            return either().election(name("")).ttl(TTL);
         }
 
         Lock reader() {
-            return either().read(name("-read")).ttl(TTL);
+            return either().readLock(name("-read")).ttl(TTL);
         }
 
         Lock writer() {
-            return either().write(name("-read")).ttl(TTL);
+            return either().writeLock(name("-read")).ttl(TTL);
         }
 
         Lock permits() {
-            return drawn(either().permits(name("-permits"), 2));
+            return drawn(either().semaphore(name("-permits"), 2));
         }
 
         Guard upgradeable() throws InterruptedException {
@@ -168,7 +168,7 @@ final class Storm {
     private void endsWhileOthersAreCut(Thread thread, Client one, Client other) throws InterruptedException {
         for (int seen = -1; thread.isAlive(); seen = cut.get()) {
             assertTrue(seen < cut.get(),
-                () -> "it stands still with " + one.load() + ", " + other.load() + ", " + Stores.left(url, prefix));
+                () -> "it stands still with " + one.stats() + ", " + other.stats() + ", " + Stores.left(url, prefix));
             thread.join(Wait.PATIENCE.toMillis());
         }
     }

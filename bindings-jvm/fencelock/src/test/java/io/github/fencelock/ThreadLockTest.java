@@ -73,7 +73,7 @@ final class ThreadLockTest {
         view().lock();
         Thread waits = new Thread(() -> assertThrows(InterruptedException.class, () -> view().lockInterruptibly()));
         waits.start();
-        Wait.until("it waits", () -> client.lock(name).inspect().waiters().size() + client.load().running() > 0);
+        Wait.until("it waits", () -> client.lock(name).inspect().waiters().size() + client.stats().running() > 0);
         waits.interrupt();
         waits.join(20_000);
         assertFalse(waits.isAlive());
@@ -103,14 +103,14 @@ final class ThreadLockTest {
 
     @Test
     void readersHaveAViewToo() throws Exception {
-        java.util.concurrent.locks.Lock reads = client.read(name).asLock();
+        java.util.concurrent.locks.Lock reads = client.readLock(name).asLock();
         reads.lock();
         elsewhere(() -> {
             reads.lock();
             reads.unlock();
             return null;
         });
-        assertFalse(elsewhere(() -> client.write(name).asLock().tryLock()));
+        assertFalse(elsewhere(() -> client.writeLock(name).asLock().tryLock()));
         reads.unlock();
     }
 }

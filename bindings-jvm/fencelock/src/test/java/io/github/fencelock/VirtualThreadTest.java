@@ -55,7 +55,7 @@ final class VirtualThreadTest {
                 thread.start();
             }
             // If a waiter kept its carrier, only as many as there are processors would get this far.
-            Wait.until("all wait: " + client.load(), () -> client.load().running() == WAITERS);
+            Wait.until("all wait: " + client.stats(), () -> client.stats().running() == WAITERS);
             assertTrue(first.isHeld());
             first.close();
             for (Thread thread : threads) {
@@ -83,14 +83,14 @@ final class VirtualThreadTest {
                 threads.add(thread);
                 thread.start();
             }
-            Wait.until("all wait", () -> client.load().running() == 100);
+            Wait.until("all wait", () -> client.stats().running() == 100);
             threads.forEach(Thread::interrupt);
             for (Thread thread : threads) {
                 thread.join();
             }
             assertEquals(100, interrupted.get());
             assertTrue(guard.isHeld());
-            Wait.until("nobody waits", () -> client.load().running() == 0);
+            Wait.until("nobody waits", () -> client.stats().running() == 0);
         }
     }
 }

@@ -47,9 +47,9 @@ public final class Witness implements AutoCloseable {
     /** What is held under this number, one kind after the other: nobody else may hold it meanwhile. */
     static CompletableFuture<? extends Hold> asking(Client client, String prefix, int number) {
         return switch (number % 4) {
-            case 1 -> client.write(prefix + number).acquireAsync();
-            case 2 -> client.permits(prefix + number, 1).acquireAsync();
-            case 3 -> client.elect(prefix + number).campaignAsync();
+            case 1 -> client.writeLock(prefix + number).acquireAsync();
+            case 2 -> client.semaphore(prefix + number, 1).acquireAsync();
+            case 3 -> client.election(prefix + number).campaignAsync();
             default -> client.lock(prefix + number).acquireAsync();
         };
     }

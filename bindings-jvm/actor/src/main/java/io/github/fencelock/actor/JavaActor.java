@@ -128,10 +128,10 @@ public final class JavaActor implements Lines.Actor {
         }
         String mode = request.has("mode") ? request.get("mode").getAsString() : "exclusive";
         return with(switch (mode) {
-            case "read" -> client().read(name);
-            case "write" -> client().write(name);
+            case "read" -> client().readLock(name);
+            case "write" -> client().writeLock(name);
             case "upgradeable" -> client().upgradeable(name);
-            case "permit" -> client().permits(name, request.get("permits").getAsInt());
+            case "permit" -> client().semaphore(name, request.get("permits").getAsInt());
             default -> client().lock(name);
         }, request);
     }
@@ -143,7 +143,7 @@ public final class JavaActor implements Lines.Actor {
     }
 
     private Election election(JsonObject request) {
-        return with(client().elect(request.get("lock").getAsString()), request);
+        return with(client().election(request.get("lock").getAsString()), request);
     }
 
     private static Duration millis(double time) {
@@ -285,7 +285,7 @@ public final class JavaActor implements Lines.Actor {
             }
             case "delete_version" ->
                 answer(id, version(request).deleteAsync(request.get("expected").getAsLong()), Shown::swapped);
-            case "load" -> lines.answer(id, Shown.load(client().load()));
+            case "load" -> lines.answer(id, Shown.stats(client().stats()));
             case "close" -> answer(id, client().closeAsync(), closed -> null);
             default -> throw new IllegalArgumentException("this actor does not know " + request.get("op"));
         }

@@ -2,7 +2,7 @@ package io.github.fencelock.actor;
 
 import io.github.fencelock.JobState;
 import io.github.fencelock.Leader;
-import io.github.fencelock.Load;
+import io.github.fencelock.Stats;
 import io.github.fencelock.LockState;
 import io.github.fencelock.Skipped;
 import io.github.fencelock.Snapshot;
@@ -94,8 +94,8 @@ public final class Shown {
     }
 
     /** What a client carries. */
-    public static Object load(Load load) {
-        return object("running", load.running(), "done", load.done(), "guards", load.guards(),
-            "entries", load.entries(), "locks", load.locks());
+    public static Object stats(Stats stats) {
+        return object("running", stats.running(), "done", stats.done(), "guards", stats.guards(),
+            "entries", stats.entries(), "locks", stats.locks());
     }
 }

@@ -131,7 +131,7 @@ class KotlinActor private constructor(private val lines: Lines) : Lines.Actor {
         "update" -> Shown.snapshot(version(request).update { seen ->
             (((seen as Long?) ?: 0L) + request["add"].asLong).takeIf { it >= 0 }
         })
-        "load" -> Shown.load(client.load())
+        "load" -> Shown.stats(client.stats())
         "close" -> client.close().let { null }
         else -> onHold(request)
     }
@@ -197,10 +197,10 @@ class KotlinActor private constructor(private val lines: Lines) : Lines.Actor {
     private fun lock(request: JsonObject): Lock {
         val name = request["lock"].asString
         val lock = when (request["mode"]?.asString ?: "exclusive") {
-            "read" -> client.read(name)
-            "write" -> client.write(name)
+            "read" -> client.readLock(name)
+            "write" -> client.writeLock(name)
             "upgradeable" -> client.upgradeable(name)
-            "permit" -> client.permits(name, request["permits"].asInt)
+            "permit" -> client.semaphore(name, request["permits"].asInt)
             else -> request["scope"]?.let { scopes.getOrPut(it.asString, client::scope).lock(name) } ?: client.lock(name)
         }
         return with(lock, request)
@@ -209,7 +209,7 @@ class KotlinActor private constructor(private val lines: Lines) : Lines.Actor {
     private fun all(request: JsonObject): All =
         with(client.all(*request.getAsJsonArray("locks").map { it.asString }.toTypedArray()), request)
 
-    private fun election(request: JsonObject): Election = with(client.elect(request["lock"].asString), request)
+    private fun election(request: JsonObject): Election = with(client.election(request["lock"].asString), request)
 
     private fun version(request: JsonObject): Versioned = with(client.version(request["lock"].asString), request)
 

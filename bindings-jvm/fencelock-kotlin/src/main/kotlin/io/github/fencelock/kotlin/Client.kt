@@ -1,7 +1,7 @@
 package io.github.fencelock.kotlin
 
 import io.github.fencelock.Guarantees
-import io.github.fencelock.Load
+import io.github.fencelock.Stats
 import kotlin.time.Duration
 import kotlin.time.toJavaDuration
 import kotlin.time.toKotlinDuration
@@ -24,10 +24,10 @@ public class Client internal constructor(internal val java: JavaClient) {
      * The reading side of a read-write lock: any number of readers, and no writer beside them. A writer that waits is not
      * passed by new readers.
      */
-    public fun read(name: String): Lock = Lock(java.read(name))
+    public fun readLock(name: String): Lock = Lock(java.readLock(name))
 
     /** The writing side of a read-write lock: nobody beside it. */
-    public fun write(name: String): Lock = Lock(java.write(name))
+    public fun writeLock(name: String): Lock = Lock(java.writeLock(name))
 
     /** A reader that may become the writer ([Guard.upgrade]): one at a time, beside plain readers. */
     public fun upgradeable(name: String): Lock = Lock(java.upgradeable(name))
@@ -36,7 +36,7 @@ public class Client internal constructor(internal val java: JavaClient) {
      * A semaphore: at most [limit] holders at once. Every acquire takes one permit; the permit of a holder that died comes
      * back when its lease has ended. Clients may ask with different limits, each is served by its own.
      */
-    public fun permits(name: String, limit: Int): Lock = Lock(java.permits(name, limit))
+    public fun semaphore(name: String, limit: Int): Lock = Lock(java.semaphore(name, limit))
 
     /** Several mutexes as one: all or nothing, in a global order. */
     public fun all(vararg names: String): All = All(java.all(*names))
@@ -48,7 +48,7 @@ public class Client internal constructor(internal val java: JavaClient) {
     public fun reentrant(name: String): Lock = Lock(java.reentrant(name))
 
     /** An election: one leader at a time, the next one in order. */
-    public fun elect(name: String): Election = Election(java.elect(name))
+    public fun election(name: String): Election = Election(java.election(name))
 
     /** A scheduled job: at most one run in each [period] (10 ms or longer), whoever asks for it. */
     public fun job(name: String, period: Duration): Job = Job(java.job(name, period.toJavaDuration()))
@@ -66,7 +66,7 @@ public class Client internal constructor(internal val java: JavaClient) {
     public fun guarantees(): Guarantees = java.guarantees()
 
     /** What this client carries at the moment: all zeros at rest. */
-    public fun load(): Load = java.load()
+    public fun stats(): Stats = java.stats()
 
     /**
      * Refuses new acquires, gives up those under way, frees what is held (guards that still live are lost from now on), waits

@@ -8,7 +8,7 @@ import kotlinx.coroutines.flow.flow
 import io.github.fencelock.Election as JavaElection
 
 /**
- * An election, made by [Client.elect]: whoever campaigns waits in order; the leader leads until it resigns, its process ends, or
+ * An election, made by [Client.election]: whoever campaigns waits in order; the leader leads until it resigns, its process ends, or
  * it cannot renew its lease any more. It is held over the lock of the same name, and who leads is fenced by the lock's token.
  *
  * @sample io.github.fencelock.kotlin.Samples.election

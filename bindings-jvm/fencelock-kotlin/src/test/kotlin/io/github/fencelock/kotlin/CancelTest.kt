@@ -107,7 +107,7 @@ class CancelTest {
     private suspend fun Storm.perform(operation: Operation, client: Client, name: String, run: Job, seen: Seen) {
         val lock = client.lock(name).ttl(TTL)
         val all = client.all(name, "${prefix}1-more").ttl(TTL)
-        val election = client.elect(name).ttl(TTL).observe(10.milliseconds)
+        val election = client.election(name).ttl(TTL).observe(10.milliseconds)
         val reader = client.upgradeable("$name-read").ttl(TTL)
         when (operation) {
             Operation.LOCK -> lock.withLock { seen.body() }
@@ -123,9 +123,9 @@ class CancelTest {
                 seen.entered = true
                 if (name < "${prefix}2") started.succeed() else started.fail()
             }
-            Operation.READ -> client.read("$name-read").ttl(TTL).withLock { seen.body() }
-            Operation.WRITE -> client.write("$name-read").ttl(TTL).withLock { seen.body() }
-            Operation.PERMITS -> client.permits("$name-permits", 2).ttl(TTL).withLock { seen.body() }
+            Operation.READ -> client.readLock("$name-read").ttl(TTL).withLock { seen.body() }
+            Operation.WRITE -> client.writeLock("$name-read").ttl(TTL).withLock { seen.body() }
+            Operation.PERMITS -> client.semaphore("$name-permits", 2).ttl(TTL).withLock { seen.body() }
             Operation.SCOPE -> client.reentrant(name).ttl(TTL).let { it.withLock { _ -> it.withLock { seen.body() } } }
             Operation.UPGRADE -> reader.withLock { seen.body { it.upgrade() } }
             Operation.DOWNGRADE -> reader.withLock { seen.body { it.downgrade(Mode.READ) } }
@@ -253,7 +253,7 @@ class CancelTest {
                 } while (!job.isCancelled)
                 guard.extend(30.seconds)
                 // One that was the writer before stays it.
-                val reader = client.read("x").run { if (writes) tryAcquire() else acquire(5.seconds) }
+                val reader = client.readLock("x").run { if (writes) tryAcquire() else acquire(5.seconds) }
                 assertEquals(writes, reader == null)
                 reader?.release()
                 guard.release()
@@ -267,7 +267,7 @@ class CancelTest {
         Fencelock.connect("memory:late").use { client ->
             for (ask in listOf<suspend (suspend () -> Unit) -> Unit>(
                 { body -> client.lock("x").withLock { body() } },
-                { body -> client.elect("x").whileLeading { body() } },
+                { body -> client.election("x").whileLeading { body() } },
                 { body -> client.job("x", 1.minutes).withRun { body() } },
             )) {
                 lateinit var job: kotlinx.coroutines.Job

@@ -17,9 +17,9 @@ object KotlinHolder {
         }
         val name = "$prefix$number"
         when (number % 4) {
-            1 -> write(name).withLock { body() }
-            2 -> permits(name, 1).withLock { body() }
-            3 -> elect(name).whileLeading { body() }
+            1 -> writeLock(name).withLock { body() }
+            2 -> semaphore(name, 1).withLock { body() }
+            3 -> election(name).whileLeading { body() }
             else -> lock(name).withLock { body() }
         }
     }

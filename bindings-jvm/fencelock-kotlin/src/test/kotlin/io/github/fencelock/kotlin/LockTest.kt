@@ -172,9 +172,9 @@ class LockTest {
                 { client.all(it).ttl(1.seconds).renew(false).withLock { begun = true } },
                 { client.lock(it).ttl(1.seconds).renew(false).acquire() },
                 { client.lock(it).ttl(1.seconds).renew(false).acquire(10.seconds) },
-                { client.read(it).ttl(1.seconds).renew(false).tryAcquire() },
-                { client.elect(it).ttl(1.seconds).renew(false).whileLeading { begun = true } },
-                { client.elect(it).ttl(1.seconds).renew(false).tryCampaign() },
+                { client.readLock(it).ttl(1.seconds).renew(false).tryAcquire() },
+                { client.election(it).ttl(1.seconds).renew(false).whileLeading { begun = true } },
+                { client.election(it).ttl(1.seconds).renew(false).tryCampaign() },
                 { client.job(it, 1.days).ttl(1.seconds).withRun { begun = true } },
                 { client.job(it, 1.days).ttl(1.seconds).start() },
             )
@@ -183,7 +183,7 @@ class LockTest {
                     ways.mapIndexed { number, way -> async(start = CoroutineStart.UNDISPATCHED) { way("$prefix$number") } }
                 }
                 // The only thread of all that wait stands still until all is lost again.
-                while (client.load().guards() < ways.size) Thread.onSpinWait()
+                while (client.stats().guards() < ways.size) Thread.onSpinWait()
                 // Runs, which are always renewed, because somebody else has deleted them.
                 listOf(8, 9).forEach { Stores.redis().forget("$prefix$it") }
                 Thread.sleep(1_200)
@@ -216,7 +216,7 @@ class LockTest {
                 runBlocking { withTimeout(50.milliseconds) { lock.withLock { awaitCancellation() } } }
             }
             val body = async(start = CoroutineStart.UNDISPATCHED) { lock.withLock { awaitCancellation() } }
-            while (client.load().guards() == 0L) yield()
+            while (client.stats().guards() == 0L) yield()
             body.cancel()
             assertThrows<CancellationException> { runBlocking { body.await() } }
             client.isAtRest(lock.name)

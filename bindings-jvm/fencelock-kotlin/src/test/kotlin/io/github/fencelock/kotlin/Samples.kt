@@ -53,7 +53,7 @@ object Samples {
 
     suspend fun election() {
         Fencelock.connect("memory:").use { client ->
-            val election = client.elect("scheduler").label("node-1")
+            val election = client.election("scheduler").label("node-1")
             election.whileLeading { leadership ->
                 val leader = election.observe().first { it != null }
                 check(leader?.token()?.asLong == leadership.token)

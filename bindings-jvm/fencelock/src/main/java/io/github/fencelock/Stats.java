@@ -11,9 +11,9 @@ import java.util.Map;
  * @param entries attempts, tickets and holds
  * @param locks locks that these are of
  */
-public record Load(long running, long done, long guards, long entries, long locks) {
-    static Load of(Map<String, Object> load) {
-        return new Load(
+public record Stats(long running, long done, long guards, long entries, long locks) {
+    static Stats of(Map<String, Object> load) {
+        return new Stats(
             Shape.number(load.get("running")),
             Shape.number(load.get("done")),
             Shape.number(load.get("guards")),
