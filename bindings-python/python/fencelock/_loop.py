@@ -28,7 +28,7 @@ class Loop:
             message = (
                 "this event loop cannot watch a socket; use `asyncio.SelectorEventLoop`, or the interface without asyncio"
             )
-            raise errors.Unsupported(message, False) from None
+            raise errors.UnsupportedError(message, False) from None
 
     def _drain(self) -> None:
         for operation, ended in self.pump.drain():
