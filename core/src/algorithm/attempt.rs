@@ -40,10 +40,10 @@ pub(crate) struct Attempt {
     repeat: Repeat,
 }
 
-/// Whether a try whose outcome is unknown is made once more.
+/// Whether a try that failed at once is made once more.
 enum Repeat {
     NotYet,
-    /// It is: this owner id is taken back first, for so long.
+    /// It is, and its outcome is unknown: this owner id is taken back first, for so long.
     Due(OwnerId, Duration),
     Done,
 }
@@ -249,9 +249,12 @@ impl Attempt {
                     self.clean_up(owner, Some(tombstone));
                 }
                 self.end(owner);
-                let is_stale = is_unknown && self.core.runtime.now().since(sent) < STALE;
-                if is_stale && !self.waits && matches!(self.repeat, Repeat::NotYet) {
-                    self.repeat = Repeat::Due(owner, tombstone);
+                let is_stale = failure.error.retryable()
+                    && self.core.runtime.now().since(sent) < STALE
+                    && matches!(self.repeat, Repeat::NotYet);
+                if is_stale && !self.waits {
+                    let undo = Repeat::Due(owner, tombstone);
+                    self.repeat = if is_unknown { undo } else { Repeat::Done };
                     // Until the end of the connection is known everywhere.
                     self.pause();
                     return None;
