@@ -17,7 +17,7 @@ use rustix::event::{EventfdFlags, eventfd};
 #[cfg(target_os = "linux")]
 use std::os::fd::OwnedFd;
 
-/// What an event loop knows it by.
+/// The number by which an event loop knows it.
 pub(crate) type Descriptor = RawDescriptor;
 
 /// See the module.
@@ -30,7 +30,7 @@ impl WakeFd {
         Ok(Self(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))
     }
 
-    /// What the loop watches.
+    /// The socket that the loop watches.
     pub(crate) fn descriptor(&self) -> Descriptor {
         self.0.as_raw_fd()
     }
@@ -81,13 +81,13 @@ impl WakeFd {
         Ok(Self { rope, clapper })
     }
 
-    /// What the loop watches.
+    /// The socket that the loop watches.
     #[cfg(unix)]
     pub(crate) fn descriptor(&self) -> Descriptor {
         self.clapper.as_raw_fd()
     }
 
-    /// What the loop watches.
+    /// The socket that the loop watches.
     #[cfg(windows)]
     pub(crate) fn descriptor(&self) -> Descriptor {
         self.clapper.as_raw_socket()

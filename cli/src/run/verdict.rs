@@ -7,7 +7,7 @@ const GRACE: Duration = Duration::from_secs(1);
 /// No longer than this between two looks: timers stand still while the machine is suspended, leases do not.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// What is done to the command.
+/// An action on the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sentence {
     /// It is told to end.

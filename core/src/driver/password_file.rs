@@ -10,7 +10,7 @@ use crate::runtime::sync::Mutex;
 #[derive(Clone)]
 pub(super) struct PasswordFile {
     path: Arc<str>,
-    /// What it said last: while somebody replaces it there may be nothing to read.
+    /// The text that was read last: while somebody replaces the file there may be nothing to read.
     last: Arc<Mutex<String>>,
 }
 

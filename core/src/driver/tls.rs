@@ -26,11 +26,11 @@ pub(crate) struct Tls {
     /// The name that the server's certificate must have; empty: that of the host.
     name: String,
     protocols: Vec<Vec<u8>>,
-    /// What the files said when the client was made.
+    /// The settings as the files said when the client was made.
     config: Arc<ClientConfig>,
 }
 
-/// What is read anew for each connection: certificates are renewed while a client runs.
+/// The files that are read anew for each connection: certificates are renewed while a client runs.
 #[derive(Clone)]
 struct Files {
     cacert: String,
@@ -65,7 +65,7 @@ impl Tls {
         Self { protocols: vec![protocol.to_vec()], ..self.clone() }
     }
 
-    /// What the files say now. While somebody replaces them they may not fit together; then what they said before still counts.
+    /// The settings as the files say now. While somebody replaces them they may not fit together; then the former ones still count.
     fn config(&self) -> Arc<ClientConfig> {
         let Files { cacert, cert, .. } = &self.files;
         if cacert.is_empty() && cert.is_empty() && self.protocols.is_empty() {

@@ -58,7 +58,7 @@ enum Means {
     Encrypted,
     /// Whether the server has to prove itself, which is always so.
     Proof,
-    /// What a session begins with.
+    /// Settings that a session begins with.
     Start,
     /// Which of several servers.
     Server,

@@ -264,7 +264,7 @@ pub struct State {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Locked {
-    /// Who looks.
+    /// The actor that looks.
     pub by: String,
     /// The lock; `x` by default.
     #[serde(default)]

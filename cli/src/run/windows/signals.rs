@@ -1,4 +1,4 @@
-//! What asks a program of the console to end: Ctrl-C and Ctrl-Break.
+//! The events that ask a program of the console to end: Ctrl-C and Ctrl-Break.
 
 use std::io;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::told::Told;
 use crate::port::{Instant, LockKey, Notice};
 
-/// Who waits is seen to wait once a second, when its ticket is refreshed. One that was not seen for so long has gone, or has the lock.
+/// A waiter is seen once a second, when its ticket is refreshed. One that was not seen for so long has gone, or has the lock.
 const GONE: Duration = Duration::from_secs(3);
 /// Of so many names it is remembered what was read; of more, only where one of ours waits.
 const MOST: usize = 4096;

@@ -113,7 +113,7 @@ pub(super) fn look(Tables { table, .. }: &Tables, locks: &[LockKey]) -> String {
     )
 }
 
-/// What is told at these locks, and where the first ticket of this channel lies, as a path in JSON.
+/// Reads what is told at these locks, and where the first ticket of this channel lies, as a path in JSON.
 pub(super) fn told<'a>(
     Tables { table, .. }: &Tables,
     locks: impl IntoIterator<Item = &'a LockKey>,

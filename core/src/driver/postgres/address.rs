@@ -69,7 +69,7 @@ impl Address {
         Ok(Self { hosts, used: Arc::default(), config, password: None, tls: None })
     }
 
-    /// What a connection begins with.
+    /// The settings of a new connection.
     pub(super) fn config(&self) -> Config {
         let mut config = self.config.clone();
         if let Some(password) = &self.password {

@@ -1,4 +1,4 @@
-//! What stands for the sockets on Windows, which has none that take datagrams: there is none, and waiters are polled for.
+//! A stand-in for the sockets on Windows, which has none that take datagrams: waiters are polled for.
 
 use std::convert::Infallible;
 use std::io::{self, ErrorKind};
