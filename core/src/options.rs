@@ -238,6 +238,7 @@ impl Options {
     }
 
     /// The first option that was set and means something with TLS only, but `sslmode`.
+    #[cfg(any(feature = "tokio", feature = "host"))]
     pub(crate) fn of_tls(&self) -> Option<&'static str> {
         let Self { cacert, cert, key, tls_name, .. } = self;
         let all = [("cacert", cacert), ("cert", cert), ("key", key), ("tls_name", tls_name)];

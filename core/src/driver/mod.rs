@@ -31,7 +31,7 @@ pub mod record;
 pub mod recorded;
 #[cfg(any(feature = "redis", feature = "host"))]
 pub mod redis;
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "redis", feature = "host"))]
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "redis"))]
 mod socket_file;
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 mod sql;
