@@ -52,7 +52,7 @@ impl All {
     }
 
     /// The wait its options say.
-    pub(crate) fn patience(&self) -> Option<Duration> {
+    fn patience(&self) -> Option<Duration> {
         self.locks.first().and_then(Lock::patience)
     }
 
@@ -95,9 +95,14 @@ impl All {
 
     /// Waits for all at most this long: `None` if one of them is held by somebody else all the while.
     pub fn try_acquire_within(&self, wait: Duration) -> Pending<Option<AllGuard>> {
+        self.clone().map(|lock| lock.wait(wait)).try_in_time()
+    }
+
+    /// The same, as long as the option `wait` says.
+    pub(crate) fn try_in_time(&self) -> Pending<Option<AllGuard>> {
         let all = self.clone();
         Pending::new(async move {
-            match all.attempt(Wait::of(Some(wait), &*all.core().runtime)).await {
+            match all.attempt(Wait::of(all.patience(), &*all.core().runtime)).await {
                 Err(error) if error.is_held() => Ok(None),
                 tried => tried,
             }

@@ -331,10 +331,11 @@ impl ClientBuilder {
         let url = StoreUrl::parse(url)?;
         self.read(&url)?;
         let runtime = self.runtime.take().map_or_else(current_runtime, Ok)?;
+        let store = url.open(&self.options, runtime.clone()).await?;
+        // Only now: who tries to connect until it works is warned once.
         if let Some(warning) = url.warning() {
             self.events.warn("", &Error::new(Code::Unsupported, warning));
         }
-        let store = url.open(&self.options, runtime.clone()).await?;
         self.runtime = Some(runtime);
         self.store(store).await
     }

@@ -79,11 +79,6 @@ impl Election {
         changed
     }
 
-    /// The wait its options say.
-    pub(crate) fn patience(&self) -> Option<Duration> {
-        self.lock.patience()
-    }
-
     /// The name.
     pub fn name(&self) -> &str {
         self.lock.name()
@@ -103,7 +98,12 @@ impl Election {
 
     /// Leads if that can be had within this time.
     pub fn try_campaign_within(&self, wait: Duration) -> Pending<Option<Leadership>> {
-        let acquire = self.lock.try_acquire_within(wait);
+        self.clone().map(|lock| lock.wait(wait)).try_in_time()
+    }
+
+    /// The same, as long as the option `wait` says.
+    pub(crate) fn try_in_time(&self) -> Pending<Option<Leadership>> {
+        let acquire = self.lock.try_in_time();
         Pending::new(async move { Ok(acquire.await?.map(Leadership)) })
     }
 

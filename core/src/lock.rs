@@ -177,9 +177,14 @@ impl Lock {
 
     /// Waits for the lock at most this long: `None` if somebody else holds it all the while. A store that does not answer is an error.
     pub fn try_acquire_within(&self, wait: Duration) -> Pending<Option<Guard>> {
+        self.clone().wait(wait).try_in_time()
+    }
+
+    /// The same, as long as the option `wait` says.
+    pub(crate) fn try_in_time(&self) -> Pending<Option<Guard>> {
         let lock = self.clone();
         Pending::new(async move {
-            match lock.attempt(Wait::of(Some(wait), &*lock.core().runtime)).await {
+            match lock.attempt(Wait::of(lock.options.wait, &*lock.core().runtime)).await {
                 Err(error) if error.is_held() => Ok(None),
                 tried => tried,
             }

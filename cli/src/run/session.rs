@@ -1,7 +1,6 @@
 //! A command that runs while something is held: what `run` and `job` have in common.
 
 use std::ffi::OsString;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use fencelock::options::{Options, Scope, TABLE, Times, check_name};
@@ -97,24 +96,15 @@ pub(super) async fn session(
         Signals::ending().map_err(|error| Failure::system("signals cannot be heard", &error))?;
     let app = command.first().map(|command| program(command)).unwrap_or_default();
     // While it waits for a store that refuses, people should know why.
-    let said = Arc::new(Mutex::new(String::new()));
     let builder = || {
-        let said = Arc::clone(&said);
         let mut builder =
-            Client::builder().app(&*app).language("shell").times(Times::Text).on_event(
-                move |event| {
-                    let Some(trouble) = &event.trouble else { return };
+            Client::builder().app(&*app).language("shell").times(Times::Text).on_event(|event| {
+                if let Some(trouble) = &event.trouble {
                     // Of a name somebody waits for; without one it is about the store.
                     let waits = if event.name.is_empty() { "" } else { "; still waiting" };
-                    let line = format!("{trouble}{waits}");
-                    // What is wrong with the URL is told by each attempt to connect.
-                    let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
-                    if *said != line {
-                        say(&line);
-                        *said = line;
-                    }
-                },
-            );
+                    say(format_args!("{trouble}{waits}"));
+                }
+            });
         for (name, value) in wishes.of_scope(Scope::Client) {
             builder = builder.option(name, value.clone());
         }

@@ -180,7 +180,7 @@ fn a_server_that_is_absent_is_69_and_one_that_refuses_is_77() {
         assert_eq!(code, expected, "{line}");
         assert!(!line.contains("hunter2"), "{line}");
     }
-    // U27: whoever waits for the lock waits for the store too.
+    // U27: a run that waits for the lock waits for the store too.
     let began = Instant::now();
     let waits = scene.run(&["run", "it", "--wait", "2s", "--url", &url, "--", "true"]);
     assert_eq!(waits.code, Some(69), "{}", waits.err);

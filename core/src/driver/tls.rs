@@ -25,7 +25,6 @@ pub(crate) struct Tls {
     files: Files,
     /// The name that the server's certificate must have; empty: that of the host.
     name: String,
-    protocols: Vec<Vec<u8>>,
     /// The settings as the files said when the client was made.
     config: Arc<ClientConfig>,
 }
@@ -38,6 +37,8 @@ struct Files {
     key: String,
     /// Whether the server may have another name.
     any_name: bool,
+    /// The protocols that the server is told of.
+    protocols: Vec<Vec<u8>>,
 }
 
 impl fmt::Debug for Tls {
@@ -50,31 +51,31 @@ impl Tls {
     /// Reads the certificates the options name.
     pub(crate) fn new(options: &Options) -> Result<Self> {
         let Options { cacert, cert, key, .. } = options.clone();
-        let files = Files { cacert, cert, key, any_name: options.sslmode == SslMode::VerifyCa };
+        let any_name = options.sslmode == SslMode::VerifyCa;
+        let files = Files { cacert, cert, key, any_name, protocols: Vec::new() };
         let (config, name) = (Arc::new(files.read()?), options.tls_name.clone());
         if !name.is_empty() && ServerName::try_from(name.clone()).is_err() {
             let message = "`tls_name` must be the name of a host or an address";
             return Err(Error::invalid("tls_name", message));
         }
-        Ok(Self { files, name, protocols: Vec::new(), config })
+        Ok(Self { files, name, config })
     }
 
     /// The same for servers that want to be told what is spoken.
     #[cfg(feature = "etcd")]
     pub(crate) fn speaking(&self, protocol: &[u8]) -> Self {
-        Self { protocols: vec![protocol.to_vec()], ..self.clone() }
+        let (mut told, mut config) = (self.clone(), ClientConfig::clone(&self.config));
+        told.files.protocols = vec![protocol.to_vec()];
+        config.alpn_protocols.clone_from(&told.files.protocols);
+        Self { config: Arc::new(config), ..told }
     }
 
     /// The settings as the files say now. While somebody replaces them they may not fit together; then the former ones still count.
     fn config(&self) -> Arc<ClientConfig> {
         let Files { cacert, cert, .. } = &self.files;
-        if cacert.is_empty() && cert.is_empty() && self.protocols.is_empty() {
-            return Arc::clone(&self.config);
-        }
-        let read = if cacert.is_empty() && cert.is_empty() { None } else { self.files.read().ok() };
-        let mut config = read.unwrap_or_else(|| ClientConfig::clone(&self.config));
-        config.alpn_protocols.clone_from(&self.protocols);
-        Arc::new(config)
+        let is_named = !cacert.is_empty() || !cert.is_empty();
+        let read = is_named.then(|| self.files.read().ok()).flatten();
+        read.map_or_else(|| Arc::clone(&self.config), Arc::new)
     }
 
     /// An encrypted connection to a server that has proved to be the one.
@@ -138,17 +139,19 @@ impl Files {
         } else {
             config.with_root_certificates(roots)
         };
-        match (&*self.cert, &*self.key) {
-            ("", "") => Ok(config.with_no_client_auth()),
+        let mut config = match (&*self.cert, &*self.key) {
+            ("", "") => config.with_no_client_auth(),
             (cert, key) => {
                 let chain = certificates("cert", cert)?;
                 let key = PrivateKeyDer::from_pem_file(key).map_err(|_| unreadable("key", key))?;
                 config.with_client_auth_cert(chain, key).map_err(|error| {
                     let message = "the certificate of `cert` and the private key of `key` do not belong together";
                     Error::invalid("cert", message).with_source(error)
-                })
+                })?
             }
-        }
+        };
+        config.alpn_protocols.clone_from(&self.protocols);
+        Ok(config)
     }
 }
 

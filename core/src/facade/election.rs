@@ -25,13 +25,7 @@ impl Facade {
         Box::pin(async move {
             let tried = match wait {
                 None => election.try_campaign(),
-                Some(wait) => {
-                    let election = election.option("wait", wait);
-                    match election.patience() {
-                        Some(wait) => election.try_campaign_within(wait),
-                        None => election.try_campaign(),
-                    }
-                }
+                Some(wait) => election.option("wait", wait).try_in_time(),
             };
             let leads = tried.await?;
             let leads = leads.map(|leads| HeldItem::Guard(leads.into_guard()));

@@ -56,13 +56,9 @@ impl Facade {
     ) -> Work {
         let lock = self.lock(name, form, options);
         Box::pin(async move {
-            let Some(wait) = wait else {
-                return Ok(lock?.try_acquire().await?.map(HeldItem::Guard).into());
-            };
-            let lock = lock?.option("wait", wait);
-            let tried = match lock.patience() {
-                Some(wait) => lock.try_acquire_within(wait),
-                None => return Ok(HeldItem::Guard(lock.acquire().await?).into()),
+            let tried = match wait {
+                None => lock?.try_acquire(),
+                Some(wait) => lock?.option("wait", wait).try_in_time(),
             };
             Ok(tried.await?.map(HeldItem::Guard).into())
         })
@@ -81,13 +77,9 @@ impl Facade {
     ) -> Work {
         let all = with_options(self.client.all(names), options, crate::All::option);
         Box::pin(async move {
-            let Some(wait) = wait else {
-                return Ok(all.try_acquire().await?.map(HeldItem::All).into());
-            };
-            let all = all.option("wait", wait);
-            let tried = match all.patience() {
-                Some(wait) => all.try_acquire_within(wait),
-                None => return Ok(HeldItem::All(all.acquire().await?).into()),
+            let tried = match wait {
+                None => all.try_acquire(),
+                Some(wait) => all.option("wait", wait).try_in_time(),
             };
             Ok(tried.await?.map(HeldItem::All).into())
         })

@@ -154,7 +154,7 @@ const OF_DATABASES: &[(&str, Means)] = &[
     ("verifyservercertificate", Proof),
 ];
 
-/// Those in the URLs of Redis.
+/// Parameters in the URLs of Redis, by their lower-case letters and digits.
 const OF_REDIS: &[(&str, Means)] = &[
     ("clientname", Nothing),
     ("db", Database),

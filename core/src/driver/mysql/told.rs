@@ -34,7 +34,7 @@ impl Told {
         datagram::read(self.say.as_bytes()).filter(move |_| new)
     }
 
-    /// Whether whoever it is for has been granted what is still held, or waits still for what is still free.
+    /// Whether the one it is for holds what it was granted, or waits and the lock is still free.
     fn counts(&self, record: &Record) -> bool {
         datagram::read(self.say.as_bytes()).any(|notice| match notice {
             Notice::Granted { owner, .. } => record.holders.iter().any(|held| held.owner == owner),
