@@ -1,22 +1,33 @@
 import type { Connection } from './connection.js';
 import { ask, here } from './environment.js';
 import { invalid } from './error.js';
-import type { Why } from './job.js';
 
 /**
  * What may happen to a lock of a client.
  *
  * - `waiting`: an acquire has to wait; told once
+ * - `long_wait`: an acquire has waited for 30 s; told once
  * - `trouble`: the store refuses an acquire that waits, or does not answer it; it goes on asking
  * - `granted`: a guard was given out
  * - `renewed`: the lease was pushed on
+ * - `late_renewal`: the lease was renewed when it had nearly ended: the store or this process is slow
  * - `released`: a guard was given back
  * - `lost`: a hold was lost before it was given back
  * - `skipped`: a job was asked for a run, and there is none to start; the token is the last run's
  */
 export type EventKind = (typeof KINDS)[number];
 
-const KINDS = ['waiting', 'trouble', 'granted', 'renewed', 'released', 'lost', 'skipped'] as const;
+const KINDS = [
+  'waiting',
+  'long_wait',
+  'trouble',
+  'granted',
+  'renewed',
+  'late_renewal',
+  'released',
+  'lost',
+  'skipped',
+] as const;
 
 /** Something that happened to a lock of a client. */
 export interface LockEvent {
@@ -25,10 +36,18 @@ export interface LockEvent {
   readonly name: string;
   /** The token of the hold it happened to; null while there is none. */
   readonly token: number | null;
-  /** What the trouble is, for the kind `trouble`. */
-  readonly trouble: string | null;
-  /** Why no run was started, for the kind `skipped`. */
-  readonly why: Why | null;
+  /** The time, in milliseconds since 1970. */
+  readonly at: number;
+  /** The number of the acquire in this client, while it waits and with its grant. */
+  readonly attempt: number | null;
+  /** Milliseconds that an acquire has waited, for `granted` and `long_wait`. */
+  readonly waited: number | null;
+  /** Milliseconds that a guard had the lock, for `released` and `lost`. */
+  readonly held: number | null;
+  /** The cause, for `trouble`, `lost`, `late_renewal` and `skipped`. */
+  readonly reason: string | null;
+  /** The holder, for `long_wait`, if the store says. */
+  readonly holder: string | null;
 }
 
 /** Called with an event. What it throws is uncaught, as with every emitter. */

@@ -57,7 +57,7 @@ def test_a_start_that_starts_nothing_is_told_with_its_reason(url, name):
         with client.job(name, period=3600).start() as run:
             assert client.job(name, period=3600).start() is None
     skipped = told.wait("skipped")
-    assert (skipped.name, skipped.token, skipped.why) == (name, run.token, "running")
+    assert (skipped.name, skipped.token, skipped.reason) == (name, run.token, "running")
 
 
 def test_threads_are_told_everything_in_order(url, name):
@@ -74,7 +74,7 @@ def test_threads_are_told_everything_in_order(url, name):
     assert told.kinds() == ["granted", "waiting", "released", "granted", "released"]
     one, two = first.token, tokens[0].token
     assert [event.token for event in told] == [one, None, one, two, two]
-    assert {event.name for event in told} == {name} and {event.trouble for event in told} == {None}
+    assert {event.name for event in told} == {name} and {event.reason for event in told} == {None}
 
 
 def test_coroutines_are_told_by_their_loop(url, name):
@@ -102,7 +102,9 @@ def test_a_renewal_and_a_loss_are_told(redis_url, name):
         guard = client.lock(name).acquire()
         assert told.wait("renewed").token == guard.token
         redis.Redis.from_url(redis_url).delete(name)
-        assert told.wait(EventKind.LOST) == Event(EventKind.LOST, name, guard.token, None)
+        assert told.wait(EventKind.LOST) == Event(
+            EventKind.LOST, name, guard.token, "the store no longer has the hold"
+        )
         guard.forget()
 
 
@@ -120,7 +122,7 @@ def test_trouble_is_told_in_words(redis_url, name):
         finally:
             plain.config_set("maxmemory", 0)
         waits.join()
-    assert event.name == name and event.token is None and "memory" in event.trouble
+    assert event.name == name and event.token is None and "memory" in event.reason
     assert told.kinds()[-2:] == ["granted", "released"]
 
 

@@ -11,7 +11,7 @@ use crate::algorithm::Core;
 use crate::all::All;
 use crate::elect::Election;
 use crate::error::{Code, Error, Result};
-use crate::event::{Event, Events};
+use crate::event::{Event, Events, Observer};
 use crate::identity::Identity;
 use crate::job::Job;
 use crate::layer::Resident;
@@ -234,7 +234,7 @@ pub struct ClientBuilder {
     language: Option<String>,
     /// Host and process, where the core cannot find them out itself.
     place: Option<(String, u32)>,
-    events: Events,
+    observer: Option<Observer>,
     mistake: Option<Error>,
 }
 
@@ -285,14 +285,14 @@ impl ClientBuilder {
     /// up the task that this thread runs next, which may be an acquire.
     #[cfg(not(target_arch = "wasm32"))]
     pub fn on_event(mut self, observer: impl Fn(&Event) + Send + Sync + 'static) -> Self {
-        self.events = Events(Some(Arc::new(observer)));
+        self.observer = Some(Arc::new(observer));
         self
     }
 
     /// Calls `observer` with every [`Event`], where it happens: it must return at once.
     #[cfg(target_arch = "wasm32")]
     pub fn on_event(mut self, observer: impl Fn(&Event) + 'static) -> Self {
-        self.events = Events(Some(Arc::new(observer)));
+        self.observer = Some(Arc::new(observer));
         self
     }
 
@@ -334,7 +334,8 @@ impl ClientBuilder {
         let store = url.open(&self.options, runtime.clone()).await?;
         // Only now: who tries to connect until it works is warned once.
         if let Some(warning) = url.warning() {
-            self.events.warn("", &Error::new(Code::Unsupported, warning));
+            let events = Events::new(self.observer.clone(), runtime.clone());
+            events.warn(Event::trouble("", &Error::new(Code::Unsupported, warning)));
         }
         self.runtime = Some(runtime);
         self.store(store).await
@@ -363,10 +364,11 @@ impl ClientBuilder {
         let runtime = self.runtime.map_or_else(current_runtime, Ok)?;
         let identity = Identity::of(self.app, self.language, self.place);
         let store = LeaseHandle::new(Resident::new(store, runtime.clone()));
+        let events = Events::new(self.observer, runtime.clone());
         if let Some(warning) = store.warning() {
-            self.events.warn("", &Error::new(Code::Unsupported, warning));
+            events.warn(Event::trouble("", &Error::new(Code::Unsupported, warning)));
         }
-        let core = Core::start(store, runtime, self.events).await?;
+        let core = Core::start(store, runtime, events).await?;
         let (options, identity) = (Arc::new(self.options), Arc::new(identity));
         Ok(Client { core, options, identity })
     }

@@ -298,7 +298,8 @@ impl Guard {
             };
         }
         let Claim { core, local, .. } = &self.claim;
-        core.events.emit(|| Event::released(local.hold.lock.name(), local.token));
+        core.events
+            .emit(|| Event::released(local.hold.lock.name(), local.token, local.hold.held_for()));
         // A hold that is passed on inside has another cap.
         let cap = local.hold.cap();
         let given_up = core.give_up(local);
@@ -327,7 +328,9 @@ impl Drop for Guard {
         let ends = !self.released && self.is_here() && self.claim.leave();
         if ends {
             let Claim { core, local, .. } = &self.claim;
-            core.events.emit(|| Event::released(local.hold.lock.name(), local.token));
+            core.events.emit(|| {
+                Event::released(local.hold.lock.name(), local.token, local.hold.held_for())
+            });
             core.abandon(local);
         }
     }

@@ -83,9 +83,12 @@ fn events_and_troubles_are_logged() {
     let told =
         |level, words: &str| lines.iter().any(|(of, line)| *of == level && line.contains(words));
     let named = format!("name=\"x\" token={token}");
-    for kind in ["Granted", "Released"] {
-        assert!(told(Level::DEBUG, &format!("kind={kind} {named}")), "{kind} {named}: {lines:?}");
+    for kind in ["granted", "released"] {
+        assert!(
+            told(Level::DEBUG, &format!("kind=\"{kind}\" {named}")),
+            "{kind} {named}: {lines:?}"
+        );
     }
-    assert!(told(Level::WARN, "kind=Lost name=\"y\" token="), "{lines:?}");
-    assert!(told(Level::WARN, "kind=Trouble name=\"x\" error=unavailable: "), "{lines:?}");
+    assert!(told(Level::WARN, "kind=\"lost\" name=\"y\" token="), "{lines:?}");
+    assert!(told(Level::WARN, "kind=\"trouble\" name=\"x\" reason=\"unavailable: "), "{lines:?}");
 }

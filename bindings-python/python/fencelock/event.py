@@ -7,11 +7,10 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self, cast
 
 from . import _native, errors
-from .why import Why
 
 
 class EventKind(enum.StrEnum):
@@ -19,6 +18,8 @@ class EventKind(enum.StrEnum):
 
     WAITING = "waiting"
     """An acquire has to wait: in the line of this client or in the queue on the store. Told once."""
+    LONG_WAIT = "long_wait"
+    """An acquire has waited for 30 s. Told once."""
     TROUBLE = "trouble"
     """The store refuses an acquire that waits, or does not answer it; it goes on asking. Told when that begins, and when
     the reason has changed."""
@@ -26,6 +27,8 @@ class EventKind(enum.StrEnum):
     """A lock was granted."""
     RENEWED = "renewed"
     """The lease was renewed."""
+    LATE_RENEWAL = "late_renewal"
+    """The lease was renewed when it had nearly ended: the store or this process is slow."""
     RELEASED = "released"
     """A guard was given back."""
     LOST = "lost"
@@ -44,16 +47,25 @@ class Event:
     """The lock."""
     token: int | None
     """The token of the hold it happened to; ``None`` while there is none."""
-    trouble: str | None
-    """What the trouble is, for ``EventKind.TROUBLE``."""
-    why: Why | None = None
-    """Why no run was started, for ``EventKind.SKIPPED``."""
+    reason: str | None = None
+    """The cause, for trouble, losses, late renewals and runs that are skipped."""
+    at: float = field(default=0.0, compare=False)
+    """The time, in seconds since 1970."""
+    attempt: int | None = field(default=None, compare=False)
+    """The number of the acquire in this client, while it waits and with its grant."""
+    waited: float | None = field(default=None, compare=False)
+    """Seconds that an acquire has waited, for ``EventKind.GRANTED`` and ``EventKind.LONG_WAIT``."""
+    held: float | None = field(default=None, compare=False)
+    """Seconds that a guard had the lock, for ``EventKind.RELEASED`` and ``EventKind.LOST``."""
+    holder: str | None = None
+    """The holder, for ``EventKind.LONG_WAIT``, if the store says."""
 
     @classmethod
     def from_json(cls, told: dict[str, Any]) -> Self:
         """From the core's answer."""
-        why = told["why"] and Why(told["why"])
-        return cls(EventKind(told["kind"]), told["name"], told["token"], told["trouble"], why)
+        for time in ("at", "waited", "held"):
+            told[time] = told[time] and told[time] / 1000
+        return cls(**{**told, "kind": EventKind(told["kind"])})
 
 
 Observer = Callable[[Event], object]

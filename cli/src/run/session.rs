@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use fencelock::options::{Options, Scope, TABLE, Times, check_name};
-use fencelock::{Claim, Client, ClientBuilder, Code, Released};
+use fencelock::{Claim, Client, ClientBuilder, Code, EventKind, Released};
 use serde_json::Value;
 use tokio::select;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
@@ -99,10 +99,17 @@ pub(super) async fn session(
     let builder = || {
         let mut builder =
             Client::builder().app(&*app).language("shell").times(Times::Text).on_event(|event| {
-                if let Some(trouble) = &event.trouble {
-                    // Of a name somebody waits for; without one it is about the store.
-                    let waits = if event.name.is_empty() { "" } else { "; still waiting" };
-                    say(format_args!("{trouble}{waits}"));
+                match (event.kind, &event.reason) {
+                    (EventKind::Trouble, Some(trouble)) => {
+                        // Of a name somebody waits for; without one it is about the store.
+                        let waits = if event.name.is_empty() { "" } else { "; still waiting" };
+                        say(format_args!("{trouble}{waits}"));
+                    }
+                    (EventKind::LongWait, _) => {
+                        let holder = event.holder.as_deref().unwrap_or("somebody");
+                        say(format_args!("{}: held by {holder}; still waiting", event.name));
+                    }
+                    _ => {}
                 }
             });
         for (name, value) in wishes.of_scope(Scope::Client) {

@@ -2,6 +2,7 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_channel::oneshot;
@@ -40,7 +41,19 @@ impl Wait {
     }
 }
 
+/// A number for an acquire, and when it began, for the events it causes.
+#[derive(Clone, Copy)]
+pub(super) struct Asked {
+    pub attempt: u64,
+    pub since: Instant,
+}
+
 impl Core {
+    pub(super) fn ask(&self) -> Asked {
+        let attempt = self.attempts.fetch_add(1, Ordering::Relaxed) + 1;
+        Asked { attempt, since: self.runtime.now() }
+    }
+
     /// Gets the lock, or `None` if the caller does not wait and it is not free.
     pub(crate) async fn acquire(
         self: &Arc<Self>,
@@ -49,13 +62,16 @@ impl Core {
         wait: Wait,
     ) -> Result<Option<Local>> {
         self.check_open()?;
-        let Wait::Until(end) = wait else {
-            return self.stand(lock, request, wait != Wait::Try, &Mutex::default()).await;
-        };
-        let wait = end.since(self.runtime.now());
+        let asked = self.ask();
         let reason = Mutex::default();
-        let work = Box::pin(self.stand(lock, request, true, &reason));
-        match select(work, pin!(self.holders_after(wait, end, lock))).await {
+        let end = match wait {
+            Wait::Try => return self.stand(lock, request, false, &reason, asked).await,
+            Wait::Until(end) => end,
+            Wait::Forever => Instant::FAR,
+        };
+        let wait = end.since(asked.since);
+        let work = Box::pin(self.stand(lock, request, true, &reason, asked));
+        match select(work, pin!(self.holders_after(wait, end, lock, asked))).await {
             Either::Left((result, _)) => result,
             Either::Right((holders, work)) => {
                 // Whoever stands behind another waiter of this client waits for the same store.
@@ -74,6 +90,7 @@ impl Core {
         request: Request,
         waits: bool,
         reason: &Mutex<Option<Reason>>,
+        asked: Asked,
     ) -> Result<Option<Local>> {
         let leads = request.mode.lines_up();
         let mut in_line = false;
@@ -86,7 +103,7 @@ impl Core {
                 Admission::Line { number, turn } => (number, turn),
             };
             if !std::mem::replace(&mut in_line, true) {
-                self.events.emit(|| Event::waiting(lock.as_str()));
+                self.events.emit(|| Event::waiting(lock.as_str(), asked.attempt));
             }
             let mut in_place = guard(turn, |turn| self.leave_line(lock, number, turn));
             let told = (&mut *in_place).await;
@@ -95,7 +112,7 @@ impl Core {
                 LineMessage::Lead(attempt) => break attempt,
                 LineMessage::Passed(local) if local.hold.is_held() => {
                     local.hold.serve(local.number);
-                    return Ok(Some(self.received(local)));
+                    return Ok(Some(self.received(local, asked)));
                 }
                 // Passed on in time, but looked at only after its end: that is no grant. It is still this one's turn.
                 LineMessage::Passed(local) if self.leads_after(&local) => break None,
@@ -110,6 +127,7 @@ impl Core {
             None => Box::new(Attempt::new(self.clone(), lock.clone(), request, waits)),
         };
         attempt.announced |= in_line;
+        attempt.number = asked.attempt;
         // Whoever leads no more has the next in line lead. Readers and permits each ask for themselves.
         let mut leading = guard(attempt, |attempt| {
             *reason.lock() = Some(attempt.reason.clone());
@@ -120,7 +138,7 @@ impl Core {
         match leading.run().await {
             Ok(Some(hold)) => {
                 ScopeGuard::into_inner(leading);
-                Ok(Some(self.install(hold)))
+                Ok(Some(self.install(hold, asked)))
             }
             Ok(None) => Ok(None),
             Err(error) => Err(error.with("name", lock.as_str())),
@@ -128,16 +146,19 @@ impl Core {
     }
 
     /// A hold that was won is at the front now.
-    pub(super) fn install(self: &Arc<Self>, hold: Arc<Hold>) -> Local {
+    pub(super) fn install(self: &Arc<Self>, hold: Arc<Hold>, asked: Asked) -> Local {
         self.floors.saw(&hold.lock.key, hold.newest_token());
         let local = self.cohorts.lock().install(hold, self.runtime.now());
-        self.received(local)
+        self.received(local, asked)
     }
 
     /// A local hold has its guard from now on.
-    fn received(self: &Arc<Self>, local: Local) -> Local {
+    fn received(self: &Arc<Self>, local: Local, asked: Asked) -> Local {
         let name = local.hold.lock.as_str();
-        self.events.emit(|| Event::granted(name, local.token));
+        self.events.emit(|| {
+            let waited = self.runtime.now().since(asked.since);
+            Event::granted(name, local.token).after(asked.attempt, waited)
+        });
         // Lost before there was a guard: nobody would clear the front later, and nobody was told.
         if local.hold.is_lost() {
             self.clear_front(&local.hold);

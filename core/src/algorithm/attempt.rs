@@ -31,6 +31,8 @@ pub(crate) struct Attempt {
     rest: Backoff,
     /// Whether somebody was told that it has to wait.
     pub announced: bool,
+    /// The number of the acquire it works for.
+    pub number: u64,
     /// Why it does not have the lock yet.
     pub reason: Reason,
     /// The highest token this client had seen of the lock when it asked: a grant has to lie above.
@@ -67,8 +69,21 @@ impl Attempt {
     pub(crate) fn new(core: Arc<Core>, lock: LockId, request: Request, waits: bool) -> Self {
         let (stage, rest, reason) = (Stage::Ready, Backoff::new(), Reason::Unanswered);
         let floor = Token::default();
-        let (announced, gone, repeat) = (false, false, Repeat::NotYet);
-        Self { core, lock, request, waits, stage, rest, announced, reason, floor, gone, repeat }
+        let (announced, number, gone, repeat) = (false, 0, false, Repeat::NotYet);
+        Self {
+            core,
+            lock,
+            request,
+            waits,
+            stage,
+            rest,
+            announced,
+            number,
+            reason,
+            floor,
+            gone,
+            repeat,
+        }
     }
 
     /// An attempt whose first Take goes in one batch with the end of the hold before it. Whoever polls the batch first
@@ -213,7 +228,7 @@ impl Attempt {
                 self.stage = Stage::Waiting { owner };
                 self.learn(Reason::Held);
                 if !std::mem::replace(&mut self.announced, true) {
-                    self.core.events.emit(|| Event::waiting(self.lock.as_str()));
+                    self.core.events.emit(|| Event::waiting(self.lock.as_str(), self.number));
                 }
                 None
             }
@@ -290,7 +305,7 @@ impl Attempt {
     fn troubled(&mut self, error: Error) {
         let known = self.reason.trouble().map(|known| (known.code(), known.message()));
         if known != Some((error.code(), error.message())) {
-            self.core.events.warn(self.lock.name(), &error);
+            self.core.events.warn(Event::trouble(self.lock.name(), &error));
         }
         self.learn(Reason::Trouble(error.into()));
     }

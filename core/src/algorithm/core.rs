@@ -2,6 +2,7 @@
 
 use std::mem;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use futures_util::future::{join, select};
@@ -37,6 +38,8 @@ pub(crate) struct Core {
     pub(super) floors: Floors,
     pub(super) questions: Questions,
     pub(super) runs: Runs,
+    /// How many acquires were begun.
+    pub(super) attempts: AtomicU64,
     /// The process that made it.
     process: u32,
 }
@@ -62,6 +65,7 @@ impl Core {
             questions: Questions::default(),
             floors: Floors::default(),
             runs: Runs::default(),
+            attempts: AtomicU64::new(0),
             process: runtime.process(),
         });
         let listener = Arc::downgrade(&core);
@@ -138,6 +142,9 @@ impl Core {
             Some(News::Renewed(hold)) => {
                 self.events.emit(|| Event::renewed(hold.lock.name(), hold.token));
             }
+            Some(News::RenewedLate(hold, left)) => {
+                self.events.warn(Event::late_renewal(hold.lock.name(), hold.token, left));
+            }
             None => {}
         }
     }
@@ -178,7 +185,16 @@ impl Core {
     /// Reports a loss, once: it may be found by whoever installs a hold while the renewer loses it.
     pub(super) fn tell_loss(&self, hold: &Hold) {
         if hold.report_lost() {
-            self.events.lost(hold.lock.name(), hold.token);
+            let reason = if self.is_closed() {
+                "the client was closed"
+            } else if hold.is_gone() {
+                "the store no longer has the hold"
+            } else if self.runtime.now() >= hold.cap() {
+                "`max_hold` is over"
+            } else {
+                "the lease was not renewed in time"
+            };
+            self.events.warn(Event::lost(hold.lock.name(), hold.token, hold.held_for(), reason));
         }
     }
 

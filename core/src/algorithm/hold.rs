@@ -94,6 +94,8 @@ pub(crate) struct Hold {
     /// The present local hold; 0 when the last one was given up.
     present: AtomicU64,
     signal: Event,
+    /// When the present guard, or the one before it, got the lock, in nanoseconds.
+    since: AtomicU64,
     state: Mutex<HoldMode>,
     pub open: bool,
     runtime: RuntimeHandle,
@@ -168,6 +170,7 @@ impl Hold {
             life: Life::default(),
             present: AtomicU64::new(0),
             signal: Event::new(),
+            since: AtomicU64::new(0),
             state: Mutex::new(HoldMode::new(request.mode, tokens.first)),
         };
         hold.set_request(request, runtime.now());
@@ -185,6 +188,7 @@ impl Hold {
         self.ttl.store(nanos(request.ttl), Ordering::Relaxed);
         let cap = request.max_hold.map_or(Instant::FAR, |hold| now + hold);
         self.cap.store(cap.as_nanos(), Ordering::Relaxed);
+        self.since.store(now.as_nanos(), Ordering::Relaxed);
     }
 
     pub(crate) fn set_ttl(&self, ttl: Duration) {
@@ -217,6 +221,11 @@ impl Hold {
     /// Until when the store may keep it, whatever became of what was asked for and however early the claim ends.
     pub(crate) fn furthest(&self) -> Instant {
         self.lease_end().max(Instant::from_nanos(self.asked.load(Ordering::Relaxed)))
+    }
+
+    /// How long the present guard has the lock.
+    pub(crate) fn held_for(&self) -> Duration {
+        self.runtime.now().since(Instant::from_nanos(self.since.load(Ordering::Relaxed)))
     }
 
     /// Whether the claim stands at this very moment.

@@ -14,6 +14,7 @@ use super::pending_attempt::{PendingAttempt, Progress};
 use super::registry::{Abandoned, Registry};
 use super::renewal_batch::BatchEntry;
 use crate::error::Code;
+use crate::port::limits::GRANT_TTL;
 use crate::port::{Answer, Instant, Notice, Outcome, OwnerId, RuntimeHandle};
 use crate::runtime::sync::Mutex;
 
@@ -29,6 +30,8 @@ pub(crate) struct Renewer {
 pub(crate) enum News {
     Lost(Arc<Hold>),
     Renewed(Arc<Hold>),
+    /// When so little of the lease was left that it was in danger.
+    RenewedLate(Arc<Hold>, Duration),
 }
 
 /// How a ticket's wait ended.
@@ -208,9 +211,16 @@ impl Renewer {
                 let hold = hold.clone();
                 return match answer {
                     Ok(Outcome::Granted { left, .. }) => {
+                        let before = hold.lease_end().since(now);
                         let left = hold.prolong(sent, *left, now)?;
                         due_queue.set(entries, slot, next_look(&hold, left, now));
-                        Some(News::Renewed(hold))
+                        // A hold that passed on to a longer `ttl` may have begun with two thirds of `GRANT_TTL`.
+                        let late = before < hold.ttl().min(GRANT_TTL) / 3;
+                        Some(if late {
+                            News::RenewedLate(hold, before)
+                        } else {
+                            News::Renewed(hold)
+                        })
                     }
                     Ok(Outcome::Gone) => state.gone(owner).map(News::Lost),
                     // What lies there is no lock any more, or not in the store that was: the file was deleted or replaced.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::future::{Either, select};
 use scopeguard::{ScopeGuard, guard};
 
-use super::acquire::Wait;
+use super::acquire::{Asked, Wait};
 use super::attempt::conflict;
 use super::cohort::{Admission, Local};
 use super::core::Core;
@@ -56,9 +56,10 @@ impl Core {
         known: &Mutex<Reason>,
     ) -> Result<Option<Vec<Local>>> {
         let mut rest = Backoff::new();
+        let asked = self.ask();
         loop {
             self.check_open()?;
-            match self.take_as_one(members).await {
+            match self.take_as_one(members, asked).await {
                 AsOne::Won(locals) => return Ok(Some(locals)),
                 AsOne::Refused | AsOne::Occupied if wait == Wait::Try => return Ok(None),
                 AsOne::Failed(error) if !error.retryable() || wait == Wait::Try => {
@@ -101,7 +102,7 @@ impl Core {
     }
 
     /// One request for all, if nobody of this client is there yet.
-    async fn take_as_one(self: &Arc<Self>, members: &[Member]) -> AsOne {
+    async fn take_as_one(self: &Arc<Self>, members: &[Member], by: Asked) -> AsOne {
         let asked = PendingAttempts { attempts: Vec::new(), doubtful: false };
         let mut asked = guard(asked, |asked| self.take_back(asked));
         let now = || self.runtime.now();
@@ -144,7 +145,7 @@ impl Core {
             return refusal(members, answers);
         }
         asked.attempts.clear();
-        AsOne::Won(holds.into_iter().map(|hold| self.install(hold)).collect())
+        AsOne::Won(holds.into_iter().map(|hold| self.install(hold, by)).collect())
     }
 
     /// Gives back what a request for all may have left, and lets those behind it ask.

@@ -9,9 +9,11 @@ use futures_util::future::{Either, WeakShared, select};
 use scopeguard::guard;
 use serde::Deserialize;
 
+use super::acquire::Asked;
 use super::core::Core;
 use super::lock_id::LockId;
 use crate::error::Error;
+use crate::event::Event;
 use crate::port::{Action, Answer, BoxFuture, HolderView, Instant, Outcome, OwnerId, is_hidden};
 use crate::runtime::sync::Mutex;
 
@@ -21,6 +23,9 @@ const LEAST_WAIT: Duration = Duration::from_millis(900);
 const LATEST_QUESTION: Duration = Duration::from_millis(250);
 /// The most, for waits of four seconds and more.
 const EARLIEST_QUESTION: Duration = Duration::from_secs(1);
+
+/// A wait so long is worth a warning: its holder may hang, or wait for this one.
+const LONG_WAIT: Duration = Duration::from_secs(30);
 
 /// The questions under way: all whose waits end at once share one.
 #[derive(Default)]
@@ -37,14 +42,29 @@ impl Questions {
 }
 
 impl Core {
-    /// Completes at the end of a wait of this length, with the holders shortly before, if the store tells.
+    /// Completes at the end of a wait of this length, with the holders shortly before, if the store tells. Warns of a wait that is long.
     pub(super) async fn holders_after(
         &self,
         wait: Duration,
         end: Instant,
         lock: &LockId,
+        asked: Asked,
     ) -> Vec<HolderView> {
         let mut holders = Vec::new();
+        if wait > LONG_WAIT {
+            let late = asked.since + LONG_WAIT;
+            self.runtime.sleep_until(late).await;
+            let until = self.runtime.sleep_until((late + EARLIEST_QUESTION).min(end));
+            if let Either::Left((known, _)) = select(pin!(self.who_holds(lock)), until).await {
+                holders = known;
+            }
+            let holder = holders.first().map(|holder| named(&holder.info));
+            let waited = self.runtime.now().since(asked.since);
+            self.events.warn(Event::long_wait(lock.as_str(), asked.attempt, waited, holder));
+        }
+        if end == Instant::FAR {
+            std::future::pending::<()>().await;
+        }
         if wait >= LEAST_WAIT {
             // Who waits longer leaves a busy store more time for its answer.
             let before = (wait / 4).clamp(LATEST_QUESTION, EARLIEST_QUESTION);

@@ -179,7 +179,7 @@ fn a_store_that_refuses_is_told_to_all_who_wait() {
         let behind = lock.acquire_within(400 * MS).await.unwrap_err();
         assert_eq!(behind.code(), Code::Unavailable, "{behind}");
         assert_eq!(rig.kinds(), [EventKind::Trouble, EventKind::Waiting]);
-        let trouble = rig.told.lock().unwrap()[0].trouble.clone().unwrap();
+        let trouble = rig.told.lock().unwrap()[0].reason.clone().unwrap();
         assert!(trouble.contains("failed on purpose"), "{trouble}");
         rig.meets(Fault::None);
         let guard = leader.await.unwrap().expect("the store is back");
@@ -189,6 +189,51 @@ fn a_store_that_refuses_is_told_to_all_who_wait() {
         let late = lock.acquire_within(50 * MS).await.unwrap_err();
         assert_eq!(late.code(), Code::Timeout, "{late}");
         drop(other);
+    });
+}
+
+/// An acquire that waits for half a minute names the holder; a hold that is lost says for how long it was held, and why it ended.
+#[test]
+fn a_long_wait_and_a_loss_say_what_an_operator_asks() {
+    live(async |machine: Machine| {
+        let memory = Memory::new();
+        let (one, two) = (Rig::of(&machine, &memory).await, Rig::of(&machine, &memory).await);
+        let guard = one.client.lock("x").max_hold(40_000 * MS).acquire().await.unwrap();
+        let waiting = machine.start(two.client.lock("x").acquire());
+        machine.sleep(25_000 * MS).await;
+        assert_eq!(two.kinds(), [EventKind::Waiting]);
+        let next = waiting.await.unwrap().expect("`max_hold` ends the first");
+        assert_eq!(two.kinds(), [EventKind::Waiting, EventKind::LongWait, EventKind::Granted]);
+        let told = two.told.lock().unwrap().clone();
+        assert!(told.iter().all(|event| event.attempt == Some(1)), "{told:?}");
+        let holder = told[1].holder.as_deref().unwrap();
+        assert!(holder.contains(&format!("pid {}", std::process::id())), "{holder}");
+        assert!((30_000 * MS..32_000 * MS).contains(&told[1].waited.unwrap()), "{told:?}");
+        assert!(told[2].waited.unwrap() > 39_000 * MS && told[2].at > told[1].at, "{told:?}");
+        assert!(!guard.is_held());
+        let lost = one.told.lock().unwrap().iter().find(|e| e.kind == EventKind::Lost).cloned();
+        let lost = lost.expect("it was lost");
+        assert_eq!(lost.reason.as_deref(), Some("`max_hold` is over"));
+        assert!(lost.held.unwrap() >= 39_000 * MS, "{lost:?}");
+        drop(next);
+    });
+}
+
+/// A renewal that comes through when its lease has nearly ended is a warning; the next one is an ordinary one.
+#[test]
+fn a_renewal_that_comes_late_is_told() {
+    live(async |machine: Machine| {
+        let rig = Rig::of(&machine, &Memory::new()).await;
+        let guard = rig.client.lock("x").ttl(9000 * MS).acquire().await.unwrap();
+        rig.meets(Fault::Refused);
+        machine.sleep(8000 * MS).await;
+        rig.meets(Fault::None);
+        machine.sleep(4000 * MS).await;
+        let told = rig.told.lock().unwrap().clone();
+        let [_, late, next, ..] = &told[..] else { panic!("{told:?}") };
+        assert_eq!((late.kind, next.kind), (EventKind::LateRenewal, EventKind::Renewed));
+        assert!(late.reason.as_deref().unwrap().ends_with("ms of the lease were left"));
+        assert!(guard.is_held());
     });
 }
 

@@ -33,7 +33,7 @@ impl World {
                 troubles
                     .lock()
                     .unwrap()
-                    .push(event.trouble.as_deref().unwrap_or_default().to_owned());
+                    .push(event.reason.as_deref().unwrap_or_default().to_owned());
             }
         };
         let builder = Client::builder().runtime(self.node.clone()).on_event(note);

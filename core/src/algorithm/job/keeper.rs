@@ -168,7 +168,9 @@ impl Keeper {
         let runtime = self.core.runtime.clone();
         if ending != Ending::TakenBack {
             let hold = &self.hold;
-            self.core.events.emit(|| Event::released(hold.lock.name(), hold.token));
+            self.core
+                .events
+                .emit(|| Event::released(hold.lock.name(), hold.token, hold.held_for()));
         }
         let held = self.hold.is_held();
         let (until, value) = match ending {

@@ -94,7 +94,8 @@ fn lock_id() -> LockId {
 
 async fn core(memory: &Memory, runtime: &RuntimeHandle) -> Arc<Core> {
     let store = LeaseHandle::new(memory.store(runtime.clone()));
-    Core::start(store, runtime.clone(), Events::default()).await.expect("memory connects")
+    let events = Events::new(None, runtime.clone());
+    Core::start(store, runtime.clone(), events).await.expect("memory connects")
 }
 
 async fn release(core: &Arc<Core>, local: &super::Local) {

@@ -47,7 +47,7 @@ async fn a_server_that_evicts_keys_is_told_of_at_connect() {
         };
         let [event] = &events[..] else { panic!("{events:?}") };
         assert_eq!((event.kind, &*event.name), (EventKind::Trouble, ""));
-        let trouble = event.trouble.as_ref().unwrap();
+        let trouble = event.reason.as_ref().unwrap();
         assert!(
             trouble.contains(lost) && trouble.contains("maxmemory-policy noeviction"),
             "{trouble}"

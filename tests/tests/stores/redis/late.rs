@@ -32,7 +32,7 @@ async fn a_grant_later_than_its_deadline_is_said_to_be_one() {
     let client = Client::builder()
         .on_event(move |event| {
             if event.kind == EventKind::Trouble {
-                heard.lock().unwrap().extend(event.trouble.clone());
+                heard.lock().unwrap().extend(event.reason.clone());
             }
         })
         .connect(proxy.url().as_str())
