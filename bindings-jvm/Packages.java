@@ -24,6 +24,8 @@ public final class Packages {
     private static final List<String> LICENCES = List.of("LICENSE-APACHE", "LICENSE-MIT");
     private static final Pattern PUBLIC =
         Pattern.compile("^public (?:[a-z]+ )*?(?:class|enum|interface|object|record) (\\w+)", Pattern.MULTILINE);
+    /** The page of a file of functions has the file's name. */
+    private static final Pattern FUNCTION = Pattern.compile("^(public )(?:[a-z]+ )*fun ", Pattern.MULTILINE);
     private static final boolean RELEASE = Boolean.getBoolean("release");
 
     private final List<String> complaints = new ArrayList<>();
@@ -131,7 +133,11 @@ public final class Packages {
     /** A page for everything public. */
     private void documented(JarFile pages, Path root) throws IOException {
         for (Path source : sources(root)) {
-            for (String name : found(PUBLIC, source)) {
+            List<String> names = new ArrayList<>(found(PUBLIC, source));
+            if (!found(FUNCTION, source).isEmpty()) {
+                names.add(source.getFileName().toString().replace(".kt", "Kt"));
+            }
+            for (String name : names) {
                 String page = root.relativize(source).resolveSibling(name + ".html").toString();
                 expect(pages.stream().anyMatch(entry -> entry.getName().endsWith(page)), pages.getName() + " has no " + page);
             }

@@ -43,7 +43,7 @@ import io.github.fencelock.Guard;
 
 public final class Shop {
     public static void main(String[] words) throws Exception {
-        System.out.println(io.github.fencelock.kotlin.Fencelock.class.getName());
+        System.out.println(io.github.fencelock.kotlin.ClientKt.class.getName());
         try (Client client = Fencelock.connect("memory:"); Guard guard = client.lock("orders:42").acquire()) {
             System.out.println("held: " + guard.isHeld());
         }

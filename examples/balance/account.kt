@@ -1,7 +1,12 @@
 // The account, and the three ways to deduct from it.
 
-import io.github.fencelock.kotlin.Client
-import io.github.fencelock.kotlin.Versioned
+import io.github.fencelock.Client
+import io.github.fencelock.Versioned
+import io.github.fencelock.kotlin.awaitAcquire
+import io.github.fencelock.kotlin.awaitCompareAndSet
+import io.github.fencelock.kotlin.awaitRead
+import io.github.fencelock.kotlin.awaitRelease
+import io.github.fencelock.kotlin.awaitUpdate
 import java.sql.DriverManager
 import kotlin.time.Duration.Companion.milliseconds
 import kotlinx.coroutines.delay
@@ -25,7 +30,7 @@ internal class ByVersion private constructor(private val account: Versioned) : A
         suspend fun open(client: Client, opened: Long): ByVersion {
             // With eight that change it all the time, somebody else is faster more often than usual.
             val account = client.version(NAME).retries(100)
-            account.compareAndSet(null, mapOf("opened" to opened, "balance" to opened, "paid" to 0))
+            account.awaitCompareAndSet(null, mapOf("opened" to opened, "balance" to opened, "paid" to 0))
             return ByVersion(account)
         }
 
@@ -35,7 +40,7 @@ internal class ByVersion private constructor(private val account: Versioned) : A
 
     override suspend fun deduct(amount: Long): Boolean {
         // Asked again with what is there by then, if somebody else was faster. `null`: it is not covered.
-        val written = account.update { value ->
+        val written = account.awaitUpdate { value ->
             val books = numbers(value)
             val (balance, paid) = books.getValue("balance") - amount to books.getValue("paid") + amount
             if (balance < 0) null else books + mapOf("balance" to balance, "paid" to paid)
@@ -44,7 +49,7 @@ internal class ByVersion private constructor(private val account: Versioned) : A
     }
 
     override suspend fun books(): Books {
-        val books = numbers(account.read()?.value())
+        val books = numbers(account.awaitRead()?.value())
         return Books(books.getValue("opened"), books.getValue("balance"), books.getValue("paid"))
     }
 }
@@ -54,12 +59,12 @@ internal class Locked(client: Client, private val book: Book) : Account {
 
     override suspend fun deduct(amount: Long): Boolean {
         while (true) {
-            val guard = lock.acquire()
+            val guard = lock.awaitAcquire()
             try {
-                book.readAndWrite(amount, guard.token)?.let { return it }
+                book.readAndWrite(amount, guard.token())?.let { return it }
             } finally {
                 // The book has judged already: whether the lease has ended since the write does not matter.
-                guard.release()
+                guard.awaitRelease()
             }
         }
     }

@@ -7,8 +7,8 @@
 // default both lie in a folder of their own. balance.rs tells more, and deducts from the same account if both are given. The book
 // is opened by JDBC: `org.xerial:sqlite-jdbc` has to be on the class path.
 
-import io.github.fencelock.kotlin.Fencelock
-import io.github.fencelock.kotlin.use
+import io.github.fencelock.kotlin.awaitConnect
+import io.github.fencelock.kotlin.useSuspending
 import java.nio.file.Path
 import kotlin.io.path.ExperimentalPathApi
 import kotlin.io.path.createTempDirectory
@@ -39,7 +39,7 @@ private class Words(words: Array<String>, folder: Path) {
 
 /** With the account, and with connections of its own: a program of its own in real life. */
 private suspend fun <R> withAccount(asked: Words, body: suspend (Account) -> R): R =
-    Fencelock.connect(asked.url).use { client ->
+    awaitConnect(asked.url).useSuspending { client ->
         when (asked.how) {
             "version" -> body(ByVersion.open(client, asked.balance))
             "lock" -> Book(asked.book, asked.balance).use { body(Locked(client, it)) }

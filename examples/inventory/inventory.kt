@@ -5,8 +5,9 @@
 // Selling is looking at the stock, taking a moment (a price, a payment), and writing it down. Whoever else looks in that moment
 // sells the same lamp again. inventory.rs tells more.
 
-import io.github.fencelock.kotlin.Fencelock
-import io.github.fencelock.kotlin.use
+import io.github.fencelock.kotlin.awaitConnect
+import io.github.fencelock.kotlin.useSuspending
+import io.github.fencelock.kotlin.withLockSuspending
 import java.io.IOException
 import java.net.Socket
 import java.net.URI
@@ -27,11 +28,11 @@ private const val SOLD = "fencelock-example:kotlin:sold"
 
 /** One clerk: a program of its own in a real shop, with its own connections. */
 private suspend fun clerk(url: String, store: String, locked: Boolean) {
-    Fencelock.connect(store).use { locks ->
+    awaitConnect(store).useSuspending { locks ->
         Shop(url).use { shop ->
             repeat(CUSTOMERS / CLERKS) {
                 if (locked) {
-                    locks.lock("fencelock-example:kotlin:lamps").withLock { lookAndWrite(shop) }
+                    locks.lock("fencelock-example:kotlin:lamps").withLockSuspending { lookAndWrite(shop) }
                 } else {
                     lookAndWrite(shop)
                 }

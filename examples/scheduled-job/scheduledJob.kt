@@ -7,9 +7,12 @@
 // milliseconds since 1970, its token, the node. `--work` is how long a run takes. All times are seconds.
 
 import io.github.fencelock.FencelockException
-import io.github.fencelock.kotlin.Fencelock
-import io.github.fencelock.kotlin.Run
-import io.github.fencelock.kotlin.use
+import io.github.fencelock.Run
+import io.github.fencelock.kotlin.awaitConnect
+import io.github.fencelock.kotlin.job
+import io.github.fencelock.kotlin.ttl
+import io.github.fencelock.kotlin.useSuspending
+import io.github.fencelock.kotlin.withRunSuspending
 import java.io.IOException
 import java.nio.file.Files
 import java.nio.file.Path
@@ -30,11 +33,11 @@ fun main(words: Array<String>): Unit = runBlocking {
     /** The run: a line in the output, and what it takes besides. */
     suspend fun report(run: Run) {
         // In one write, so that lines of several nodes never mix.
-        Files.writeString(output, "${run.instant.toEpochMilli()} ${run.token} $node\n", CREATE, APPEND)
+        Files.writeString(output, "${run.instant().toEpochMilli()} ${run.token()} $node\n", CREATE, APPEND)
         delay(work)
     }
 
-    Fencelock.connect(asked["--url"] ?: "sqlite:jobs.db").use { client ->
+    awaitConnect(asked["--url"] ?: "sqlite:jobs.db").useSuspending { client ->
         // A run that has died counts as dead after this time: well before the next one is due.
         val ttl = minOf(30.seconds, period / 4)
         val job = client.job("fencelock-example:report", period).ttl(ttl).label(node)
@@ -45,7 +48,7 @@ fun main(words: Array<String>): Unit = runBlocking {
         while (end.hasNotPassedNow()) {
             try {
                 // False: another node runs it, or it was run in this period.
-                if (job.withRun { run -> report(run) }) runs++
+                if (job.withRunSuspending { run -> report(run) }) runs++
             } catch (error: FencelockException) {
                 // The run was lost, or the store is away. The next one is due all the same.
                 System.err.println("$node: $error")

@@ -4,15 +4,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
 
-/** Renders the core's table of options as the interfaces of the Java and the Kotlin package. */
+/** Renders the core's table of options as the interfaces of the Java package, and its times as functions of the Kotlin package. */
 final class OptionTable {
     private static final int WIDTH = 110;
 
-    private final boolean kotlin;
-
-    OptionTable(boolean kotlin) {
-        this.kotlin = kotlin;
-    }
+    private OptionTable() {}
 
     private static List<Map<String, Object>> rows(String scope) {
         return Shape.list(Parcel.read(Natives.table())).stream().map(Shape::map)
@@ -20,18 +16,29 @@ final class OptionTable {
     }
 
     /** The interface with this name, of the rows of this scope. */
-    String render(String name, String scope, String intro) {
-        String methods = rows(scope).stream().map(this::method).collect(Collectors.joining("\n"));
+    static String java(String name, String scope, String intro) {
+        String methods = rows(scope).stream().map(OptionTable::method).collect(Collectors.joining("\n"));
         String any = documented("Sets any option by its name in the table, from text, a number, a boolean, a duration or a map. "
             + "An unknown one is refused, with the nearest known one, by whatever is done then.");
         String type = documentedType(intro + " Written from the core's table of options; `OptionTableTest` keeps it so.");
-        return kotlin
-            ? "package io.github.fencelock.kotlin\n\nimport kotlin.time.Duration\n\n" + type
-                + "public interface " + name + "<T> {\n" + any + "    public fun option(name: String, value: Any?): T\n\n"
-                + methods + "}\n"
-            : "package io.github.fencelock;\n\n" + imports(scope) + type
-                + "public interface " + name + "<T> {\n" + any + "    T option(String name, Object value);\n\n"
-                + methods + "}\n";
+        return "package io.github.fencelock;\n\n" + imports(scope) + type
+            + "public interface " + name + "<T> {\n" + any + "    T option(String name, Object value);\n\n" + methods + "}\n";
+    }
+
+    /** The options that are times, with Kotlin's duration. */
+    static String kotlin() {
+        return "// Written from the core's table of options; `OptionTableTest` keeps it so.\npackage io.github.fencelock.kotlin\n\n"
+            + "import io.github.fencelock.LockOptions\nimport io.github.fencelock.StoreOptions\nimport kotlin.time.Duration\n"
+            + functions("lock", "LockOptions") + functions("client", "StoreOptions");
+    }
+
+    private static String functions(String scope, String type) {
+        return rows(scope).stream().filter(row -> ((String) row.get("kind")).endsWith("duration")).map(row -> {
+            String name = name(row);
+            String none = row.get("kind").equals("duration") ? "" : "; infinite is none";
+            return "\n/** [" + type + "." + name + "] with Kotlin's duration" + none + ". */\npublic fun <T> " + type + "<T>." + name
+                + "(" + name + ": Duration): T = " + name + "(" + name + ".orNone())\n";
+        }).collect(Collectors.joining());
     }
 
     private static String imports(String scope) {
@@ -39,27 +46,27 @@ final class OptionTable {
         return "import java.time.Duration;\n" + (maps ? "import java.util.Map;\n" : "") + "\n";
     }
 
-    private String method(Map<String, Object> row) {
+    private static String method(Map<String, Object> row) {
         String option = (String) row.get("name");
-        // `lock.wait(5000)` would be that of `Object`.
-        String name = option.equals("wait") ? "waitAtMost" : camel(option);
+        String name = name(row);
         String standard = ((String) row.get("default")).isEmpty() ? "empty" : "`" + row.get("default") + "`";
         boolean optional = row.get("kind").equals("optional_duration");
         String doc = row.get("doc") + " By default " + standard + (optional ? ", which is `null` here." : ".");
-        String type = type((String) row.get("kind"));
-        return documented(doc) + (kotlin
-            ? "    public fun " + name + "(" + name + ": " + type + "): T = option(\"" + option + "\", " + name + ")\n"
-            : "    default T " + name + "(" + type + " " + name + ") {\n        return option(\"" + option + "\", " + name
-                + ");\n    }\n");
+        return documented(doc) + "    default T " + name + "(" + type((String) row.get("kind")) + " " + name + ") {\n        return option(\""
+            + option + "\", " + name + ");\n    }\n";
     }
 
-    private String type(String kind) {
+    private static String name(Map<String, Object> row) {
+        // `lock.wait(5000)` would be that of `Object`.
+        return row.get("name").equals("wait") ? "waitAtMost" : camel((String) row.get("name"));
+    }
+
+    private static String type(String kind) {
         return switch (kind) {
-            case "duration" -> "Duration";
-            case "optional_duration" -> kotlin ? "Duration?" : "Duration";
-            case "boolean" -> kotlin ? "Boolean" : "boolean";
-            case "integer" -> kotlin ? "Int" : "int";
-            case "map" -> kotlin ? "Map<String, String>" : "Map<String, String>";
+            case "duration", "optional_duration" -> "Duration";
+            case "boolean" -> "boolean";
+            case "integer" -> "int";
+            case "map" -> "Map<String, String>";
             default -> "String";
         };
     }
@@ -73,19 +80,17 @@ final class OptionTable {
         return camel.toString();
     }
 
-    private String documentedType(String doc) {
-        return ("    /**\n" + wrapped(code(doc)) + "     *\n     * @param "
-            + (kotlin ? "T what has these options.\n" : "<T> what has these options\n") + "     */\n")
-            .replaceAll("(?m)^    ", "");
+    private static String documentedType(String doc) {
+        return ("    /**\n" + wrapped(code(doc)) + "     *\n     * @param <T> what has these options\n     */\n").replaceAll("(?m)^    ", "");
     }
 
-    private String documented(String doc) {
+    private static String documented(String doc) {
         return "    /**\n" + wrapped(code(doc)) + "     */\n";
     }
 
     /** Code stands between backticks in the table. */
-    private String code(String doc) {
-        return kotlin ? doc : doc.replaceAll("`([^`]*)`", "{@code $1}");
+    private static String code(String doc) {
+        return doc.replaceAll("`([^`]*)`", "{@code $1}");
     }
 
     private static String wrapped(String doc) {

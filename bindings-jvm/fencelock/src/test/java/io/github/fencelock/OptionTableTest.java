@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 /** The options of both packages are those of the core's table. {@code -Dfencelock.write} writes them anew. */
 final class OptionTableTest {
     private static final Path JAVA = Path.of("src/main/java/io/github/fencelock");
-    private static final Path KOTLIN = Path.of("../fencelock-kotlin/src/main/kotlin/io/github/fencelock/kotlin");
+    private static final Path KOTLIN = Path.of("../fencelock-kotlin/src/main/kotlin/io/github/fencelock/kotlin/Options.kt");
 
     private static void compare(Path file, String rendered) throws IOException {
         if (System.getProperty("fencelock.write") != null) {
@@ -20,8 +20,12 @@ final class OptionTableTest {
     }
 
     private static void compare(String name, String scope, String intro) throws IOException {
-        compare(JAVA.resolve(name + ".java"), new OptionTable(false).render(name, scope, intro));
-        compare(KOTLIN.resolve(name + ".kt"), new OptionTable(true).render(name, scope, intro));
+        compare(JAVA.resolve(name + ".java"), OptionTable.java(name, scope, intro));
+    }
+
+    @Test
+    void timesInKotlinAreThoseOfTheTable() throws IOException {
+        compare(KOTLIN, OptionTable.kotlin());
     }
 
     @Test

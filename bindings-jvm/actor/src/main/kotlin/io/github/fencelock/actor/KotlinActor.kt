@@ -1,30 +1,29 @@
 package io.github.fencelock.actor
 
 import com.google.gson.JsonObject
+import io.github.fencelock.Acquirable
+import io.github.fencelock.All
+import io.github.fencelock.Client
+import io.github.fencelock.ClientOptions
+import io.github.fencelock.Election
+import io.github.fencelock.Guard
+import io.github.fencelock.Hold
+import io.github.fencelock.Job
+import io.github.fencelock.Leadership
+import io.github.fencelock.Lock
+import io.github.fencelock.LockOptions
 import io.github.fencelock.Mode
 import io.github.fencelock.Released
-import io.github.fencelock.kotlin.Acquirable
-import io.github.fencelock.kotlin.All
-import io.github.fencelock.kotlin.Client
-import io.github.fencelock.kotlin.ClientOptions
-import io.github.fencelock.kotlin.Election
-import io.github.fencelock.kotlin.Fencelock
-import io.github.fencelock.kotlin.Guard
-import io.github.fencelock.kotlin.Hold
-import io.github.fencelock.kotlin.Job
-import io.github.fencelock.kotlin.Leadership
-import io.github.fencelock.kotlin.Lock
-import io.github.fencelock.kotlin.LockOptions
-import io.github.fencelock.kotlin.Run
-import io.github.fencelock.kotlin.Scope
-import io.github.fencelock.kotlin.Skipped
-import io.github.fencelock.kotlin.Versioned
+import io.github.fencelock.Run
+import io.github.fencelock.Scope
+import io.github.fencelock.Skipped
+import io.github.fencelock.Versioned
+import io.github.fencelock.kotlin.*
 import java.time.Instant
 import kotlin.coroutines.CoroutineContext
 import kotlin.system.exitProcess
 import kotlin.time.Duration
 import kotlin.time.Duration.Companion.milliseconds
-import kotlin.time.DurationUnit
 import kotlin.time.toJavaDuration
 import kotlinx.coroutines.CoroutineDispatcher
 import kotlinx.coroutines.CoroutineScope
@@ -33,6 +32,7 @@ import kotlinx.coroutines.Runnable
 import kotlinx.coroutines.SupervisorJob
 import kotlinx.coroutines.delay
 import kotlinx.coroutines.flow.first
+import kotlinx.coroutines.future.await
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
 
@@ -88,57 +88,57 @@ class KotlinActor private constructor(private val lines: Lines) : Lines.Actor {
     }
 
     private suspend fun connect(request: JsonObject) {
-        val made = Fencelock.connect(request["url"].asString, with(ClientOptions(), request))
+        val made = awaitConnect(request["url"].asString, with(ClientOptions(), request))
         val old = connected
-        scope.launch { old?.close() }
+        scope.launch { old?.awaitClose() }
         holds.clear()
         scopes.clear()
         connected = made
     }
 
     private suspend fun tried(lock: Acquirable<*>, request: JsonObject): Guard? =
-        if (request.has("wait")) lock.tryAcquire(request["wait"].asDouble.milliseconds) else lock.tryAcquire()
+        if (request.has("wait")) lock.awaitTryAcquire(request["wait"].asDouble.milliseconds) else lock.awaitTryAcquire()
 
     private suspend fun answer(request: JsonObject): Any? = when (request["op"].asString) {
         "ping" -> mapOf("actor" to "kotlin", "pid" to ProcessHandle.current().pid())
-        "acquire" -> grant(lock(request).acquire())
+        "acquire" -> grant(lock(request).awaitAcquire())
         "try" -> grant(tried(lock(request), request))
-        "acquire_all" -> grant(all(request).acquire())
+        "acquire_all" -> grant(all(request).awaitAcquire())
         "try_all" -> grant(tried(all(request), request))
-        "campaign" -> grant(election(request).campaign())
-        "try_campaign" -> grant(election(request).tryCampaign())
-        "start_job" -> when (val start = job(request).startOrWhy()) {
+        "campaign" -> grant(election(request).awaitCampaign())
+        "try_campaign" -> grant(election(request).awaitTryCampaign())
+        "start_job" -> when (val start = job(request).awaitStartOrWhy()) {
             is Run -> grant(start)
-            is Skipped -> mapOf("skipped" to mapOf("why" to start.why.word()))
+            is Skipped -> mapOf("skipped" to mapOf("why" to start.why().word()))
         }
-        "with" -> lock(request).withLock { guard ->
+        "with" -> lock(request).withLockSuspending { guard ->
             delay(request["work"].asDouble.milliseconds)
-            mapOf("token" to guard.token)
+            mapOf("token" to guard.token())
         }
-        "inspect" -> Shown.state(lock(request).inspect())
-        "is_locked" -> lock(request).isLocked()
-        "ping_store" -> client.ping().inWholeMicroseconds / 1000.0
-        "names" -> client.names(request["prefix"].asString)
-        "leader" -> Shown.leader(election(request).leader())
+        "inspect" -> Shown.state(lock(request).awaitInspect())
+        "is_locked" -> lock(request).awaitIsLocked()
+        "ping_store" -> client.awaitPing().inWholeMicroseconds / 1000.0
+        "names" -> client.awaitNames(request["prefix"].asString)
+        "leader" -> Shown.leader(election(request).awaitLeader())
         "observe" -> observe(request)
-        "inspect_job" -> Shown.job(job(request).inspect())
-        "read_version" -> Shown.snapshot(version(request).read())
+        "inspect_job" -> Shown.job(job(request).awaitInspect())
+        "read_version" -> Shown.snapshot(version(request).awaitRead())
         "compare_and_set" -> {
             val expected = request["expected"].takeUnless { it.isJsonNull }?.asLong
-            Shown.swapped(version(request).compareAndSet(expected, Lines.plain(request["value"])))
+            Shown.swapped(version(request).awaitCompareAndSet(expected, Lines.plain(request["value"])))
         }
-        "delete_version" -> Shown.swapped(version(request).delete(request["expected"].asLong))
-        "update" -> Shown.snapshot(version(request).update { seen ->
+        "delete_version" -> Shown.swapped(version(request).awaitDelete(request["expected"].asLong))
+        "update" -> Shown.snapshot(version(request).awaitUpdate { seen ->
             (((seen as Long?) ?: 0L) + request["add"].asLong).takeIf { it >= 0 }
         })
         "load" -> Shown.stats(client.stats())
-        "close" -> client.close().let { null }
+        "close" -> client.awaitClose().let { null }
         else -> onHold(request)
     }
 
     private suspend fun observe(request: JsonObject): Any? {
         val seen = request["seen"].takeUnless { it.isJsonNull }?.asJsonObject?.get("token")?.asLong
-        return Shown.leader(election(request).observe().first { leader ->
+        return Shown.leader(election(request).leaderFlow().first { leader ->
             leader?.token()?.takeIf { it.isPresent }?.asLong != seen
         })
     }
@@ -150,25 +150,25 @@ class KotlinActor private constructor(private val lines: Lines) : Lines.Actor {
         val hold = if (op in GIVES_BACK) holds.remove(number) else holds[number]
         return when (op) {
             "is_held" -> hold?.isHeld == true
-            "remaining" -> hold?.remaining?.toDouble(DurationUnit.MILLISECONDS) ?: 0.0
+            "remaining" -> hold?.let { Shown.millis(it.remaining()) } ?: 0.0
             else -> onHold(op, number, hold ?: throw Refusal("not_held", "this actor has no such guard"), request)
         }
     }
 
     private suspend fun onHold(op: String, number: Long, hold: Hold, request: JsonObject): Any? = when (op) {
         "release", "end_job" -> giveBack(hold, request).toString()
-        "drop" -> if (hold is Run) scope.launch { hold.fail() }.let { null } else hold.decline().let { null }
-        "extend" -> hold.extend(request["ttl"].asDouble.milliseconds).let { null }
+        "drop" -> if (hold is Run) scope.launch { hold.awaitFail() }.let { null } else hold.decline().let { null }
+        "extend" -> hold.awaitExtend(request["ttl"].asDouble.milliseconds).let { null }
         "upgrade" -> {
-            (hold as Guard).upgrade()
-            mapOf("guard" to number, "token" to hold.token)
+            (hold as Guard).upgradeAsync().await()
+            mapOf("guard" to number, "token" to hold.token())
         }
-        "downgrade" -> (hold as Guard).downgrade(Mode.valueOf(request["mode"].asString.uppercase())).let { null }
-        "token" -> hold.token
+        "downgrade" -> (hold as Guard).downgradeAsync(Mode.valueOf(request["mode"].asString.uppercase())).await().let { null }
+        "token" -> hold.token()
         "lost" -> {
             val mine = client
             scope.launch(start = CoroutineStart.UNDISPATCHED) {
-                hold.lost()
+                hold.awaitLost()
                 // Those of an earlier client went with it.
                 if (client === mine) {
                     lines.say(mapOf("event" to "lost", "guard" to number))
@@ -180,15 +180,15 @@ class KotlinActor private constructor(private val lines: Lines) : Lines.Actor {
     }
 
     private suspend fun giveBack(hold: Hold, request: JsonObject): Released = when (hold) {
-        is Guard -> hold.release()
-        is Leadership -> hold.resign()
-        is Run -> if (request["succeeded"].asBoolean) hold.succeed() else hold.fail()
+        is Guard -> hold.awaitRelease()
+        is Leadership -> hold.awaitResign()
+        is Run -> if (request["succeeded"].asBoolean) hold.awaitSucceed() else hold.awaitFail()
     }
 
     private fun grant(hold: Hold?): Any? {
         val number = ++numbers
         holds[number] = hold ?: return null
-        return Shown.`object`("guard", number, "token", hold.token, "instant", (hold as? Run)?.instant?.toEpochMilli())
+        return Shown.`object`("guard", number, "token", hold.token(), "instant", (hold as? Run)?.instant()?.toEpochMilli())
     }
 
     private fun <T : LockOptions<T>> with(of: T, request: JsonObject): T =
@@ -220,7 +220,7 @@ class KotlinActor private constructor(private val lines: Lines) : Lines.Actor {
     }
 
     override fun leave() {
-        runBlocking { connected?.close() }
+        runBlocking { connected?.awaitClose() }
     }
 
     companion object {

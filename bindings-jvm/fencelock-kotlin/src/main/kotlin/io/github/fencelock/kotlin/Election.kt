@@ -1,47 +1,38 @@
 package io.github.fencelock.kotlin
 
+import io.github.fencelock.Election
 import io.github.fencelock.Leader
+import io.github.fencelock.Leadership
 import kotlin.jvm.optionals.getOrNull
 import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.flow.flow
-import io.github.fencelock.Election as JavaElection
+
+/** [Election.campaign] that suspends. Cancelled, it is no candidate any more. */
+public suspend fun Election.awaitCampaign(): Leadership = campaignAsync().awaitHold()
+
+/** Leads if nobody else does or stands for it, otherwise `null`. */
+public suspend fun Election.awaitTryCampaign(): Leadership? = tryCampaignAsync().awaitHoldOrNull()
 
 /**
- * An election, made by [Client.election]: whoever campaigns waits in order; the leader leads until it resigns, its process ends, or
- * it cannot renew its lease any more. It is held over the lock of the same name, and who leads is fenced by the lock's token.
+ * Runs [body] while this candidate leads, and resigns. When the leadership is lost, the body's scope is cancelled, and this fails
+ * with [io.github.fencelock.LockLostException].
  *
  * @sample io.github.fencelock.kotlin.Samples.election
  */
-public class Election internal constructor(private val java: JavaElection) : LockOptions<Election> {
-    /** The name. */
-    public val name: String get() = java.name()
+public suspend fun <R> Election.whileLeading(body: suspend CoroutineScope.(Leadership) -> R): R =
+    awaitCampaign().protect({ awaitResign() }, body)
 
-    override fun option(name: String, value: Any?): Election = Election(java.option(name, plain(value)))
+/** [Election.leader] that suspends; `null` if nobody leads. */
+public suspend fun Election.awaitLeader(): Leader? = leaderAsync().await().getOrNull()
 
-    /** Waits until this candidate leads, for ever or as long as the option `wait` says. Cancelled, it is no candidate any more. */
-    public suspend fun campaign(): Leadership =
-        Leadership(java.campaignAsync().await { unheard -> unheard.decline() }).begin()
-
-    /** Leads if nobody else does or stands for it. */
-    public suspend fun tryCampaign(): Leadership? =
-        java.tryCampaignAsync().await { unheard -> unheard.ifPresent { it.decline() } }.map(::Leadership).orElse(null)?.begin()
-
-    /** Runs [body] while this candidate leads, and resigns. When the office is lost, the body's scope is cancelled. */
-    public suspend fun <R> whileLeading(body: suspend CoroutineScope.(Leadership) -> R): R =
-        campaign().protect({ resign() }, body)
-
-    /** Who leads now; `null` if nobody does. */
-    public suspend fun leader(): Leader? = java.leaderAsync().await().getOrNull()
-
-    /**
-     * Who leads: at once at first, then whenever that has changed, at most one `observe` later. A leader that came and went in
-     * between is not told. While the store cannot be reached, it goes on looking.
-     */
-    public fun observe(): Flow<Leader?> = flow {
-        val observer = java.observe()
-        while (true) {
-            emit(observer.changedAsync().await().getOrNull())
-        }
+/**
+ * Who leads: at once at first, then whenever that has changed, at most one `observe` later. A leader that came and went in
+ * between is not told. While the store cannot be reached, it goes on looking.
+ */
+public fun Election.leaderFlow(): Flow<Leader?> = flow {
+    val observer = observe()
+    while (true) {
+        emit(observer.changedAsync().await().getOrNull())
     }
 }

@@ -1,5 +1,6 @@
 package io.github.fencelock.kotlin
 
+import io.github.fencelock.Hold
 import io.github.fencelock.Released
 import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.CoroutineScope
@@ -39,7 +40,7 @@ internal suspend fun <H : Hold, R> H.protect(
 }
 
 private class Protection<H : Hold, R>(private val hold: H) {
-    private val loss = CancellationException("`${hold.name}` was lost")
+    private val loss = CancellationException("`${hold.name()}` was lost")
 
     /** Whether the body has. */
     var begun = false
@@ -52,7 +53,7 @@ private class Protection<H : Hold, R>(private val hold: H) {
         try {
             return coroutineScope {
                 val watch = launch(start = CoroutineStart.UNDISPATCHED) {
-                    hold.lost()
+                    hold.awaitLost()
                     this@coroutineScope.cancel(loss)
                 }
                 // A cancel that came after the grant is no reason to begin.

@@ -1,9 +1,15 @@
 package io.github.fencelock.kotlin
 
+import io.github.fencelock.Client
 import io.github.fencelock.Heard
-import io.github.fencelock.Mode
+import io.github.fencelock.Job
 import io.github.fencelock.Released
 import io.github.fencelock.Stores
+import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertTrue
+import org.junit.jupiter.api.Test
+import org.junit.jupiter.params.ParameterizedTest
+import org.junit.jupiter.params.provider.MethodSource
 import java.time.Instant
 import java.util.concurrent.atomic.AtomicInteger
 import java.util.concurrent.atomic.AtomicIntegerArray
@@ -15,7 +21,6 @@ import kotlin.time.Duration.Companion.minutes
 import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.CopyableThreadContextElement
-import kotlinx.coroutines.CoroutineDispatcher
 import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.CoroutineStart
 import kotlinx.coroutines.DelicateCoroutinesApi
@@ -29,11 +34,6 @@ import kotlinx.coroutines.runBlocking
 import kotlinx.coroutines.withTimeout
 import kotlinx.coroutines.withTimeoutOrNull
 import kotlinx.coroutines.yield
-import org.junit.jupiter.api.Assertions.assertEquals
-import org.junit.jupiter.api.Assertions.assertTrue
-import org.junit.jupiter.api.Test
-import org.junit.jupiter.params.ParameterizedTest
-import org.junit.jupiter.params.provider.MethodSource
 
 /**
  * Coroutines that are cancelled at random moments leave nothing, and know it. 500 a store; 5,000 with `FENCELOCK_FULL`;
@@ -59,7 +59,7 @@ class CancelTest {
 
     /** What one coroutine after another is cancelled in. */
     private enum class Operation {
-        LOCK, WAIT, TRY, ALL, TRY_ALL, LEAD, TRY_LEAD, OBSERVE, RUN, END, READ, WRITE, PERMITS, SCOPE, UPGRADE, DOWNGRADE,
+        LOCK, WAIT, TRY, ALL, TRY_ALL, LEAD, TRY_LEAD, OBSERVE, RUN, END, READ, WRITE, PERMITS, SCOPE,
         EXTEND, LOST, RELEASE, RESIGN, UPDATE, LOOK, CONNECT,
     }
 
@@ -108,43 +108,40 @@ class CancelTest {
         val lock = client.lock(name).ttl(TTL)
         val all = client.all(name, "${prefix}1-more").ttl(TTL)
         val election = client.election(name).ttl(TTL).observe(10.milliseconds)
-        val reader = client.upgradeable("$name-read").ttl(TTL)
         when (operation) {
-            Operation.LOCK -> lock.withLock { seen.body() }
-            Operation.WAIT -> lock.acquire(1.minutes).release()
-            Operation.TRY -> lock.tryAcquire()?.release()
-            Operation.ALL -> all.withLock { seen.body() }
-            Operation.TRY_ALL -> all.tryAcquire()?.release()
+            Operation.LOCK -> lock.withLockSuspending { seen.body() }
+            Operation.WAIT -> lock.awaitAcquire(1.minutes).awaitRelease()
+            Operation.TRY -> lock.awaitTryAcquire()?.awaitRelease()
+            Operation.ALL -> all.withLockSuspending { seen.body() }
+            Operation.TRY_ALL -> all.awaitTryAcquire()?.awaitRelease()
             Operation.LEAD -> election.whileLeading { seen.body() }
-            Operation.TRY_LEAD -> election.tryCampaign()?.resign()
-            Operation.OBSERVE -> election.observe().take(3).collect {}
-            Operation.RUN -> assertTrue(run.withRun { seen.body() })
-            Operation.END -> run.start()!!.let { started ->
+            Operation.TRY_LEAD -> election.awaitTryCampaign()?.awaitResign()
+            Operation.OBSERVE -> election.leaderFlow().take(3).collect {}
+            Operation.RUN -> assertTrue(run.withRunSuspending { seen.body() })
+            Operation.END -> run.awaitStart()!!.let { started ->
                 seen.entered = true
-                if (name < "${prefix}2") started.succeed() else started.fail()
+                if (name < "${prefix}2") started.awaitSucceed() else started.awaitFail()
             }
-            Operation.READ -> client.readLock("$name-read").ttl(TTL).withLock { seen.body() }
-            Operation.WRITE -> client.writeLock("$name-read").ttl(TTL).withLock { seen.body() }
-            Operation.PERMITS -> client.semaphore("$name-permits", 2).ttl(TTL).withLock { seen.body() }
-            Operation.SCOPE -> client.reentrant(name).ttl(TTL).let { it.withLock { _ -> it.withLock { seen.body() } } }
-            Operation.UPGRADE -> reader.withLock { seen.body { it.upgrade() } }
-            Operation.DOWNGRADE -> reader.withLock { seen.body { it.downgrade(Mode.READ) } }
-            Operation.EXTEND -> lock.withLock { seen.body { it.extend(TTL * 2) } }
-            Operation.LOST -> lock.withLock { seen.body { withTimeoutOrNull(1.milliseconds) { it.lost() } } }
-            Operation.RELEASE -> lock.acquire().release()
-            Operation.RESIGN -> election.campaign().resign()
-            Operation.UPDATE -> client.version("$name-value").update { 1L }
-            Operation.LOOK -> { lock.inspect(); election.leader(); client.names(prefix) }
-            Operation.CONNECT -> Fencelock.connect(url).use { it.lock(name).ttl(TTL).withLock { seen.body() } }
+            Operation.READ -> client.readLock("$name-read").ttl(TTL).withLockSuspending { seen.body() }
+            Operation.WRITE -> client.writeLock("$name-read").ttl(TTL).withLockSuspending { seen.body() }
+            Operation.PERMITS -> client.semaphore("$name-permits", 2).ttl(TTL).withLockSuspending { seen.body() }
+            Operation.SCOPE -> client.reentrant(name).ttl(TTL).run { withLockSuspending { withLockSuspending { seen.body() } } }
+            Operation.EXTEND -> lock.withLockSuspending { seen.body { it.awaitExtend(TTL * 2) } }
+            Operation.LOST -> lock.withLockSuspending { seen.body { withTimeoutOrNull(1.milliseconds) { it.awaitLost() } } }
+            Operation.RELEASE -> lock.awaitAcquire().awaitRelease()
+            Operation.RESIGN -> election.awaitCampaign().awaitResign()
+            Operation.UPDATE -> client.version("$name-value").awaitUpdate { 1L }
+            Operation.LOOK -> { lock.awaitInspect(); election.awaitLeader(); client.awaitNames(prefix) }
+            Operation.CONNECT -> awaitConnect(url).useSuspending { it.lock(name).ttl(TTL).withLockSuspending { seen.body() } }
         }
         if (operation in BODILESS) seen.completed = true
     }
 
     /** The run of this instant is there for whoever asks, before the lease of one that was left could have ended. */
     private suspend fun Job.runs() = withTimeout(20.seconds) {
-        var run = start()
-        while (run == null) run = start()
-        assertEquals(Released.RELEASED, run.succeed())
+        var run = awaitStart()
+        while (run == null) run = awaitStart()
+        assertEquals(Released.RELEASED, run.awaitSucceed())
     }
 
     private suspend fun CoroutineScope.sail(storm: Storm, number: Int, dice: Random, enough: Int) {
@@ -193,7 +190,7 @@ class CancelTest {
         val enough = if (FULL) 5_000 else 500
         val before = Stores.connections(url)
         val heard = Heard()
-        val storm = Storm(url, Fencelock.connect(url), Fencelock.connect(url))
+        val storm = Storm(url, awaitConnect(url), awaitConnect(url))
         coroutineScope { repeat(8) { number -> launch { sail(storm, number, Random(seed + number), enough) } } }
         println("FENCELOCK_SEED=$seed ${url.substringBefore(':')}: cut short ${Operation.entries} ${storm.cuts}")
         assertEquals(0, storm.swallowed.get(), "a cancelled body was taken for one that had come to its end")
@@ -204,7 +201,7 @@ class CancelTest {
         heard.close()
         val complaints = heard.messages().filter { storm.prefix in it }
         assertEquals(emptyList<String>(), complaints, "nothing was left to the collector of garbage")
-        for (client in listOf(storm.one, storm.other)) client.close()
+        for (client in listOf(storm.one, storm.other)) client.awaitClose()
         withTimeout(20.seconds) { while (Stores.connections(url) > before) yield() }
     }
 
@@ -225,50 +222,13 @@ class CancelTest {
         override fun restoreThreadContext(context: CoroutineContext, oldState: Unit) = Unit
     }
 
-    /** Cancels its coroutine when that is to go on with its answer, which nobody has looked at by then. */
-    private class AtTheAnswer(val cancel: () -> Unit) : CoroutineDispatcher() {
-        var armed = false
-
-        override fun dispatch(context: CoroutineContext, block: Runnable) {
-            if (armed) cancel()
-            Dispatchers.Default.dispatch(context, block)
-        }
-    }
-
-    @Test
-    fun `an upgrade that has ended when it is cancelled is taken back`() = runBlocking {
-        Fencelock.connect("memory:upgraded").use { client ->
-            for (writes in listOf(false, true)) {
-                val guard = client.upgradeable("x").acquire()
-                lateinit var job: kotlinx.coroutines.Job
-                do {
-                    if (writes) guard.upgrade() else guard.downgrade(Mode.UPGRADEABLE)
-                    val dispatcher = AtTheAnswer { job.cancel() }
-                    job = launch(dispatcher, CoroutineStart.LAZY) {
-                        dispatcher.armed = true
-                        guard.upgrade()
-                    }
-                    job.join()
-                    // An answer that is there at once is not waited for.
-                } while (!job.isCancelled)
-                guard.extend(30.seconds)
-                // One that was the writer before stays it.
-                val reader = client.readLock("x").run { if (writes) tryAcquire() else acquire(5.seconds) }
-                assertEquals(writes, reader == null)
-                reader?.release()
-                guard.release()
-                client.isAtRest("x")
-            }
-        }
-    }
-
     @Test
     fun `a body does not begin once it is cancelled`() = runBlocking {
-        Fencelock.connect("memory:late").use { client ->
+        awaitConnect("memory:late").useSuspending { client ->
             for (ask in listOf<suspend (suspend () -> Unit) -> Unit>(
-                { body -> client.lock("x").withLock { body() } },
+                { body -> client.lock("x").withLockSuspending { body() } },
                 { body -> client.election("x").whileLeading { body() } },
-                { body -> client.job("x", 1.minutes).withRun { body() } },
+                { body -> client.job("x", 1.minutes).withRunSuspending { body() } },
             )) {
                 lateinit var job: kotlinx.coroutines.Job
                 var (asked, entered) = false to false

@@ -1,17 +1,18 @@
 package io.github.fencelock.kotlin
 
+import io.github.fencelock.Client
 import io.github.fencelock.Stores
 import io.github.fencelock.Weight
+import org.junit.jupiter.api.Assertions.assertTrue
+import org.junit.jupiter.api.Tag
+import org.junit.jupiter.params.ParameterizedTest
+import org.junit.jupiter.params.provider.MethodSource
 import java.lang.management.ManagementFactory
 import javax.management.ObjectName
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.coroutineScope
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
-import org.junit.jupiter.api.Assertions.assertTrue
-import org.junit.jupiter.api.Tag
-import org.junit.jupiter.params.ParameterizedTest
-import org.junit.jupiter.params.provider.MethodSource
 
 /** 100,000 bodies under locks, a tenth in a hurry: memory, descriptors, threads and coroutines stay as they are. */
 @Tag("full")
@@ -25,7 +26,7 @@ class FlatTest {
         coroutineScope {
             repeat(FLIGHT) { number ->
                 launch(Dispatchers.Default) {
-                    repeat(count / FLIGHT) { client.lock("$name-$number").withLock { } }
+                    repeat(count / FLIGHT) { client.lock("$name-$number").withLockSuspending { } }
                 }
             }
         }
@@ -47,7 +48,7 @@ class FlatTest {
     @ParameterizedTest
     @MethodSource("io.github.fencelock.Stores#all")
     fun `many bodies leave nothing`(url: String) = runBlocking {
-        Fencelock.connect(url).use { client ->
+        awaitConnect(url).useSuspending { client ->
             bodies(client, FLIGHT)
             val before = coroutines()
             assertTrue(before > 0, "this one is one")

@@ -1,5 +1,6 @@
 package io.github.fencelock.kotlin
 
+import io.github.fencelock.Client
 import io.github.fencelock.Holder
 import java.util.concurrent.CountDownLatch
 import kotlinx.coroutines.DelicateCoroutinesApi
@@ -17,10 +18,10 @@ object KotlinHolder {
         }
         val name = "$prefix$number"
         when (number % 4) {
-            1 -> writeLock(name).withLock { body() }
-            2 -> semaphore(name, 1).withLock { body() }
+            1 -> writeLock(name).withLockSuspending { body() }
+            2 -> semaphore(name, 1).withLockSuspending { body() }
             3 -> election(name).whileLeading { body() }
-            else -> lock(name).withLock { body() }
+            else -> lock(name).withLockSuspending { body() }
         }
     }
 
@@ -30,7 +31,7 @@ object KotlinHolder {
         val (clients, each) = words[2].toInt() to words[3].toInt()
         val held = CountDownLatch(clients * each)
         repeat(clients) { nth ->
-            val client = runBlocking { Fencelock.connect(words[0]) }
+            val client = runBlocking { awaitConnect(words[0]) }
             repeat(each) { GlobalScope.launch { client.hold(words[1], nth * each + it, held) } }
         }
         held.await()

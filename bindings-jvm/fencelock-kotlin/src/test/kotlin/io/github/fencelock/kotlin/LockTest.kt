@@ -1,16 +1,30 @@
 package io.github.fencelock.kotlin
 
+import io.github.fencelock.Client
+import io.github.fencelock.ClientOptions
+import io.github.fencelock.Hold
 import io.github.fencelock.InvalidArgumentException
 import io.github.fencelock.LockLostException
 import io.github.fencelock.LockTimeoutException
 import io.github.fencelock.Released
 import io.github.fencelock.Standstill
 import io.github.fencelock.Stores
+import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertFalse
+import org.junit.jupiter.api.Assertions.assertNull
+import org.junit.jupiter.api.Assertions.assertSame
+import org.junit.jupiter.api.Assertions.assertTrue
+import org.junit.jupiter.api.Tag
+import org.junit.jupiter.api.Test
+import org.junit.jupiter.api.assertThrows
+import org.junit.jupiter.params.ParameterizedTest
+import org.junit.jupiter.params.provider.MethodSource
 import java.io.IOException
 import kotlin.time.Duration
 import kotlin.time.Duration.Companion.days
 import kotlin.time.Duration.Companion.milliseconds
 import kotlin.time.Duration.Companion.seconds
+import kotlin.time.toJavaDuration
 import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.CoroutineStart
 import kotlinx.coroutines.Dispatchers
@@ -24,16 +38,6 @@ import kotlinx.coroutines.supervisorScope
 import kotlinx.coroutines.withContext
 import kotlinx.coroutines.withTimeout
 import kotlinx.coroutines.yield
-import org.junit.jupiter.api.Assertions.assertEquals
-import org.junit.jupiter.api.Assertions.assertFalse
-import org.junit.jupiter.api.Assertions.assertNull
-import org.junit.jupiter.api.Assertions.assertSame
-import org.junit.jupiter.api.Assertions.assertTrue
-import org.junit.jupiter.api.Tag
-import org.junit.jupiter.api.Test
-import org.junit.jupiter.api.assertThrows
-import org.junit.jupiter.params.ParameterizedTest
-import org.junit.jupiter.params.provider.MethodSource
 
 /** Locks of coroutines. */
 class LockTest {
@@ -42,11 +46,11 @@ class LockTest {
     fun `what is done under a lock is exact`(url: String) = runBlocking(Dispatchers.Default) {
         val name = Stores.name()
         var count = 0
-        Fencelock.connect(url).use { client ->
+        awaitConnect(url).useSuspending { client ->
             List(20) {
                 launch {
                     repeat(10) {
-                        client.lock(name).withLock {
+                        client.lock(name).withLockSuspending {
                             val seen = count
                             yield()
                             count = seen + 1
@@ -61,12 +65,12 @@ class LockTest {
 
     @Test
     fun `a loss cancels the body and is thrown`() = runBlocking {
-        Fencelock.connect(Stores.redis().url()).use { client ->
+        awaitConnect(Stores.redis().url()).useSuspending { client ->
             val lock = client.lock(Stores.name()).ttl(1000.milliseconds).renew(false)
             var ended = false
             val lost = assertThrows<LockLostException> {
                 runBlocking {
-                    lock.withLock {
+                    lock.withLockSuspending {
                         try {
                             awaitCancellation()
                         } finally {
@@ -77,7 +81,7 @@ class LockTest {
             }
             assertTrue(ended)
             assertTrue(lost.message!!.contains("no longer held"), lost.message)
-            client.isAtRest(lock.name)
+            client.isAtRest(lock.name())
         }
     }
 
@@ -86,12 +90,12 @@ class LockTest {
 
     @Test
     fun `what the body throws is never hidden by a loss`() = runBlocking {
-        Fencelock.connect(Stores.redis().url()).use { client ->
+        awaitConnect(Stores.redis().url()).useSuspending { client ->
             val lock = client.lock(Stores.name()).ttl(1000.milliseconds).renew(false)
             val mine = Mine(1)
             val seen = assertThrows<IOException> {
                 runBlocking {
-                    lock.withLock<Unit> {
+                    lock.withLockSuspending<Unit> {
                         try {
                             awaitCancellation()
                         } finally {
@@ -102,18 +106,18 @@ class LockTest {
             }
             assertSame(mine, seen)
             assertEquals(listOf(LockLostException::class), seen.suppressed.map { it::class })
-            client.isAtRest(lock.name)
+            client.isAtRest(lock.name())
         }
     }
 
     /** A loss that a body throws, of something else. */
     private suspend fun Client.anotherLoss(): Nothing =
-        lock(Stores.name()).ttl(1.seconds).renew(false).withLock { awaitCancellation() }
+        lock(Stores.name()).ttl(1.seconds).renew(false).withLockSuspending { awaitCancellation() }
 
     @Tag("full")
     @Test
     fun `what the body throws is never hidden, though it looks like an end by the loss`() = runBlocking {
-        Fencelock.connect(Stores.redis().url()).use { client ->
+        awaitConnect(Stores.redis().url()).useSuspending { client ->
             val ways = listOf<suspend (Hold) -> Nothing>(
                 { hold ->
                     while (hold.isHeld) Thread.onSpinWait()
@@ -143,9 +147,9 @@ class LockTest {
                     val seen = assertThrows<Throwable> {
                         runBlocking {
                             if (mode == "lock") {
-                                client.lock(name).ttl(1000.milliseconds).renew(false).withLock { body(it) }
+                                client.lock(name).ttl(1000.milliseconds).renew(false).withLockSuspending { body(it) }
                             } else {
-                                client.job(name, 1.days).ttl(1000.milliseconds).withRun {
+                                client.job(name, 1.days).ttl(1000.milliseconds).withRunSuspending {
                                     // A run is always renewed.
                                     Stores.redis().forget(name)
                                     body(it)
@@ -163,23 +167,23 @@ class LockTest {
 
     @Test
     fun `nothing begins under what is lost when it is heard of`() = runBlocking {
-        Fencelock.connect(Stores.redis().url()).use { client ->
+        awaitConnect(Stores.redis().url()).useSuspending { client ->
             var begun = false
             val prefix = "${Stores.name()}/"
             val ways = listOf<suspend (String) -> Unit>(
-                { client.lock(it).ttl(1.seconds).renew(false).withLock { begun = true } },
-                { client.lock(it).maxHold(1.seconds).withLock { begun = true } },
-                { client.all(it).ttl(1.seconds).renew(false).withLock { begun = true } },
-                { client.lock(it).ttl(1.seconds).renew(false).acquire() },
-                { client.lock(it).ttl(1.seconds).renew(false).acquire(10.seconds) },
-                { client.readLock(it).ttl(1.seconds).renew(false).tryAcquire() },
+                { client.lock(it).ttl(1.seconds).renew(false).withLockSuspending { begun = true } },
+                { client.lock(it).maxHold(1.seconds).withLockSuspending { begun = true } },
+                { client.all(it).ttl(1.seconds).renew(false).withLockSuspending { begun = true } },
+                { client.lock(it).ttl(1.seconds).renew(false).awaitAcquire() },
+                { client.lock(it).ttl(1.seconds).renew(false).awaitAcquire(10.seconds) },
+                { client.readLock(it).ttl(1.seconds).renew(false).awaitTryAcquire() },
                 { client.election(it).ttl(1.seconds).renew(false).whileLeading { begun = true } },
-                { client.election(it).ttl(1.seconds).renew(false).tryCampaign() },
-                { client.job(it, 1.days).ttl(1.seconds).withRun { begun = true } },
-                { client.job(it, 1.days).ttl(1.seconds).start() },
+                { client.election(it).ttl(1.seconds).renew(false).awaitTryCampaign() },
+                { client.job(it, 1.days).ttl(1.seconds).withRunSuspending { begun = true } },
+                { client.job(it, 1.days).ttl(1.seconds).awaitStart() },
             )
             supervisorScope {
-                val asked = Standstill(client.java, "${prefix}first").use {
+                val asked = Standstill(client, "${prefix}first").use {
                     ways.mapIndexed { number, way -> async(start = CoroutineStart.UNDISPATCHED) { way("$prefix$number") } }
                 }
                 // The only thread of all that wait stands still until all is lost again.
@@ -199,54 +203,54 @@ class LockTest {
 
     @Test
     fun `a body that ends after the loss did not succeed`() = runBlocking {
-        Fencelock.connect(Stores.redis().url()).use { client ->
+        awaitConnect(Stores.redis().url()).useSuspending { client ->
             val lock = client.lock(Stores.name()).ttl(1000.milliseconds).renew(false)
             assertThrows<LockLostException> {
-                runBlocking { lock.withLock { guard -> while (guard.isHeld) Thread.onSpinWait() } }
+                runBlocking { lock.withLockSuspending { guard -> while (guard.isHeld) Thread.onSpinWait() } }
             }
-            client.isAtRest(lock.name)
+            client.isAtRest(lock.name())
         }
     }
 
     @Test
     fun `cancelled from outside it is a cancellation`() = runBlocking {
-        Fencelock.connect(Stores.redis().url()).use { client ->
+        awaitConnect(Stores.redis().url()).useSuspending { client ->
             val lock = client.lock(Stores.name())
             assertThrows<TimeoutCancellationException> {
-                runBlocking { withTimeout(50.milliseconds) { lock.withLock { awaitCancellation() } } }
+                runBlocking { withTimeout(50.milliseconds) { lock.withLockSuspending { awaitCancellation() } } }
             }
-            val body = async(start = CoroutineStart.UNDISPATCHED) { lock.withLock { awaitCancellation() } }
+            val body = async(start = CoroutineStart.UNDISPATCHED) { lock.withLockSuspending { awaitCancellation() } }
             while (client.stats().guards() == 0L) yield()
             body.cancel()
             assertThrows<CancellationException> { runBlocking { body.await() } }
-            client.isAtRest(lock.name)
+            client.isAtRest(lock.name())
         }
     }
 
     @Test
     fun `waits end, tries answer null, mistakes are told`() = runBlocking {
-        Fencelock.connect(Stores.redis().url(), ClientOptions().waitAtMost(Duration.INFINITE)).use { client ->
+        awaitConnect(Stores.redis().url(), ClientOptions().waitAtMost(Duration.INFINITE)).useSuspending { client ->
             val lock = client.lock(Stores.name())
-            val guard = lock.acquire(Duration.INFINITE)
-            assertThrows<LockTimeoutException> { runBlocking { lock.acquire(20.milliseconds) } }
-            assertNull(lock.tryAcquire())
-            assertThrows<InvalidArgumentException> { runBlocking { lock.option("tll", 5.seconds).acquire() } }
-            assertEquals("kotlin", lock.inspect().holders()[0].info()["language"])
-            guard.extend(40.seconds)
-            assertTrue(guard.remaining > 35.seconds)
-            assertEquals(Released.RELEASED, guard.release())
+            val guard = lock.awaitAcquire(Duration.INFINITE)
+            assertThrows<LockTimeoutException> { runBlocking { lock.awaitAcquire(20.milliseconds) } }
+            assertNull(lock.awaitTryAcquire())
+            assertThrows<InvalidArgumentException> { runBlocking { lock.option("tll", "5s").awaitAcquire() } }
+            assertEquals("kotlin", lock.awaitInspect().holders()[0].info()["language"])
+            guard.awaitExtend(40.seconds)
+            assertTrue(guard.remaining() > 35.seconds.toJavaDuration())
+            assertEquals(Released.RELEASED, guard.awaitRelease())
             assertFalse(guard.isHeld)
         }
     }
 
     @Test
     fun `what resumes unconfined runs on no thread of the core`() = runBlocking {
-        Fencelock.connect("memory:unconfined").use { client ->
-            val guard = client.lock("x").acquire()
+        awaitConnect("memory:unconfined").useSuspending { client ->
+            val guard = client.lock("x").awaitAcquire()
             val thread = async(Dispatchers.Unconfined) {
-                client.lock("x").withLock { Thread.currentThread().name }
+                client.lock("x").withLockSuspending { Thread.currentThread().name }
             }
-            withContext(Dispatchers.Default) { guard.release() }
+            withContext(Dispatchers.Default) { guard.awaitRelease() }
             assertTrue(thread.await().startsWith("fencelock-callbacks"), thread.await())
         }
     }

@@ -1,5 +1,6 @@
 package io.github.fencelock.kotlin
 
+import io.github.fencelock.Client
 import io.github.fencelock.Stats
 import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.withTimeout
@@ -10,7 +11,7 @@ internal suspend fun Client.isAtRest(vararg locks: String) = withTimeout(20.seco
     while (stats() != Stats(0, 0, 0, 0, 0)) yield()
     for (name in locks) {
         do {
-            val state = lock(name).inspect()
+            val state = lock(name).awaitInspect()
             yield()
         } while (state.holders().isNotEmpty() || state.waiters().isNotEmpty())
     }

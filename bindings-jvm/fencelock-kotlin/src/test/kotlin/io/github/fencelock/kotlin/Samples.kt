@@ -1,6 +1,8 @@
 package io.github.fencelock.kotlin
 
+import io.github.fencelock.ClientOptions
 import io.github.fencelock.Released
+import io.github.fencelock.Skipped
 import io.github.fencelock.Why
 import kotlin.time.Duration.Companion.days
 import kotlin.time.Duration.Companion.seconds
@@ -13,73 +15,73 @@ object Samples {
     private fun charge(order: String, token: Long) = check(token > 0) { order }
 
     suspend fun service(url: String) {
-        Fencelock.connect(url).use { client ->
-            client.lock("orders:42").withLock { guard -> charge(order, guard.token) }
+        awaitConnect(url).useSuspending { client ->
+            client.lock("orders:42").withLockSuspending { guard -> charge(order, guard.token()) }
         }
     }
 
     suspend fun fiveLines() {
-        Fencelock.connect("memory:").use { client -> // or "redis://127.0.0.1", "sqlite:locks.db"
-            client.lock("orders:42").withLock { guard ->
-                println("charging order 42 with token ${guard.token}")
+        awaitConnect("memory:").useSuspending { client -> // or "redis://127.0.0.1", "sqlite:locks.db"
+            client.lock("orders:42").withLockSuspending { guard ->
+                println("charging order 42 with token ${guard.token()}")
             }
         }
     }
 
     suspend fun options() {
         val options = ClientOptions().ttl(10.seconds).app("billing")
-        Fencelock.connect("memory:", options).use { client ->
-            client.lock("orders:42").fair(false).label("night run").withLock { println(it) }
+        awaitConnect("memory:", options).useSuspending { client ->
+            client.lock("orders:42").fair(false).label("night run").withLockSuspending { println(it) }
         }
     }
 
     suspend fun guard() {
-        Fencelock.connect("memory:").use { client ->
-            val guard = client.lock("orders:42").ttl(30.seconds).acquire(5.seconds)
+        awaitConnect("memory:").useSuspending { client ->
+            val guard = client.lock("orders:42").ttl(30.seconds).awaitAcquire(5.seconds)
             check(guard.isHeld)
-            check(client.lock("orders:42").tryAcquire() == null)
-            check(guard.release() == Released.RELEASED)
+            check(client.lock("orders:42").awaitTryAcquire() == null)
+            check(guard.awaitRelease() == Released.RELEASED)
         }
     }
 
     suspend fun scopes() {
-        Fencelock.connect("memory:").use { client ->
+        awaitConnect("memory:").useSuspending { client ->
             val scope = client.scope()
-            scope.lock("ledger").withLock { outer ->
-                scope.lock("ledger").withLock { inner -> check(inner.token == outer.token) }
+            scope.lock("ledger").withLockSuspending { outer ->
+                scope.lock("ledger").withLockSuspending { inner -> check(inner.token() == outer.token()) }
             }
         }
     }
 
     suspend fun election() {
-        Fencelock.connect("memory:").use { client ->
+        awaitConnect("memory:").useSuspending { client ->
             val election = client.election("scheduler").label("node-1")
             election.whileLeading { leadership ->
-                val leader = election.observe().first { it != null }
-                check(leader?.token()?.asLong == leadership.token)
+                val leader = election.leaderFlow().first { it != null }
+                check(leader?.token()?.asLong == leadership.token())
             }
-            check(election.leader() == null)
+            check(election.awaitLeader() == null)
         }
     }
 
     suspend fun job() {
-        Fencelock.connect("memory:").use { client ->
+        awaitConnect("memory:").useSuspending { client ->
             val nightly = client.job("nightly", 1.days)
-            check(nightly.withRun { run -> println("cleaning up under token ${run.token}") })
-            val skipped = { skipped: Skipped -> println("nothing to do: ${skipped.why}") }
-            check(!nightly.withRun(skipped) { println("once a night is enough") })
-            val again = nightly.startOrWhy()
-            check(again is Skipped && again.why == Why.DONE)
+            check(nightly.withRunSuspending { run -> println("cleaning up under token ${run.token()}") })
+            val skipped = { skipped: Skipped -> println("nothing to do: ${skipped.why()}") }
+            check(!nightly.withRunSuspending(skipped) { println("once a night is enough") })
+            val again = nightly.awaitStartOrWhy()
+            check(again is Skipped && again.why() == Why.DONE)
         }
     }
 
     suspend fun version() {
-        Fencelock.connect("memory:").use { client ->
+        awaitConnect("memory:").useSuspending { client ->
             val balance = client.version("balance:42")
-            balance.update { value -> ((value as Long?) ?: 0L) + 100 }
-            val taken = balance.update { value -> (value as Long - 130).takeIf { it >= 0 } }
+            balance.awaitUpdate { value -> ((value as Long?) ?: 0L) + 100 }
+            val taken = balance.awaitUpdate { value -> (value as Long - 130).takeIf { it >= 0 } }
             check(taken == null) { "nothing is written if there is nothing to write" }
-            check(balance.read()?.value() == 100L)
+            check(balance.awaitRead()?.value() == 100L)
         }
     }
 }
