@@ -53,7 +53,7 @@ pub(crate) struct Connection {
     options: Map<String, Value>,
     app: String,
     language: String,
-    /// Whether somebody listens to its events.
+    /// Whether events that are no warnings are wanted too.
     events: bool,
 }
 
@@ -91,8 +91,11 @@ impl Hub {
             .times(Times::Duration);
         let builder =
             options.into_iter().fold(builder, |made, (name, value)| made.option(&name, value));
-        let builder =
-            if events { builder.on_event(move |event| self.tell(number, event)) } else { builder };
+        let builder = builder.on_event(move |event| {
+            if events || event.kind.is_warning() {
+                self.tell(number, event);
+            }
+        });
         let connecting = async move {
             let facade = Facade::new(builder.connect(&url).await?);
             locked(&self.clients).open.insert(number, Arc::new(facade));

@@ -12,7 +12,7 @@ import java.util.concurrent.locks.LockSupport;
  * start one; while they are not enough, because some of them wait, a watch makes more, so that nobody is told late of a loss.
  */
 final class Callbacks {
-    private static final System.Logger LOGGER = System.getLogger("io.github.fencelock");
+    private static final System.Logger LOGGER = System.getLogger("fencelock");
 
     private static final int FEW = Math.min(Math.max(2, Runtime.getRuntime().availableProcessors()), 8);
     /** So many may wait at once. */
@@ -58,13 +58,18 @@ final class Callbacks {
     }
 
     private static void complain(Throwable error) {
-        complain(Level.WARNING, "an action that fencelock was given has failed", error);
+        log(Level.WARNING, "an action that fencelock was given has failed", error);
     }
 
-    /** Logs, whatever a program's logger may do. */
-    static void complain(Level level, String what, Throwable error) {
+    /** Whether the log takes this level. */
+    static boolean logs(Level level) {
+        return LOGGER.isLoggable(level);
+    }
+
+    /** Logs, whatever a program's logger may do. The text is made only if the log takes the level. */
+    static void log(Level level, Object what, Throwable error) {
         try {
-            LOGGER.log(level, what, error);
+            LOGGER.log(level, what::toString, error);
         } catch (Throwable nobodyToTell) {
             // A program's own logger, which is told of its failure by nobody else either.
         }

@@ -66,7 +66,7 @@ final class Drain {
                 }
                 again = false;
             } catch (Throwable defect) {
-                Callbacks.complain(Level.ERROR, "an answer of fencelock's core may be lost", defect);
+                Callbacks.log(Level.ERROR, "an answer of fencelock's core may be lost", defect);
                 Callbacks.guarded(() -> fail(Answer.defect(defect)));
                 // There may be memory for it the next time. What cannot be read twice is lost, with all behind it.
                 if (again) {

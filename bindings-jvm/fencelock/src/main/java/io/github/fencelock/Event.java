@@ -1,46 +1,115 @@
 package io.github.fencelock;
 
+import java.lang.System.Logger.Level;
+import java.time.Duration;
+import java.time.Instant;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/**
- * Something that happened to a lock of a client; see {@link ClientOptions#onEvent}.
- *
- * @param kind what happened
- * @param name the lock
- * @param token the token of the hold it happened to, if there is one
- * @param reason the cause, of troubles, losses, late renewals and runs that are skipped
- */
-public record Event(Kind kind, String name, OptionalLong token, Optional<String> reason) {
-    /** The kinds of events. */
+/** Something that happened to a lock of a client; see {@link ClientOptions#onEvent}. Every event goes to the log too. */
+public final class Event extends Seen {
+    /** The kinds of events. Later versions may have more. */
     public enum Kind {
-        /** An acquire has to wait. Told once. */
-        WAITING,
-        /** An acquire has waited for 30 s. Told once. */
-        LONG_WAIT,
+        /** An acquire has to wait. Once for each acquire. */
+        WAITING(Level.DEBUG),
+        /** An acquire has waited for 30 s. Once for each acquire. */
+        LONG_WAIT(Level.WARNING),
         /** The store refuses or does not answer an acquire that waits; it goes on asking. */
-        TROUBLE,
+        TROUBLE(Level.WARNING),
         /** A lock was granted. */
-        GRANTED,
+        GRANTED(Level.DEBUG),
         /** The lease was renewed. */
-        RENEWED,
+        RENEWED(Level.DEBUG),
         /** The lease was renewed when it had nearly ended: the store or this process is slow. */
-        LATE_RENEWAL,
+        LATE_RENEWAL(Level.WARNING),
         /** A guard was given back. */
-        RELEASED,
+        RELEASED(Level.DEBUG),
         /** A hold was lost before it was given back. */
-        LOST,
+        LOST(Level.WARNING),
         /** A job was asked for a run, and there is none to start. The token is the last run's. */
-        SKIPPED
+        SKIPPED(Level.DEBUG);
+
+        private final Level level;
+
+        Kind(Level level) {
+            this.level = level;
+        }
+
+        /** The level it is logged at. */
+        public Level level() {
+            return level;
+        }
+
+        /** The word every language writes, {@code long_wait} for instance. */
+        @Override
+        public String toString() {
+            return name().toLowerCase(Locale.ROOT);
+        }
     }
 
-    static Event of(Map<String, Object> event) {
-        return new Event(
-            Kind.valueOf(((String) event.get("kind")).toUpperCase(Locale.ROOT)),
-            (String) event.get("name"),
-            Shape.optionalNumber(event.get("token")),
-            Optional.ofNullable((String) event.get("reason")));
+    Event(Map<String, Object> told) {
+        super(told);
+    }
+
+    /** The kind. */
+    public Kind kind() {
+        return Kind.valueOf(text("kind").toUpperCase(Locale.ROOT));
+    }
+
+    /** The lock; empty where it concerns all of the client's. */
+    public String name() {
+        return text("name");
+    }
+
+    /** The time, on this machine's clock. */
+    public Instant at() {
+        return Shape.instant(field("at"));
+    }
+
+    /** The token of the hold it happened to, if there is one. */
+    public OptionalLong token() {
+        return Shape.optionalNumber(field("token"));
+    }
+
+    /** The number of the acquire in this client, while it has no token, and with its grant. */
+    public OptionalLong attempt() {
+        return Shape.optionalNumber(field("attempt"));
+    }
+
+    /** The time an acquire has waited, for {@link Kind#GRANTED} and {@link Kind#LONG_WAIT}. */
+    public Optional<Duration> waited() {
+        return Shape.optionalTime(field("waited"));
+    }
+
+    /** The time a guard had the lock, for {@link Kind#RELEASED} and {@link Kind#LOST}. */
+    public Optional<Duration> held() {
+        return Shape.optionalTime(field("held"));
+    }
+
+    /** The cause, for {@link Kind#TROUBLE}, {@link Kind#LOST}, {@link Kind#LATE_RENEWAL} and {@link Kind#SKIPPED}. */
+    public Optional<String> reason() {
+        return optionalText("reason");
+    }
+
+    /** The holder, as people read it, for {@link Kind#LONG_WAIT}, if the store says. */
+    public Optional<String> holder() {
+        return optionalText("holder");
+    }
+
+    /** The line in the log. */
+    @Override
+    public String toString() {
+        StringBuilder line = new StringBuilder(text("kind"));
+        if (!name().isEmpty()) {
+            line.append(" `").append(name()).append('`');
+        }
+        token().ifPresent(token -> line.append(", token ").append(token));
+        waited().ifPresent(waited -> line.append(", waited ").append(waited.toMillis()).append(" ms"));
+        held().ifPresent(held -> line.append(", held ").append(held.toMillis()).append(" ms"));
+        holder().ifPresent(holder -> line.append(", holder ").append(holder));
+        reason().ifPresent(reason -> line.append(": ").append(reason));
+        return line.toString();
     }
 }

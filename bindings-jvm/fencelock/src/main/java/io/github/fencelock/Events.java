@@ -1,5 +1,6 @@
 package io.github.fencelock;
 
+import java.lang.System.Logger.Level;
 import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentHashMap;
@@ -7,9 +8,11 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 
-/** The events of one client on their way to its listener: one after the other, in their order. */
+/** The events of one client on their way to the log and its listener: one after the other, in their order. */
 final class Events implements Runnable {
     private static final Map<Long, Events> LISTENERS = new ConcurrentHashMap<>();
+    /** Those of clients without a listener. */
+    private static final Events LOGGED = new Events(event -> {});
 
     private final Consumer<Event> listener;
     private final Queue<Event> told = new ConcurrentLinkedQueue<>();
@@ -17,6 +20,11 @@ final class Events implements Runnable {
 
     private Events(Consumer<Event> listener) {
         this.listener = listener;
+    }
+
+    /** Whether a client with these options hears of events that are no warnings. */
+    static boolean wantsAll(ClientOptions options) {
+        return options.listener().isPresent() || Callbacks.logs(Level.DEBUG);
     }
 
     static void listen(long client, Consumer<Event> listener) {
@@ -28,10 +36,8 @@ final class Events implements Runnable {
     }
 
     static void tell(Map<String, Object> news) {
-        Events events = LISTENERS.get(Shape.number(news.get("client")));
-        if (events != null) {
-            events.add(Event.of(Shape.map(news.get("event"))));
-        }
+        Events events = LISTENERS.getOrDefault(Shape.number(news.get("client")), LOGGED);
+        events.add(new Event(Shape.map(news.get("event"))));
     }
 
     private void add(Event event) {
@@ -45,7 +51,10 @@ final class Events implements Runnable {
     public void run() {
         do {
             Event event = told.remove();
-            Callbacks.guarded(() -> listener.accept(event));
+            Callbacks.guarded(() -> {
+                Callbacks.log(event.kind().level(), event, null);
+                listener.accept(event);
+            });
         } while (waiting.decrementAndGet() > 0);
     }
 }

@@ -56,7 +56,7 @@ public final class Fencelock {
             "options", options.given(),
             "app", options.app(),
             "language", options.language(),
-            "events", options.listener().isPresent()));
+            "events", Events.wantsAll(options)));
         Request.Submission submission = pending -> {
             long number = Natives.connect(connection);
             Drain.expect(number, pending);

@@ -15,7 +15,7 @@ import java.util.concurrent.atomic.AtomicReference;
  * stops claiming to be held before the store may give the lock to another. It belongs to whoever has this object, not to a
  * thread. Take it in a {@code try} or by {@code withLock}. One that the program has used, if only by {@link #token}, stays
  * until it is given back or lost, its client closes, or the process ends. One that is collected before any use is released
- * then, with a warning in the log of {@code io.github.fencelock}.
+ * then, with a warning in the log {@code fencelock}.
  */
 public abstract sealed class Hold implements AutoCloseable permits Guard, Leadership, Run {
     final Client client;

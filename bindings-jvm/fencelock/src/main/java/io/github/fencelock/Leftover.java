@@ -48,7 +48,7 @@ final class Leftover implements Runnable {
         }
         if (complaint != null) {
             // What is left is given back whatever the program's logger does.
-            Callbacks.complain(Level.WARNING, complaint, null);
+            Callbacks.log(Level.WARNING, complaint, null);
         }
         undo.run();
     }

@@ -1,11 +1,16 @@
 package io.github.fencelock;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
+import java.util.logging.Level;
+import java.util.logging.Logger;
 import org.junit.jupiter.api.Test;
 
 /** What a listener is told. */
@@ -25,6 +30,34 @@ final class EventTest {
             List.of(Event.Kind.GRANTED, Event.Kind.WAITING, Event.Kind.RELEASED, Event.Kind.GRANTED, Event.Kind.RELEASED),
             told.stream().map(Event::kind).toList());
         assertEquals("x", told.get(0).name());
+    }
+
+    @Test
+    void aLossIsLoggedWithoutAListener() throws Exception {
+        try (Heard heard = new Heard(); Client client = Fencelock.connect("memory:logged")) {
+            Guard guard = client.lock("x").ttl(Duration.ofMillis(300)).renew(false).acquire();
+            Wait.until("the loss is logged", () -> !heard.messages().isEmpty());
+            assertThrows(LockLostException.class, guard::close);
+            client.lock("x").acquire().close();
+            // What is no warning is not logged by default.
+            assertEquals(1, heard.messages().size(), heard.messages()::toString);
+            String line = heard.messages().get(0);
+            assertTrue(line.matches("lost `x`, token \\d+, held \\d+ ms: the lease was not renewed in time"), line);
+        }
+    }
+
+    @Test
+    void everyEventIsLoggedWhereTheLogTakesIt() throws Exception {
+        Logger logger = Logger.getLogger("fencelock");
+        logger.setLevel(Level.FINE);
+        try (Heard heard = new Heard(); Client client = Fencelock.connect("memory:fine")) {
+            client.lock("x").acquire().close();
+            Wait.until("all is logged", () -> heard.messages().size() == 2);
+            assertTrue(heard.messages().get(0).matches("granted `x`, token \\d+, waited \\d+ ms"), heard.messages().get(0));
+            assertTrue(heard.messages().get(1).startsWith("released `x`, token "), heard.messages().get(1));
+        } finally {
+            logger.setLevel(null);
+        }
     }
 
     @Test

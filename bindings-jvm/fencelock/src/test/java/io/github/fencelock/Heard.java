@@ -9,7 +9,7 @@ import java.util.logging.Logger;
 
 /** What the log of the package is told meanwhile, which nobody else hears. */
 public final class Heard implements AutoCloseable {
-    private static final Logger LOGGER = Logger.getLogger("io.github.fencelock");
+    private static final Logger LOGGER = Logger.getLogger("fencelock");
 
     private final List<String> messages = new CopyOnWriteArrayList<>();
     private final Supplier<RuntimeException> failure;

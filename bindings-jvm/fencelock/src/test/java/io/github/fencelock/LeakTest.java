@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Duration;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.function.Consumer;
@@ -122,7 +121,7 @@ final class LeakTest {
             useOnce(client, "b", hold -> hold.lost().thenRun(told::countDown));
             collect("both are told", () -> told.getCount() == 0);
             System.gc();
-            assertEquals(List.of(), heard.messages());
+            assertTrue(heard.messages().stream().noneMatch(message -> message.contains("collected")), heard.messages()::toString);
         }
     }
 

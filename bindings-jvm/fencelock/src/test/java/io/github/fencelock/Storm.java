@@ -204,7 +204,7 @@ final class Storm {
                 .flatMap(way -> Arrays.stream(names).map(name -> name + way)).toArray(String[]::new));
             Wait.atRest(other);
             Stores.nothingIsLeft(url, prefix);
-            assertEquals(List.of(), heard.messages().stream().filter(told -> told.contains(prefix)).toList(),
+            assertEquals(List.of(), heard.messages().stream().filter(told -> told.contains("collected")).toList(),
                 "nothing was left to the collector of garbage");
         }
         Wait.until(() -> "connections are closed: " + Stores.connections(url) + " of " + before,

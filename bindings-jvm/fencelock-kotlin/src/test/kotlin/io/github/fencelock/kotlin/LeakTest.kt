@@ -6,6 +6,7 @@ import io.github.fencelock.Heard
 import io.github.fencelock.Stores
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertNull
+import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
 import kotlin.time.Duration.Companion.milliseconds
 import kotlin.time.Duration.Companion.seconds
@@ -96,7 +97,7 @@ class LeakTest {
                 }
                 collect { told.isCompleted }
                 System.gc()
-                assertEquals(emptyList<String>(), heard.messages())
+                assertTrue(heard.messages().none { "collected" in it }, "${heard.messages()}")
             }
         }
     }

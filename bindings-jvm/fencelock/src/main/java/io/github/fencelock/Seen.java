@@ -1,0 +1,41 @@
+package io.github.fencelock;
+
+import java.util.Map;
+import java.util.Optional;
+
+/** What the core has told of something, by name. Two that were told the same are equal. */
+abstract class Seen {
+    final Map<String, Object> fields;
+
+    Seen(Map<String, Object> fields) {
+        this.fields = fields;
+    }
+
+    final Object field(String name) {
+        return fields.get(name);
+    }
+
+    final String text(String name) {
+        return (String) fields.get(name);
+    }
+
+    final Optional<String> optionalText(String name) {
+        return Optional.ofNullable(text(name));
+    }
+
+    @Override
+    public final boolean equals(Object other) {
+        return other != null && other.getClass() == getClass() && ((Seen) other).fields.equals(fields);
+    }
+
+    @Override
+    public final int hashCode() {
+        return fields.hashCode();
+    }
+
+    /** Its fields. */
+    @Override
+    public String toString() {
+        return getClass().getSimpleName() + fields;
+    }
+}
