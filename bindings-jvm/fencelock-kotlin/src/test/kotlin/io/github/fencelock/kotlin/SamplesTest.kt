@@ -17,7 +17,7 @@ class SamplesTest {
             val blocks = page.readText().split("```kotlin\n").drop(1).map { it.substringBefore("```") }
             assertTrue(blocks.isNotEmpty() || page in guides, page.path)
             for (block in blocks) {
-                val sample = block.replace("connect(\"redis://127.0.0.1\")", "connect(url)")
+                val sample = block.replace("onnect(\"redis://127.0.0.1\")", "onnect(url)")
                 assertTrue(samples.contains(sample.prependIndent("        ").trimEnd()), block)
             }
         }
