@@ -147,7 +147,10 @@ impl Hub {
         for Completion { operation, result } in done {
             news.extend(operation.to_be_bytes());
             news.push(u8::from(result.is_ok()));
-            parcel::write(&mut news, &result.unwrap_or_else(|error| json!(error)));
+            parcel::write(
+                &mut news,
+                &result.map_or_else(|error| json!(error), |answer| json!(answer)),
+            );
         }
         news
     }

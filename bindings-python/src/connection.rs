@@ -3,23 +3,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fencelock::facade::{Facade, Granted, Load, Operation};
+use fencelock::facade::{Answer, Facade, Load, Operation};
 use fencelock::options::Times;
 use fencelock::runtime::TokioRuntime;
 use fencelock::{Client, ClientBuilder, Code, Error, Result};
 use futures_util::future::join_all;
 use pyo3::prelude::*;
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
 use crate::feed::{Feed, Teller};
-use crate::grant::Grant;
 use crate::process::{self, Own};
 use crate::pump::Pump;
-use crate::{Ended, Outcome, caught, ended, numbered, raised};
+use crate::{Outcome, caught, tried};
 
 /// A client and where it connects to. It belongs to the process that made it; in the child of a fork it is inert.
 #[pyclass(frozen, weakref, module = "fencelock._native")]
@@ -57,14 +55,6 @@ impl Link {
             .get()
             .ok_or_else(|| Error::new(Code::Closed, "this client is not connected; open it first"))
     }
-
-    /// How an operation that grants something ended.
-    pub(crate) fn granted(self: &Arc<Self>, result: Result<Value>) -> Ended {
-        match result.as_ref().map(Granted::deserialize) {
-            Ok(Ok(granted)) => (true, Outcome::Grant(Grant::new(self.clone(), granted))),
-            Ok(Err(_)) | Err(_) => ended(result),
-        }
-    }
 }
 
 fn builder(options: Map<String, Value>) -> ClientBuilder {
@@ -74,21 +64,19 @@ fn builder(options: Map<String, Value>) -> ClientBuilder {
 
 /// Whether a URL and options are acceptable; nothing is connected.
 #[pyfunction]
-pub(crate) fn check(url: &str, options: &str) -> PyResult<Ended> {
-    caught(|| {
-        let options = serde_json::from_str(options).unwrap_or_default();
-        ended(builder(options).check(url).map(|()| Value::Null))
-    })
+pub(crate) fn check(url: &str, options: &str) -> PyResult<()> {
+    let options = serde_json::from_str(options).unwrap_or_default();
+    tried(|| builder(options).check(url))
 }
 
-/// Closes all clients there are at once, and waits so many seconds at most. Tells how the first ended that could not be closed.
+/// Closes all clients there are at once, and waits so many seconds at most. Raises what the first met that could not be closed.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "a list crosses by value")]
 pub(crate) fn close_all(
     py: Python<'_>,
     connections: Vec<PyRef<'_, Connection>>,
     seconds: f64,
-) -> PyResult<Ended> {
+) -> PyResult<()> {
     let most = Duration::try_from_secs_f64(seconds).unwrap_or_default();
     let facades = connections.iter().filter_map(|connection| connection.facade().ok());
     let closes: Vec<_> = facades.map(|facade| facade.perform(Operation::Close)).collect();
@@ -97,7 +85,20 @@ pub(crate) fn close_all(
         let mut ended = join_all(soon).await.into_iter().flatten();
         ended.try_for_each(|ended| ended.map(drop)).map(|()| Value::Null)
     };
-    caught(|| process::run(py, Box::pin(closed))).flatten().map(ended)
+    caught(|| process::run(py, Box::pin(closed))).flatten().map(drop)
+}
+
+/// Something to ask for, read once.
+#[pyclass(frozen, module = "fencelock._native")]
+pub(crate) struct Request(Operation);
+
+#[pymethods]
+impl Request {
+    /// From JSON text.
+    #[new]
+    fn new(text: &str) -> PyResult<Self> {
+        tried(|| Operation::read(text).map(Self))
+    }
 }
 
 impl Connection {
@@ -110,30 +111,6 @@ impl Connection {
     /// The client, which was connected before.
     fn facade(&self) -> Result<&Facade> {
         self.0.get()?.connected()
-    }
-
-    /// Connects and waits for that.
-    fn connect(&self, py: Python<'_>) -> PyResult<Ended> {
-        match self.link_and_runtime() {
-            Ok((link, runtime)) => {
-                let work = async move { link.facade(runtime).await.map(|_| Value::Null) };
-                Ok(ended(process::run(py, Box::pin(work))?))
-            }
-            Err(error) => Ok(ended(Err(error))),
-        }
-    }
-
-    /// Does an operation and waits for its end.
-    fn wait(&self, py: Python<'_>, text: &str) -> PyResult<Ended> {
-        let begin = || Ok((self.0.get()?, self.facade()?, Operation::read(text)?));
-        match begin() {
-            Ok((link, facade, operation)) => {
-                let grants = operation.grants();
-                let result = process::perform(py, facade, operation)?;
-                Ok(if grants { link.granted(result) } else { ended(result) })
-            }
-            Err(error) => Ok(ended(Err(error))),
-        }
     }
 
     fn link_and_runtime(&self) -> Result<(Arc<Link>, Handle)> {
@@ -160,36 +137,39 @@ impl Connection {
         self.0.is_here()
     }
 
-    /// Whether there is a client.
+    /// Whether there is a client here.
     fn is_open(&self) -> bool {
         self.now(|_| true)
     }
 
     /// Connects, and waits for that.
-    fn open(&self, py: Python<'_>) -> PyResult<Ended> {
-        caught(|| self.connect(py)).flatten()
+    fn open(&self, py: Python<'_>) -> PyResult<()> {
+        let (link, runtime) = tried(|| self.link_and_runtime())?;
+        let work = async move { link.facade(runtime).await.map(|_| Value::Null) };
+        caught(|| process::run(py, Box::pin(work))).flatten().map(drop)
     }
 
     /// Does an operation and waits for its end.
-    fn perform(&self, py: Python<'_>, text: &str) -> PyResult<Ended> {
-        caught(|| self.wait(py, text)).flatten()
+    fn perform(&self, py: Python<'_>, request: &Request) -> PyResult<Outcome> {
+        let (link, operation) = (tried(|| self.0.get())?, request.0.clone());
+        let link = operation.grants().then_some(link);
+        let perform = || process::perform(py, tried(|| self.facade())?, operation);
+        Ok(Outcome::of(caught(perform).flatten()?, link))
     }
 
-    /// Sets an operation off in an event loop's pump, and answers its number; the error if it cannot be.
-    fn submit(&self, pump: &Pump, text: &str) -> PyResult<(Option<u64>, String)> {
-        let submit = || pump.submit(self.0.get()?, Operation::read(text)?);
-        caught(|| numbered(submit()))
+    /// Sets an operation off in an event loop's pump, and answers its number.
+    fn submit(&self, pump: &Pump, request: &Request) -> PyResult<u64> {
+        tried(|| pump.submit(self.0.get()?, request.0.clone()))
     }
 
     /// The same for connecting.
-    fn submit_open(&self, pump: &Pump) -> PyResult<(Option<u64>, String)> {
-        let submit = || {
+    fn submit_open(&self, pump: &Pump) -> PyResult<u64> {
+        tried(|| {
             let (link, runtime) = self.link_and_runtime()?;
             let platform = Arc::new(TokioRuntime::of(runtime.clone()));
             let work = async move { link.facade(runtime).await.map(|_| Value::Null) };
             pump.run(&(platform as _), Box::pin(work))
-        };
-        caught(|| numbered(submit()))
+        })
     }
 
     /// Closes the client, if there is one, and waits for nothing.
@@ -204,17 +184,17 @@ impl Connection {
 
     /// Opens a scope; the client has to be open.
     fn open_scope(&self) -> PyResult<Scope> {
-        let open = || {
+        tried(|| {
             let link = self.0.get()?;
             let number = link.connected()?.open_scope();
             Ok(Scope { link: Own::new(link.clone()), number })
-        };
-        caught(open)?.map_err(|error| raised(&error))
+        })
     }
 
-    /// What the store is able to do, as JSON; the client has to be open.
-    fn guarantees(&self) -> PyResult<String> {
-        caught(|| self.now(|facade| json!(facade.client().guarantees()).to_string()))
+    /// What the store is able to do; the client has to be open.
+    fn guarantees(&self) -> PyResult<Outcome> {
+        let guarantees = caught(|| self.now(|facade| json!(facade.client().guarantees())))?;
+        Ok(Outcome::Answer(Answer::Value(guarantees)))
     }
 
     /// Operations under way and guards; the client's attempts and locks. All 0 at rest.

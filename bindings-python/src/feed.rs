@@ -8,7 +8,7 @@ use pyo3::exceptions::PyBaseException;
 use pyo3::prelude::*;
 
 use crate::process::{self, Own};
-use crate::{Ended, caught, ended};
+use crate::{Outcome, caught, tried};
 
 /// The end where events happen. When neither the connection nor its client is left, nothing can happen any more.
 pub(crate) struct Teller {
@@ -49,14 +49,10 @@ pub(crate) struct Feed(Own<Arc<facade::Feed>>);
 #[pymethods]
 impl Feed {
     /// Waits for events and answers a list of them; an empty one when there will never be any more.
-    fn news(&self, py: Python<'_>) -> PyResult<Ended> {
-        match self.0.get().cloned() {
-            Ok(feed) => {
-                let news = Box::pin(async move { Ok(feed.news().await) });
-                caught(|| process::run(py, news)).flatten().map(ended)
-            }
-            Err(error) => Ok(ended(Err(error))),
-        }
+    fn news(&self, py: Python<'_>) -> PyResult<Outcome> {
+        let feed = tried(|| self.0.get().cloned())?;
+        let news = Box::pin(async move { Ok(feed.news().await) });
+        caught(|| process::run(py, news)).flatten().map(Outcome::Answer)
     }
 
     /// Nothing more is kept; what has happened until now can still be asked for.

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use fencelock::facade::{Facade, Granted, Operation};
+use fencelock::facade::{Answer, Facade, Granted, Operation};
 use fencelock::{Code, Error, Released, Result};
+use pyo3::exceptions::PyBaseException;
 use pyo3::prelude::*;
-use serde_json::{Value, json};
 
 use crate::connection::Link;
 use crate::process::{self, Own};
 use crate::pump::Pump;
 use crate::unraisable_signal;
-use crate::{Ended, caught, ended, numbered, raised};
+use crate::{Outcome, caught, raised, tried};
 
 /// A guard, or a run of a job, that somebody of Python's has. Dropped by whatever may happen between two of Python's steps,
 /// a signal for instance, it is declined unless it was given back before. In the child of a fork it is inert.
@@ -51,15 +51,13 @@ impl Grant {
         self.now(|facade, guard| facade.check(guard).err().as_ref().is_some_and(gone))
     }
 
-    fn wait(&self, py: Python<'_>, operation: Operation) -> PyResult<Result<Value>> {
-        match self.facade() {
-            Ok(facade) => process::perform(py, facade, operation),
-            Err(error) => Ok(Err(error)),
-        }
+    fn wait(&self, py: Python<'_>, operation: Operation) -> PyResult<Outcome> {
+        let perform = || process::perform(py, tried(|| self.facade())?, operation);
+        caught(perform).flatten().map(Outcome::Answer)
     }
 
-    fn set_off(&self, pump: &Pump, operation: Operation) -> (Option<u64>, String) {
-        numbered(self.link.get().and_then(|link| pump.submit(link, operation)))
+    fn set_off(&self, pump: &Pump, operation: Operation) -> PyResult<u64> {
+        tried(|| pump.submit(self.link.get()?, operation))
     }
 
     fn release_it(&self) -> Operation {
@@ -159,38 +157,36 @@ impl Grant {
 
     /// Raises unless it may be relied on.
     pub(crate) fn check(&self) -> PyResult<()> {
-        let check = || self.facade()?.check(self.granted.guard);
-        caught(|| check().map_err(|error| raised(&error))).flatten()
+        tried(|| self.facade()?.check(self.granted.guard))
     }
 
     /// Gives it back and waits for the answer.
-    fn release(&self, py: Python<'_>) -> PyResult<Ended> {
-        caught(|| self.wait(py, self.release_it())).flatten().map(ended)
+    fn release(&self, py: Python<'_>) -> PyResult<Outcome> {
+        self.wait(py, self.release_it())
     }
 
     /// Makes the reader the writer, and waits for that. Its new token is there before a signal may come.
-    fn upgrade(&self, py: Python<'_>) -> PyResult<Ended> {
-        let operation = Operation::Upgrade { guard: self.granted.guard };
-        let upgraded = caught(|| self.wait(py, operation)).flatten()?;
-        if let Ok(token) = upgraded.as_ref().map(|value| value["token"].as_u64()) {
-            self.drew(token.unwrap_or_default());
+    fn upgrade(&self, py: Python<'_>) -> PyResult<()> {
+        let upgraded = self.wait(py, Operation::Upgrade { guard: self.granted.guard })?;
+        if let Outcome::Answer(Answer::Granted(granted)) = upgraded {
+            self.drew(granted.token);
         }
-        Ok(ended(upgraded))
+        Ok(())
     }
 
     /// Says how a run ended and waits for the answer.
-    fn end(&self, py: Python<'_>, succeeded: bool) -> PyResult<Ended> {
-        caught(|| self.wait(py, self.end_it(succeeded))).flatten().map(ended)
+    fn end(&self, py: Python<'_>, succeeded: bool) -> PyResult<Outcome> {
+        self.wait(py, self.end_it(succeeded))
     }
 
-    /// Gives it back by an event loop's pump; answers the operation's number, or the error.
-    fn submit_release(&self, pump: &Pump) -> PyResult<(Option<u64>, String)> {
-        caught(|| self.set_off(pump, self.release_it()))
+    /// Gives it back by an event loop's pump; answers the operation's number.
+    fn submit_release(&self, pump: &Pump) -> PyResult<u64> {
+        self.set_off(pump, self.release_it())
     }
 
     /// The same for saying how a run ended.
-    fn submit_end(&self, pump: &Pump, succeeded: bool) -> PyResult<(Option<u64>, String)> {
-        caught(|| self.set_off(pump, self.end_it(succeeded)))
+    fn submit_end(&self, pump: &Pump, succeeded: bool) -> PyResult<u64> {
+        self.set_off(pump, self.end_it(succeeded))
     }
 
     /// Gives it back without waiting.
@@ -204,8 +200,8 @@ impl Grant {
     }
 }
 
-/// The error of a block whose lock was lost before its end, as JSON.
+/// The error of a block whose lock was lost before its end.
 #[pyfunction]
-pub(crate) fn lost_before_release() -> String {
-    Released::AlreadyLost.check().err().map(|error| json!(error).to_string()).unwrap_or_default()
+pub(crate) fn lost_before_release(py: Python<'_>) -> Option<Bound<'_, PyBaseException>> {
+    Released::AlreadyLost.check().err().map(|error| raised(&error).into_value(py).into_bound(py))
 }

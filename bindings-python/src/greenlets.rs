@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use fencelock::{Result, facade};
+use fencelock::facade::{self, Answer};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use serde_json::Value;
 
 use crate::interned::interned;
 use crate::process::Own;
 use crate::wake_fd::WakeFd;
+use crate::{raised, tried};
 
 /// What waits for a descriptor while the other greenlets of this thread go on.
 pub(crate) struct Greenlets<'py>(Bound<'py, PyAny>);
@@ -30,10 +30,7 @@ impl<'py> Greenlets<'py> {
     }
 
     /// Waits for what is set off in a pump of its own. Whatever is raised meanwhile gives that up: what it had won is given back.
-    pub(crate) fn wait(
-        &self,
-        set_off: impl FnOnce(&facade::Pump) -> u64,
-    ) -> PyResult<Result<Value>> {
+    pub(crate) fn wait(&self, set_off: impl FnOnce(&facade::Pump) -> u64) -> PyResult<Answer> {
         let wake_fd = Arc::new(WakeFd::new().map_err(PyOSError::new_err)?);
         let rung = wake_fd.clone();
         let pump = Own::new(facade::Pump::new(Arc::new(move || rung.ring())));
@@ -41,10 +38,8 @@ impl<'py> Greenlets<'py> {
         loop {
             self.0.call1((wake_fd.descriptor(),))?;
             // The child of a fork goes on with its parent's greenlets. It leaves the wake-up descriptor alone: both hear it.
-            match pump.get().map(|pump| pump.drain().pop()) {
-                Ok(Some(done)) => return Ok(done.result),
-                Ok(None) => {}
-                Err(forked) => return Ok(Err(forked)),
+            if let Some(done) = tried(|| Ok(pump.get()?.drain().pop()))? {
+                return done.result.map_err(|error| raised(&error));
             }
         }
     }

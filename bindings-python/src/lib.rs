@@ -1,9 +1,9 @@
 //! The native part of fencelock's Python package: connects, submits, drains. It holds no lock logic, and what users touch
 //! is written in Python beside it.
 //!
-//! Operations and their results cross as JSON text, grants as objects that decline what they stand for when nobody has
-//! them any more. An error is a result too, and becomes the package's exception in Python. Raised is only what a signal's
-//! handler raises, and `InternalError` for a panic.
+//! An operation is read once, however often it is asked for. Grants cross as objects that decline what they stand for when
+//! nobody has them any more, all other results as Python's own values. Errors are raised; one of an operation that a pump
+//! drains is answered as the exception.
 
 mod block;
 mod connection;
@@ -23,7 +23,7 @@ mod _native {
     #[pymodule_export]
     use super::block::{Block, Blocks};
     #[pymodule_export]
-    use super::connection::{Connection, Scope, check, close_all};
+    use super::connection::{Connection, Request, Scope, check, close_all};
     #[pymodule_export]
     use super::feed::{Feed, unraisable};
     #[pymodule_export]
@@ -49,36 +49,74 @@ mod _native {
 }
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
-use fencelock::{Error, Result, facade};
+use fencelock::facade::{self, Answer};
+use fencelock::{Error, Result};
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
 use serde_json::{Value, json};
 
+use crate::connection::Link;
 use crate::grant::Grant;
 
-/// How an operation ended, as Python takes it: whether well, and what came of it.
-pub(crate) type Ended = (bool, Outcome);
-
-/// A grant; any other result, or the error, as JSON text.
-#[derive(IntoPyObject)]
+/// What came of an operation, as Python takes it.
 pub(crate) enum Outcome {
     Grant(Grant),
-    Text(String),
+    Answer(Answer),
+    /// Not raised, but the exception itself.
+    Error(Error),
 }
 
-/// A result as it crosses.
-pub(crate) fn ended(result: Result<Value>) -> Ended {
-    match result {
-        Ok(value) => (true, Outcome::Text(value.to_string())),
-        Err(error) => (false, Outcome::Text(json!(error).to_string())),
+impl Outcome {
+    /// Of a client whose operation it was, if that may grant something.
+    pub(crate) fn of(answer: Answer, link: Option<&Arc<Link>>) -> Self {
+        match (answer, link) {
+            (Answer::Granted(granted), Some(link)) => {
+                Self::Grant(Grant::new(link.clone(), granted))
+            }
+            (answer, _) => Self::Answer(answer),
+        }
     }
 }
 
-/// The number of an operation, or its error as JSON.
-pub(crate) fn numbered(submitted: Result<u64>) -> (Option<u64>, String) {
-    match submitted {
-        Ok(number) => (Some(number), String::new()),
-        Err(error) => (None, json!(error).to_string()),
+impl<'py> IntoPyObject<'py> for Outcome {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
+        match self {
+            Self::Grant(grant) => Ok(Bound::new(py, grant)?.into_any()),
+            Self::Answer(Answer::Value(value)) => python(py, &value),
+            Self::Answer(answer) => python(py, &json!(answer)),
+            Self::Error(error) => raised(&error).into_value(py).into_bound_py_any(py),
+        }
+    }
+}
+
+/// A value of JSON as one of Python's.
+fn python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    match value {
+        Value::Null => Ok(py.None().into_bound(py)),
+        Value::Bool(truth) => truth.into_bound_py_any(py),
+        Value::Number(number) => match (number.as_u64(), number.as_i64()) {
+            (Some(whole), _) => whole.into_bound_py_any(py),
+            (None, Some(whole)) => whole.into_bound_py_any(py),
+            (None, None) => number.as_f64().into_bound_py_any(py),
+        },
+        Value::String(text) => text.into_bound_py_any(py),
+        Value::Array(values) => {
+            let list = PyList::empty(py);
+            values.iter().try_for_each(|value| list.append(python(py, value)?))?;
+            Ok(list.into_any())
+        }
+        Value::Object(fields) => {
+            let dict = PyDict::new(py);
+            fields.iter().try_for_each(|(name, value)| dict.set_item(name, python(py, value)?))?;
+            Ok(dict.into_any())
+        }
     }
 }
 
@@ -87,11 +125,17 @@ pub(crate) fn caught<T>(act: impl FnOnce() -> T) -> PyResult<T> {
     catch_unwind(AssertUnwindSafe(act)).map_err(|panic| raised(&facade::defect(&*panic)))
 }
 
+/// The same for what may fail.
+pub(crate) fn tried<T>(act: impl FnOnce() -> Result<T>) -> PyResult<T> {
+    caught(act)?.map_err(|error| raised(&error))
+}
+
 pub(crate) fn raised(error: &Error) -> PyErr {
     Python::attach(|py| {
-        let made = py
-            .import("fencelock.errors")
-            .and_then(|errors| errors.call_method1("from_json", (json!(error).to_string(),)));
+        let (code, message) = (error.code().as_str(), error.text());
+        let facts = (code, message, error.retryable(), error.fields().clone());
+        let made =
+            py.import("fencelock.errors").and_then(|errors| errors.call_method1("of_core", facts));
         made.map_or_else(|failed| failed, PyErr::from_value)
     })
 }

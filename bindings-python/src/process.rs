@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Duration;
 
-use fencelock::facade::{Facade, Operation};
+use fencelock::facade::{Answer, Facade, Operation};
 use fencelock::port::{BoxFuture, RuntimeHandle};
-use fencelock::runtime::TokioRuntime;
+use fencelock::runtime::{TokioRuntime, process_id};
 use fencelock::{Code, Error, Result};
 use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
@@ -16,6 +16,7 @@ use serde_json::Value;
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::greenlets::Greenlets;
+use crate::{raised, tried};
 
 /// How soon a waiting main thread sees a signal.
 const TICK: Duration = Duration::from_millis(50);
@@ -31,7 +32,7 @@ static PROCESS: AtomicPtr<Process> = AtomicPtr::new(std::ptr::null_mut());
 
 /// The runtime of this very process, made at the first call. Free of locks, which a fork could leave locked for ever.
 pub(crate) fn runtime() -> Result<Handle> {
-    let id = std::process::id();
+    let id = process_id();
     let known = PROCESS.load(Ordering::Acquire);
     if let Some(process) = leaked(known).filter(|process| process.id == id) {
         return Ok(process.runtime.handle().clone());
@@ -72,12 +73,12 @@ pub(crate) struct Own<T> {
 
 impl<T> Own<T> {
     pub(crate) fn new(value: T) -> Self {
-        Self { process: std::process::id(), value: Some(value) }
+        Self { process: process_id(), value: Some(value) }
     }
 
     /// Whether this is the process that made it.
     pub(crate) fn is_here(&self) -> bool {
-        self.process == std::process::id()
+        self.process == process_id()
     }
 
     pub(crate) fn get(&self) -> Result<&T> {
@@ -110,7 +111,7 @@ pub(crate) fn refuse_subinterpreter(_: Python<'_>) -> PyResult<()> {
 /// Whether the handlers of signals may run on this thread: only on the main one.
 #[cfg(target_os = "linux")]
 pub(crate) fn is_told_of_signals() -> bool {
-    rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs() == std::process::id()
+    rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs() == process_id()
 }
 
 /// Elsewhere that cannot be said: the interpreter passes over who is not told.
@@ -125,11 +126,7 @@ fn look(py: Python<'_>) -> PyResult<()> {
 }
 
 /// Does an operation of a client and waits for its end.
-pub(crate) fn perform(
-    py: Python<'_>,
-    facade: &Facade,
-    operation: Operation,
-) -> PyResult<Result<Value>> {
+pub(crate) fn perform(py: Python<'_>, facade: &Facade, operation: Operation) -> PyResult<Answer> {
     match Greenlets::here(py)? {
         Some(greenlets) => greenlets.wait(|pump| pump.submit(facade, operation)),
         None => block(py, facade.perform(operation)),
@@ -137,37 +134,30 @@ pub(crate) fn perform(
 }
 
 /// Does anything else and waits for its end.
-pub(crate) fn run(py: Python<'_>, work: Work) -> PyResult<Result<Value>> {
+pub(crate) fn run(py: Python<'_>, work: BoxFuture<'static, Result<Value>>) -> PyResult<Answer> {
     match (Greenlets::here(py)?, runtime()) {
         (Some(greenlets), Ok(runtime)) => {
             let runtime: RuntimeHandle = Arc::new(TokioRuntime::of(runtime));
             greenlets.wait(|pump| pump.run(&runtime, work))
         }
-        _ => block(py, work),
+        _ => block(py, work).map(Answer::Value),
     }
 }
 
-type Work = BoxFuture<'static, Result<Value>>;
-
 /// Runs work to its end while other Python threads go on. A signal whose handler raises, as Ctrl-C does, ends it: the work
 /// is dropped, and what it had won is given back.
-fn block(py: Python<'_>, work: Work) -> PyResult<Result<Value>> {
-    let runtime = match runtime() {
-        Ok(runtime) => runtime,
-        Err(error) => return Ok(Err(error)),
-    };
-    let told = is_told_of_signals();
-    py.detach(|| {
+fn block<T: Send>(py: Python<'_>, work: BoxFuture<'static, Result<T>>) -> PyResult<T> {
+    let runtime = tried(runtime)?;
+    let ended: PyResult<Result<T>> = py.detach(|| {
         let mut work = std::pin::pin!(work);
         loop {
-            if !told {
-                return Ok(runtime.block_on(work));
-            }
             let ended = runtime.block_on(async { tokio::time::timeout(TICK, &mut work).await });
             match ended {
                 Ok(result) => return Ok(result),
-                Err(_) => Python::attach(look)?,
+                Err(_) if is_told_of_signals() => Python::attach(look)?,
+                Err(_) => return Ok(runtime.block_on(work)),
             }
         }
-    })
+    });
+    ended?.map_err(|error| raised(&error))
 }

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::connection::Link;
 use crate::process::{self, Own};
 use crate::wake_fd::{Descriptor, WakeFd};
-use crate::{Ended, caught, ended, numbered};
+use crate::{Outcome, caught, tried};
 
 /// One for each event loop: it rings a file descriptor that the loop watches, and the loop drains. No thread of the
 /// runtime ever takes the interpreter's lock.
@@ -35,12 +35,10 @@ impl Inside {
         self.granting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn ended(&self, Completion { operation, result }: Completion) -> (u64, Ended) {
+    fn ended(&self, Completion { operation, result }: Completion) -> (u64, Outcome) {
         let link = self.granting().remove(&operation);
-        match link {
-            Some(link) => (operation, link.granted(result)),
-            None => (operation, ended(result)),
-        }
+        let of = |answer| Outcome::of(answer, link.as_ref());
+        (operation, result.map_or_else(Outcome::Error, of))
     }
 }
 
@@ -82,8 +80,8 @@ impl Pump {
         self.wake_fd.descriptor()
     }
 
-    /// All that has ended: the operation's number, and how.
-    fn drain(&self) -> PyResult<Vec<(u64, Ended)>> {
+    /// All that has ended: the operation's number, and its result or error.
+    fn drain(&self) -> PyResult<Vec<(u64, Outcome)>> {
         caught(|| {
             // First the descriptor, so that what ends from now on wakes again.
             self.wake_fd.hush();
@@ -113,10 +111,10 @@ impl Pump {
 /// Panics on purpose, here or in a pump's work, so that tests see what becomes of a defect.
 #[pyfunction]
 #[pyo3(signature = (pump = None))]
-pub(crate) fn panic(pump: Option<&Pump>) -> PyResult<(Option<u64>, String)> {
+pub(crate) fn panic(pump: Option<&Pump>) -> PyResult<u64> {
     let submit = |pump: &Pump| {
         let runtime: RuntimeHandle = Arc::new(TokioRuntime::of(process::runtime()?));
         pump.run(&runtime, Box::pin(async { panic!("out of paper") }))
     };
-    caught(|| numbered(pump.map_or_else(|| panic!("out of paper"), submit)))
+    tried(|| pump.map_or_else(|| panic!("out of paper"), submit))
 }

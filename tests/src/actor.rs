@@ -294,6 +294,7 @@ impl Actor {
 
     fn drain(&mut self) {
         for Completion { operation, result } in self.pump.drain() {
+            let result = result.map(|answer| json!(answer));
             match self.asked.remove(&operation) {
                 Some(Asked::Answer(id)) => {
                     let grant = result.as_ref().ok().map(Grant::deserialize);

@@ -29,7 +29,7 @@ class Link:
             event.check(observer)
         app = os.path.basename(sys.argv[0]) if getattr(sys, "argv", None) else ""
         self._arguments = url, json.dumps(options), app or "python"
-        _loop.settle(_native.check(*self._arguments[:2]))
+        _native.check(*self._arguments[:2])
         self._observer = observer
         self._telling: event.Telling | None = None
         self._connection = self._new()
@@ -50,16 +50,19 @@ class Link:
 
     def open(self) -> _native.Connection:
         """Connects, and waits for that."""
-        connection = self.here()
+        connection = self._connection
+        # Only here: none is open that another process made.
         if not connection.is_open():
+            connection = self.here()
             self._observe(connection)
-            _loop.settle(connection.open())
+            connection.open()
         return connection
 
     async def open_async(self) -> _native.Connection:
         """The same, awaited."""
-        connection = self.here()
+        connection = self._connection
         if not connection.is_open():
+            connection = self.here()
             self._observe(connection)
             loop = _loop.current()
             await loop.call(connection.submit_open(loop.pump))
@@ -72,18 +75,18 @@ class Link:
 
     def perform(self, operation: str) -> Any:
         """Does an operation and waits for its result."""
-        return _loop.settle(self.open().perform(operation))
+        return self.open().perform(_native.Request(operation))
 
     async def perform_async(self, operation: str) -> Any:
         """The same, awaited."""
         connection = await self.open_async()
         loop = _loop.current()
-        return await loop.call(connection.submit(loop.pump, operation))
+        return await loop.call(connection.submit(loop.pump, _native.Request(operation)))
 
     def close(self) -> None:
         """Frees what is held and disconnects."""
         try:
-            _close([self.here()], 86_400.0)
+            _native.close_all([self.here()], 86_400.0)
         finally:
             if (thread := self._end_telling()) is not None:
                 thread.join(_HEARING)
@@ -112,18 +115,13 @@ _links: WeakSet[Link] = WeakSet()
 _connections: WeakSet[_native.Connection] = WeakSet()
 
 
-def _close(connections: list[_native.Connection], seconds: float) -> None:
-    """Closes them all at once: none waits for a store that keeps another one waiting."""
-    _loop.settle(_native.close_all(connections, seconds))
-
-
 @atexit.register
 def _part() -> None:
     """What is still held when the interpreter exits is freed, if the store answers soon; else its lease ends."""
     end = time.monotonic() + _PARTING
     # Nobody is there to hear of a refusal, and a lease ends by itself.
     with contextlib.suppress(errors.FencelockError):
-        _close(list(_connections), _PARTING)
+        _native.close_all(list(_connections), _PARTING)
     event.part(end)
 
 

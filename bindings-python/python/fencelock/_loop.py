@@ -1,7 +1,6 @@
 """Completions of the core, delivered to the event loop that waits for them."""
 
 import asyncio
-import json
 import os
 from collections.abc import Callable
 from typing import Any
@@ -9,17 +8,13 @@ from weakref import WeakKeyDictionary, ref
 
 from . import _native, _waiting, errors
 
-Ended = tuple[bool, _native.Grant | str]
-"""Whether an operation ended well, and what was granted, or its result or error as JSON."""
-
-
 class Loop:
     """What one event loop has asked for. The core rings a file descriptor that the loop watches: no thread of the core
     ever takes the interpreter's lock."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.pump = _native.Pump()
-        self._waiting: dict[int, Callable[[Ended], None]] = {}
+        self._waiting: dict[int, Callable[[Any], None]] = {}
         # The loop keeps this; this must not keep the loop.
         try:
             loop.add_reader(self.pump.fileno(), self._drain)
@@ -31,16 +26,13 @@ class Loop:
             raise errors.UnsupportedError(message, False) from None
 
     def _drain(self) -> None:
-        for operation, ended in self.pump.drain():
+        for operation, came in self.pump.drain():
             told = self._waiting.pop(operation, None)
             if told is not None:
-                told(ended)
+                told(came)
 
-    def watch(self, submitted: tuple[int | None, str], tell: Callable[[Ended], None]) -> int:
-        """Calls back at the end of an operation; answers its number."""
-        operation, error = submitted
-        if operation is None:
-            raise errors.from_json(error)
+    def watch(self, operation: int, tell: Callable[[Any], None]) -> int:
+        """Calls back with the result of an operation, or its error; answers its number."""
         self._waiting[operation] = tell
         return operation
 
@@ -49,48 +41,38 @@ class Loop:
         if self._waiting.pop(operation, None) is not None:
             self.pump.forget(operation)
 
-    async def call(
-        self, submitted: tuple[int | None, str], unwanted: Callable[[Ended], None] | None = None
-    ) -> Any:
+    async def call(self, operation: int, unwanted: Callable[[Any], None] | None = None) -> Any:
         """Waits for an operation. Cancelled at any point, it leaves nothing behind: what had ended by then and nobody has
         looked at is taken back, or as ``unwanted`` says."""
         unwanted = unwanted or take_back
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         # Not in the future: whoever wakes the task keeps that until the task waits again, and a grant with it.
-        came: list[Ended] = []
+        results: list[Any] = []
 
-        def tell(ended: Ended) -> None:
+        def tell(came: Any) -> None:
             if future.done():
-                unwanted(ended)
+                unwanted(came)
             else:
-                came.append(ended)
+                results.append(came)
                 future.set_result(None)
 
-        operation = self.watch(submitted, tell)
+        self.watch(operation, tell)
         try:
             await future
         except BaseException:
             self.forget(operation)
             # It had ended, and the task was cancelled before it could look.
-            for ended in came:
-                unwanted(ended)
+            for came in results:
+                unwanted(came)
             raise
-        return settle(came.pop())
-
-
-def settle(ended: Ended) -> Any:
-    """The result of an operation, or its error raised."""
-    well, came = ended
-    if isinstance(came, _native.Grant):
+        came = results.pop()
+        if isinstance(came, errors.FencelockError):
+            raise came
         return came
-    if well:
-        return json.loads(came)
-    raise errors.from_json(came)
 
 
-def take_back(ended: Ended) -> None:
+def take_back(came: Any) -> None:
     """Takes back what was granted to somebody who has gone, at once; a job's run is left to others."""
-    _, came = ended
     if isinstance(came, _native.Grant):
         came.decline()
 

@@ -164,7 +164,7 @@ class Client:
 
     def guarantees(self) -> dict[str, Any]:
         """What this store is able to do, and what this configuration survives, in words. Connects if need be."""
-        return json.loads(self._link.open().guarantees())
+        return self._link.open().guarantees()
 
     def stats(self) -> dict[str, int]:
         """What this client carries: operations under way, guards, attempts and locks. All 0 at rest."""

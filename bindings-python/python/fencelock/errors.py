@@ -1,6 +1,5 @@
 """What went wrong: one class for each code, all of them a ``FencelockError``."""
 
-import json
 from typing import ClassVar
 
 
@@ -137,8 +136,6 @@ _CLASSES: dict[str, type[FencelockError]] = {
 }
 
 
-def from_json(text: str) -> FencelockError:
+def of_core(code: str, message: str, retryable: bool, fields: dict[str, str]) -> FencelockError:
     """The exception for an error of the core."""
-    told = json.loads(text)
-    kind = _CLASSES.get(told["code"], InternalError)
-    return kind(told["message"], told["retryable"], told.get("fields"))
+    return _CLASSES.get(code, InternalError)(message, retryable, fields)

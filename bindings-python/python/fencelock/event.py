@@ -2,13 +2,12 @@
 
 import enum
 import inspect
-import json
 import os
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from . import _native, errors
 
@@ -65,7 +64,8 @@ class Event:
         """From the core's answer."""
         for time in ("at", "waited", "held"):
             told[time] = told[time] and told[time] / 1000
-        return cls(**{**told, "kind": EventKind(told["kind"])})
+        told["kind"] = EventKind(told["kind"])
+        return cls(**told)
 
 
 Observer = Callable[[Event], object]
@@ -119,8 +119,10 @@ class Telling:
         self._leave()
 
     def _news(self) -> list[Event]:
-        well, text = self._feed.news()
-        return [Event.from_json(event) for event in json.loads(cast(str, text))] if well else []
+        try:
+            return [Event.from_json(event) for event in self._feed.news()]
+        except errors.FencelockError:
+            return []
 
 
 _tellings: set[Telling] = set()

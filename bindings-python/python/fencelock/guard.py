@@ -26,11 +26,6 @@ class Released(enum.Enum):
     """The store did not answer. The release is repeated until it does or the lease has ended."""
 
 
-def _lost() -> errors.FencelockError:
-    """For the end of a block whose lock had been lost."""
-    return errors.from_json(_native.lost_before_release())
-
-
 def _tell(lost: errors.FencelockError, error: BaseException | None) -> None:
     """Of a block that ends: it raises the loss, unless it has an error of its own. That wins, and the loss is a note on it."""
     if error is None:
@@ -87,14 +82,14 @@ class Hold:
             self.check()
         except errors.FencelockError as error:
             return error
-        return _lost()
+        return _native.lost_before_release()
 
     def forget(self) -> None:
         """Gives the guard back without waiting for the answer."""
         self._grant.forget()
 
-    def _ask(self, operation: str, **facts: Any) -> str:
-        return json.dumps({"op": operation, "guard": self._grant.guard, **facts})
+    def _ask(self, operation: str, **facts: Any) -> _native.Request:
+        return _native.Request(json.dumps({"op": operation, "guard": self._grant.guard, **facts}))
 
     def __repr__(self) -> str:
         state = "given back" if self._grant.is_given_back() else "held" if self.is_held else "lost"
@@ -118,7 +113,7 @@ class Guard(Hold, _native.Block):
         """Frees the lock and tells how that went."""
         if not self._grant.is_here():
             return Released.ALREADY_LOST
-        return Released(_loop.settle(self._grant.release()))
+        return Released(self._grant.release())
 
     def extend(self, ttl: Time) -> None:
         """Pushes the end of the lease to at least now + ``ttl``, which is its length from now on. Never shortens it."""
@@ -129,7 +124,7 @@ class Guard(Hold, _native.Block):
         token. A plain reader cannot be upgraded (``UnsupportedError``). Several at once are one, until the last is given up;
         a downgrade meanwhile overtakes them (``CancelledError``)."""
         _waiting.check("an upgrade, which waits for readers,", "use the guard of `async with`")
-        _loop.settle(self._grant.upgrade())
+        self._grant.upgrade()
 
     def downgrade(self, mode: Mode) -> None:
         """Turns a writer into an upgradeable or plain reader, or an upgradeable reader into a plain one."""
@@ -144,8 +139,8 @@ class Guard(Hold, _native.Block):
             return False
         return True
 
-    def _perform(self, text: str) -> Any:
-        return _loop.settle(self._connection.perform(text))
+    def _perform(self, request: _native.Request) -> Any:
+        return self._connection.perform(request)
 
     def _finish(self, failed: bool) -> Released:
         """What the end of a block does."""
@@ -160,7 +155,7 @@ class Guard(Hold, _native.Block):
             return
         released = self._finish(failed=kind is not None)
         if released is Released.ALREADY_LOST and self._grant.is_here():
-            _tell(_lost(), error)
+            _tell(_native.lost_before_release(), error)
 
 
 class AsyncGuard(Hold):
@@ -195,10 +190,10 @@ class AsyncGuard(Hold):
         a downgrade meanwhile overtakes them (``CancelledError``)."""
         loop = _loop.current()
 
-        def unwanted(ended: _loop.Ended) -> None:
+        def unwanted(came: Any) -> None:
             # It was given up when it had just become the writer.
-            if ended[0]:
-                upgrade = _loop.settle(ended)["upgrade"]
+            if not isinstance(came, errors.FencelockError):
+                upgrade = came["upgrade"]
                 self._connection.submit(loop.pump, self._ask("decline_upgrade", upgrade=upgrade))
 
         submitted = self._connection.submit(loop.pump, self._ask("upgrade"))
@@ -216,9 +211,9 @@ class AsyncGuard(Hold):
             return False
         return True
 
-    async def _perform(self, text: str) -> Any:
+    async def _perform(self, request: _native.Request) -> Any:
         loop = _loop.current()
-        return await loop.call(self._connection.submit(loop.pump, text))
+        return await loop.call(self._connection.submit(loop.pump, request))
 
     async def _finish(self, failed: bool) -> Released:
         """What the end of a block does."""
@@ -236,11 +231,10 @@ class AsyncGuard(Hold):
         self._watch = self._events.watch(submitted, self._ended)
         return self
 
-    def _ended(self, ended: _loop.Ended) -> None:
+    def _ended(self, came: Any) -> None:
         """The hold has ended. If it was lost, the block must not go on: as ``asyncio.timeout`` does, its task is
         cancelled, and the cancellation becomes an error at the block's end."""
-        lost, _ = ended
-        if lost:
+        if not isinstance(came, errors.FencelockError):
             self._told = True
             if (task := self._task()) is not None:
                 task.cancel()
@@ -263,4 +257,4 @@ class AsyncGuard(Hold):
         elif not self._grant.is_given_back():
             released = await self._finish(failed=kind is not None)
             if released is Released.ALREADY_LOST and self._grant.is_here():
-                _tell(_lost(), error)
+                _tell(_native.lost_before_release(), error)

@@ -87,7 +87,7 @@ class Run(Guard):
     def _end(self, succeeded: bool) -> Released:
         if not self._grant.is_here():
             return Released.ALREADY_LOST
-        return Released(_loop.settle(self._grant.end(succeeded)))
+        return Released(self._grant.end(succeeded))
 
     def _finish(self, failed: bool) -> Released:
         return self._end(not failed)
@@ -161,15 +161,14 @@ class Job:
     def start_or_why(self, at: float | None = None) -> Run | Skipped:
         """The same, and why there is no run: the last one is in progress, this one was run, or none is due."""
         connection = self._link.open()
-        ended = connection.perform(self._begin(at))
+        granted = connection.perform(self._begin(at))
         try:
-            granted = _loop.settle(ended)
             if not isinstance(granted, _native.Grant):
                 return Skipped.from_json(granted["skipped"])
             return Run(connection, self._name, granted)
         except BaseException:
             # Of a signal between two steps. What it interrupted is kept by its traceback.
-            _loop.take_back(ended)
+            _loop.take_back(granted)
             raise
 
     async def start_async(self, at: float | None = None) -> AsyncRun | None:
@@ -194,10 +193,10 @@ class Job:
         """The same, awaited."""
         return JobState.from_json(await self._link.perform_async(self._look()))
 
-    def _begin(self, at: float | None) -> str:
+    def _begin(self, at: float | None) -> _native.Request:
         instant = None if at is None else at * 1000
         asked = {"op": "start_job", "name": self._name, "period": self._period, "at": instant}
-        return json.dumps({**asked, "options": self._options})
+        return _native.Request(json.dumps({**asked, "options": self._options}))
 
     def _look(self) -> str:
         return json.dumps({"op": "inspect_job", "name": self._name, "period": self._period})

@@ -25,7 +25,7 @@ class Acquirable(_native.Blocks):
 
     def __init__(self, link: Link, name: str, operation: dict[str, Any]) -> None:
         self._link, self._name, self._operation = link, name, operation
-        self._texts: dict[str, str] = {}
+        self._requests: dict[str, _native.Request] = {}
         # The frame and the task of every block that was entered. A frame is kept, or another one may come to lie where it was.
         self._blocks: list[tuple[FrameType | None, ref[asyncio.Task[Any]] | None, AsyncGuard]] = []
 
@@ -40,16 +40,15 @@ class Acquirable(_native.Blocks):
         # A wait that is over at once is none.
         patience = self._operation["options"].get("wait", _UNSAID) if wait is _UNSAID else wait
         may_wait = milliseconds(patience) == 0 or not _waiting.is_in_loop()
-        ended = connection.perform(self._ask("acquire" if may_wait else "try_acquire", connection, wait))
+        granted = connection.perform(self._ask("acquire" if may_wait else "try_acquire", connection, wait))
         try:
-            granted = _loop.settle(ended)
             if granted is None:
                 what = f"`{self._name}` is held by somebody else, and waiting for it here"
                 raise _waiting.refused(what, "use `async with`, or `await lock.acquire_async()`")
             return Guard(connection, self._name, granted)
         except BaseException:
             # Of a signal between two steps. What it interrupted is kept by its traceback.
-            _loop.take_back(ended)
+            _loop.take_back(granted)
             raise
 
     def try_acquire(self, wait: Time | None = None) -> Guard | None:
@@ -59,12 +58,11 @@ class Acquirable(_native.Blocks):
             what = f"waiting for `{self._name}` here"
             raise _waiting.refused(what, "use `await lock.try_acquire_async(wait)`")
         connection = self._link.open()
-        ended = connection.perform(self._try(connection, wait))
+        granted = connection.perform(self._try(connection, wait))
         try:
-            granted = _loop.settle(ended)
             return None if granted is None else Guard(connection, self._name, granted)
         except BaseException:
-            _loop.take_back(ended)
+            _loop.take_back(granted)
             raise
 
     async def acquire_async(self, wait: Time | None = _UNSAID) -> AsyncGuard:
@@ -79,28 +77,29 @@ class Acquirable(_native.Blocks):
         granted = await self._submit(connection, self._try(connection, wait))
         return None if granted is None else AsyncGuard(connection, self._name, granted)
 
-    async def _submit(self, connection: _native.Connection, text: str) -> Any:
+    async def _submit(self, connection: _native.Connection, request: _native.Request) -> Any:
         loop = _loop.current()
-        return await loop.call(connection.submit(loop.pump, text))
+        return await loop.call(connection.submit(loop.pump, request))
 
-    def _try(self, connection: _native.Connection, wait: Time | None) -> str:
+    def _try(self, connection: _native.Connection, wait: Time | None) -> _native.Request:
         if wait is None:
             return self._ask("try_acquire", connection)
         asked = {**self._operation, **self._facts(connection), "op": self._verb("try_acquire")}
-        return json.dumps({**asked, "wait": milliseconds(wait)})
+        return _native.Request(json.dumps({**asked, "wait": milliseconds(wait)}))
 
-    def _ask(self, verb: str, connection: _native.Connection, wait: Any = _UNSAID) -> str:
+    def _ask(self, verb: str, connection: _native.Connection, wait: Any = _UNSAID) -> _native.Request:
         facts = self._facts(connection)
         plain = wait is _UNSAID and not facts
-        text = self._texts.get(verb) if plain else None
-        if text is None:
+        request = self._requests.get(verb) if plain else None
+        if request is None:
             options = self._operation["options"]
             if wait is not _UNSAID:
                 options = {**options, "wait": milliseconds(wait)}
-            text = json.dumps({**self._operation, **facts, "op": self._verb(verb), "options": options})
+            asked = {**self._operation, **facts, "op": self._verb(verb), "options": options}
+            request = _native.Request(json.dumps(asked))
             if plain:
-                self._texts[verb] = text
-        return text
+                self._requests[verb] = request
+        return request
 
     def _facts(self, connection: _native.Connection) -> dict[str, Any]:
         """What belongs to one connection, and so into no text that is kept."""

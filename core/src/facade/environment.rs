@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::feed::Feed;
-use super::{Completion, Facade, Operation, Pump, Wake};
+use super::{Answer, Completion, Facade, Operation, Pump, Wake};
 use crate::client::{Client, ClientBuilder};
 use crate::error::{Code, Error, Result};
 use crate::port::{BoxFuture, RuntimeHandle};
@@ -59,7 +59,7 @@ struct Connected {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum End {
-    Well(u64, Value),
+    Well(u64, Answer),
     Badly(u64, (), Error),
 }
 
@@ -156,7 +156,7 @@ impl Environment {
     pub fn drain(&self) -> String {
         let done = self.pump.lock().as_ref().map(Pump::drain).unwrap_or_default();
         let end = |Completion { operation, result }| match result {
-            Ok(value) => End::Well(operation, value),
+            Ok(answer) => End::Well(operation, answer),
             Err(error) => End::Badly(operation, (), error),
         };
         let ends: Vec<End> = done.into_iter().map(end).collect();

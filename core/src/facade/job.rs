@@ -36,7 +36,7 @@ impl Facade {
         let ending = self.take(guard, HeldItem::run).map(|run| -> BoxFuture<'static, Released> {
             if succeeded { Box::pin(run.succeed()) } else { Box::pin(run.fail()) }
         });
-        Box::pin(async move { Ok(json!(ending?.await).into()) })
+        Box::pin(async move { Ok(ending?.await.into()) })
     }
 
     pub(super) fn inspect_job(&self, name: &str, period: f64) -> Work {

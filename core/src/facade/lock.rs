@@ -105,7 +105,7 @@ impl Facade {
 
     pub(super) fn release(&self, guard: u64) -> Work {
         let released = self.take(guard, HeldItem::release);
-        Box::pin(async move { Ok(json!(released?.await).into()) })
+        Box::pin(async move { Ok(released?.await.into()) })
     }
 
     pub(super) fn extend(&self, guard: u64, ttl: f64) -> Work {

@@ -23,18 +23,19 @@ use std::sync::{Arc, Weak};
 use futures_util::FutureExt;
 use futures_util::future::{AbortHandle, AbortRegistration};
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 pub use self::environment::Environment;
 pub use self::feed::Feed;
 use self::held::HeldItem;
-pub use self::operation::{Form, Granted, Operation};
+pub use self::operation::{Answer, Form, Granted, Operation};
 pub use self::pump::{Completion, Pump, Wake};
 use crate::algorithm::Upgraded;
 use crate::client::Client;
 use crate::error::{Code, Error, Result};
 use crate::guard::Claim;
 use crate::port::{BoxFuture, RuntimeHandle};
+use crate::released::Released;
 use crate::runtime::sync::Mutex;
 use crate::scope::Scope;
 
@@ -42,7 +43,7 @@ use crate::scope::Scope;
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-/// use fencelock::facade::{Facade, Granted, Operation, Pump};
+/// use fencelock::facade::{Facade, Operation, Pump};
 /// use std::sync::Arc;
 /// let facade = Facade::new(fencelock::connect("memory:facade").await?);
 /// let (wake, mut woken) = tokio::sync::mpsc::unbounded_channel();
@@ -52,7 +53,7 @@ use crate::scope::Scope;
 /// woken.recv().await;
 /// let done = pump.drain().remove(0);
 /// assert_eq!(done.operation, operation);
-/// let granted: Granted = serde_json::from_value(done.result?).unwrap();
+/// let granted = done.result?.granted().expect("a grant");
 /// assert!(facade.is_held(granted.guard));
 /// # Ok::<(), fencelock::Error>(()) }).unwrap();
 /// ```
@@ -105,7 +106,7 @@ impl Facade {
 
     /// Does an operation where it is awaited, without a pump: for threads that wait. Dropping it is giving it up:
     /// whatever it won is released.
-    pub fn perform(&self, operation: Operation) -> BoxFuture<'static, Result<Value>> {
+    pub fn perform(&self, operation: Operation) -> BoxFuture<'static, Result<Answer>> {
         let (work, shared) = (self.begun(operation), Arc::downgrade(&self.shared));
         Box::pin(async move { work.await?.collect(&shared) })
     }
@@ -262,7 +263,7 @@ type Work = BoxFuture<'static, Result<Yield>>;
 
 /// What comes of an operation.
 enum Yield {
-    Value(Value),
+    Answer(Answer),
     /// Not yet anybody's: dropped, it is taken back.
     Held(Uncollected),
     /// The guard of this number became the writer; taken back likewise.
@@ -288,7 +289,13 @@ impl From<HeldItem> for Yield {
 
 impl From<Value> for Yield {
     fn from(value: Value) -> Self {
-        Self::Value(value)
+        Self::Answer(Answer::Value(value))
+    }
+}
+
+impl From<Released> for Yield {
+    fn from(released: Released) -> Self {
+        Self::Answer(Answer::Released(released))
     }
 }
 
@@ -307,20 +314,21 @@ async fn unpanicking<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
 /// What may not have been granted: null then.
 impl From<Option<HeldItem>> for Yield {
     fn from(held: Option<HeldItem>) -> Self {
-        held.map_or(Self::Value(Value::Null), Self::from)
+        held.map_or_else(|| Value::Null.into(), Self::from)
     }
 }
 
 impl Yield {
     /// Gives a grant a number in its facade. It is taken back if that is gone.
-    fn collect(self, facade: &Weak<Shared>) -> Result<Value> {
+    fn collect(self, facade: &Weak<Shared>) -> Result<Answer> {
         match self {
-            Self::Value(value) => Ok(value),
+            Self::Answer(answer) => Ok(answer),
             Self::Held(mut uncollected) => {
                 // Lost before its host looked: no body of a job begins under that.
                 uncollected.0.as_ref().map_or(Ok(()), HeldItem::check_run)?;
                 let facade = facade.upgrade().ok_or_else(Error::closed)?;
-                Ok(uncollected.0.take().map_or(Value::Null, |held| facade.keep(held)))
+                let held = uncollected.0.take();
+                Ok(held.map_or(Answer::Value(Value::Null), |held| facade.keep(held)))
             }
             Self::Upgraded(guard, upgraded) => {
                 let facade = facade.upgrade().ok_or_else(Error::closed)?;
@@ -337,17 +345,17 @@ fn with_options<T>(of: T, options: Named, set: impl Fn(T, &str, Value) -> T) -> 
 
 impl Shared {
     /// Gives what is held a number.
-    fn keep(&self, held: HeldItem) -> Value {
+    fn keep(&self, held: HeldItem) -> Answer {
         let mut state = self.state.lock();
         state.numbers += 1;
         let guard = state.numbers;
         let (token, tokens, instant) = (held.token(), held.tokens(), held.instant());
         state.held.insert(guard, held);
-        json!(Granted { guard, token, tokens, instant, upgrade: None })
+        Answer::Granted(Granted { guard, token, tokens, instant, upgrade: None })
     }
 
     /// The writer's new token, unless its guard was given back meanwhile.
-    fn upgraded(&self, guard: u64, upgraded: Upgraded) -> Result<Value> {
+    fn upgraded(&self, guard: u64, upgraded: Upgraded) -> Result<Answer> {
         let (token, upgrade) = upgraded.keep();
         let token = match self.state.lock().held.get_mut(&guard) {
             Some(HeldItem::Guard(held)) => {
@@ -357,7 +365,8 @@ impl Shared {
             _ => return Err(Error::not_held()),
         };
         let tokens = BTreeMap::new();
-        Ok(json!(Granted { guard, token, tokens, instant: None, upgrade: Some(upgrade) }))
+        let granted = Granted { guard, token, tokens, instant: None, upgrade: Some(upgrade) };
+        Ok(Answer::Granted(granted))
     }
 
     /// An operation came to its end.

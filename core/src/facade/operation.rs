@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use crate::elect::Seen;
 use crate::error::{Code, Error, Result};
 use crate::port::Mode;
+use crate::released::Released;
 
 /// As what a lock is asked for: a mutex, unless more is said.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -306,6 +307,28 @@ fn has_odd_name(operation: &Value) -> bool {
 /// Null is a value here: nobody leads.
 fn given<'de, D: Deserializer<'de>>(from: D) -> Result<Seen, D::Error> {
     Option::deserialize(from).map(Some)
+}
+
+/// What an operation completes with. As JSON it is what stands inside.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Answer {
+    /// A guard or a run, or an upgrade's new token.
+    Granted(Granted),
+    /// How a guard was given back.
+    Released(Released),
+    /// Anything else.
+    Value(Value),
+}
+
+impl Answer {
+    /// The grant, if it is one.
+    pub fn granted(self) -> Option<Granted> {
+        match self {
+            Self::Granted(granted) => Some(granted),
+            Self::Released(_) | Self::Value(_) => None,
+        }
+    }
 }
 
 /// What an acquire, a start or a campaign completes with.

@@ -9,7 +9,7 @@ use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use serde_json::Value;
 
-use super::{Facade, Operation, Shared as Client, Yield, unpanicking};
+use super::{Answer, Facade, Operation, Shared as Client, Yield, unpanicking};
 use crate::error::{Code, Error, Result};
 use crate::port::{BoxFuture, RuntimeHandle};
 use crate::runtime::sync::Mutex;
@@ -23,7 +23,7 @@ pub struct Completion {
     /// The number [`Pump::submit`] gave.
     pub operation: u64,
     /// How it ended.
-    pub result: Result<Value>,
+    pub result: Result<Answer>,
 }
 
 /// Called when completions wait to be drained and the last drain left none. It must return at once.
@@ -94,9 +94,7 @@ impl Pump {
         let (abort, registration) = AbortHandle::new_pair();
         let work = Abortable::new(unpanicking(work), registration);
         let work =
-            Box::pin(
-                async move { work.await.unwrap_or_else(|_| Err(aborted())).map(Yield::Value) },
-            );
+            Box::pin(async move { work.await.unwrap_or_else(|_| Err(aborted())).map(Yield::from) });
         self.begin(runtime, abort, Weak::new(), work)
     }
 

@@ -3,6 +3,8 @@
 #[cfg(feature = "tokio")]
 mod inline;
 #[cfg(feature = "tokio")]
+mod process;
+#[cfg(feature = "tokio")]
 mod suspend_clock;
 pub(crate) mod sync;
 #[cfg(feature = "tokio")]
@@ -10,5 +12,7 @@ mod tokio;
 
 #[cfg(feature = "tokio")]
 pub(crate) use self::inline::InlineRuntime;
+#[cfg(feature = "tokio")]
+pub use self::process::process_id;
 #[cfg(feature = "tokio")]
 pub use self::tokio::TokioRuntime;

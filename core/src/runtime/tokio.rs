@@ -72,7 +72,7 @@ impl Runtime for TokioRuntime {
     }
 
     fn process(&self) -> u32 {
-        std::process::id()
+        super::process_id()
     }
 
     fn random(&self, bytes: &mut [u8]) {

@@ -9,8 +9,7 @@ use fencelock::facade::{Completion, Facade, Form, Granted, Operation, Pump, Wake
 use fencelock::port::RuntimeHandle;
 use fencelock::runtime::TokioRuntime;
 use fencelock::{Client, Code};
-use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 struct Host {
@@ -72,7 +71,7 @@ impl Host {
 }
 
 fn granted(done: &Completion) -> Option<Granted> {
-    Granted::deserialize(done.result.as_ref().ok()?).ok()
+    done.result.clone().ok()?.granted()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -177,7 +176,7 @@ async fn what_is_performed_needs_no_pump() {
         let options = serde_json::Map::default();
         host.facade.perform(Operation::Acquire { name: "x".into(), form: Form::default(), options })
     };
-    let granted = Granted::deserialize(acquire().await.unwrap()).unwrap();
+    let granted = acquire().await.unwrap().granted().unwrap();
     let waits = tokio::time::timeout(Duration::from_millis(10), acquire());
     assert!(waits.await.is_err(), "it is somebody's; what is dropped leaves no ticket");
     host.facade.perform(Operation::Release { guard: granted.guard }).await.unwrap();
@@ -214,11 +213,11 @@ async fn what_is_declined_was_never_asked_for() {
         let (name, options) = ("nightly".into(), serde_json::Map::default());
         host.facade.perform(Operation::StartJob { name, period: 1e9, at: Some(1e9), options })
     };
-    let run = Granted::deserialize(start().await.unwrap()).unwrap();
+    let run = start().await.unwrap().granted().unwrap();
     host.facade.decline(run.guard);
     let again = async {
         loop {
-            if let Ok(run) = Granted::deserialize(start().await.unwrap()) {
+            if let Some(run) = start().await.unwrap().granted() {
                 return run;
             }
             tokio::task::yield_now().await;
@@ -248,11 +247,11 @@ async fn a_run_that_ended_before_its_host_looked_is_handed_to_nobody() {
 
     // Nobody has begun it, so the instant is left to others.
     let answer = host.facade.perform(start(serde_json::Map::default())).await.unwrap();
-    let run = Granted::deserialize(answer).unwrap();
+    let run = answer.granted().unwrap();
     host.facade.perform(Operation::EndJob { guard: run.guard, succeeded: true }).await.unwrap();
 
     // Why there is none is told in the same place.
-    let skipped = host.facade.perform(start(serde_json::Map::default())).await.unwrap();
+    let skipped = json!(host.facade.perform(start(serde_json::Map::default())).await.unwrap());
     assert_eq!(skipped["skipped"]["why"], "done");
     assert_eq!(skipped["skipped"]["last"]["instant"], 1e9);
 }

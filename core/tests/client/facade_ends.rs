@@ -12,7 +12,7 @@ use fencelock::runtime::TokioRuntime;
 use fencelock::{Client, Code, Status};
 use futures_util::future::join;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 
 const HOUR: Duration = Duration::from_hours(1);
@@ -47,7 +47,7 @@ impl Host {
     async fn ends(&self, operation: Operation) -> Value {
         self.submit(operation);
         self.woken.notified().await;
-        self.pump.drain().remove(0).result.unwrap()
+        json!(self.pump.drain().remove(0).result.unwrap())
     }
 
     /// What it is held as on the store, once that is `mode`.

@@ -5,10 +5,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fencelock::Client;
-use fencelock::facade::{Facade, Form, Granted, Operation};
+use fencelock::facade::{Facade, Form, Operation};
 use fencelock::port::Mode;
 use fencelock_sim::Fault;
-use serde::Deserialize;
 use serde_json::Map;
 
 use super::{World, check, look};
@@ -71,14 +70,14 @@ async fn upgradeable_of(client: Client) -> (Facade, u64) {
     let form = Form { mode: Mode::Upgradeable, ..Form::default() };
     let acquire = Operation::Acquire { name: "x".into(), form, options: Map::default() };
     let granted = facade.perform(acquire).await.expect("it is free");
-    let guard = Granted::deserialize(granted).expect("a grant").guard;
+    let guard = granted.granted().expect("a grant").guard;
     (facade, guard)
 }
 
 /// The number of an upgrade.
 async fn upgrade(facade: &Facade, guard: u64) -> u32 {
     let granted = facade.perform(Operation::Upgrade { guard }).await.expect("nobody reads beside");
-    Granted::deserialize(granted).expect("a grant").upgrade.expect("it has a number")
+    granted.granted().expect("a grant").upgrade.expect("it has a number")
 }
 
 async fn decline(facade: &Facade, guard: u64, upgrade: u32) {
