@@ -1,5 +1,5 @@
-"""The Python actor: the requests of tests/README.md over the installed package. `actor.py sync` answers with the methods that
-wait in threads, `actor.py asyncio` with coroutines."""
+"""The Python actor: the requests of tests/README.md over the installed package. `actor.py sync` answers with `fencelock` in
+threads, `actor.py asyncio` with `fencelock.asyncio`."""
 
 import asyncio
 import json
@@ -9,7 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
-import fencelock
+import fencelock.asyncio
 
 BLOCKING = sys.argv[1] == "sync"
 TIMES = {row["name"] for row in fencelock.TABLE if "duration" in row["kind"]}
@@ -44,10 +44,9 @@ class Actor:
         sys.stdout.flush()
 
     async def ask(self, of, verb, *words):
-        """Calls the method of the package that waits, in a thread, or its awaited twin."""
+        """Calls the method of the package, in a thread if it waits."""
         if not BLOCKING:
-            twin = getattr(of, f"{verb}_async", None) or getattr(of, verb)
-            return await twin(*words)
+            return await getattr(of, verb)(*words)
         return await asyncio.get_running_loop().run_in_executor(self.threads, getattr(of, verb), *words)
 
     def lock(self, lock, mode="exclusive", permits=None, scope=None, options=None):
@@ -99,7 +98,7 @@ class Actor:
         return {"actor": "python", "pid": os.getpid()}
 
     async def do_connect(self, url, options=None):
-        client = fencelock.connect(url, **said(options or {}))
+        client = (fencelock if BLOCKING else fencelock.asyncio).connect(url, **said(options or {}))
         self.clients.append(client)
         await self.ask(client, "open")
         for id, task in list(self.tasks.items()):
@@ -219,7 +218,7 @@ class Actor:
         if BLOCKING:
             look = lambda: next(filter(another, election.observe()))  # noqa: E731
             return seen_at(await asyncio.get_running_loop().run_in_executor(self.threads, look))
-        async for leader in election.observe_async():
+        async for leader in election.observe():
             if another(leader):
                 return seen_at(leader)
 

@@ -5,7 +5,7 @@ import json
 import sys
 import time
 
-import fencelock
+import fencelock.asyncio
 
 way, workload, *words = sys.argv[1:]
 course = dict(word.split("=", 1) for word in words)
@@ -54,7 +54,7 @@ async def pair_async(client):
             ready()
             times.clear()
         begin = time.perf_counter()
-        await (await lock.acquire_async()).release()
+        await (await lock.acquire()).release()
         times.append(time.perf_counter() - begin)
     return figures(times)
 
@@ -66,7 +66,7 @@ async def parallel_async(client):
         nonlocal pairs
         lock = client.lock(f"{course['key']}:{number}")
         while True:
-            await (await lock.acquire_async()).release()
+            await (await lock.acquire()).release()
             pairs += 1
 
     tasks = [asyncio.create_task(work(number)) for number in range(int(course["keys"]))]
@@ -82,7 +82,7 @@ async def parallel_async(client):
 
 
 async def main():
-    async with fencelock.connect(course["url"]) as client:
+    async with fencelock.asyncio.connect(course["url"]) as client:
         return await {"pair": pair_async, "parallel": parallel_async}[workload](client)
 
 

@@ -14,6 +14,7 @@ import pytest
 import redis
 
 import fencelock
+import fencelock.asyncio
 
 FULL = "FENCELOCK_FULL" in os.environ
 
@@ -112,8 +113,16 @@ def client(url):
         yield client
 
 
+def twin(client, module=fencelock.asyncio):
+    """The same client, for coroutines or for threads."""
+    twin = module.connect("memory:")
+    twin._link = client._link
+    return twin
+
+
 def at_rest(client, name, within=20.0):
     """Waits until nobody holds the lock, nobody waits, and the client carries nothing."""
+    client = twin(client, fencelock)
     give_up = time.monotonic() + within
     while True:
         state, load = client.lock(name).inspect(), client.stats()

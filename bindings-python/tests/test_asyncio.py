@@ -8,9 +8,9 @@ import time
 import warnings
 
 import pytest
-from conftest import at_rest
+from conftest import at_rest, twin
 
-import fencelock
+import fencelock.asyncio
 from fencelock import LockLostError, LockTimeoutError, Released, _loop, _native
 
 
@@ -31,18 +31,18 @@ def run(main):
 
 def test_a_block_holds_the_lock(url, name):
     async def main():
-        async with fencelock.connect(url) as client:
+        async with fencelock.asyncio.connect(url) as client:
             lock = client.lock(name, ttl=5)
             async with lock as guard:
-                assert guard.is_held and await lock.try_acquire_async() is None
+                assert guard.is_held and await lock.try_acquire() is None
                 await guard.extend(10)
                 assert guard.remaining > 5
             assert not guard.is_held
-            guard = await lock.acquire_async()
+            guard = await lock.acquire()
             assert await guard.release() is Released.RELEASED
             with pytest.raises(LockTimeoutError):
                 async with lock:
-                    await lock.acquire_async(wait=0.05)
+                    await lock.acquire(wait=0.05)
             return client
 
     run(main())
@@ -50,7 +50,7 @@ def test_a_block_holds_the_lock(url, name):
 
 def test_the_body_is_cancelled_when_the_lock_is_lost(url, name):
     async def main():
-        async with fencelock.connect(url) as client:
+        async with fencelock.asyncio.connect(url) as client:
             began = time.monotonic()
             with pytest.raises(LockLostError):
                 async with client.lock(name, ttl=1, renew=False):
@@ -72,7 +72,7 @@ def test_the_body_is_cancelled_when_the_lock_is_lost(url, name):
 
 def test_a_cancellation_from_outside_stays_one(url, name):
     async def main():
-        async with fencelock.connect(url) as client:
+        async with fencelock.asyncio.connect(url) as client:
             entered = asyncio.Event()
 
             async def body():
@@ -97,7 +97,7 @@ def test_a_cancellation_from_outside_stays_one(url, name):
 
 def test_many_tasks_share_one_lock_object(client, name):
     async def main():
-        lock, inside, most = client.lock(name), 0, 0
+        lock, inside, most = twin(client).lock(name), 0, 0
 
         async def work():
             nonlocal inside, most
@@ -116,17 +116,17 @@ def test_many_tasks_share_one_lock_object(client, name):
 
 def test_threads_and_coroutines_exclude_each_other(client, name):
     async def main():
-        with client.lock(name):
-            assert await client.lock(name).try_acquire_async() is None
-        async with client.lock(name):
-            assert client.lock(name).try_acquire() is None
+        async with twin(client).lock(name):
+            assert await asyncio.to_thread(client.lock(name).try_acquire) is None
 
     run(main())
+    with client.lock(name):
+        assert run(twin(client).lock(name).try_acquire()) is None
 
 
 def test_a_client_outlives_its_loops(client, name):
     async def main():
-        async with client.lock(name) as guard:
+        async with twin(client).lock(name) as guard:
             return guard.token
 
     assert run(main()) < run(main())
@@ -134,7 +134,7 @@ def test_a_client_outlives_its_loops(client, name):
 
 def test_a_forgotten_guard_is_released_and_warned_about(client, name):
     async def main():
-        guard = await client.lock(name).acquire_async()
+        guard = await twin(client).lock(name).acquire()
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             del guard
@@ -145,27 +145,29 @@ def test_a_forgotten_guard_is_released_and_warned_about(client, name):
 
 
 def test_elections_jobs_and_versions(client, name):
+    client = twin(client)
+
     async def main():
         election = client.election(name, observe=0.05)
-        seen = election.observe_async()
+        seen = election.observe()
         assert await anext(seen) is None
         async with election as leadership:
             assert (await anext(seen)).token == leadership.token
-        async with await client.job(name + ":job", period=60).start_async(at=1_700_000_000) as one:
+        async with await client.job(name + ":job", period=60).start(at=1_700_000_000) as one:
             assert one.instant == 1_700_000_000
-            late = await client.job(name + ":job", period=60).start_or_why_async(at=1_700_000_060)
+            late = await client.job(name + ":job", period=60).start_or_why(at=1_700_000_060)
             assert (late.why, late.last.token) == ("running", one.token)
-        assert (await client.job(name + ":job", period=60).inspect_async()).status == "S"
+        assert (await client.job(name + ":job", period=60).inspect()).status == "S"
         version = client.version(name + ":balance")
-        await asyncio.gather(*(version.update_async(lambda seen: (seen or 0) + 1) for _ in range(5)))
-        assert (await version.read_async()).value == 5
+        await asyncio.gather(*(version.update(lambda seen: (seen or 0) + 1) for _ in range(5)))
+        assert (await version.read()).value == 5
 
     run(main())
 
 
 def test_a_run_is_not_released_and_lasts(client, name):
     async def main():
-        one = await client.job(name, period=60).start_async(at=1_700_000_000)
+        one = await twin(client).job(name, period=60).start(at=1_700_000_000)
         with pytest.raises(fencelock.InvalidArgumentError, match="say how it ended"):
             await one.release()
         assert one.is_held
@@ -179,7 +181,7 @@ def test_a_run_is_not_released_and_lasts(client, name):
 def test_a_loop_that_is_closed_gives_up_what_it_waits_for(url, client, name):
     with fencelock.connect(url) as other, other.lock(name):
         loop = asyncio.new_event_loop()
-        waits = loop.create_task(client.lock(name).acquire_async())
+        waits = loop.create_task(twin(client).lock(name).acquire())
         # Nobody will ever tell how it ended.
         waits._log_destroy_pending = False
         give_up = time.monotonic() + 5
@@ -201,7 +203,7 @@ def test_a_panic_is_an_exception_with_the_code_internal(client, name):
         with pytest.raises(fencelock.InternalError, match="out of paper") as told:
             await loop.call(_native.panic(loop.pump))
         assert told.value.code == "internal"
-        async with client.lock(name) as guard:
+        async with twin(client).lock(name) as guard:
             assert guard.is_held, "the host goes on"
 
     run(main())
@@ -211,12 +213,14 @@ AWAITS = """
 import asyncio, os, time
 # Both threads on one core: what it costs to wake another one that sleeps is the machine's.
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-import fencelock
-from fencelock import _loop
+import fencelock.asyncio
+from fencelock import _loop, _native
 
 async def main():
-    async with fencelock.connect("memory:") as client:
+    async with fencelock.asyncio.connect("memory:") as client:
         connection, loop, executor = await client._link.open_async(), _loop.current(), asyncio.get_running_loop().run_in_executor
+
+        request = _native.Request('{"op":"leader","name":"nobody"}')
 
         async def least(ask):
             rounds = []
@@ -227,7 +231,7 @@ async def main():
                 rounds.append((time.process_time() - began) / 500)
             return min(rounds)
 
-        ours = await least(lambda: loop.call(connection.submit(loop.pump, '{"op":"leader","name":"nobody"}')))
+        ours = await least(lambda: loop.call(connection.submit(loop.pump, request)))
         print(ours, await least(lambda: executor(None, int)))
 
 asyncio.run(main())
@@ -244,45 +248,40 @@ def test_an_await_takes_less_than_one_of_a_thread_of_the_standard_library():
     assert ours < threads
 
 
-def test_a_blocking_acquire_in_a_loop_takes_a_free_lock_and_waits_for_none(client, name):
+def test_a_call_that_waits_is_refused_in_a_loop(client, name):
+    held, run_of_job = client.lock(name).acquire(), client.job(f"{name}:job", 60).start(at=1_700_000_000)
+
     async def main():
-        lock = client.lock(name, wait=60)
-        with lock as guard:
-            # The holder cannot go on while this thread waits.
-            for refused in (
-                lock.acquire,
-                lambda: lock.acquire(wait=None),
-                lambda: lock.__enter__(),
-                lambda: client.all([name, f"{name}:2"]).acquire(),
-                lambda: client.locked(name)(lambda: None)(),
-                lambda: client.semaphore(f"{name}:one", 1).acquire(),
-            ):
-                with client.semaphore(f"{name}:one", 1), pytest.raises(fencelock.InvalidArgumentError, match="async with") as told:
-                    refused()
-                assert told.value.code == "invalid" and "event loop" in str(told.value)
-            # Who asks to wait for no time is told as ever, and so is who waits in another thread.
-            with pytest.raises(fencelock.LockTimeoutError):
-                lock.acquire(wait=0)
-            with pytest.raises(fencelock.LockTimeoutError):
-                await asyncio.to_thread(lock.acquire, wait=0.1)
-            with pytest.raises(fencelock.InvalidArgumentError, match="async with"):
-                guard.wait_lost()
-            state = await lock.inspect_async()
-            assert not state.waiters and state.holder.token == guard.token
-        with client.election(name).acquire():
-            with pytest.raises(fencelock.InvalidArgumentError, match="async with"):
-                client.election(name).acquire()
-            seen = client.election(name).observe()
-            assert next(seen) is not None
-            with pytest.raises(fencelock.InvalidArgumentError, match="observe_async"):
-                next(seen)
-        with client.upgradeable(f"{name}:rw") as reader, pytest.raises(fencelock.InvalidArgumentError, match="async with"):
-            reader.upgrade()
+        lock, seen = client.lock(name), client.election(name).observe()
+        for refused in (
+            lock.acquire,
+            lambda: lock.acquire(wait=0),
+            lock.try_acquire,
+            lock.__enter__,
+            lock.__aenter__,
+            client.__aenter__,
+            held.__aenter__,
+            lock.inspect,
+            client.open,
+            client.all([name]).acquire,
+            client.locked(name)(lambda: None),
+            client.version(name).read,
+            lambda: next(seen),
+            lambda: held.extend(60),
+            held.wait_lost,
+        ):
+            with pytest.raises(fencelock.InvalidArgumentError, match=r"event loop.*`import fencelock.asyncio as fencelock`"):
+                refused()
+        with pytest.raises(fencelock.LockTimeoutError):
+            await asyncio.to_thread(lock.acquire, wait=0.1)
+        # Nothing that ends a hold is refused.
+        assert held.is_held and held.release() is Released.RELEASED
+        assert run_of_job.succeed() is Released.RELEASED
+        client.close()
 
     run(main())
-    at_rest(client, name)
 
 
 def test_a_coroutine_outside_of_a_loop_says_so(client, name):
     with pytest.raises(fencelock.UnsupportedError, match="asyncio"):
-        client.lock(name).acquire_async().send(None)
+        twin(client).lock(name).acquire().send(None)

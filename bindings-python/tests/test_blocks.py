@@ -7,7 +7,7 @@ import threading
 import weakref
 
 import pytest
-from conftest import at_rest
+from conftest import at_rest, twin
 
 import fencelock
 from fencelock import InvalidArgumentError, LockLostError, NotHeldError
@@ -30,7 +30,7 @@ def test_a_block_may_end_on_another_thread(client, name):
 
 
 def test_a_block_may_end_in_another_task(client, name):
-    lock = client.lock(name)
+    lock = twin(client).lock(name)
 
     async def block():
         async with lock:
@@ -40,7 +40,7 @@ def test_a_block_may_end_in_another_task(client, name):
         entered = block()
         began = asyncio.create_task(anext(entered))
         await began
-        assert await client.lock(name).try_acquire_async() is None
+        assert await twin(client).lock(name).try_acquire() is None
         await asyncio.create_task(entered.aclose())
         await asyncio.to_thread(at_rest, client, name)
 
@@ -90,7 +90,7 @@ def test_blocks_of_generators_end_as_what_they_are(client, name):
 
 
 def test_blocks_of_async_generators_end_as_what_they_are(client, name):
-    lock = client.semaphore(name, 2)
+    lock = twin(client).semaphore(name, 2)
 
     async def block():
         async with lock as guard:
@@ -108,12 +108,12 @@ def test_blocks_of_async_generators_end_as_what_they_are(client, name):
 
 
 def test_an_exit_stack_ends_the_blocks_of_its_thread(client, name):
-    lock = client.semaphore(name, 3)
+    lock, lock_of_tasks = (of.semaphore(name, 3) for of in (client, twin(client)))
 
     async def main():
         async with contextlib.AsyncExitStack() as stack:
             for _ in range(3):
-                await stack.enter_async_context(lock)
+                await stack.enter_async_context(lock_of_tasks)
         await asyncio.to_thread(at_rest, client, name)
 
     with contextlib.ExitStack() as stack:
@@ -154,12 +154,12 @@ def test_whose_block_ends_is_not_guessed(client, name):
         with pytest.raises(InvalidArgumentError, match="another task entered this block"):
             await leave()
 
-    lock_of_tasks = client.semaphore(name + ":tasks", 2)
+    lock_of_tasks = twin(client).semaphore(name + ":tasks", 2)
     asyncio.run(main())
 
 
 def test_a_loop_that_is_closed_frees_what_its_tasks_hold(client, name):
-    lock, loop = client.lock(name), asyncio.new_event_loop()
+    lock, loop = twin(client).lock(name), asyncio.new_event_loop()
 
     async def hold(entered):
         async with lock as guard:
@@ -219,7 +219,7 @@ def test_a_late_block_leaves_the_next_alone(client, name):
 
 
 def test_a_late_block_of_a_task_leaves_the_next_alone(client, name):
-    lock = client.lock(name, ttl=1, renew=False)
+    lock = twin(client).lock(name, ttl=1, renew=False)
 
     def change(verb, *words):
         return getattr(lock, verb)(*words)
@@ -244,7 +244,7 @@ def test_a_late_block_of_a_task_leaves_the_next_alone(client, name):
                 return guard.is_held
 
         first = asyncio.create_task(late())
-        while not (await client.lock(name).inspect_async()).holders:
+        while not (await twin(client).lock(name).inspect()).holders:
             await asyncio.sleep(0)
         assert await asyncio.create_task(next_one())
 
@@ -266,13 +266,13 @@ def test_a_guard_that_is_not_held_begins_no_block(client, name):
     lost.forget()
 
     async def main():
-        guard = await client.lock(name).acquire_async()
+        guard = await twin(client).lock(name).acquire()
         async with guard:
             begun.append("in a task")
         with pytest.raises(NotHeldError):
             async with guard:
                 begun.append("given back")
-        lost = await client.lock(name, ttl=1, renew=False).acquire_async()
+        lost = await twin(client).lock(name, ttl=1, renew=False).acquire()
         await lost.wait_lost()
         with pytest.raises(LockLostError):
             async with lost:
@@ -288,7 +288,7 @@ def test_an_exit_stack_keeps_nothing_of_who_entered_it(client, name):
     class Big:
         pass
 
-    lock, seen = client.lock(name), []
+    lock, seen = twin(client).lock(name), []
 
     async def startup(stack):
         local = Big()

@@ -7,7 +7,7 @@ import time
 import pytest
 from conftest import at_rest, drawn, leftovers, listened, nobody_listens, scaled
 
-import fencelock
+import fencelock.asyncio
 from fencelock import NotHeldError, _loop
 
 pytestmark = pytest.mark.full
@@ -23,10 +23,10 @@ class Storm:
         self.url, self.name, self.kept, self.starts, self.ends = url, name, [], [], []
 
     async def acquire(self, client):
-        self.kept.append(await client.lock(self.name).acquire_async())
+        self.kept.append(await client.lock(self.name).acquire())
 
     async def try_acquire(self, client):
-        if (guard := await client.lock(self.name).try_acquire_async()) is not None:
+        if (guard := await client.lock(self.name).try_acquire()) is not None:
             self.kept.append(guard)
 
     async def block(self, client):
@@ -55,53 +55,53 @@ class Storm:
         await (await self.permit(client)).wait_lost()
 
     async def permit(self, client):
-        self.kept.append(await client.semaphore(f"{self.name}:permits", 100).acquire_async())
+        self.kept.append(await client.semaphore(f"{self.name}:permits", 100).acquire())
         return self.kept[-1]
 
     async def upgrade(self, client):
-        guard = await client.upgradeable(f"{self.name}:both").acquire_async()
+        guard = await client.upgradeable(f"{self.name}:both").acquire()
         self.kept.append(guard)
         await guard.upgrade()
         await guard.downgrade("read")
 
     async def read(self, client):
-        self.kept.append(await client.read_lock(f"{self.name}:both").acquire_async())
+        self.kept.append(await client.read_lock(f"{self.name}:both").acquire())
 
     async def campaign(self, client):
-        self.kept.append(await client.election(f"{self.name}:election").acquire_async())
+        self.kept.append(await client.election(f"{self.name}:election").acquire())
 
     async def lead(self, client):
         async with client.election(f"{self.name}:election"):
-            await client.election(f"{self.name}:election").leader_async()
+            await client.election(f"{self.name}:election").leader()
 
     async def observe(self, client):
-        async for _ in client.election(f"{self.name}:election").observe_async():
+        async for _ in client.election(f"{self.name}:election").observe():
             pass
 
     async def start(self, client):
         job = f"{self.name}:job:{next(numbers)}"
         self.starts.append(job)
-        self.kept.append(await client.job(job, 60).start_async(AT))
+        self.kept.append(await client.job(job, 60).start(AT))
         self.starts.remove(job)
 
     async def end(self, client):
         job = f"{self.name}:job:{next(numbers)}"
-        run = await client.job(job, 60).start_async(AT)
+        run = await client.job(job, 60).start(AT)
         self.kept.append(run)
         self.ends.append(job)
         await run.succeed()
 
     async def version(self, client):
-        await client.version(f"{self.name}:version").update_async(lambda seen: (seen or 0) + 1)
+        await client.version(f"{self.name}:version").update(lambda seen: (seen or 0) + 1)
 
     async def connect(self, client):
         del client
-        async with fencelock.connect(self.url) as own, own.lock(self.name):
+        async with fencelock.asyncio.connect(self.url) as own, own.lock(self.name):
             await asyncio.sleep(0)
 
     async def look(self, client):
-        await client.lock(self.name).inspect_async()
-        await client.names_async(self.name)
+        await client.lock(self.name).inspect()
+        await client.names(self.name)
 
 
 SORTS = sorted(sort for sort in vars(Storm) if not sort.startswith("_") and sort != "permit")
@@ -110,7 +110,7 @@ SORTS = sorted(sort for sort in vars(Storm) if not sort.startswith("_") and sort
 async def give_back(guard):
     """Whatever a task has got, unless it has given it back itself."""
     try:
-        await (guard.fail() if isinstance(guard, fencelock.AsyncRun) else guard.release())
+        await (guard.fail() if isinstance(guard, fencelock.asyncio.Run) else guard.release())
     except NotHeldError:
         pass
 
@@ -142,7 +142,7 @@ def test_cancels_at_random_points_leave_nothing(url, name):
 
     async def main():
         draw, storm, cancelled = drawn(), Storm(url, name), 0
-        async with fencelock.connect(url) as client, fencelock.connect(url) as other:
+        async with fencelock.asyncio.connect(url) as client, fencelock.asyncio.connect(url) as other:
             # Few starts are cancelled where the store answers at once, so it goes on until one was.
             while cancelled < scaled(5000) or not storm.starts:
                 assert cancelled < scaled(5000) * 50, "no start is ever cancelled"
@@ -155,11 +155,11 @@ def test_cancels_at_random_points_leave_nothing(url, name):
             # A run whose start was cancelled is left to others.
             for job in storm.starts:
                 give_up = time.monotonic() + 5
-                while (run := await other.job(job, 60).start_async(AT)) is None:
+                while (run := await other.job(job, 60).start(AT)) is None:
                     assert time.monotonic() < give_up, f"nobody has the run of {job}"
                 await run.succeed()
             # And one whose end was has ended as was said.
-            told = {(await other.job(job, 60).inspect_async()).status for job in storm.ends}
+            told = {(await other.job(job, 60).inspect()).status for job in storm.ends}
             assert told == {"S"}, told
 
     asyncio.run(main())
@@ -169,8 +169,8 @@ def test_cancels_at_random_points_leave_nothing(url, name):
 
 def test_an_upgrade_that_has_ended_when_it_is_cancelled_is_taken_back(url, name):
     async def main():
-        async with fencelock.connect(url) as client, fencelock.connect(url) as other:
-            guard = await client.upgradeable(name).acquire_async()
+        async with fencelock.asyncio.connect(url) as client, fencelock.asyncio.connect(url) as other:
+            guard = await client.upgradeable(name).acquire()
             upgrade = asyncio.create_task(guard.upgrade())
             await asyncio.sleep(0)
             waiting = _loop.current()._waiting
@@ -181,7 +181,7 @@ def test_an_upgrade_that_has_ended_when_it_is_cancelled_is_taken_back(url, name)
             assert upgrade.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await upgrade
-            reader = await other.read_lock(name, wait=5).acquire_async()
+            reader = await other.read_lock(name, wait=5).acquire()
             assert guard.is_held
             await reader.release()
             # One that was the writer before stays it.
@@ -193,7 +193,7 @@ def test_an_upgrade_that_has_ended_when_it_is_cancelled_is_taken_back(url, name)
             again.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await again
-            assert await other.read_lock(name, wait=0).try_acquire_async() is None
+            assert await other.read_lock(name, wait=0).try_acquire() is None
             await guard.release()
             await asyncio.to_thread(at_rest, client, name)
 
@@ -227,14 +227,14 @@ def test_a_ticket_that_is_left_is_seen(redis_url, name):
     listening = listened(redis_url)
 
     async def main():
-        async with fencelock.connect(redis_url) as client, fencelock.connect(redis_url) as other, client.lock(name):
-            waits = asyncio.create_task(other.lock(name).acquire_async())
-            while not (await client.lock(name).inspect_async()).waiters:
+        async with fencelock.asyncio.connect(redis_url) as client, fencelock.asyncio.connect(redis_url) as other, client.lock(name):
+            waits = asyncio.create_task(other.lock(name).acquire())
+            while not (await client.lock(name).inspect()).waiters:
                 await asyncio.sleep(0)
             seen = [left.partition(b" ")[2][:1] for left in leftovers(redis_url, name)]
             assert sorted(seen) == [b"", b"q", b"w"] and listened(redis_url) - listening
             waits.cancel()
-            while (await client.lock(name).inspect_async()).waiters:
+            while (await client.lock(name).inspect()).waiters:
                 await asyncio.sleep(0)
             assert leftovers(redis_url, name) == [name.encode()]
 

@@ -9,9 +9,9 @@ import time
 import types
 
 import pytest
-from conftest import at_rest, leftovers
+from conftest import at_rest, leftovers, twin
 
-import fencelock
+import fencelock.asyncio
 
 AT = 1_700_000_000
 
@@ -20,7 +20,7 @@ class Blocks:
     """Coroutines that stay in a block of each sort until they are closed."""
 
     def __init__(self, url, client, name):
-        self.url, self.client, self.name, self.ends = url, client, name, []
+        self.url, self.client, self.name, self.ends = url, twin(client), name, []
 
     async def stay(self, entered):
         try:
@@ -36,7 +36,7 @@ class Blocks:
             await self.stay(entered)
 
     async def guards_own(self, entered):
-        async with await self.client.lock(self.name).acquire_async():
+        async with await self.client.lock(self.name).acquire():
             await self.stay(entered)
 
     async def all_of_them(self, entered):
@@ -87,16 +87,16 @@ class Blocks:
         await self.client.locked(self.name)(self.stay)(entered)
 
     async def run(self, entered):
-        async with await self.client.job(self.name + ":job", 60).start_async(AT):
+        async with await self.client.job(self.name + ":job", 60).start(AT):
             await self.stay(entered)
 
     async def clients_own(self, entered):
-        async with fencelock.connect(self.url) as client, client.lock(self.name):
+        async with fencelock.asyncio.connect(self.url) as client, client.lock(self.name):
             await self.stay(entered)
 
     async def clients_end(self, entered):
-        async with fencelock.connect(self.url) as client:
-            await client.lock(self.name).acquire_async()
+        async with fencelock.asyncio.connect(self.url) as client:
+            await client.lock(self.name).acquire()
             await self.stay(entered)
 
     async def generator(self, entered):
@@ -174,12 +174,12 @@ def test_a_closed_coroutine_gives_back(url, client, name, monkeypatch, sort, end
             assert time.monotonic() < gone + 1
             await asyncio.sleep(0)
         assert blocks.ends == [GeneratorExit]
-        async with fencelock.connect(url) as other:
+        async with fencelock.asyncio.connect(url) as other:
             for lock in (name, name + ":too"):
-                while (await other.lock(lock).inspect_async()).holders:
+                while (await other.lock(lock).inspect()).holders:
                     assert time.monotonic() < gone + 1
             # As of any block that raises.
-            while sort == "run" and (run := await other.job(name + ":job", 60).inspect_async()).status != "F":
+            while sort == "run" and (run := await other.job(name + ":job", 60).inspect()).status != "F":
                 assert run.status == "P" and time.monotonic() < gone + 1
         await asyncio.to_thread(at_rest, client, name)
 
@@ -194,21 +194,21 @@ def test_a_closed_coroutine_that_waits_leaves_nothing(url, client, name, monkeyp
 
     async def main():
         async def wait():
-            async with client.lock(name):
+            async with twin(client).lock(name):
                 raise AssertionError("somebody else has it")
 
-        async with fencelock.connect(url) as other, other.lock(name):
-            await client.open_async()
+        async with fencelock.asyncio.connect(url) as other, other.lock(name):
+            await twin(client).open()
             for turns in range(20):
                 entered, coroutine = asyncio.Event(), wait()
                 entered.set()
                 await begin(coroutine, entered)
                 # Before it has a ticket, and after that.
                 for _ in range(turns % 4):
-                    await other.lock(name).inspect_async()
+                    await other.lock(name).inspect()
                 coroutine.close()
                 gone = time.monotonic()
-                while (await other.lock(name).inspect_async()).waiters:
+                while (await other.lock(name).inspect()).waiters:
                     assert time.monotonic() < gone + 1
         await asyncio.to_thread(at_rest, client, name)
 
@@ -223,7 +223,7 @@ def test_a_closed_async_generator_gives_back(url, client, name, monkeypatch, end
 
     async def main():
         async def block():
-            async with client.lock(name) as guard:
+            async with twin(client).lock(name) as guard:
                 yield guard
 
         entered = block()
@@ -234,8 +234,8 @@ def test_a_closed_async_generator_gives_back(url, client, name, monkeypatch, end
         del entered
         # Its loop closes one that is collected.
         await asyncio.sleep(0)
-        async with fencelock.connect(url) as other:
-            await (await other.lock(name).acquire_async(wait=1)).release()
+        async with fencelock.asyncio.connect(url) as other:
+            await (await other.lock(name).acquire(wait=1)).release()
         await asyncio.to_thread(at_rest, client, name)
 
     asyncio.run(main())

@@ -12,7 +12,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from conftest import at_rest
+from conftest import at_rest, twin
 
 import fencelock
 from fencelock import InvalidArgumentError, LockTimeoutError
@@ -42,9 +42,9 @@ def test_functions_run_under_the_lock(client, name, way):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_coroutines_run_under_the_lock(client, name, way):
-    @decorators(client, name)[way]
+    @decorators(twin(client), name)[way]
     async def report(day):
-        assert await client.lock(name).try_acquire_async() is None
+        assert await twin(client).lock(name).try_acquire() is None
         return day
 
     assert inspect.iscoroutinefunction(report) and asyncio.run(report("monday")) == "monday"
@@ -55,10 +55,10 @@ def test_coroutines_run_under_the_lock(client, name, way):
 def test_what_is_called_of_an_object_runs_under_the_lock(client, name, way):
     class Report:
         async def __call__(self, day):
-            assert await client.lock(name).try_acquire_async() is None
+            assert await twin(client).lock(name).try_acquire() is None
             return day
 
-    assert asyncio.run(decorators(client, name)[way](Report())("monday")) == "monday"
+    assert asyncio.run(decorators(twin(client), name)[way](Report())("monday")) == "monday"
 
 
 def test_an_election_decorates_what_its_leader_does(client, name):
@@ -103,7 +103,7 @@ def test_calls_of_threads_exclude_each_other(client, name):
 def test_calls_of_tasks_exclude_each_other(client, name):
     inside = most = 0
 
-    @client.lock(name)
+    @twin(client).lock(name)
     async def work():
         nonlocal inside, most
         inside += 1
@@ -184,6 +184,10 @@ def test_what_hides_a_coroutine_is_refused_at_its_call(client, name, way):
     async def report():
         raise AssertionError("it must not run")
 
+    with pytest.raises(InvalidArgumentError, match="a lock of `fencelock.asyncio`"):
+        decorators(client, name)[way](report)
+    with pytest.raises(InvalidArgumentError, match="a lock of `fencelock`"):
+        decorators(twin(client), name)[way](lambda: None)
     with pytest.raises(InvalidArgumentError, match="decorate the `async def`"):
         decorators(client, name)[way](lambda: report())()
     at_rest(client, name)
@@ -197,15 +201,15 @@ def test_what_cannot_be_called_is_refused(client, name, way):
 
 TYPED = """
 from typing import assert_type
-import fencelock
+import fencelock.asyncio
 
-client = fencelock.connect("memory:")
+client, awaited = fencelock.connect("memory:"), fencelock.asyncio.connect("memory:")
 
 @client.lock("x")
 def one(day: str, *, again: bool = False) -> int: ...
-@client.locked("x:{day}")
+@awaited.locked("x:{day}")
 async def two(day: str) -> int: ...
-@client.all(["x"])
+@awaited.all(["x"])
 async def three(day: str) -> int: ...
 
 async def main() -> None:

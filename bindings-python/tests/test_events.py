@@ -15,7 +15,7 @@ import redis
 from conftest import at_rest
 from test_forks import in_os_fork
 
-import fencelock
+import fencelock.asyncio
 from fencelock import Event, EventKind
 
 
@@ -81,9 +81,9 @@ def test_coroutines_are_told_by_their_loop(url, name):
     async def main():
         loop, events = asyncio.get_running_loop(), asyncio.Queue()
         on_event = lambda event: loop.call_soon_threadsafe(events.put_nowait, event)  # noqa: E731
-        async with fencelock.connect(url, on_event=on_event) as client:
-            guard = await client.lock(name).acquire_async()
-            next_one = asyncio.create_task(client.lock(name).acquire_async())
+        async with fencelock.asyncio.connect(url, on_event=on_event) as client:
+            guard = await client.lock(name).acquire()
+            next_one = asyncio.create_task(client.lock(name).acquire())
             told = [await events.get(), await events.get()]
             await guard.release()
             await (await next_one).release()
@@ -273,12 +273,12 @@ def test_an_event_is_a_value():
 
 def test_a_close_that_is_cancelled_ends_the_thread(redis_url, name):
     async def main():
-        client = fencelock.connect(redis_url, on_event=lambda event: None)
-        await client.lock(name).acquire_async()
+        client = fencelock.asyncio.connect(redis_url, on_event=lambda event: None)
+        await client.lock(name).acquire()
         thread = client._link._telling._thread
         # Nothing is answered meanwhile: the close waits for what it frees.
         redis.Redis.from_url(redis_url).client_pause(300)
-        close = asyncio.create_task(client.close_async())
+        close = asyncio.create_task(client.close())
         await asyncio.sleep(0)
         close.cancel()
         with pytest.raises(asyncio.CancelledError):

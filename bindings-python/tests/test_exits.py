@@ -14,12 +14,12 @@ PARTING = 1.0
 """So many seconds an exit gives what it holds, from where it begins to part."""
 
 HOLDING = """
-import asyncio, atexit, signal, sys, threading, fencelock
+import asyncio, atexit, signal, sys, threading, fencelock.asyncio
 
 url, name, way, end = sys.argv[1:]
 # What is registered last is done first: the package parts right behind this.
 atexit.register(print, "parting", flush=True)
-clients = [fencelock.connect(url) for _ in range(4)]
+clients = [(fencelock if "threads" in way else fencelock.asyncio).connect(url) for _ in range(4)]
 kept, loop = [], asyncio.new_event_loop()
 
 def locks():
@@ -55,7 +55,7 @@ def on_threads():
     entered.wait()
 
 async def awaited():
-    kept.extend(await asyncio.gather(*(lock.acquire_async() for lock in locks())))
+    kept.extend(await asyncio.gather(*(lock.acquire() for lock in locks())))
 
 async def stay(lock, entered):
     async with lock:

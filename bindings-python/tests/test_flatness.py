@@ -16,7 +16,7 @@ PAIRS = scaled(100_000)
 SLACK = {"resident": 2 * 2**20, "native": 256 * 2**10, "objects": 200, "files": 0, "tasks": 0, "threads": 0, "load": 0, "coroutines": 0}
 
 LIFE = """
-import asyncio, ctypes, gc, json, os, sys, threading, time, fencelock
+import asyncio, ctypes, gc, json, os, sys, threading, time, fencelock.asyncio
 
 url, way, pairs = sys.argv[1], sys.argv[2], int(sys.argv[3])
 # A client remembers its last thousand ends, and caches have a size.
@@ -74,7 +74,7 @@ def threads():
         told(before, afterwards(client, before), 0)
 
 async def coroutines():
-    async with fencelock.connect(url) as client:
+    async with fencelock.asyncio.connect(url) as client:
 
         async def take(number, count):
             lock = client.lock(f"flat:{number}")

@@ -9,9 +9,9 @@ import threading
 import time
 
 import pytest
-from conftest import at_rest, drawn, scaled
+from conftest import at_rest, drawn, scaled, twin
 
-import fencelock
+import fencelock.asyncio
 
 pytestmark = pytest.mark.full
 
@@ -32,7 +32,7 @@ def child(url, name, client, guard):
         assert own.is_held and own.token > 0
 
     async def awaited():
-        async with client.lock(f"{name}:child", wait=5) as own:
+        async with twin(client).lock(f"{name}:child", wait=5) as own:
             assert own.is_held
 
     asyncio.run(awaited())
@@ -100,7 +100,7 @@ def test_a_child_works_and_the_parent_keeps_its_lock(shared_url, name, way, doin
 
         async def queue():
             nonlocal acquired
-            async with client.lock(f"{name}:busy", wait=60):
+            async with twin(client).lock(f"{name}:busy", wait=60):
                 acquired += 1
 
         other = threading.Thread(target=acquire if doing == "acquiring" else lambda: asyncio.run(queue()))
@@ -135,17 +135,17 @@ def test_a_child_works_and_the_parent_keeps_its_lock(shared_url, name, way, doin
 @pytest.mark.parametrize("shared_url", ["redis", "sqlite"], indirect=True)
 def test_a_fork_inside_a_running_event_loop(shared_url, name):
     async def main():
-        async with fencelock.connect(shared_url, ttl=2) as client, fencelock.connect(shared_url) as before:
-            held = await before.lock(f"{name}:busy").acquire_async()
-            waits = asyncio.create_task(client.lock(f"{name}:busy", wait=60).acquire_async())
-            await asyncio.to_thread(queued, before, f"{name}:busy")
+        async with fencelock.asyncio.connect(shared_url, ttl=2) as client, fencelock.asyncio.connect(shared_url) as before:
+            held = await before.lock(f"{name}:busy").acquire()
+            waits = asyncio.create_task(client.lock(f"{name}:busy", wait=60).acquire())
+            await asyncio.to_thread(queued, twin(before, fencelock), f"{name}:busy")
             async with client.lock(name) as guard:
 
                 def inside():
                     assert not guard.is_held and guard.remaining == 0
                     # A loop of its own gives nothing of its parent's back.
                     assert asyncio.run(guard.release()) is fencelock.Released.ALREADY_LOST
-                    child(shared_url, name, client, None)
+                    child(shared_url, name, twin(client, fencelock), None)
 
                 for _ in range(scaled(50)):
                     in_os_fork(inside)
@@ -155,7 +155,7 @@ def test_a_fork_inside_a_running_event_loop(shared_url, name):
                 await asyncio.sleep(2.5)
                 assert guard.is_held and own.is_held, "they are renewed after the forks as before"
                 for lock, kept in ((name, guard), (f"{name}:busy", own)):
-                    assert (await before.lock(lock).inspect_async()).holder.token == kept.token
+                    assert (await before.lock(lock).inspect()).holder.token == kept.token
                 await own.release()
             for lock in (name, f"{name}:busy", f"{name}:child"):
                 await asyncio.to_thread(at_rest, client, lock)

@@ -47,7 +47,7 @@ def test_ctrl_c_ends_a_wait(redis_url, name):
 WAITS = {
     "open": "silent = socket.create_server(('127.0.0.1', 0)); wait = fencelock.connect(f'redis://127.0.0.1:{silent.getsockname()[1]}').open",
     "acquire": "wait = client.lock(name).acquire",
-    "acquire_async": "import asyncio; wait = lambda: asyncio.run(client.lock(name).acquire_async())",
+    "acquire, awaited": "import asyncio, fencelock.asyncio; wait = lambda: asyncio.run(fencelock.asyncio.connect(sys.argv[1]).lock(name).acquire())",
     "all": "wait = client.all([name]).acquire",
     "elect": "wait = client.election(name).acquire",
     "wait_lost": "wait = held.wait_lost",

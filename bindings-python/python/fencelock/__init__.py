@@ -6,30 +6,17 @@
     ...         print("charging with a fencing token:", guard.token > 0)
     charging with a fencing token: True
 
-The same objects serve coroutines: ``async with client.lock("orders:42") as guard``. Times are seconds, as floats or
+``fencelock.asyncio`` has the same for coroutines. Times are seconds, as floats or
 ``datetime.timedelta``.
 """
 
+from . import errors
 from .client import Client, connect
 from .election import Election, Leader
-from .errors import (
-    AuthenticationError,
-    CancelledError,
-    ClosedError,
-    ConflictError,
-    FencelockError,
-    ForgottenGuardWarning,
-    InternalError,
-    InvalidArgumentError,
-    LockLostError,
-    LockTimeoutError,
-    NotHeldError,
-    UnavailableError,
-    UnsupportedError,
-)
+from .errors import *  # noqa: F403
 from .event import Event, EventKind, Observer
-from .guard import AsyncGuard, Guard, Released
-from .job import AsyncRun, Job, JobState, Run, Skipped
+from .guard import Guard, Released
+from .job import Job, JobState, Run, Skipped
 from .lock import All, Lock
 from .options import TABLE, ClientOptions, LockOptions, OptionRow
 from .scope import Scope
@@ -40,31 +27,18 @@ from .why import Why
 __all__ = [
     "TABLE",
     "All",
-    "AsyncGuard",
-    "AsyncRun",
-    "AuthenticationError",
-    "CancelledError",
     "Client",
     "ClientOptions",
-    "ClosedError",
-    "ConflictError",
     "Election",
     "Event",
     "EventKind",
-    "FencelockError",
-    "ForgottenGuardWarning",
     "Guard",
     "Holder",
-    "InternalError",
-    "InvalidArgumentError",
     "Job",
     "JobState",
     "Leader",
     "Lock",
-    "LockLostError",
     "LockOptions",
-    "LockTimeoutError",
-    "NotHeldError",
     "Observer",
     "OptionRow",
     "Released",
@@ -74,10 +48,9 @@ __all__ = [
     "Snapshot",
     "State",
     "Swapped",
-    "UnavailableError",
-    "UnsupportedError",
     "Version",
     "Waiter",
     "Why",
     "connect",
 ]
+__all__ += errors.__all__

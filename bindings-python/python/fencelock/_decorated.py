@@ -6,12 +6,9 @@ import inspect
 import re
 import string
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
 from . import errors
-
-if TYPE_CHECKING:
-    from .lock import Acquirable
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -19,21 +16,26 @@ Result = TypeVar("Result")
 
 def decorated(
     function: Callable[Parameters, Result],
-    lock: Callable[[tuple[Any, ...], dict[str, Any]], "Acquirable"],
+    lock: Callable[[tuple[Any, ...], dict[str, Any]], Any],
+    awaited: bool,
 ) -> Callable[Parameters, Result]:
-    """The function as it runs under the lock that its arguments say, in every call."""
+    """The function, or coroutine, as it runs under the lock that its arguments say, in every call."""
     if not callable(function):
         raise _refused(function, "is no function; a lock decorates what can be called")
     if _is(inspect.isgeneratorfunction, function) or _is(inspect.isasyncgenfunction, function):
         raise _refused(function, "is a generator: the lock would be released before its body runs; take it there")
-    if _is(inspect.iscoroutinefunction, function):
+    if awaited and not _is(inspect.iscoroutinefunction, function):
+        raise _refused(function, "is no coroutine: decorate it with a lock of `fencelock`")
+    if not awaited and _is(inspect.iscoroutinefunction, function):
+        raise _refused(function, "is a coroutine: decorate it with a lock of `fencelock.asyncio`")
+    if awaited:
 
         @functools.wraps(function)
-        async def awaited(*arguments: Any, **named: Any) -> Any:
+        async def under(*arguments: Any, **named: Any) -> Any:
             async with lock(arguments, named):
                 return await cast(Any, function)(*arguments, **named)
 
-        return cast(Any, awaited)
+        return cast(Any, under)
 
     @functools.wraps(function)
     def called(*arguments: Parameters.args, **named: Parameters.kwargs) -> Result:

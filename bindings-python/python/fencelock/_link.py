@@ -11,7 +11,7 @@ import time
 from typing import Any
 from weakref import WeakSet
 
-from . import _loop, _native, errors, event
+from . import _loop, _native, _waiting, errors, event
 
 _PARTING = 1.0
 """How many seconds an interpreter that exits gives its clients to free what they hold."""
@@ -49,7 +49,8 @@ class Link:
         return connection
 
     def open(self) -> _native.Connection:
-        """Connects, and waits for that."""
+        """Connects, and waits for that; refused where that would stop an event loop."""
+        _waiting.check()
         connection = self._connection
         # Only here: none is open that another process made.
         if not connection.is_open():
@@ -79,9 +80,7 @@ class Link:
 
     async def perform_async(self, operation: str) -> Any:
         """The same, awaited."""
-        connection = await self.open_async()
-        loop = _loop.current()
-        return await loop.call(connection.submit(loop.pump, _native.Request(operation)))
+        return await _loop.submit(await self.open_async(), _native.Request(operation))
 
     def close(self) -> None:
         """Frees what is held and disconnects."""

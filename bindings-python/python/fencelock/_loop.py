@@ -71,6 +71,12 @@ class Loop:
         return came
 
 
+async def submit(connection: _native.Connection, request: _native.Request) -> Any:
+    """Asks for it, and waits."""
+    loop = current()
+    return await loop.call(connection.submit(loop.pump, request))
+
+
 def take_back(came: Any) -> None:
     """Takes back what was granted to somebody who has gone, at once; a job's run is left to others."""
     if isinstance(came, _native.Grant):

@@ -6,7 +6,7 @@ import functools
 import importlib
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from . import errors
 
@@ -31,31 +31,38 @@ def _check_hub(hub: object) -> None:
         raise errors.InvalidArgumentError(message)
 
 
-def is_in_loop() -> bool:
-    """Whether this thread runs an event loop, which stands still while the thread waits. Greenlets wait otherwise, also where
-    a loop is their hub."""
-    if asyncio._get_running_loop() is None and not _is_in_trio():
-        return False
-    return greenlets() is None
+def check() -> None:
+    """Refuses a call that waits in a thread that runs an event loop, which stands still meanwhile. Greenlets wait otherwise, also
+    where a loop is their hub."""
+    if (asyncio._get_running_loop() is not None or _is_in_trio()) and greenlets() is None:
+        raise refused()
+
+
+def refused() -> errors.FencelockError:
+    """The error of whoever would wait in an event loop."""
+    instead = (
+        "use `import fencelock.asyncio as fencelock`, whose methods are awaited: `async with client.lock(name)`, "
+        "`await lock.acquire()`"
+    )
+    if _is_in_trio():
+        instead = "let a thread wait: `await trio.to_thread.run_sync(...)`"
+    message = f"this call waits, which would stop the event loop that this thread runs; {instead}"
+    return errors.InvalidArgumentError(message)
+
+
+class Blocking:
+    """What waits in ``with``."""
+
+    def __aenter__(self) -> NoReturn:
+        raise refused()
+
+    def __aexit__(self, *how: object) -> NoReturn:
+        raise refused()
 
 
 def _is_in_trio() -> bool:
     trio: Any = sys.modules.get("trio.lowlevel")
     return trio is not None and trio.in_trio_run()
-
-
-def refused(what: str, instead: str) -> errors.FencelockError:
-    """The error of whoever would wait in an event loop."""
-    if _is_in_trio():
-        instead = "let a thread wait: `await trio.to_thread.run_sync(...)`"
-    message = f"{what} would stop the event loop that this thread runs, and the lock's holder may need it; {instead}"
-    return errors.InvalidArgumentError(message)
-
-
-def check(what: str, instead: str) -> None:
-    """Refuses a wait for somebody else in an event loop."""
-    if is_in_loop():
-        raise refused(what, instead)
 
 
 def no_loop() -> errors.FencelockError:

@@ -2,6 +2,22 @@
 
 from typing import ClassVar
 
+__all__ = [
+    "AuthenticationError",
+    "CancelledError",
+    "ClosedError",
+    "ConflictError",
+    "FencelockError",
+    "ForgottenGuardWarning",
+    "InternalError",
+    "InvalidArgumentError",
+    "LockLostError",
+    "LockTimeoutError",
+    "NotHeldError",
+    "UnavailableError",
+    "UnsupportedError",
+]
+
 
 class FencelockError(Exception):
     """Any error of fencelock. Match on the class or on ``code``; show the message to people.

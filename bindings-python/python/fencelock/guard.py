@@ -1,13 +1,11 @@
 """Guards: the local proof of a hold."""
 
-import asyncio
 import enum
 import json
-import weakref
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
-from . import _loop, _native, _waiting, errors
+from . import _native, _waiting, errors
 from ._values import milliseconds
 from .options import Time
 
@@ -26,7 +24,7 @@ class Released(enum.Enum):
     """The store did not answer. The release is repeated until it does or the lease has ended."""
 
 
-def _tell(lost: errors.FencelockError, error: BaseException | None) -> None:
+def tell(lost: errors.FencelockError, error: BaseException | None) -> None:
     """Of a block that ends: it raises the loss, unless it has an error of its own. That wins, and the loss is a note on it."""
     if error is None:
         raise lost
@@ -96,7 +94,7 @@ class Hold:
         return f"<{type(self).__name__} {self._name!r} token={self.token} {state}>"
 
 
-class Guard(Hold, _native.Block):
+class Guard(Hold, _waiting.Blocking, _native.Block):
     """A guard for threads. ``with`` gives it back at the end of the block, and raises ``LockLostError`` if the lock was lost
     meanwhile; an error of the block's own wins, and the loss is a note on it.
 
@@ -123,7 +121,7 @@ class Guard(Hold, _native.Block):
         """Makes the upgradeable reader the writer: waits until the other readers have left. The guard then has a new
         token. A plain reader cannot be upgraded (``UnsupportedError``). Several at once are one, until the last is given up;
         a downgrade meanwhile overtakes them (``CancelledError``)."""
-        _waiting.check("an upgrade, which waits for readers,", "use the guard of `async with`")
+        _waiting.check()
         self._grant.upgrade()
 
     def downgrade(self, mode: Mode) -> None:
@@ -132,7 +130,6 @@ class Guard(Hold, _native.Block):
 
     def wait_lost(self) -> bool:
         """Waits for the end of the hold: true when it was lost, false when it was given back."""
-        _waiting.check("waiting for a loss", "use the guard of `async with`")
         try:
             self._perform(self._ask("lost"))
         except errors.NotHeldError:
@@ -140,6 +137,7 @@ class Guard(Hold, _native.Block):
         return True
 
     def _perform(self, request: _native.Request) -> Any:
+        _waiting.check()
         return self._connection.perform(request)
 
     def _finish(self, failed: bool) -> Released:
@@ -155,106 +153,4 @@ class Guard(Hold, _native.Block):
             return
         released = self._finish(failed=kind is not None)
         if released is Released.ALREADY_LOST and self._grant.is_here():
-            _tell(_native.lost_before_release(), error)
-
-
-class AsyncGuard(Hold):
-    """A guard for coroutines. In ``async with`` the task is cancelled when the lock is lost, and the block raises
-    ``LockLostError``.
-
-    >>> import asyncio, fencelock
-    >>> async def charge():
-    ...     async with fencelock.connect("memory:guard") as client:
-    ...         async with client.lock("orders:42") as guard:
-    ...             return guard.is_held
-    >>> asyncio.run(charge())
-    True
-    """
-
-    __slots__ = ("_cancelling", "_events", "_task", "_told", "_watch")
-
-    async def release(self) -> Released:
-        """Frees the lock and tells how that went. Cancelled, it frees the lock all the same."""
-        if not self._grant.is_here():
-            return Released.ALREADY_LOST
-        loop = _loop.current()
-        return Released(await loop.call(self._grant.submit_release(loop.pump)))
-
-    async def extend(self, ttl: Time) -> None:
-        """Pushes the end of the lease to at least now + ``ttl``, which is its length from now on. Never shortens it."""
-        await self._perform(self._ask("extend", ttl=milliseconds(ttl)))
-
-    async def upgrade(self) -> None:
-        """Makes the upgradeable reader the writer: waits until the other readers have left. The guard then has a new
-        token. A plain reader cannot be upgraded (``UnsupportedError``). Several at once are one, until the last is given up;
-        a downgrade meanwhile overtakes them (``CancelledError``)."""
-        loop = _loop.current()
-
-        def unwanted(came: Any) -> None:
-            # It was given up when it had just become the writer.
-            if not isinstance(came, errors.FencelockError):
-                upgrade = came["upgrade"]
-                self._connection.submit(loop.pump, self._ask("decline_upgrade", upgrade=upgrade))
-
-        submitted = self._connection.submit(loop.pump, self._ask("upgrade"))
-        self._grant.drew((await loop.call(submitted, unwanted))["token"])
-
-    async def downgrade(self, mode: Mode) -> None:
-        """Turns a writer into an upgradeable or plain reader, or an upgradeable reader into a plain one."""
-        await self._perform(self._ask("downgrade", mode=mode))
-
-    async def wait_lost(self) -> bool:
-        """Waits for the end of the hold: true when it was lost, false when it was given back."""
-        try:
-            await self._perform(self._ask("lost"))
-        except errors.NotHeldError:
-            return False
-        return True
-
-    async def _perform(self, request: _native.Request) -> Any:
-        loop = _loop.current()
-        return await loop.call(self._connection.submit(loop.pump, request))
-
-    async def _finish(self, failed: bool) -> Released:
-        """What the end of a block does."""
-        del failed
-        return await self.release()
-
-    async def __aenter__(self) -> Self:
-        self.check()
-        task = asyncio.current_task()
-        assert task is not None, "a coroutine runs in a task"
-        # The block keeps its guard. That must not keep the task: one that is forgotten with its loop is to be collected.
-        self._events, self._task, self._told = _loop.current(), weakref.ref(task), False
-        self._cancelling = task.cancelling()
-        submitted = self._connection.submit(self._events.pump, self._ask("lost"))
-        self._watch = self._events.watch(submitted, self._ended)
-        return self
-
-    def _ended(self, came: Any) -> None:
-        """The hold has ended. If it was lost, the block must not go on: as ``asyncio.timeout`` does, its task is
-        cancelled, and the cancellation becomes an error at the block's end."""
-        if not isinstance(came, errors.FencelockError):
-            self._told = True
-            if (task := self._task()) is not None:
-                task.cancel()
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._events.forget(self._watch)
-        if self._told:
-            lost = self._why_lost()
-            self.forget()
-            task = self._task()
-            ours = task is not None and task.uncancel() <= self._cancelling
-            if kind is None or (ours and issubclass(kind, asyncio.CancelledError)):
-                raise lost from error
-            _tell(lost, error)
-        elif kind is not None and issubclass(kind, GeneratorExit):
-            # It is being closed, perhaps by whoever collects it, on any thread and with its loop closed: nobody can wait.
-            self.forget()
-        elif not self._grant.is_given_back():
-            released = await self._finish(failed=kind is not None)
-            if released is Released.ALREADY_LOST and self._grant.is_here():
-                _tell(_native.lost_before_release(), error)
+            tell(_native.lost_before_release(), error)

@@ -6,7 +6,7 @@ from typing import Any, NoReturn, Self
 
 from . import _loop, _native
 from ._link import Link
-from .guard import AsyncGuard, Guard, Released
+from .guard import Guard, Released
 from .state import said
 from .why import Why
 
@@ -93,40 +93,27 @@ class Run(Guard):
         return self._end(not failed)
 
 
-class AsyncRun(AsyncGuard):
-    """A run of a job, for coroutines."""
+class AnyJob:
+    """A job by name."""
 
-    __slots__ = ()
+    def __init__(self, link: Link, name: str, period: Any, options: dict[str, Any]) -> None:
+        self._link, self._name, self._period, self._options = link, name, period, options
 
     @property
-    def instant(self) -> float:
-        """The instant it is scheduled for, in seconds since 1970."""
-        return self._grant.instant
+    def name(self) -> str:
+        """Its name."""
+        return self._name
 
-    async def succeed(self) -> Released:
-        """It has succeeded: this instant is not run again."""
-        return await self._end(True)
+    def _begin(self, at: float | None) -> _native.Request:
+        instant = None if at is None else at * 1000
+        asked = {"op": "start_job", "name": self._name, "period": self._period, "at": instant}
+        return _native.Request(json.dumps({**asked, "options": self._options}))
 
-    async def fail(self) -> Released:
-        """It has failed: this instant is not run again, and the failure can be seen."""
-        return await self._end(False)
-
-    async def release(self) -> NoReturn:
-        """Always refused: a run says how it ended. ``InvalidArgumentError``, or ``NotHeldError`` once it has said so."""
-        await self._perform(self._ask("release"))
-        raise AssertionError("the core releases no run")
-
-    async def _end(self, succeeded: bool) -> Released:
-        if not self._grant.is_here():
-            return Released.ALREADY_LOST
-        loop = _loop.current()
-        return Released(await loop.call(self._grant.submit_end(loop.pump, succeeded)))
-
-    async def _finish(self, failed: bool) -> Released:
-        return await self._end(not failed)
+    def _look(self) -> str:
+        return json.dumps({"op": "inspect_job", "name": self._name, "period": self._period})
 
 
-class Job:
+class Job(AnyJob):
     """A job by name. Whoever asks starts the run that is due; everybody else gets nothing to do.
 
     >>> import fencelock
@@ -142,14 +129,6 @@ class Job:
     one runs with token True
     another has nothing to do: done
     """
-
-    def __init__(self, link: Link, name: str, period: Any, options: dict[str, Any]) -> None:
-        self._link, self._name, self._period, self._options = link, name, period, options
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return self._name
 
     def start(self, at: float | None = None) -> Run | None:
         """Starts the run that is due; ``None`` if there is none, and ``start_or_why`` says why. A run is named by its
@@ -171,32 +150,6 @@ class Job:
             _loop.take_back(granted)
             raise
 
-    async def start_async(self, at: float | None = None) -> AsyncRun | None:
-        """The same, awaited."""
-        run = await self.start_or_why_async(at)
-        return None if isinstance(run, Skipped) else run
-
-    async def start_or_why_async(self, at: float | None = None) -> AsyncRun | Skipped:
-        """The same, awaited."""
-        connection = await self._link.open_async()
-        loop = _loop.current()
-        granted = await loop.call(connection.submit(loop.pump, self._begin(at)))
-        if not isinstance(granted, _native.Grant):
-            return Skipped.from_json(granted["skipped"])
-        return AsyncRun(connection, self._name, granted)
-
     def inspect(self) -> JobState | None:
         """The last run, if there was one."""
         return JobState.from_json(self._link.perform(self._look()))
-
-    async def inspect_async(self) -> JobState | None:
-        """The same, awaited."""
-        return JobState.from_json(await self._link.perform_async(self._look()))
-
-    def _begin(self, at: float | None) -> _native.Request:
-        instant = None if at is None else at * 1000
-        asked = {"op": "start_job", "name": self._name, "period": self._period, "at": instant}
-        return _native.Request(json.dumps({**asked, "options": self._options}))
-
-    def _look(self) -> str:
-        return json.dumps({"op": "inspect_job", "name": self._name, "period": self._period})

@@ -43,15 +43,8 @@ class Swapped:
         return cls(False, None, Snapshot.from_json(told["changed"]))
 
 
-class Version:
-    """A value by name, made by ``Client.version``.
-
-    >>> import fencelock
-    >>> with fencelock.connect("memory:version") as client:
-    ...     balance = client.version("balance:42")
-    ...     balance.update(lambda seen: (seen or 0) + 10).value
-    10
-    """
+class AnyVersion:
+    """A value by name."""
 
     def __init__(self, link: Link, name: str, options: dict[str, Any]) -> None:
         self._link, self._name, self._options = link, name, options
@@ -61,31 +54,32 @@ class Version:
         """Its name."""
         return self._name
 
+    def _ask(self, operation: str, **facts: Any) -> str:
+        return json.dumps({"op": operation, "name": self._name, "options": self._options, **facts})
+
+
+class Version(AnyVersion):
+    """A value by name, made by ``Client.version``.
+
+    >>> import fencelock
+    >>> with fencelock.connect("memory:version") as client:
+    ...     balance = client.version("balance:42")
+    ...     balance.update(lambda seen: (seen or 0) + 10).value
+    10
+    """
+
     def read(self) -> Snapshot | None:
         """The value and its version; ``None`` if there is none."""
         return Snapshot.from_json(self._link.perform(self._ask("read_version")))
-
-    async def read_async(self) -> Snapshot | None:
-        """The same, awaited."""
-        return Snapshot.from_json(await self._link.perform_async(self._ask("read_version")))
 
     def compare_and_set(self, expected: int | None, value: Any) -> Swapped:
         """Writes if the version is the one expected; ``None``: if there is no value."""
         asked = self._ask("compare_and_set", expected=expected, value=value)
         return Swapped.from_json(self._link.perform(asked))
 
-    async def compare_and_set_async(self, expected: int | None, value: Any) -> Swapped:
-        """The same, awaited."""
-        asked = self._ask("compare_and_set", expected=expected, value=value)
-        return Swapped.from_json(await self._link.perform_async(asked))
-
     def delete(self, expected: int) -> Swapped:
         """Deletes if the version is the one expected."""
         return Swapped.from_json(self._link.perform(self._ask("delete_version", expected=expected)))
-
-    async def delete_async(self, expected: int) -> Swapped:
-        """The same, awaited."""
-        return Swapped.from_json(await self._link.perform_async(self._ask("delete_version", expected=expected)))
 
     def update(self, change: Callable[[Any], Any]) -> Snapshot | None:
         """Replaces the value by what ``change`` makes of it (of ``None`` if there is none), again with the newer value
@@ -100,18 +94,3 @@ class Version:
             if swapped.version is not None:
                 return Snapshot(value, swapped.version)
             self._link.perform(self._ask("back_off", tries=tries))
-
-    async def update_async(self, change: Callable[[Any], Any]) -> Snapshot | None:
-        """The same, awaited."""
-        for tries in itertools.count(1):
-            seen = await self.read_async()
-            value = change(seen and seen.value)
-            if value is None:
-                return None
-            swapped = await self.compare_and_set_async(seen and seen.version, value)
-            if swapped.version is not None:
-                return Snapshot(value, swapped.version)
-            await self._link.perform_async(self._ask("back_off", tries=tries))
-
-    def _ask(self, operation: str, **facts: Any) -> str:
-        return json.dumps({"op": operation, "name": self._name, "options": self._options, **facts})
