@@ -125,9 +125,9 @@ const operations = {
     for await (const leader of client().election(name, options).observe({ after: seen(before) })) return told(leader);
   },
   start_job: async ({ id, lock: name, options, period, at }) => {
-    const start = (signal) => client().job(name, period, options).startOrWhy({ signal, ...(at != null && { at }) });
-    const run = await cancellable(id, start);
-    return 'why' in run ? { skipped: { why: run.why } } : keep(run);
+    const start = (signal) => client().job(name, period, options).start({ signal, ...(at != null && { at }) });
+    const { run, skipped } = await cancellable(id, start);
+    return run ? keep(run) : { skipped: { reason: skipped.reason } };
   },
   end_job: ({ guard, succeeded }) => (succeeded ? held(guard).succeed() : held(guard).fail()),
   inspect_job: ({ lock: name, period }) => client().job(name, period).inspect(),

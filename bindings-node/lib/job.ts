@@ -24,26 +24,31 @@ export interface JobState {
 }
 
 /**
- * Why no run was started.
+ * The reason no run was started.
  *
  * - `running`: the last run is in progress
  * - `done`: the instant that is due was run, or its run has died and is not run again
  * - `not_due`: the last run started less than half a period ago, or less than its `atLeastFor`, or it was for a later instant
  */
-export type Why = 'running' | 'done' | 'not_due';
+export type Reason = 'running' | 'done' | 'not_due';
 
-/** No run was started: why, and what the store knew of the last one. */
+/** The answer of a start that started no run. */
 export interface Skipped {
-  /** Why. */
-  readonly why: Why;
-  /** The last run, and in its `info` who has it or had it. */
-  readonly last: JobState;
+  /** The reason. */
+  readonly reason: Reason;
   /**
-   * When a run may start at the earliest, in milliseconds since 1970 by the store's clock; while one is in progress, when that
-   * counts as dead unless it is heard of again. Null if only the scheduler knows the next instant.
+   * The earliest time at which it is worth asking again, in milliseconds since 1970 by the store's clock. While a run is in
+   * progress: when that run counts as dead, if it is not renewed. Null if only the scheduler knows the next instant.
    */
-  readonly until: number | null;
+  readonly next: number | null;
+  /** The last run, with its holder in `info`. */
+  readonly last: JobState;
 }
+
+/** The answer of {@link Job.start}: a run, or the reason there is none. */
+export type Start =
+  | { readonly run: Run; readonly skipped: null }
+  | { readonly run: null; readonly skipped: Skipped };
 
 /** What a start may be told beside the job's options. */
 export interface StartOptions extends AcquireOptions {
@@ -56,7 +61,7 @@ export interface StartOptions extends AcquireOptions {
 
 /** The same for a call that runs a body. */
 export interface UsingOptions extends StartOptions {
-  /** Called where no run is started, with why; the call then answers null. */
+  /** Called with the reason if no run is started; the call then answers null. */
   skipped?: (skipped: Skipped) => void;
 }
 
@@ -114,7 +119,7 @@ export class Run extends Guard {
  * @example
  * ```ts
  * await client.job('cleanup', 24 * 3600_000).using(async (run, signal) => cleanUp(run.token, signal), {
- *   skipped: ({ why }) => console.log(`nothing to do: ${why}`),
+ *   skipped: ({ reason }) => console.log(`nothing to do: ${reason}`),
  * });
  * ```
  */
@@ -134,41 +139,35 @@ export class Job {
     this.#options = optionsForCore(options);
   }
 
-  /** Starts the run that is due; null if there is none, and {@link startOrWhy} says why. */
-  async start(options?: StartOptions): Promise<Run | null> {
-    const started = await this.startOrWhy(options);
-    return started instanceof Run ? started : null;
-  }
-
   /**
    * Starts the run that is due, or says why there is none: the last one is in progress, this one was run, or none is due.
    *
    * @example
    * ```ts
-   * const run = await client.job('cleanup', 24 * 3600_000).startOrWhy();
-   * if ('why' in run) console.log(`nothing to do: ${run.why}`);
-   * else await run.succeed();
+   * const { run, skipped } = await client.job('cleanup', 24 * 3600_000).start();
+   * if (run) await run.succeed();
+   * else console.log(`nothing to do: ${skipped.reason}`);
    * ```
    */
-  async startOrWhy({ signal, at, ...more }: StartOptions = {}): Promise<Run | Skipped> {
+  async start({ signal, at, ...more }: StartOptions = {}): Promise<Start> {
     const options = { ...this.#options, ...optionsForCore(more) };
     const start = { op: 'start_job', name: this.name, period: this.period, at: at ?? null, options };
     const started = await this.#connection.perform<Granted | { skipped: Skipped }>(start, signal);
-    if ('guard' in started) return new Run(this.#connection, started, this.name).begin();
-    return { ...started.skipped, last: shown(started.skipped.last) };
+    if ('guard' in started) return { run: new Run(this.#connection, started, this.name).begin(), skipped: null };
+    return { run: null, skipped: { ...started.skipped, last: shown(started.skipped.last) } };
   }
 
   /**
-   * Runs `body` if a run is due, and answers null if it is not; the option `skipped` is told why. The run has succeeded if the
+   * Runs `body` if a run is due, and answers null if it is not; the option `skipped` is called with the reason. The run has succeeded if the
    * body does; it has failed if the body throws. When the run is lost, the body's signal aborts and the call rejects with a
    * {@link LockLostError}.
    */
   async using<T>(body: Body<Run, T>, { skipped, ...options }: UsingOptions = {}): Promise<T | null> {
-    const started = await this.startOrWhy(options);
-    if (started instanceof Run) {
-      return run(started, body, options.signal, (due, well) => (well ? due.succeed() : due.fail()));
+    const start = await this.start(options);
+    if (start.run) {
+      return run(start.run, body, options.signal, (due, well) => (well ? due.succeed() : due.fail()));
     }
-    skipped?.(started);
+    skipped?.(start.skipped);
     return null;
   }
 

@@ -6,7 +6,7 @@ export type { Election, Leader, Leadership } from './election.js';
 export type { Code } from './error.js';
 export type { EventKind, EventListener, LockEvent } from './event.js';
 export type { AllGuard, Guard, Released } from './guard.js';
-export type { Job, JobState, Run, Skipped, StartOptions, UsingOptions, Why } from './job.js';
+export type { Job, JobState, Reason, Run, Skipped, Start, StartOptions, UsingOptions } from './job.js';
 export type { AcquireOptions, All, Lock } from './lock.js';
 export type { ClientOptions, LockOptions } from './options.js';
 export type { Scope } from './scope.js';

@@ -31,7 +31,7 @@ const WAYS = {
   write: ({ by, pick, signal, won }) => won(by.writeLock(pick(shared)).acquire({ signal })),
   permits: ({ by, pick, signal, won }) => won(by.semaphore(pick(permits), 2).acquire({ signal })),
   campaign: ({ by, pick, signal, won }) => won(by.election(pick(elections)).campaign({ signal })),
-  start: ({ by, pick, signal, won }) => won(by.job(pick(jobs), MOMENT).start({ signal, at: (instants += 1_000) })),
+  start: ({ by, pick, signal, won }) => won(by.job(pick(jobs), MOMENT).start({ signal, at: (instants += 1_000) }).then(({ run }) => run)),
   async upgrade({ by, pick, signal, won, giveBack }) {
     const guard = await by.upgradeable(pick(shared)).acquire();
     giveBack(guard);

@@ -224,9 +224,9 @@ class Actor:
 
     async def do_start_job(self, lock, period, at=None, options=None):
         job = self.client.job(lock, timedelta(milliseconds=period), **said(options or {}))
-        run = await self.ask(job, "start_or_why", at and at / 1000)
-        if isinstance(run, fencelock.Skipped):
-            return {"skipped": {"why": run.why}}
+        run = await self.ask(job, "start", at and at / 1000)
+        if not run:
+            return {"skipped": {"reason": run.reason}}
         return self.keep(run, instant=run.instant * 1000)
 
     async def do_end_job(self, guard, succeeded):

@@ -155,7 +155,7 @@ def test_cancels_at_random_points_leave_nothing(url, name):
             # A run whose start was cancelled is left to others.
             for job in storm.starts:
                 give_up = time.monotonic() + 5
-                while (run := await other.job(job, 60).start(AT)) is None:
+                while not (run := await other.job(job, 60).start(AT)):
                     assert time.monotonic() < give_up, f"nobody has the run of {job}"
                 await run.succeed()
             # And one whose end was has ended as was said.

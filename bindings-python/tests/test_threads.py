@@ -11,7 +11,7 @@ import pytest
 from conftest import at_rest
 
 import fencelock
-from fencelock import LockLostError, LockTimeoutError, NotHeldError, Released, Why, _native
+from fencelock import LockLostError, LockTimeoutError, NotHeldError, Reason, Released, _native
 
 
 def test_a_block_holds_the_lock(client, name):
@@ -194,15 +194,14 @@ def test_elections_jobs_and_versions(client, name):
             raise ZeroDivisionError
     state = job.inspect()
     assert (state.status, state.instant) == ("F", 1_700_000_000)
-    assert job.start(at=1_700_000_000) is None
-    skipped = job.start_or_why(at=1_700_000_000)
-    assert (skipped.why, skipped.last, skipped.until) == (Why.DONE, state, None)
-    soon = job.start_or_why(at=1_700_000_060)
-    assert (soon.why, soon.until) == ("not_due", pytest.approx(state.started + 30))
+    skipped = job.start(at=1_700_000_000)
+    assert (bool(skipped), skipped.reason, skipped.last, skipped.next) == (False, Reason.DONE, state, None)
+    soon = job.start(at=1_700_000_060)
+    assert (soon.reason, soon.next) == ("not_due", pytest.approx(state.started + 30))
     often = client.job(name + ":job", period=0.02)
     time.sleep(0.01)
-    with often.start_or_why(at=1_700_000_060):
-        assert often.start_or_why(at=1_700_000_061).why is Why.RUNNING
+    with often.start(at=1_700_000_060):
+        assert often.start(at=1_700_000_061).reason is Reason.RUNNING
     assert job.inspect().status == "S"
     with pytest.raises(fencelock.InvalidArgumentError, match="far ahead of the store's clock"):
         job.start(at=time.time() + 3600)

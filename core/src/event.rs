@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 use crate::error::Error;
 use crate::fence::Token;
 use crate::port::RuntimeHandle;
-use crate::why::Why;
+use crate::reason::Reason;
 
 /// Something that happened to a lock or a job of this client. The same facts go to `tracing` under the target `fencelock`:
 /// [`Lost`](EventKind::Lost), [`Trouble`](EventKind::Trouble), [`LateRenewal`](EventKind::LateRenewal) and
@@ -169,8 +169,8 @@ impl Event {
         Self { held, reason, ..Self::new(EventKind::Lost, name, Some(token)) }
     }
 
-    pub(crate) fn skipped(name: &str, last: Token, why: Why) -> Self {
-        let reason = Some(why.as_str().into());
+    pub(crate) fn skipped(name: &str, last: Token, reason: Reason) -> Self {
+        let reason = Some(reason.as_str().into());
         Self { reason, ..Self::new(EventKind::Skipped, name, Some(last)) }
     }
 }

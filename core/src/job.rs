@@ -32,7 +32,7 @@ const PERIODS: (Duration, Duration) =
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-/// use fencelock::Why;
+/// use fencelock::Reason;
 /// use std::time::Duration;
 /// let client = fencelock::connect("memory:job").await?;
 /// let nightly = client.job("nightly", Duration::from_hours(24));
@@ -42,7 +42,7 @@ const PERIODS: (Duration, Duration) =
 ///         Ok(report) => println!("{report}"),
 ///         Err(skipped) => {
 ///             println!("nothing to do, {skipped}");
-///             assert_eq!(skipped.why, Why::Done, "once a night is enough");
+///             assert_eq!(skipped.reason, Reason::Done, "once a night is enough");
 ///         }
 ///     }
 /// }
@@ -128,18 +128,11 @@ impl Job {
         &self.name
     }
 
-    /// Starts the run that is due. `None` if there is none; [`Job::start_or_why`] says why.
+    /// Starts the run that is due. [`Skipped`] says why there is none: the last one is in progress, this one was run, or none
+    /// is due.
     ///
     /// Dropping the future takes a run that was started back, as if nobody had asked.
-    pub fn start(&self) -> Pending<Option<Run>> {
-        let start = self.start_or_why();
-        Pending::new(async move { Ok(start.await?.ok()) })
-    }
-
-    /// Starts the run that is due, or says why there is none: the last one is in progress, this one was run, or none is due.
-    ///
-    /// Dropping the future takes a run that was started back, as if nobody had asked.
-    pub fn start_or_why(&self) -> Pending<Result<Run, Skipped>> {
+    pub fn start(&self) -> Pending<Result<Run, Skipped>> {
         let job = self.clone();
         Pending::new(async move {
             let request = job.request()?;
@@ -153,7 +146,7 @@ impl Job {
         })
     }
 
-    /// Runs `body` if a run is due; why there is none if it is not. What the body answers decides whether the run succeeded.
+    /// Runs `body` if a run is due; answers [`Skipped`] if none is. What the body answers decides whether the run succeeded.
     /// When the run is lost, the body is dropped at its next await, and the answer is an error with code `lost`. An error of
     /// the body's own wins, and the loss is attached to it ([`WithError`]).
     pub fn with<T, E, F, B>(
@@ -164,7 +157,7 @@ impl Job {
         F: Future<Output = Result<T, E>>,
         B: FnOnce(RunClaim) -> F,
     {
-        let start = self.start_or_why();
+        let start = self.start();
         async move {
             let run = match start.await? {
                 Ok(run) => run,

@@ -46,13 +46,14 @@ mod layer;
 mod lock;
 pub mod options;
 pub mod port;
+mod reason;
 mod released;
 pub mod runtime;
 mod scope;
 #[cfg(any(feature = "tokio", feature = "host"))]
 mod url;
 mod version;
-mod why;
+
 mod with_error;
 
 pub use algorithm::{Queue, Quorum, Sessions};
@@ -70,8 +71,8 @@ pub use guard::{Claim, Guard, Pending};
 pub use job::{Job, JobState, Run, RunClaim, Skipped, Status};
 pub use lock::Lock;
 pub use port::{StoreEntry, Version};
+pub use reason::Reason;
 pub use released::Released;
 pub use scope::Scope;
 pub use version::{Snapshot, Swapped, Versioned};
-pub use why::Why;
 pub use with_error::WithError;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fencelock::{Client, JobState, Released, Status, Swapped, Why};
+use fencelock::{Client, JobState, Reason, Released, Status, Swapped};
 use futures_util::future::join_all;
 
 use crate::session_store::{PATIENCE, SessionServer, client, clients};
@@ -44,16 +44,16 @@ pub async fn a_job_runs_once_and_a_run_whose_session_ended_is_dead(
 ) {
     let (one, two) = (client(server, prefix).await, client(server, prefix).await);
     let run = one.job("nightly", HOUR).start().await.unwrap().expect("nobody ran it");
-    let skipped = two.job("nightly", HOUR).start_or_why().await.unwrap().err();
-    assert_eq!(skipped.map(|skipped| skipped.why), Some(Why::Running));
+    let skipped = two.job("nightly", HOUR).start().await.unwrap().err();
+    assert_eq!(skipped.map(|skipped| skipped.reason), Some(Reason::Running));
     assert!(!state(&two).await.dead);
     assert!(two.names("").await.unwrap().is_empty(), "the lock of a job is nobody's business");
     // It outlasts its session's length.
     tokio::time::sleep(Duration::from_secs(3)).await;
     assert!(run.is_held());
     assert_eq!(run.succeed().await, Released::Released);
-    let skipped = two.job("nightly", HOUR).start_or_why().await.unwrap().err();
-    assert_eq!(skipped.map(|skipped| skipped.why), Some(Why::Done));
+    let skipped = two.job("nightly", HOUR).start().await.unwrap().err();
+    assert_eq!(skipped.map(|skipped| skipped.reason), Some(Reason::Done));
     assert_eq!(state(&two).await.status, Status::Succeeded);
 
     let other = one.job("hourly", HOUR).start().await.unwrap().expect("nobody ran it");
@@ -61,7 +61,7 @@ pub async fn a_job_runs_once_and_a_run_whose_session_ended_is_dead(
     tokio::time::timeout(PATIENCE, other.lost()).await.expect("it is told");
     let hourly = two.job("hourly", HOUR);
     assert!(hourly.inspect().await.unwrap().expect("it was run").dead);
-    assert!(hourly.start().await.unwrap().is_none(), "it may have done its work");
+    assert!(hourly.start().await.unwrap().is_err(), "it may have done its work");
     let again = hourly.retry_dead(true).start().await.unwrap().expect("asked for");
     assert!(again.token() > other.token());
     assert_eq!(other.succeed().await, Released::AlreadyLost);

@@ -1,6 +1,6 @@
 // Compiled only: what users write, with the types they rely on.
 import { connect, FencelockError, LockLostError, LockTimeoutError } from 'fencelock';
-import type { AllGuard, Client, Code, Guard, Leader, LockEvent, LockOptions, Released, Run, Skipped, Snapshot, Why } from 'fencelock';
+import type { AllGuard, Client, Code, Guard, Leader, LockEvent, LockOptions, Reason, Released, Snapshot, Start } from 'fencelock';
 
 export async function use(signal: AbortSignal): Promise<void> {
   await using client: Client = await connect('memory:', { ttl: 10_000, connectTimeout: 500, metadata: { room: '12' } });
@@ -21,10 +21,11 @@ export async function use(signal: AbortSignal): Promise<void> {
     if (seen) break;
   }
   const ran: number | null = await client.job('nightly', 1_000).using((run) => run.instant);
-  const due: Run | Skipped = await client.job('nightly', 1_000).startOrWhy();
-  const why: Why | Date = 'why' in due ? due.why : new Date(due.instant);
-  console.log(why);
-  const refused: Promise<never> | undefined = (await client.job('nightly', 1_000).start())?.release();
+  const start: Start = await client.job('nightly', 1_000).start();
+  const { run, skipped } = start;
+  const reason: Reason | Date = run ? new Date(run.instant) : skipped.reason;
+  console.log(reason);
+  const refused: Promise<never> | undefined = run?.release();
   client.on('lost', (event: LockEvent) => console.error(event.name, event.token));
   const kept: number | undefined = client.options.ttl;
   console.log(token, aborted, text, one, released, snapshot, ran, refused, kept);

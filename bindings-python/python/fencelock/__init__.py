@@ -19,10 +19,10 @@ from .guard import Guard, Released
 from .job import Job, JobState, Run, Skipped
 from .lock import All, Lock
 from .options import TABLE, ClientOptions, LockOptions, OptionRow
+from .reason import Reason
 from .scope import Scope
 from .state import Holder, State, Waiter
 from .version import Snapshot, Swapped, Version
-from .why import Why
 
 __all__ = [
     "TABLE",
@@ -41,6 +41,7 @@ __all__ = [
     "LockOptions",
     "Observer",
     "OptionRow",
+    "Reason",
     "Released",
     "Run",
     "Scope",
@@ -50,7 +51,6 @@ __all__ = [
     "Swapped",
     "Version",
     "Waiter",
-    "Why",
     "connect",
 ]
 __all__ += errors.__all__

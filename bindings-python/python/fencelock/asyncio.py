@@ -21,7 +21,7 @@ import sys
 import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from types import FrameType, TracebackType
-from typing import Any, NoReturn, Self, Unpack
+from typing import Any, Literal, NoReturn, Self, Unpack
 
 from . import _loop, _native, errors
 from ._values import milliseconds
@@ -33,10 +33,10 @@ from .guard import Hold, Mode, Released, tell
 from .job import AnyJob, JobState, Skipped
 from .lock import UNSAID, AnyLock
 from .options import TABLE, ClientOptions, LockOptions, OptionRow, Time
+from .reason import Reason
 from .scope import Scope
 from .state import Holder, State, Waiter
 from .version import AnyVersion, Snapshot, Swapped
-from .why import Why
 
 __all__ = [
     "TABLE",
@@ -55,6 +55,7 @@ __all__ = [
     "LockOptions",
     "Observer",
     "OptionRow",
+    "Reason",
     "Released",
     "Run",
     "Scope",
@@ -64,7 +65,6 @@ __all__ = [
     "Swapped",
     "Version",
     "Waiter",
-    "Why",
     "connect",
 ]
 __all__ += errors.__all__
@@ -193,6 +193,9 @@ class Run(Guard):
 
     __slots__ = ()
 
+    def __bool__(self) -> Literal[True]:
+        return True
+
     @property
     def instant(self) -> float:
         """The instant it is scheduled for, in seconds since 1970."""
@@ -320,13 +323,9 @@ class Election(Acquirable):
 class Job(AnyJob):
     """A job by name. Whoever asks starts the run that is due; everybody else gets nothing to do."""
 
-    async def start(self, at: float | None = None) -> Run | None:
-        """Starts the run that is due; ``None`` if there is none, and ``start_or_why`` says why."""
-        run = await self.start_or_why(at)
-        return None if isinstance(run, Skipped) else run
-
-    async def start_or_why(self, at: float | None = None) -> Run | Skipped:
-        """The same, and why there is no run: the last one is in progress, this one was run, or none is due."""
+    async def start(self, at: float | None = None) -> Run | Skipped:
+        """Starts the run that is due. ``Skipped``, which is false, says why there is none: the last one is in progress, this
+        one was run, or none is due."""
         connection = await self._link.open_async()
         granted = await _loop.submit(connection, self._begin(at))
         if not isinstance(granted, _native.Grant):

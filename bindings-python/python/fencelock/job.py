@@ -2,13 +2,13 @@
 
 import json
 from dataclasses import dataclass
-from typing import Any, NoReturn, Self
+from typing import Any, Literal, NoReturn, Self
 
 from . import _loop, _native
 from ._link import Link
 from .guard import Guard, Released
+from .reason import Reason
 from .state import said
-from .why import Why
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,28 +43,34 @@ class JobState:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """No run was started: why, and what the store knew of the last one."""
+    """The answer of a start that started no run. It is false, as a run is true."""
 
-    why: Why
-    """Why."""
+    reason: Reason
+    """The reason."""
+    next: float | None
+    """The earliest time at which it is worth asking again, in seconds since 1970 by the store's clock. While a run is in
+    progress: when that run counts as dead, if it is not renewed. ``None`` if only the scheduler knows the next instant."""
     last: JobState
-    """The last run, and in its ``info`` who has it or had it."""
-    until: float | None
-    """When a run may start at the earliest, in seconds since 1970 by the store's clock; while one is in progress, when that
-    counts as dead unless it is heard of again. ``None`` if only the scheduler knows the next instant."""
+    """The last run, with its holder in ``info``."""
+
+    def __bool__(self) -> Literal[False]:
+        return False
 
     @classmethod
     def from_json(cls, told: dict[str, Any]) -> Self:
         """From the core's answer."""
-        until, last = told["until"], JobState.from_json(told["last"])
+        due, last = told["next"], JobState.from_json(told["last"])
         assert last is not None, "nothing but a run is in the way of a run"
-        return cls(Why(told["why"]), last, None if until is None else until / 1000)
+        return cls(Reason(told["reason"]), None if due is None else due / 1000, last)
 
 
 class Run(Guard):
     """A run of a job, for threads. ``with`` says at the end of the block how it went: failed if the block raised."""
 
     __slots__ = ()
+
+    def __bool__(self) -> Literal[True]:
+        return True
 
     @property
     def instant(self) -> float:
@@ -120,25 +126,20 @@ class Job(AnyJob):
     >>> with fencelock.connect("memory:job") as client:
     ...     nightly = client.job("report", period=86_400)
     ...     for node in "one", "another":
-    ...         run = nightly.start_or_why()
-    ...         if isinstance(run, fencelock.Skipped):
-    ...             print(node, "has nothing to do:", run.why)
-    ...             continue
-    ...         with run:
-    ...             print(node, "runs with token", run.token > 0)
+    ...         if run := nightly.start():
+    ...             with run:
+    ...                 print(node, "runs with token", run.token > 0)
+    ...         else:
+    ...             print(node, "has nothing to do:", run.reason)
     one runs with token True
     another has nothing to do: done
     """
 
-    def start(self, at: float | None = None) -> Run | None:
-        """Starts the run that is due; ``None`` if there is none, and ``start_or_why`` says why. A run is named by its
-        scheduled instant: the last multiple of the period by the store's clock, or ``at`` (seconds since 1970), the scheduler's
-        own, which may lie ahead of that clock by half a period, or a minute."""
-        run = self.start_or_why(at)
-        return None if isinstance(run, Skipped) else run
-
-    def start_or_why(self, at: float | None = None) -> Run | Skipped:
-        """The same, and why there is no run: the last one is in progress, this one was run, or none is due."""
+    def start(self, at: float | None = None) -> Run | Skipped:
+        """Starts the run that is due. ``Skipped``, which is false, says why there is none: the last one is in progress, this
+        one was run, or none is due. A run is named by its scheduled instant: the last multiple of the period by the store's
+        clock, or ``at`` (seconds since 1970), the scheduler's own, which may lie ahead of that clock by half a period, or a
+        minute."""
         connection = self._link.open()
         granted = connection.perform(self._begin(at))
         try:

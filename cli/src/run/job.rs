@@ -87,7 +87,7 @@ impl Job {
             let lease = terms.at_most_for.map_or(terms.ttl, |most| most.min(terms.ttl));
             let run = select! { biased;
                 signal = signals.next() => return Ok(exit_code(signal.as_raw())),
-                run = job.start_or_why() => run?,
+                run = job.start() => run?,
             };
             let run = match run {
                 Ok(run) => run,

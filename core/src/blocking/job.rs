@@ -21,8 +21,8 @@ use crate::with_error::WithError;
 /// let job = client.job("nightly", Duration::from_hours(24));
 /// let ran = job.with(|run| Ok::<_, std::io::Error>(run.token()))?;
 /// assert!(ran.is_ok());
-/// let skipped = job.start_or_why()?.expect_err("once a night is enough");
-/// assert_eq!(skipped.why, fencelock::Why::Done);
+/// let skipped = job.start()?.expect_err("once a night is enough");
+/// assert_eq!(skipped.reason, fencelock::Reason::Done);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
@@ -42,25 +42,21 @@ impl Job {
         Self { inner: self.inner.option(name, value), runtime: self.runtime }
     }
 
-    /// Starts the run that is due. `None` if there is none; [`Job::start_or_why`] says why.
-    pub fn start(&self) -> Result<Option<Run>> {
-        Ok(self.start_or_why()?.ok())
-    }
-
-    /// Starts the run that is due, or says why there is none: the last one is in progress, this one was run, or none is due.
-    pub fn start_or_why(&self) -> Result<Result<Run, Skipped>> {
-        let run = self.runtime.run(self.inner.start_or_why())??;
+    /// Starts the run that is due. [`Skipped`] says why there is none: the last one is in progress, this one was run, or none
+    /// is due.
+    pub fn start(&self) -> Result<Result<Run, Skipped>> {
+        let run = self.runtime.run(self.inner.start())??;
         Ok(run.map(|inner| Run { inner, runtime: self.runtime.clone() }))
     }
 
-    /// Runs `body` if a run is due; why there is none if it is not. If the run was lost meanwhile, the answer is an error with
+    /// Runs `body` if a run is due; answers [`Skipped`] if none is. If the run was lost meanwhile, the answer is an error with
     /// code `lost`; the body can look at its claim to learn it earlier. An error of the body's own wins, and the loss is
     /// attached to it ([`WithError`]).
     pub fn with<T, E>(
         &self,
         body: impl FnOnce(&RunClaim) -> Result<T, E>,
     ) -> Result<Result<T, Skipped>, WithError<E>> {
-        let run = match self.start_or_why()? {
+        let run = match self.start()? {
             Ok(run) => run,
             Err(skipped) => return Ok(Err(skipped)),
         };

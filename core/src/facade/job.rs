@@ -24,7 +24,7 @@ impl Facade {
             None => job,
         };
         Box::pin(async move {
-            match job.start_or_why().await? {
+            match job.start().await? {
                 Ok(run) => Ok(HeldItem::Run(run).into()),
                 Err(skipped) => Ok(json!({ "skipped": skipped }).into()),
             }

@@ -133,12 +133,12 @@ async fn a_job_runs_once_in_its_period() {
     let memory = Memory::new();
     let (a, b) = (client(&memory).await, client(&memory).await);
     let run = a.job("nightly", HOUR).start().await.unwrap().expect("nobody has run it");
-    assert!(b.job("nightly", HOUR).start().await.unwrap().is_none());
+    assert!(b.job("nightly", HOUR).start().await.unwrap().is_err());
     let state = b.job("nightly", HOUR).inspect().await.unwrap().unwrap();
     assert_eq!((state.status, state.token, state.dead), (Status::InProgress, run.token(), false));
     assert_eq!(state.instant, run.instant());
     assert_eq!(run.succeed().await, Released::Released);
-    assert!(b.job("nightly", HOUR).start().await.unwrap().is_none());
+    assert!(b.job("nightly", HOUR).start().await.unwrap().is_err());
     let state = b.job("nightly", HOUR).inspect().await.unwrap().unwrap();
     assert_eq!(state.status, Status::Succeeded);
     // The scheduler's own instants: only later ones start, and their tokens rise.
@@ -147,7 +147,7 @@ async fn a_job_runs_once_in_its_period() {
     let next = later.start().await.unwrap().expect("a later instant");
     assert!(next.token() > state.token);
     assert_eq!(next.fail().await, Released::Released);
-    assert!(later.start().await.unwrap().is_none());
+    assert!(later.start().await.unwrap().is_err());
     assert_eq!((a.stats(), b.stats()), ((0, 0), (0, 0)));
 }
 

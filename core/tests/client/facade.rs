@@ -252,7 +252,7 @@ async fn a_run_that_ended_before_its_host_looked_is_handed_to_nobody() {
 
     // Why there is none is told in the same place.
     let skipped = json!(host.facade.perform(start(serde_json::Map::default())).await.unwrap());
-    assert_eq!(skipped["skipped"]["why"], "done");
+    assert_eq!(skipped["skipped"]["reason"], "done");
     assert_eq!(skipped["skipped"]["last"]["instant"], 1e9);
 }
 

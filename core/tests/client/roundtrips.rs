@@ -144,7 +144,7 @@ fn what_lies_in_cells_is_read_first() {
         run.succeed().await.check().unwrap();
         assert_eq!(count.batches() - before, 5);
         let before = count.batches();
-        assert!(nightly.start().await.unwrap().is_none());
+        assert!(nightly.start().await.unwrap().is_err());
         assert_eq!(count.batches() - before, 1);
     };
     sim.block_on(work).unwrap();

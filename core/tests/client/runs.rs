@@ -35,7 +35,7 @@ fn a_start_that_is_given_up_leaves_the_run_to_others() {
         while theirs.inspect().await.unwrap().is_some() {
             machine.sleep(MS).await;
         }
-        assert!(theirs.start().await.unwrap().is_some());
+        assert!(theirs.start().await.unwrap().is_ok());
     });
 }
 
@@ -63,7 +63,7 @@ fn a_run_that_is_not_heard_of_is_dead_and_not_run_again_unless_asked() {
         while !job.inspect().await.unwrap().unwrap().dead {
             machine.sleep(MS).await;
         }
-        assert!(job.start().await.unwrap().is_none(), "it may have done its work");
+        assert!(job.start().await.unwrap().is_err(), "it may have done its work");
         let again = job.retry_dead(true).start().await.unwrap().expect("asked for");
         assert!(again.token() > run.token());
         assert_eq!(again.instant(), run.instant());
@@ -81,7 +81,7 @@ fn a_run_lives_as_long_as_it_takes_and_no_longer_than_it_may() {
         let run = a.job("x", 10 * MS).ttl(60 * MS).start().await.unwrap().unwrap();
         machine.sleep(200 * MS).await;
         assert!(run.is_held(), "its end is pushed");
-        assert!(b.job("x", 10 * MS).start().await.unwrap().is_none(), "the last one still lasts");
+        assert!(b.job("x", 10 * MS).start().await.unwrap().is_err(), "the last one still lasts");
         assert_eq!(run.succeed().await, Released::Released);
         let capped = a.job("y", HOUR).ttl(60 * MS).at_most_for(150 * MS);
         let ended = capped.with(|_| std::future::pending::<Result<(), ()>>()).await;
@@ -90,7 +90,7 @@ fn a_run_lives_as_long_as_it_takes_and_no_longer_than_it_may() {
         let short = a.job("z", 10 * MS).at_least_for(HOUR);
         assert_eq!(short.start().await.unwrap().unwrap().succeed().await, Released::Released);
         machine.sleep(30 * MS).await;
-        assert!(short.start().await.unwrap().is_none());
+        assert!(short.start().await.unwrap().is_err());
     });
 }
 
@@ -115,7 +115,7 @@ fn a_start_that_is_answered_after_its_lease_is_taken_back_and_made_again() {
         assert!(run.is_held(), "what is handed out may be relied on");
         assert!(run.remaining() > 150 * MS, "{:?}", run.remaining());
         assert_eq!(run.succeed().await, Released::Released);
-        assert!(job.start().await.unwrap().is_none());
+        assert!(job.start().await.unwrap().is_err());
     });
 }
 
@@ -137,6 +137,6 @@ fn a_start_that_is_always_answered_too_late_leaves_the_instant_to_others() {
             assert!(machine.now() < end, "a start is left that nobody stays for");
             machine.sleep(MS).await;
         }
-        assert!(theirs.start().await.unwrap().is_some());
+        assert!(theirs.start().await.unwrap().is_ok());
     });
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use fencelock::{Code, Skipped, Status, Why, WithError};
+use fencelock::{Code, Reason, Skipped, Status, WithError};
 
 const LEASE: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_hours(1);
@@ -57,7 +57,7 @@ async fn as_a_run() {
     failed(&long.with(async |_| Err::<(), _>("mine")).await);
     assert_eq!(long.inspect().await.unwrap().unwrap().status, Status::Failed);
     let skipped = long.with(async |_| Ok::<_, &str>(1)).await.unwrap().unwrap_err();
-    assert_eq!(skipped.why, Why::Done);
+    assert_eq!(skipped.reason, Reason::Done);
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn of_threads() {
     let long = client.job("d", HOUR);
     failed(&long.with(|_| Err::<(), _>("mine")));
     let ran: Result<u8, Skipped> = long.with(|_| Ok::<_, &str>(1)).unwrap();
-    assert_eq!(ran.unwrap_err().why, Why::Done);
+    assert_eq!(ran.unwrap_err().reason, Reason::Done);
 }
 
 #[tokio::test]

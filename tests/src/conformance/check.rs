@@ -22,7 +22,7 @@ pub(super) fn end(expect: &Expect, end: &End) -> Result<(), String> {
             };
         }
         (Expect::None, End::Ok(value)) => value.is_null(),
-        (Expect::Skipped(why), End::Ok(value)) => value["skipped"]["why"] == why.as_str(),
+        (Expect::Skipped(reason), End::Ok(value)) => value["skipped"]["reason"] == reason.as_str(),
         (Expect::Done, End::Ok(_)) => true,
         (Expect::Released, End::Ok(value)) => value == "released",
         (Expect::AlreadyLost, End::Ok(value)) => value == "already_lost",

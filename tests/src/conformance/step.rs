@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fencelock::port::Mode;
-use fencelock::{Code, Why};
+use fencelock::{Code, Reason};
 use serde::{Deserialize, Serialize};
 
 pub use super::cell_step::{JobStep, LeaderStep, Observe, RunOf, Update, ValueStep, Write};
@@ -142,7 +142,7 @@ pub enum Expect {
     /// Without one: the lock is somebody else's.
     None,
     /// Without a run, for this reason.
-    Skipped(Why),
+    Skipped(Reason),
     /// The release found the lock held.
     Released,
     /// The release found it lost.

@@ -132,12 +132,12 @@ impl Place {
         let started = Cancelled::new(&self.node, act.cancel, job.start()).await;
         drop(asked);
         let run = match started {
-            Some(Ok(Some(run))) => run,
+            Some(Ok(Ok(run))) => run,
             Some(Err(error)) => {
                 self.explain(&error, 0);
                 return;
             }
-            None | Some(Ok(None)) => return,
+            None | Some(Ok(Err(_))) => return,
         };
         if !run.is_held() {
             let detail = format!("client {}: {} of {:?}", self.number, run.token(), run.instant());

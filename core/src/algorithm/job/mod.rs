@@ -167,7 +167,8 @@ impl Core {
             };
             let begun = match begun {
                 Err(skipped) => {
-                    self.events.emit(|| Event::skipped(&key.name, skipped.last.token, skipped.why));
+                    self.events
+                        .emit(|| Event::skipped(&key.name, skipped.last.token, skipped.reason));
                     return Ok(Err(skipped));
                 }
                 Ok(_) if self.is_closed() => return Err(Error::closed()),

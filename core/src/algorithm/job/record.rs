@@ -12,7 +12,7 @@ use super::{JobRequest, micros};
 use crate::error::{Code, Error, Result};
 use crate::fence::Token;
 use crate::port::{CellKey, Look};
-use crate::why::Why;
+use crate::reason::Reason;
 
 /// How a job's run stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -119,7 +119,7 @@ impl Record {
         Self { status, ..self.clone() }
     }
 
-    /// Why the run of `instant` may not start after this one; `None` if it may. What lies far ahead of the clock was written
+    /// The reason the run of `instant` may not start after this one; `None` if it may. What lies far ahead of the clock was written
     /// by a clock that was wrong, and keeps nothing from running.
     pub(super) fn keeps_from(
         &self,
@@ -129,7 +129,7 @@ impl Record {
     ) -> Option<Skipped> {
         if let Some(left) = self.left {
             let ends = clock.saturating_add(micros(left));
-            return Some(self.skips(Why::Running, clock, Some(ends)));
+            return Some(self.skips(Reason::Running, clock, Some(ends)));
         }
         let far = furthest(clock, request.period);
         let right = |at: &u64| *at <= far;
@@ -143,17 +143,17 @@ impl Record {
         let run = Some(self.instant).filter(|run| right(run) && *run >= instant && !again);
         match (run, rests) {
             (None, None) => None,
-            (None, rests) => Some(self.skips(Why::NotDue, clock, rests)),
+            (None, rests) => Some(self.skips(Reason::NotDue, clock, rests)),
             (Some(run), rests) => {
-                let why = if run == instant { Why::Done } else { Why::NotDue };
+                let reason = if run == instant { Reason::Done } else { Reason::NotDue };
                 let due = request.schedule.after(run).map(|due| due.max(rests.unwrap_or(0)));
-                Some(self.skips(why, clock, due))
+                Some(self.skips(reason, clock, due))
             }
         }
     }
 
-    fn skips(&self, why: Why, clock: u64, until: Option<u64>) -> Skipped {
-        Skipped { why, last: self.clone().state(clock), until: until.map(Duration::from_micros) }
+    fn skips(&self, reason: Reason, clock: u64, next: Option<u64>) -> Skipped {
+        Skipped { reason, next: next.map(Duration::from_micros), last: self.clone().state(clock) }
     }
 
     pub(super) fn state(self, clock: u64) -> JobState {

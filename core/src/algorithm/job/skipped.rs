@@ -6,20 +6,20 @@ use std::time::{Duration, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use super::record::JobState;
-use crate::why::Why;
+use crate::reason::Reason;
 
-/// No run was started: why, and what the store knew of the last one. As JSON its times are milliseconds.
+/// The answer of a start that started no run. As JSON its times are milliseconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Skipped {
-    /// Why.
-    pub why: Why,
-    /// The last run, and in its `info` who has it or had it.
-    pub last: JobState,
-    /// When a run may start at the earliest, by the store's clock since 1970. While one is in progress, when that counts as
-    /// dead unless it is heard of again. `None` if only the scheduler knows the next instant.
+    /// The reason.
+    pub reason: Reason,
+    /// The earliest time at which it is worth asking again, by the store's clock since 1970. While a run is in progress: when
+    /// that run counts as dead, if it is not renewed. `None` if only the scheduler knows the next instant.
     #[serde(with = "crate::port::millis::optional")]
-    pub until: Option<Duration>,
+    pub next: Option<Duration>,
+    /// The last run, with its holder in `info`.
+    pub last: JobState,
 }
 
 /// A moment for people.
@@ -29,15 +29,15 @@ fn shown(at: Duration) -> impl fmt::Display {
 
 impl fmt::Display for Skipped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { why, last, until } = self;
-        let what = match why {
-            Why::Running => "the last run is in progress",
-            Why::Done if last.dead => "the run of this instant has died, and is not run again",
-            Why::Done => "the run of this instant was started before",
-            Why::NotDue => "it is too soon after the last run, or that was for a later instant",
+        let Self { reason, next, last } = self;
+        let what = match reason {
+            Reason::Running => "the last run is in progress",
+            Reason::Done if last.dead => "the run of this instant has died, and is not run again",
+            Reason::Done => "the run of this instant was started before",
+            Reason::NotDue => "it is too soon after the last run, or that was for a later instant",
         };
         let (instant, started) = (shown(last.instant), shown(last.started));
-        write!(f, "{why}: {what} (instant: {instant}, started: {started}")?;
+        write!(f, "{reason}: {what} (instant: {instant}, started: {started}")?;
         for name in ["host", "pid", "label"] {
             match &last.info[name] {
                 serde_json::Value::Null => {}
@@ -45,12 +45,12 @@ impl fmt::Display for Skipped {
                 other => write!(f, ", {name}: {other}")?,
             }
         }
-        match (why, until) {
+        match (reason, next) {
             (_, None) => f.write_str(")"),
-            (Why::Running, Some(until)) => {
-                write!(f, ", unless heard of dead at: {})", shown(*until))
+            (Reason::Running, Some(next)) => {
+                write!(f, ", unless heard of dead at: {})", shown(*next))
             }
-            (_, Some(until)) => write!(f, ", due again at: {})", shown(*until)),
+            (_, Some(next)) => write!(f, ", due again at: {})", shown(*next)),
         }
     }
 }

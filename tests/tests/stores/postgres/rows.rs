@@ -81,7 +81,7 @@ async fn b85_runs_leave_no_session() {
     let job = client.job("nightly", Duration::from_millis(10));
     let mut ran = 0;
     while ran < if fencelock_tests::in_full() { 10_000 } else { 300 } {
-        let Some(run) = job.start().await.unwrap() else { continue };
+        let Ok(run) = job.start().await.unwrap() else { continue };
         run.succeed().await.check().unwrap();
         ran += 1;
     }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
-use fencelock::{Client, Code, Error, EventKind, Why};
+use fencelock::{Client, Code, Error, EventKind, Reason};
 use fencelock_tests::bare::PATIENCE;
 use fencelock_tests::proxy::Proxy;
 use fencelock_tests::servers::RedisServer;
@@ -73,11 +73,11 @@ async fn a_run_later_than_its_lease_leaves_its_instant_to_others() {
     let theirs = other.job("nightly", Duration::from_hours(24));
     let run = in_time(async {
         loop {
-            match theirs.start_or_why().await.unwrap() {
+            match theirs.start().await.unwrap() {
                 Ok(run) => return run,
                 // The last start of the one who gave up is on its way back.
                 Err(skipped) => {
-                    assert!(skipped.why == Why::Running || skipped.last.dead, "{skipped}");
+                    assert!(skipped.reason == Reason::Running || skipped.last.dead, "{skipped}");
                 }
             }
             tokio::task::yield_now().await;

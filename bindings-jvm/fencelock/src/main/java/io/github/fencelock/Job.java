@@ -24,7 +24,7 @@ import java.util.function.Function;
  *     assert nightly.withRun(run -> System.out.println("cleaning up under token " + run.token()));
  *     assert !nightly.withRun(
  *         run -> System.out.println("once a night is enough"),
- *         skipped -> System.out.println("nothing to do: " + skipped.why()));
+ *         skipped -> System.out.println("nothing to do: " + skipped.reason()));
  * }
  * }</pre>
  */
@@ -62,47 +62,41 @@ public final class Job implements LockOptions<Job> {
     }
 
     /**
-     * Starts the run that is due; empty if there is none, and {@link #startOrWhy} says why.
+     * Starts the run that is due. {@link Skipped} says why there is none: the last one is in progress, this one was run, or none
+     * is due.
      *
      * @throws LockLostException if the lease ended while this thread was stopped, before the call returned
      */
-    public Optional<Run> start() {
-        return starting(Job::run, run -> run).get();
+    public Start start() {
+        return starting().get();
     }
 
     /** As {@link #start}, as a future. To cancel it takes a run that was started back, as if nobody had asked. */
-    public CompletableFuture<Optional<Run>> startAsync() {
-        return starting(Job::run, run -> run).async();
+    public CompletableFuture<Start> startAsync() {
+        return starting().async();
     }
 
-    /** Starts the run that is due, or says why there is none: the last one is in progress, this one was run, or none is due. */
-    public Start startOrWhy() {
-        return starting(start -> start, Job::run).get();
-    }
-
-    /** As {@link #startOrWhy}, as a future. To cancel it takes a run that was started back, as if nobody had asked. */
-    public CompletableFuture<Start> startOrWhyAsync() {
-        return starting(start -> start, Job::run).async();
-    }
-
-    private static Optional<Run> run(Start start) {
-        return start instanceof Run run ? Optional.of(run) : Optional.empty();
-    }
-
-    private <T> Request<T> starting(Function<Start, T> shown, Function<T, Optional<Run>> found) {
+    private Request<Start> starting() {
         Map<String, Object> operation = new LinkedHashMap<>();
         operation.put("op", "start_job");
         operation.put("name", name);
         operation.put("period", period);
         operation.put("at", at == null ? null : Duration.between(Instant.EPOCH, at));
         operation.put("options", options);
-        Function<Object, T> understood = answer -> {
+        Function<Object, Start> understood = answer -> {
             Map<String, Object> started = Shape.map(answer);
             Object skipped = started.get("skipped");
-            return shown.apply(skipped == null ? new Run(client, name, started) : Skipped.of(Shape.map(skipped)));
+            return skipped == null ? new Run(client, name, started) : new Skipped(Shape.map(skipped));
         };
-        return Request.of(client, operation, understood, started -> found.apply(started).ifPresent(Hold::begin),
-            started -> found.apply(started).ifPresent(Hold::decline));
+        return Request.of(client, operation, understood, ifRun(Hold::begin), ifRun(Hold::decline));
+    }
+
+    private static Consumer<Start> ifRun(Consumer<Run> does) {
+        return start -> {
+            if (start instanceof Run run) {
+                does.accept(run);
+            }
+        };
     }
 
     /**
@@ -119,7 +113,7 @@ public final class Job implements LockOptions<Job> {
     }
 
     /**
-     * As {@link #withRun(Body)}, and tells {@code skipped} why no run was due.
+     * As {@link #withRun(Body)}, and calls {@code skipped} with the reason if no run was due.
      *
      * @param <X> what the body throws
      * @return whether a run was due
@@ -127,9 +121,9 @@ public final class Job implements LockOptions<Job> {
      * @throws LockLostException if the run was lost before the body's end; suppressed if the body has thrown itself
      */
     public <X extends Exception> boolean withRun(Body<X> body, Consumer<? super Skipped> skipped) throws X {
-        Start start = startOrWhy();
-        if (start instanceof Skipped why) {
-            skipped.accept(why);
+        Start start = start();
+        if (start instanceof Skipped none) {
+            skipped.accept(none);
             return false;
         }
         try (Run run = (Run) start) {

@@ -1,4 +1,15 @@
 package io.github.fencelock;
 
-/** What {@link Job#startOrWhy} comes to: a {@link Run}, or {@link Skipped}. */
+/**
+ * The answer of {@link Job#start}: a {@link Run}, or {@link Skipped} with the reason there is none.
+ *
+ * <pre>{@code
+ * if (job.start() instanceof Run run) {
+ *     try (run) {
+ *         cleanUp(run.token());
+ *         run.succeed();
+ *     }
+ * }
+ * }</pre>
+ */
 public sealed interface Start permits Run, Skipped {}

@@ -168,16 +168,18 @@ final class KindsTest {
                 assertEquals(JobState.Status.IN_PROGRESS, job.inspect().orElseThrow().status());
             }));
             assertFalse(job.withRun(run -> {}));
-            List<Why> told = new ArrayList<>();
-            assertFalse(job.withRun(run -> {}, skipped -> told.add(skipped.why())));
-            assertEquals(List.of(Why.DONE), told);
+            List<Reason> told = new ArrayList<>();
+            assertFalse(job.withRun(run -> {}, skipped -> told.add(skipped.reason())));
+            assertEquals(List.of(Reason.DONE), told);
             JobState last = job.inspect().orElseThrow();
             assertEquals(JobState.Status.SUCCEEDED, last.status());
-            assertEquals(new Skipped(Why.DONE, last, Optional.empty()), job.startOrWhy());
+            Skipped done = (Skipped) job.start();
+            assertEquals(last.token(), done.last().token());
+            assertTrue(done.next().isEmpty());
             Job daily = client.job(job.name(), Duration.ofDays(1)).at(instant.plusSeconds(60));
-            Skipped soon = (Skipped) daily.startOrWhyAsync().get();
-            assertEquals(Why.NOT_DUE, soon.why());
-            assertEquals(last.started().plus(Duration.ofHours(12)), soon.until().orElseThrow());
+            Skipped soon = (Skipped) daily.startAsync().get();
+            assertEquals(Reason.NOT_DUE, soon.reason());
+            assertEquals(last.started().plus(Duration.ofHours(12)), soon.next().orElseThrow());
             Job wrong = job.at(Instant.now().plus(Duration.ofHours(1)));
             assertEquals("at", assertThrows(InvalidArgumentException.class, wrong::start).fields().get("argument"));
             Thread.sleep(period.toMillis() / 2);
@@ -189,9 +191,9 @@ final class KindsTest {
             assertEquals(JobState.Status.FAILED, state.status());
             assertEquals("java", state.info().get("language"));
             Thread.sleep(period.toMillis() / 2);
-            Run declined = job.at(instant.plusSeconds(120)).start().orElseThrow();
+            Run declined = (Run) job.at(instant.plusSeconds(120)).start();
             declined.decline();
-            Wait.until("the run is left to others", () -> job.at(instant.plusSeconds(120)).start().isPresent());
+            Wait.until("the run is left to others", () -> job.at(instant.plusSeconds(120)).start() instanceof Run);
         }
     }
 

@@ -22,7 +22,7 @@ final class LeftoverTest {
             holds.put("s/write", client.writeLock("s/write").acquire());
             holds.put("s/permits", client.semaphore("s/permits", 2).acquire());
             holds.put("s/leads", client.election("s/leads").campaign());
-            holds.put("s/job", client.job("s/job", Duration.ofDays(1)).start().orElseThrow());
+            holds.put("s/job", (Run) client.job("s/job", Duration.ofDays(1)).start());
             for (String name : holds.keySet()) {
                 assertEquals(!name.equals("s/job"), server.leftovers(name).contains("the hold " + name), name);
                 assertTrue(!server.leftovers(name).isEmpty(), name);

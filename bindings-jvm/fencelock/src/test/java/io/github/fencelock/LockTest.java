@@ -121,7 +121,7 @@ final class LockTest {
     void whoClosesWhatAnotherIsClosingIsDone() throws Exception {
         try (RedisServer server = new RedisServer(); Client client = Fencelock.connect(server.url() + "?timeout=300ms")) {
             List<Hold> holds = List.of(client.lock("x").acquire(), client.election("y").campaign(),
-                client.job("z", Duration.ofDays(1)).ttl(Duration.ofSeconds(2)).start().orElseThrow());
+                (Run) client.job("z", Duration.ofDays(1)).ttl(Duration.ofSeconds(2)).start());
             server.standStill();
             // What becomes of it on a store that does not answer is the first one's to hear.
             List<CompletableFuture<Void>> firsts = holds.stream().map(hold -> CompletableFuture.runAsync(hold::close, work ->

@@ -69,7 +69,7 @@ public final class JavaActor implements Lines.Actor {
                 granted(id, election::campaign, election::campaignAsync);
             }
             case "try_campaign" -> tried(id, election(request).tryCampaignAsync());
-            case "start_job" -> answer(id, job(request).startOrWhyAsync(),
+            case "start_job" -> answer(id, job(request).startAsync(),
                 start -> start instanceof Run run ? grant(run) : Shown.skipped((Skipped) start));
             case "with" -> with(id, request);
             case "abort" -> {

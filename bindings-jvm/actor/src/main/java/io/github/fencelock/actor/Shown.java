@@ -66,7 +66,7 @@ public final class Shown {
 
     /** Why there is no run. */
     public static Object skipped(Skipped skipped) {
-        return object("skipped", object("why", skipped.why().word()));
+        return object("skipped", object("reason", skipped.reason().word()));
     }
 
     /** A job's last run. */

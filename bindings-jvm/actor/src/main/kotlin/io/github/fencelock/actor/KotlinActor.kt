@@ -107,9 +107,9 @@ class KotlinActor private constructor(private val lines: Lines) : Lines.Actor {
         "try_all" -> grant(tried(all(request), request))
         "campaign" -> grant(election(request).awaitCampaign())
         "try_campaign" -> grant(election(request).awaitTryCampaign())
-        "start_job" -> when (val start = job(request).awaitStartOrWhy()) {
+        "start_job" -> when (val start = job(request).awaitStart()) {
             is Run -> grant(start)
-            is Skipped -> mapOf("skipped" to mapOf("why" to start.why().word()))
+            is Skipped -> mapOf("skipped" to mapOf("reason" to start.reason().word()))
         }
         "with" -> lock(request).withLockSuspending { guard ->
             delay(request["work"].asDouble.milliseconds)

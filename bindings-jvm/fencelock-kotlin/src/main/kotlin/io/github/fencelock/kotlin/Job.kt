@@ -8,16 +8,13 @@ import io.github.fencelock.Start
 import kotlin.jvm.optionals.getOrNull
 import kotlinx.coroutines.CoroutineScope
 
-/** [Job.start] that suspends; `null` if no run is due. Cancelled, it takes a run that was started back, as if nobody had asked. */
-public suspend fun Job.awaitStart(): Run? = startAsync().awaitHoldOrNull()
-
-/** [Job.startOrWhy] that suspends. Cancelled, it takes a run that was started back, as if nobody had asked. */
-public suspend fun Job.awaitStartOrWhy(): Start =
-    startOrWhyAsync().await { unheard -> (unheard as? Run)?.decline() }.also { (it as? Run)?.begin() }
+/** [Job.start] that suspends. Cancelled, it takes a run that was started back, as if nobody had asked. */
+public suspend fun Job.awaitStart(): Start =
+    startAsync().await { unheard -> (unheard as? Run)?.decline() }.also { (it as? Run)?.begin() }
 
 /**
  * Runs [body] if a run is due, and marks the run as succeeded, or as failed if the body throws; answers whether one was due,
- * and tells [skipped] why not. When the run is lost, the body's scope is cancelled, and this fails with
+ * and calls [skipped] with the reason if not. When the run is lost, the body's scope is cancelled, and this fails with
  * [io.github.fencelock.LockLostException].
  *
  * @sample io.github.fencelock.kotlin.Samples.job
@@ -25,7 +22,7 @@ public suspend fun Job.awaitStartOrWhy(): Start =
 public suspend fun Job.withRunSuspending(
     skipped: (Skipped) -> Unit = {},
     body: suspend CoroutineScope.(Run) -> Unit,
-): Boolean = when (val start = awaitStartOrWhy()) {
+): Boolean = when (val start = awaitStart()) {
     is Run -> {
         start.protect({ well -> if (well) awaitSucceed() else awaitFail() }, body)
         true

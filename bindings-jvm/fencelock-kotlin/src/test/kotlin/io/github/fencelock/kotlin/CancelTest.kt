@@ -4,6 +4,7 @@ import io.github.fencelock.Client
 import io.github.fencelock.Heard
 import io.github.fencelock.Job
 import io.github.fencelock.Released
+import io.github.fencelock.Run
 import io.github.fencelock.Stores
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertTrue
@@ -118,7 +119,7 @@ class CancelTest {
             Operation.TRY_LEAD -> election.awaitTryCampaign()?.awaitResign()
             Operation.OBSERVE -> election.leaderFlow().take(3).collect {}
             Operation.RUN -> assertTrue(run.withRunSuspending { seen.body() })
-            Operation.END -> run.awaitStart()!!.let { started ->
+            Operation.END -> (run.awaitStart() as Run).let { started ->
                 seen.entered = true
                 if (name < "${prefix}2") started.awaitSucceed() else started.awaitFail()
             }
@@ -140,7 +141,7 @@ class CancelTest {
     /** The run of this instant is there for whoever asks, before the lease of one that was left could have ended. */
     private suspend fun Job.runs() = withTimeout(20.seconds) {
         var run = awaitStart()
-        while (run == null) run = awaitStart()
+        while (run !is Run) run = awaitStart()
         assertEquals(Released.RELEASED, run.awaitSucceed())
     }
 

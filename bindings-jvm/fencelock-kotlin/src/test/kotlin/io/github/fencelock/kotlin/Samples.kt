@@ -1,9 +1,9 @@
 package io.github.fencelock.kotlin
 
 import io.github.fencelock.ClientOptions
+import io.github.fencelock.Reason
 import io.github.fencelock.Released
 import io.github.fencelock.Skipped
-import io.github.fencelock.Why
 import kotlin.time.Duration.Companion.days
 import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.flow.first
@@ -68,10 +68,10 @@ object Samples {
         awaitConnect("memory:").useSuspending { client ->
             val nightly = client.job("nightly", 1.days)
             check(nightly.withRunSuspending { run -> println("cleaning up under token ${run.token()}") })
-            val skipped = { skipped: Skipped -> println("nothing to do: ${skipped.why()}") }
+            val skipped = { skipped: Skipped -> println("nothing to do: ${skipped.reason()}") }
             check(!nightly.withRunSuspending(skipped) { println("once a night is enough") })
-            val again = nightly.awaitStartOrWhy()
-            check(again is Skipped && again.why() == Why.DONE)
+            val again = nightly.awaitStart()
+            check(again is Skipped && again.reason() == Reason.DONE)
         }
     }
 

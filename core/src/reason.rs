@@ -1,14 +1,14 @@
-//! Why a job is not run.
+//! The reason a job is not run.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Why no run was started, in one word that is the same in every language.
+/// The reason no run was started, in one word that is the same in every language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Why {
+pub enum Reason {
     /// `running`: the last run is in progress.
     Running,
     /// `done`: the instant that is due was run, or its run has died and is not run again.
@@ -18,7 +18,7 @@ pub enum Why {
     NotDue,
 }
 
-impl Why {
+impl Reason {
     /// The word, `not_due` for instance.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -29,7 +29,7 @@ impl Why {
     }
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }

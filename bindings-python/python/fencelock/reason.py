@@ -1,10 +1,10 @@
-"""Why a job is not run."""
+"""The reason a job is not run."""
 
 import enum
 
 
-class Why(enum.StrEnum):
-    """Why no run was started. The members are strings, too."""
+class Reason(enum.StrEnum):
+    """The reason no run was started. The members are strings, too."""
 
     RUNNING = "running"
     """The last run is in progress."""

@@ -1,7 +1,7 @@
 package io.github.fencelock;
 
-/** Why no run of a job was started. */
-public enum Why {
+/** The reason no run of a job was started. */
+public enum Reason {
     /** The last run is in progress. */
     RUNNING("running"),
     /** The instant that is due was run, or its run has died and is not run again. */
@@ -13,7 +13,7 @@ public enum Why {
 
     private final String word;
 
-    Why(String word) {
+    Reason(String word) {
         this.word = word;
     }
 
@@ -22,7 +22,7 @@ public enum Why {
         return word;
     }
 
-    static Why of(Object word) {
+    static Reason of(Object word) {
         return "running".equals(word) ? RUNNING : "done".equals(word) ? DONE : NOT_DUE;
     }
 }
