@@ -101,7 +101,7 @@ def test_a_renewal_and_a_loss_are_told(redis_url, name):
     with fencelock.connect(redis_url, ttl=3, on_event=told) as client:
         guard = client.lock(name).acquire()
         assert told.wait("renewed").token == guard.token
-        redis.Redis.from_url(redis_url).delete(name)
+        redis.Redis.from_url(redis_url).delete(f"fencelock:{{{name}}}:held:{name}")
         assert told.wait(EventKind.LOST) == Event(
             EventKind.LOST, name, guard.token, "the store no longer has the hold"
         )

@@ -110,7 +110,7 @@ def test_a_loss_is_told_at_the_end_and_never_masks_the_bodys_error(redis_url, na
         # Somebody else's doing, found by the release.
         with pytest.raises(LockLostError):
             with client.lock(name):
-                plain.delete(name)
+                plain.delete(f"fencelock:{{{name}}}:held:{name}")
 
 
 def test_waiting_for_the_loss(client, name):

@@ -154,7 +154,7 @@ impl Client {
         }
         let (before, layout) = match &self.options.dialect {
             Dialect::Auto => ("", Layout::Own),
-            Dialect::Plain { prefix } => (prefix.as_str(), Layout::Own),
+            Dialect::Plain { prefix } => (prefix.as_str(), Layout::Plain),
             Dialect::Redisson => ("", Layout::Redisson),
             Dialect::Kazoo => ("", Layout::Kazoo),
             Dialect::Shedlock => ("", Layout::Shedlock),

@@ -310,7 +310,7 @@ impl Lock {
                 }
                 Ok(match dialect {
                     Dialect::Plain { prefix } => {
-                        let key = LockKey::prefixed(prefix, &self.full);
+                        let key = LockKey::plain(prefix, &self.full);
                         check_key(key.as_str())?;
                         key
                     }

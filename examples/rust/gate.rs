@@ -10,7 +10,6 @@ async fn main() -> fencelock::Result<()> {
         eprintln!("give the URL of a Redis server");
         std::process::exit(64);
     };
-    // A lock without a dialect's prefix lies under its own name: what it guards needs another one.
     let (client, gate) = (fencelock::connect(&url).await?, fencelock::connect_gate(&url).await?);
     let first = client.lock("lamp").acquire().await?;
     let older = first.token();

@@ -64,7 +64,8 @@ export class Redis {
     const keys = await this.command('KEYS', '*');
     const left = [];
     for (const key of keys) {
-      if (!key.startsWith('fencelock:{') || Number(await this.command('PTTL', key)) === -1) left.push(key);
+      const held = !key.startsWith('fencelock:{') || key.includes('}:held:');
+      if (held || Number(await this.command('PTTL', key)) === -1) left.push(key);
     }
     return left.filter((key) => !/}:version:|fencelock:born/.test(key));
   }

@@ -15,7 +15,7 @@ pub(crate) struct LockId {
 impl LockId {
     /// The lock that a run of this job holds.
     pub(super) fn of_job(name: &str) -> Self {
-        Self { key: LockKey::prefixed(JOB, name), kind: Kind::Mutex }
+        Self { key: LockKey::new([JOB, name].concat()), kind: Kind::Mutex }
     }
 
     /// The name that people know it by: of a job's lock, the job's.

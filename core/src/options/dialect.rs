@@ -46,6 +46,7 @@ pub(super) fn dialect(name: &'static str, value: &Value, times: Times) -> Result
     let text = text(name, value, times)?;
     match text.split_once(':') {
         None if text == "auto" => Ok(Dialect::Auto),
+        None if text == "plain" => Ok(Dialect::Plain { prefix: String::new() }),
         None if text == "redisson" => Ok(Dialect::Redisson),
         None if text == "kazoo" => Ok(Dialect::Kazoo),
         None if text == "shedlock" => Ok(Dialect::Shedlock),
@@ -56,7 +57,7 @@ pub(super) fn dialect(name: &'static str, value: &Value, times: Times) -> Result
         }
         _ => Err(Error::invalid(
             name,
-            "`dialect` must be `auto`, `redisson`, `kazoo`, `shedlock`, `spring` or `plain:<prefix>`; the prefix may be empty",
+            "`dialect` must be `auto`, `redisson`, `kazoo`, `shedlock`, `spring`, `plain` or `plain:<prefix>`",
         )),
     }
 }

@@ -13,9 +13,11 @@ use super::runtime::Runtime;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Layout {
-    /// The store's own way, which on Redis is that of the plain dialects.
+    /// The store's own way.
     #[default]
     Own,
+    /// Redis: a string key with the owner id, as many libraries write their locks.
+    Plain,
     /// Redis: as Redisson writes its locks.
     Redisson,
     /// ZooKeeper: as kazoo writes its locks.
@@ -47,10 +49,10 @@ impl LockKey {
         Self { layout, ..Self::new(name) }
     }
 
-    /// The key of this name in a dialect that puts a prefix before it.
-    pub fn prefixed(prefix: &str, name: &str) -> Self {
+    /// The key of this name in a plain dialect, which puts a prefix before it.
+    pub fn plain(prefix: &str, name: &str) -> Self {
         let length = u32::try_from(prefix.len()).expect("a dialect's prefix is short");
-        Self { prefix: length, ..Self::new([prefix, name].concat()) }
+        Self { prefix: length, ..Self::laid_out(Layout::Plain, [prefix, name].concat()) }
     }
 
     /// The key as text.
@@ -162,6 +164,6 @@ mod tests {
         assert_ne!(own, other);
         assert_eq!(format!("{own:?}, {other:?}"), r#""a", "a" (Redisson)"#);
         // Where the dialect's part ends makes no other lock of it.
-        assert_eq!(LockKey::prefixed("a:", "b"), LockKey::new("a:b"));
+        assert_eq!(LockKey::plain("a:", "b"), LockKey::plain("", "a:b"));
     }
 }

@@ -38,7 +38,7 @@ pub(super) struct Run<'a> {
     pub prefix: String,
     pub players: BTreeMap<String, Player>,
     /// How fencelock's clients lay out their locks, if not as they would by themselves.
-    pub dialect: Option<&'static str>,
+    pub dialect: Option<&'a str>,
     /// Whether the actors stay for the next case.
     pub stay: bool,
     pub notes: Notes,

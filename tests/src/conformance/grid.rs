@@ -10,6 +10,7 @@ use fencelock::runtime::TokioRuntime;
 use fencelock_sim::Sim;
 use futures_util::StreamExt;
 use futures_util::stream::iter;
+use serde_json::Value;
 
 use super::case::{Case, Need};
 use super::column::Column;
@@ -262,7 +263,9 @@ fn run<'a>(
         case.incumbents.iter().map(move |name| (name, ActorKind::Program(program)))
     });
     let players = actors.chain(others.map(|(name, kind)| player(name, kind))).collect();
-    let dialect = incumbent.map(|(incumbent, _)| incumbent.dialect).or(column.backend.dialect());
+    let of_case = case.options.get("dialect").and_then(Value::as_str);
+    let of_column = incumbent.map(|(incumbent, _)| incumbent.dialect);
+    let dialect = of_case.or(of_column).or(column.backend.dialect());
     let (slack, notes) = (slack.as_millis() as u64, Notes::default());
     let prefix = format!("c{number}/");
     let stay = column.ready.is_some();

@@ -95,7 +95,7 @@ impl Ground {
                         // A user's value stays for as long as the user wants, and so do the permits of Redisson's.
                         continue;
                     }
-                    let record = key.starts_with("fencelock:{");
+                    let record = key.starts_with("fencelock:{") && !key.contains("}:held:");
                     if !record {
                         left.push(format!("the key {key}"));
                     } else if endless {

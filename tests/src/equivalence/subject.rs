@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fencelock::driver::memory::{Memory, MemoryStore};
+use fencelock::driver::redis::RedisStore;
 use fencelock::driver::sqlite::SqliteStore;
 use fencelock::options::Options;
 use fencelock::port::{
@@ -334,7 +335,7 @@ impl<W: Way> Subject for RunningRedis<W> {
     }
 
     fn vanish(&self, lock: &LockKey) -> bool {
-        self.ask::<i64>(redis::cmd("DEL").arg(lock.as_str()));
+        self.ask::<i64>(redis::cmd("DEL").arg(RedisStore::holder_key(lock)));
         true
     }
 

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use fencelock::driver::redis::RedisStore;
+use fencelock::port::LockKey;
 use tempfile::TempDir;
 use url::Url;
 
@@ -27,6 +29,11 @@ pub fn rights_as_redisson() -> Vec<&'static str> {
 
 fn lines_of_rights() -> impl Iterator<Item = &'static str> {
     MANUAL.lines().filter_map(|line| line.strip_prefix("ACL SETUSER "))
+}
+
+/// The key that says who holds this mutex.
+pub fn held(name: &str) -> String {
+    RedisStore::holder_key(&LockKey::new(name))
 }
 
 /// A running `redis-server` on a free loopback port, without persistence; it ends when this is dropped.

@@ -34,12 +34,12 @@ mod tests {
     fn only_a_prefix_tells_of_neighbours() {
         let told = |lock: &LockKey| wake(lock).map(|wake| (wake.list, wake.channel));
         assert_eq!(told(&LockKey::new("lock:a")), None);
-        assert_eq!(told(&LockKey::prefixed("", "lock:a")), None);
-        assert_eq!(told(&LockKey::prefixed(":", "a")), None);
-        assert_eq!(told(&LockKey::prefixed("locks/", "a")), None);
+        assert_eq!(told(&LockKey::plain("", "lock:a")), None);
+        assert_eq!(told(&LockKey::plain(":", "a")), None);
+        assert_eq!(told(&LockKey::plain("locks/", "a")), None);
         let spring = (String::new(), "shop-channel:shop:a".to_owned());
-        assert_eq!(told(&LockKey::prefixed("shop:", "a")), Some(spring));
+        assert_eq!(told(&LockKey::plain("shop:", "a")), Some(spring));
         let python = ("lock-signal:a".to_owned(), "lock-channel:lock:a".to_owned());
-        assert_eq!(told(&LockKey::prefixed("lock:", "a")), Some(python));
+        assert_eq!(told(&LockKey::plain("lock:", "a")), Some(python));
     }
 }

@@ -1,4 +1,4 @@
-//! Where a lock's side record lies: one hash beside the lock, in the lock's own hash slot. Where cells and gates lie likewise.
+//! The keys of locks, their side records, cells and gates. All keys of a lock lie in one hash slot.
 
 use once_cell::race::OnceBox;
 use std::borrow::Cow;
@@ -13,7 +13,18 @@ const OPENING: &str = "fencelock:{";
 const MIDDLE: &str = "}:lock";
 /// What stands between that and the lock's key.
 const OWN: &str = ":";
+const PLAIN: &str = "/plain:";
 const REDISSON: &str = "/redisson:";
+/// What stands before the name in the key of a lock of ours.
+const HELD: &str = "}:held:";
+
+/// The key that says who holds a mutex. In our own layout it lies among our keys, where no value of an application is in its way.
+pub(super) fn holder_key(lock: &LockKey) -> Cow<'_, str> {
+    match lock.layout() {
+        Layout::Own => [OPENING, &tag(lock.as_str()), HELD, lock.as_str()].concat().into(),
+        _ => lock.as_str().into(),
+    }
+}
 
 /// The key of a lock's side record.
 pub(super) fn record_key(lock: &LockKey) -> String {
@@ -25,6 +36,7 @@ pub(super) fn record_key(lock: &LockKey) -> String {
 /// The same, behind what `key` is already.
 pub(super) fn write_record_key(lock: &LockKey, key: &mut String) {
     let layout = match lock.layout() {
+        Layout::Plain => PLAIN,
         Layout::Redisson => REDISSON,
         // That of another store is refused before.
         _ => OWN,
@@ -59,10 +71,10 @@ pub(super) fn slot_of(key: &str) -> u16 {
 pub(super) fn lock_of_record(record: &str) -> Option<LockKey> {
     // A tag never contains a closing brace, so the first `MIDDLE` is the one that was written.
     let (_, rest) = record.strip_prefix(OPENING)?.split_once(MIDDLE)?;
-    let lock = match rest.strip_prefix(REDISSON) {
-        Some(key) => LockKey::laid_out(Layout::Redisson, key),
-        None => LockKey::new(rest.strip_prefix(OWN)?),
-    };
+    let laid_out = |layout, infix| Some(LockKey::laid_out(layout, rest.strip_prefix(infix)?));
+    let lock = laid_out(Layout::Plain, PLAIN)
+        .or_else(|| laid_out(Layout::Redisson, REDISSON))
+        .or_else(|| laid_out(Layout::Own, OWN))?;
     (record_key(&lock) == record).then_some(lock)
 }
 
@@ -144,7 +156,9 @@ mod tests {
             ["orders:42", "{user}:1", "a{b}c", "{}", "}{", "{", "}", "{}{a}", "{{a}}", "ä{ö}"]
         {
             assert_eq!(slot_of(&mark_key(key)), slot_of(key), "{key}");
-            for lock in [LockKey::new(key), LockKey::laid_out(Layout::Redisson, key)] {
+            for layout in [Layout::Own, Layout::Plain, Layout::Redisson] {
+                let lock = LockKey::laid_out(layout, key);
+                assert_eq!(slot_of(&holder_key(&lock)), slot_of(key), "{key}");
                 let record = record_key(&lock);
                 assert_eq!(slot_of(&record), slot_of(key), "{key} and {record}");
                 assert_eq!(lock_of_record(&record), Some(lock));

@@ -7,7 +7,7 @@ use redis::{Cmd, Value};
 use super::code;
 use super::fault::{self, Named};
 use super::foreign_wake;
-use super::keys::{BIRTH, write_record_key};
+use super::keys::{BIRTH, holder_key, write_record_key};
 use super::outcome::{outcome, state};
 use super::redisson;
 use super::renew_batch::{self, GROUP, Told, WORDS};
@@ -49,7 +49,7 @@ impl<'a> Request<'a> {
 
     /// One call for Takes of different mutexes, as one.
     pub(super) fn all(steps: &'a [Step]) -> Self {
-        let layout = steps.first().map_or(Layout::Own, |step| step.lock.layout());
+        let layout = steps.first().map_or(Layout::Own, |step| laid_out_as(&step.lock));
         Self { script: Script(Call::All, Kind::Mutex, layout), steps }
     }
 
@@ -79,7 +79,7 @@ impl<'a> Request<'a> {
         for Step { lock, .. } in locks {
             record.clear();
             write_record_key(lock, &mut record);
-            command.arg(lock.as_str()).arg(&record);
+            command.arg(&*holder_key(lock)).arg(&record);
         }
         command.arg(more);
         if renews {
@@ -171,8 +171,13 @@ pub(super) fn is_unknown_script(reply: &Value) -> bool {
     matches!(reply, Value::ServerError(error) if error.code() == "NOSCRIPT")
 }
 
+/// The layout whose scripts a lock has: a plain dialect differs from our own layout in its keys only.
+fn laid_out_as(lock: &LockKey) -> Layout {
+    if lock.layout() == Layout::Plain { Layout::Own } else { lock.layout() }
+}
+
 fn script_of(step: &Step) -> Script {
-    let layout = step.lock.layout();
+    let layout = laid_out_as(&step.lock);
     let call = match step.action {
         Action::Take(_) => Call::Take,
         Action::Vote(_) | Action::Watch { .. } => {

@@ -79,6 +79,11 @@ impl RedisStore {
         }
     }
 
+    /// The key that says who holds a mutex, for people who look with their own tools.
+    pub fn holder_key(lock: &LockKey) -> String {
+        super::keys::holder_key(lock).into_owned()
+    }
+
     /// The key of the record that lies beside a lock, for people who look with their own tools.
     pub fn record_key(lock: &LockKey) -> String {
         super::keys::record_key(lock)

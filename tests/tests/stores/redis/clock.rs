@@ -8,7 +8,7 @@ use fencelock::port::{
 };
 use fencelock::{Code, Token};
 use fencelock_tests::bare::{Bare, TTL, taking};
-use fencelock_tests::servers::RedisServer;
+use fencelock_tests::servers::{RedisServer, held};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -35,7 +35,7 @@ async fn the_end_of_a_mutex_is_cut() {
         let mut admin = server.admin();
         let (owner, other) = (client.hold("orders").await, client.owner());
         let far = (HOUR + TTL).as_millis() as u64;
-        let () = redis::cmd("PEXPIRE").arg("orders").arg(far).exec(&mut admin).unwrap();
+        let () = redis::cmd("PEXPIRE").arg(held("orders")).arg(far).exec(&mut admin).unwrap();
         let step = if renews {
             (owner, Action::Renew { ttl: TTL })
         } else {
@@ -43,7 +43,7 @@ async fn the_end_of_a_mutex_is_cut() {
         };
         let answer = ask(&client, Kind::Mutex, step).await;
         assert!(left(&answer) <= TTL, "{answer:?}");
-        let kept: u64 = redis::cmd("PTTL").arg("orders").query(&mut admin).unwrap();
+        let kept: u64 = redis::cmd("PTTL").arg(held("orders")).query(&mut admin).unwrap();
         assert!(Duration::from_millis(kept) <= TTL, "{kept} ms");
         // Whoever asked for more keeps it.
         let more = ask(&client, Kind::Mutex, (owner, Action::Renew { ttl: HOUR })).await;

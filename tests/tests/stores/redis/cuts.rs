@@ -5,7 +5,7 @@ use std::fmt::{Debug, Write};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use fencelock::{Client, Code, Error, Guard, Released};
+use fencelock::{Client, Code, Guard, Released};
 use fencelock_tests::bare::PATIENCE;
 use fencelock_tests::proxy::Proxy;
 use fencelock_tests::servers::RedisServer;
@@ -84,18 +84,17 @@ async fn in_time<T>(work: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, work).await.expect("it ends")
 }
 
-fn assert_says_what_to_do(error: &Error) {
-    assert_eq!((error.code(), error.retryable()), (Code::Unavailable, true), "{error}");
-    assert!(error.message().contains("look at the server and the way to it"), "{error}");
-    assert!(error.message().contains("raise `timeout`"), "{error}");
-}
-
 #[tokio::test]
 async fn an_acquire_whose_reply_is_cut_is_undone() {
     let scene = Scene::new().await;
     let lock = scene.client.lock("orders");
-    let refused = scene.cut(lock.try_acquire()).await.unwrap_err();
-    assert_says_what_to_do(&refused);
+    // A try is made once more, on a new connection.
+    let guard = scene
+        .cut(lock.try_acquire())
+        .await
+        .unwrap()
+        .expect("the grant that got lost was given back");
+    guard.release().await.check().unwrap();
     scene.rests().await;
     // Who waits does not learn of it: the grant that got lost is given back, and asked for anew.
     let guard = scene.cut(in_time(lock.acquire())).await.unwrap();
@@ -242,7 +241,7 @@ fn the_log_tells_of_troubles_and_of_no_password() {
         });
     });
     let log = log.0.lock().unwrap();
-    for told in ["Granted", "Trouble", "unavailable"] {
+    for told in ["granted", "trouble", "unavailable"] {
         assert!(log.contains(told), "nothing of {told}: {log}");
     }
     assert!(!log.contains("hunter"), "{log}");

@@ -109,7 +109,8 @@ async fn tombstones() -> usize {
     drop(slow);
     client.close().await;
     let mut admin = server.admin();
-    let records: Vec<String> = redis::cmd("KEYS").arg("fencelock:*").query(&mut admin).unwrap();
+    let records: Vec<String> =
+        redis::cmd("KEYS").arg("fencelock:*:lock:*").query(&mut admin).unwrap();
     let mut count = 0;
     for record in records {
         let fields: Vec<Vec<u8>> = redis::cmd("HKEYS").arg(&record).query(&mut admin).unwrap();

@@ -8,7 +8,7 @@ use fencelock::driver::redis::RedisStore;
 use fencelock::options::Options;
 use fencelock::port::{Action, Applied, Kind, LeaseStore, LockKey, Notice, Outcome, OwnerId, Step};
 use fencelock_tests::bare::{Bare, TTL, take};
-use fencelock_tests::servers::{RedisServer, commands};
+use fencelock_tests::servers::{RedisServer, commands, held};
 use redis::Commands;
 
 const ODD_NAMES: &[&str] = &[
@@ -156,7 +156,7 @@ async fn everything_has_an_end_and_the_record_outlives_the_lock() {
     let mut left = |key: &str| admin.pttl::<_, i64>(key).unwrap();
     assert!(keys.iter().all(|key| left(key) > 0));
     let record = RedisStore::record_key(&LockKey::new("orders"));
-    assert!(left(&record) >= 10 * left("orders"));
+    assert!(left(&record) >= 10 * left(&held("orders")));
     assert!(left(&RedisStore::record_key(&LockKey::new("shelf"))) >= 59_000);
 }
 
@@ -202,8 +202,10 @@ async fn a_foreign_holder_is_respected_and_polled_for() {
     let server = RedisServer::start();
     let (client, mut admin) = (connect(&server).await, server.admin());
     // As redis-py does it.
-    let () =
-        redis::cmd("SET").arg(&["orders", "theirs", "NX", "PX", "60000"]).exec(&mut admin).unwrap();
+    let () = redis::cmd("SET")
+        .arg(&[&held("orders"), "theirs", "NX", "PX", "60000"])
+        .exec(&mut admin)
+        .unwrap();
     let owner = client.owner();
     let Outcome::Held { left: Some(left) } = client.ask("orders", owner, take(false)).await else {
         panic!()
@@ -216,7 +218,7 @@ async fn a_foreign_holder_is_respected_and_polled_for() {
     );
     let record = RedisStore::record_key(&LockKey::new("orders"));
     assert!(admin.pttl::<_, i64>(&record).unwrap() >= 5_000);
-    let () = admin.persist("orders").unwrap();
+    let () = admin.persist(held("orders")).unwrap();
     let queued = client.ask("orders", owner, Action::Refresh { ttl: TTL }).await;
     assert!(matches!(queued, Outcome::Queued { left: None, foreign: true, .. }), "{queued:?}");
     let Outcome::State(state) = client.ask("orders", owner, Action::Read).await else { panic!() };
@@ -225,13 +227,14 @@ async fn a_foreign_holder_is_respected_and_polled_for() {
     for action in [Action::Free { open: false }, Action::Renew { ttl: TTL }] {
         assert_eq!(client.ask("orders", client.owner(), action).await, Outcome::Gone);
     }
-    let theirs: String = admin.get("orders").unwrap();
+    let theirs: String = admin.get(held("orders")).unwrap();
     assert_eq!(theirs, "theirs");
-    let () = admin.del("orders").unwrap();
+    let () = admin.del(held("orders")).unwrap();
     let granted = client.ask("orders", owner, Action::Refresh { ttl: TTL }).await;
     assert!(matches!(granted, Outcome::Granted { left, .. } if left == TTL), "{granted:?}");
     // They see ours as theirs: a string of its own with an expiry.
-    let (ours, left): (String, i64) = (admin.get("orders").unwrap(), admin.pttl("orders").unwrap());
+    let (ours, left): (String, i64) =
+        (admin.get(held("orders")).unwrap(), admin.pttl(held("orders")).unwrap());
     assert_eq!(ours, owner.to_string());
     assert!(left > 29_000 && left <= 30_000);
 }
@@ -260,7 +263,7 @@ async fn a_record_of_another_layout_is_left_alone() {
     *counter.last_mut().unwrap() += 1;
     let () = admin.hset(&record, "c", counter).unwrap();
     let all = |admin: &mut redis::Connection| -> (BTreeMap<String, Vec<u8>>, String) {
-        (admin.hgetall(&record).unwrap(), admin.get("orders").unwrap())
+        (admin.hgetall(&record).unwrap(), admin.get(held("orders")).unwrap())
     };
     let before = all(&mut admin);
     let leave = Action::Leave { tombstone: Some(TTL) };

@@ -41,7 +41,7 @@ fn signals(admin: &mut redis::Connection, name: &str) -> (u64, i64) {
 async fn a_release_leaves_one_signal_for_python_redis_lock() {
     let server = RedisServer::start();
     let (client, mut admin) = (connect(&server.url()).await, server.admin());
-    let lock = LockKey::prefixed("lock:", "orders");
+    let lock = LockKey::plain("lock:", "orders");
     let owner = hold(&client, &lock).await;
     assert_eq!(ask(&client, &lock, client.owner(), FREE).await, Outcome::Gone);
     assert_eq!(signals(&mut admin, "orders").0, 0, "who frees nothing wakes nobody");
@@ -61,7 +61,7 @@ async fn a_release_leaves_one_signal_for_python_redis_lock() {
 async fn the_long_ways_of_a_release_wake_too() {
     let server = RedisServer::start();
     let (client, mut admin) = (connect(&server.url()).await, server.admin());
-    let lock = LockKey::prefixed("lock:", "orders");
+    let lock = LockKey::plain("lock:", "orders");
     let cancelled = Action::Leave { tombstone: Some(TTL) };
     let owner = hold(&client, &lock).await;
     assert_eq!(ask(&client, &lock, client.owner(), cancelled.clone()).await, Outcome::Gone);
@@ -91,7 +91,7 @@ async fn a_release_is_published_for_spring() {
     for (prefix, name) in
         [("", "shop:orders"), ("shop", "orders"), (":", "orders"), ("shop:", "a:b")]
     {
-        let lock = LockKey::prefixed(prefix, name);
+        let lock = LockKey::plain(prefix, name);
         let owner = hold(&client, &lock).await;
         assert_eq!(ask(&client, &lock, owner, FREE).await, Outcome::Freed);
     }
@@ -109,7 +109,7 @@ async fn who_may_not_wake_can_release_all_the_same() {
     let () = redis::cmd("ACL").arg(&rules).exec(&mut admin).unwrap();
     let url = format!("redis://worker:secret@127.0.0.1:{}", server.port());
     let client = connect(&url.parse().unwrap()).await;
-    let lock = LockKey::prefixed("lock:", "orders");
+    let lock = LockKey::plain("lock:", "orders");
     let owner = hold(&client, &lock).await;
     assert_eq!(ask(&client, &lock, owner, FREE).await, Outcome::Freed);
     assert_eq!(signals(&mut admin, "orders").0, 0);

@@ -146,7 +146,8 @@ async fn others_are_none_of_its_business() {
         RedisStore::record_key(&LockKey::new("{app:7}other")),
         RedisStore::record_key(&LockKey::laid_out(Layout::Redisson, "other")),
         RedisStore::record_key(&LockKey::new("fencelock:job:other")),
-        "fencelock:job:other".to_owned(),
+        RedisStore::holder_key(&other),
+        RedisStore::holder_key(&LockKey::new("fencelock:job:other")),
         "fencelock:{other}:job:other".to_owned(),
         "fencelock:{other}:version:other".to_owned(),
         "fencelock:{other}:gate:other".to_owned(),
@@ -230,7 +231,7 @@ async fn more_rights_are_named_where_they_are_needed() {
 #[tokio::test]
 async fn neighbours_are_woken_with_the_rights_for_it_and_left_alone_without() {
     const KEY: &str = "~lock:app:*";
-    const RECORD: &str = "~fencelock:{*}:lock:lock:app:*";
+    const RECORD: &str = "~fencelock:{*}:lock/plain:lock:app:*";
     let server = RedisServer::start();
     for (more, woken) in [
         (&["+lpush", "~lock-signal:*", KEY, RECORD][..], true),
@@ -249,7 +250,7 @@ async fn neighbours_are_woken_with_the_rights_for_it_and_left_alone_without() {
     for (channel, woken) in [("&spring-channel:*", true), ("&other", false)] {
         let words: Vec<_> = rights()
             .into_iter()
-            .chain([channel, "~spring:app:*", "~fencelock:{*}:lock:spring:app:*"])
+            .chain([channel, "~spring:app:*", "~fencelock:{*}:lock/plain:spring:app:*"])
             .collect();
         grant(&server, &words);
         let mut listening = server.admin();

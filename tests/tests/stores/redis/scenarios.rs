@@ -12,7 +12,7 @@ use fencelock::port::{Action, LockKey, Outcome};
 use fencelock::{Client, Event, EventKind, Guard, Released};
 use fencelock_peers::Program;
 use fencelock_tests::bare::{Bare, TTL, take};
-use fencelock_tests::servers::{RedisServer, commands};
+use fencelock_tests::servers::{RedisServer, commands, held};
 use fencelock_tests::shop::{self, LOCK};
 use futures_util::StreamExt;
 use futures_util::future::join_all;
@@ -70,7 +70,7 @@ async fn b03_a_key_that_is_gone_is_renewed_no_more() {
     let client = Client::builder().on_event(observer).connect(server.url().as_str()).await.unwrap();
     let ttl = Duration::from_secs(1);
     let guard = client.lock("orders").ttl(ttl).acquire().await.unwrap();
-    let () = redis::cmd("DEL").arg("orders").exec(&mut admin).unwrap();
+    let () = redis::cmd("DEL").arg(held("orders")).exec(&mut admin).unwrap();
     tokio::time::timeout(fencelock_tests::bare::PATIENCE, guard.lost()).await.expect("it is told");
     reset(&mut admin);
     tokio::time::sleep(3 * ttl).await;

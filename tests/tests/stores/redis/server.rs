@@ -9,7 +9,7 @@ use fencelock::{Code, Error};
 use fencelock_servers::own::free_port;
 use fencelock_tests::bare::{Bare, PATIENCE, TTL, take};
 use fencelock_tests::proxy::Proxy;
-use fencelock_tests::servers::RedisServer;
+use fencelock_tests::servers::{RedisServer, held};
 use redis::Commands;
 
 async fn connect(url: &url::Url) -> Bare {
@@ -188,7 +188,7 @@ async fn an_absent_or_silent_server_is_unavailable() {
 async fn a_key_that_is_no_lock_is_a_conflict_and_stays_as_it_is() {
     let server = RedisServer::start();
     let (client, mut admin) = (connect(&server.url()).await, server.admin());
-    for key in ["other", "fencelock:{other}:lock:other"] {
+    for key in [&*held("other"), "fencelock:{other}:lock:other"] {
         let () = admin.rpush(key, 7).unwrap();
         for action in [
             take(true),
@@ -207,7 +207,7 @@ async fn a_key_that_is_no_lock_is_a_conflict_and_stays_as_it_is() {
         let () = admin.del(key).unwrap();
     }
     // In one script with others, it fails alone.
-    let () = admin.rpush("other", 7).unwrap();
+    let () = admin.rpush(held("other"), 7).unwrap();
     let owner = client.hold("mine").await;
     let renew = |lock| Step {
         lock: LockKey::new(lock),

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use fencelock::{Client, Code, Released};
-use fencelock_tests::servers::{ClusterSet, RedisServer, SentinelSet};
+use fencelock_tests::servers::{ClusterSet, RedisServer, SentinelSet, held};
 
 /// Longer than a server waits for its replicas.
 const FROZEN: Duration = Duration::from_millis(1500);
@@ -75,11 +75,11 @@ async fn a_grant_without_a_replica_is_none_and_leaves_nothing() {
 async fn a_push_without_a_replica_is_none() {
     let pair = Pair::start();
     let (first, second) = (pair.client(1, "20s").await, pair.client(1, "20s").await);
-    let held = first.lock("orders").acquire().await.unwrap();
+    let guard = first.lock("orders").acquire().await.unwrap();
     let waiting = tokio::spawn(async move { second.lock("orders").acquire().await });
     queued(&first, "orders").await;
     pair.replica.stop();
-    held.release().await.check().unwrap();
+    guard.release().await.check().unwrap();
     tokio::time::sleep(FROZEN).await;
     let state = first.lock("orders").inspect().await.unwrap();
     assert_eq!(state.holders.len(), 1, "the master has handed it over: {state:?}");
@@ -109,16 +109,16 @@ async fn hand_overs_are_acknowledged_however_young() {
     let pair = Pair::start();
     let (first, second) = (pair.client(1, "5s").await, pair.client(1, "5s").await);
     for _ in 0..20 {
-        let held = first.lock("orders").acquire().await.unwrap();
+        let guard = first.lock("orders").acquire().await.unwrap();
         let waiting = tokio::spawn({
             let lock = second.lock("orders");
             async move { lock.acquire().await }
         });
         queued(&first, "orders").await;
-        held.release().await.check().unwrap();
+        guard.release().await.check().unwrap();
         let guard = waiting.await.unwrap().unwrap();
         let copy: Option<String> =
-            redis::cmd("GET").arg("orders").query(&mut pair.replica.admin()).unwrap();
+            redis::cmd("GET").arg(held("orders")).query(&mut pair.replica.admin()).unwrap();
         assert!(copy.is_some(), "the replica does not have what was granted");
         guard.release().await.check().unwrap();
     }

@@ -118,7 +118,7 @@ public final class RedisServer implements AutoCloseable {
             if (key.contains("}:version:")) {
                 continue;
             }
-            if (!key.startsWith("fencelock:{")) {
+            if (!key.startsWith("fencelock:{") || key.contains("}:held:")) {
                 left.add("the hold " + key);
             } else if (command("PTTL", key).equals(-1L)) {
                 left.add(key + ", which has no end");
