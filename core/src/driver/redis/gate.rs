@@ -24,8 +24,7 @@ return redis.call(ARGV[2], KEYS[1], unpack(ARGV, 3))";
 ///
 /// The check and the write are one script. Beside every key `K` that was written through it, under
 /// `fencelock:{tag}:gate:K` in the same hash slot, lies the newest token, without an end: delete it together with the key.
-/// The locks may live on another server, or another kind of store. On the same one a lock lies under its own name, so what it
-/// guards has another.
+/// The locks may live on another server, or another kind of store.
 ///
 /// Scripts of your own pass the same gate: put [`RedisGate::LUA`] at their head.
 ///

@@ -1,19 +1,20 @@
-//! The store on a Redis server (6 or newer, or what speaks its protocol), in the layout `plain`.
+//! The store on a Redis server (6 or newer, or what speaks its protocol), in our own layout.
 //!
-//! The lock `K` is a string: the owner id as 32 hexadecimal digits, with an expiry. That is what redis-py,
-//! node-redlock, redsync and many others write, so they exclude us and we them. Beside it, in the same hash slot, lies
-//! one hash, the record `fencelock:{tag}:lock:K`, with everything else and an expiry of its own:
+//! The lock `K` is a string under `fencelock:{tag}:held:K`: the owner id as 32 hexadecimal digits, with an expiry. In a plain dialect
+//! it lies under `K` itself, with the dialect's prefix: that is what redis-py, node-redlock, redsync and many others write, so they
+//! exclude us and we them. Beside it, in the same hash slot, lies one hash, the record `fencelock:{tag}:lock:K` (`lock/plain:K`), with
+//! everything else and an expiry of its own:
 //!
 //! | field | content |
 //! |---|---|
-//! | `h` | the holder of a mutex, packed: owner id, first token, since when, what it says of itself. Valid while `K` is that owner id |
+//! | `h` | the holder of a mutex, packed: owner id, first token, since when, what it says of itself. Valid while the string is that owner id |
 //! | `c` | packed: the counter (the newest token drawn, or the highest floor seen), and until when the record is kept at least; that is negative while somebody waits, shares the lock or has a tombstone, which sends every step the long way; then the version of this layout, 1 |
 //! | `q` | the queue: owner ids in order, a comma after each |
 //! | `w<owner>` | a ticket, packed: refreshed, passed over, ttl, block, since, mode, limit, channel, info |
 //! | `m` | since when the lock is open (`fair: false`) |
 //! | `x<owner>`, `b` | tombstones and their ends; when the first of them may be swept |
 //!
-//! A read-write lock or a semaphore has the mark `fencelock:read-write` or `fencelock:semaphore` under `K` while somebody
+//! A read-write lock or a semaphore has the mark `fencelock:read-write` or `fencelock:semaphore` there while somebody
 //! holds it, and of its record beside the above:
 //!
 //! | field | content |
@@ -28,7 +29,7 @@
 //! channel, since, refreshed, info) and one key for all locks, the birth mark `fencelock:born`: the run of the server, and
 //! since when it has kept its data. A Vote costs a Take and a GET.
 //!
-//! A string under `K` that is neither is a foreign holder. No string under `K` is a free lock, whatever took it away.
+//! A string that is neither is a foreign holder. If there is no string, the lock is free.
 //!
 //! What a script costs, in commands as the server counts them (`INFO commandstats`), the call itself included:
 //!
