@@ -30,8 +30,8 @@ pub(crate) struct Link {
     /// What people who inspect see as the application.
     app: String,
     facade: OnceCell<Facade>,
-    /// Who tells of its events, if somebody listens.
-    teller: Option<Arc<Teller>>,
+    /// The way of its events.
+    teller: Arc<Teller>,
 }
 
 impl Link {
@@ -40,10 +40,8 @@ impl Link {
         let connect = || async {
             let runtime = Arc::new(TokioRuntime::of(runtime));
             let builder = builder(self.options.clone()).runtime(runtime).app(&*self.app);
-            let builder = match self.teller.clone() {
-                Some(teller) => builder.on_event(move |event| teller.tell(event)),
-                None => builder,
-            };
+            let teller = self.teller.clone();
+            let builder = builder.on_event(move |event| teller.tell(event));
             Ok(Facade::new(builder.connect(&self.url).await?))
         };
         self.facade.get_or_try_init(connect).await
@@ -121,15 +119,15 @@ impl Connection {
 #[pymethods]
 impl Connection {
     #[new]
-    fn new(url: String, options: &str, app: String, observed: bool) -> Self {
+    fn new(url: String, options: &str, app: String) -> Self {
         let options = serde_json::from_str(options).unwrap_or_default();
-        let teller = observed.then(Arc::default);
+        let teller = Arc::default();
         Self(Own::new(Arc::new(Link { url, options, app, facade: OnceCell::new(), teller })))
     }
 
-    /// What is told to whoever observes the client: for the first who asks, once.
-    fn feed(&self) -> Option<Feed> {
-        self.0.get().ok().and_then(|link| link.teller.as_ref()).and_then(|teller| teller.feed())
+    /// The client's events, or its warnings only: for the first who asks, once.
+    fn feed(&self, all: bool) -> Option<Feed> {
+        self.0.get().ok().and_then(|link| link.teller.feed(all))
     }
 
     /// Whether this process made it.

@@ -14,23 +14,28 @@ use crate::{Outcome, caught, tried};
 pub(crate) struct Teller {
     feed: Arc<facade::Feed>,
     given: AtomicBool,
+    /// Whether events that are no warnings are wanted too.
+    all: AtomicBool,
 }
 
 impl Default for Teller {
     fn default() -> Self {
         let feed = Arc::new(facade::Feed::default());
         feed.listen(true);
-        Self { feed, given: AtomicBool::new(false) }
+        Self { feed, given: AtomicBool::new(false), all: AtomicBool::new(false) }
     }
 }
 
 impl Teller {
     pub(crate) fn tell(&self, event: &Event) {
-        self.feed.hear(event);
+        if event.kind.is_warning() || self.all.load(Ordering::Acquire) {
+            self.feed.hear(event);
+        }
     }
 
-    /// The other end, once.
-    pub(crate) fn feed(&self) -> Option<Feed> {
+    /// The other end, once: for all events, or warnings only.
+    pub(crate) fn feed(&self, all: bool) -> Option<Feed> {
+        self.all.fetch_or(all, Ordering::AcqRel);
         let first = !self.given.swap(true, Ordering::AcqRel);
         first.then(|| Feed(Own::new(self.feed.clone())))
     }

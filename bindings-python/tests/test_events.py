@@ -291,3 +291,30 @@ def test_a_close_that_is_cancelled_ends_the_thread(redis_url, name):
         asyncio.run(main())
     with fencelock.connect(redis_url) as other:
         at_rest(other, name)
+
+
+LOGGED = """
+import logging, sys, fencelock
+if sys.argv[1] == "debug":
+    logging.basicConfig(level=logging.DEBUG)
+with fencelock.connect("memory:") as client:
+    client.lock("quiet").acquire().release()
+    guard = client.lock("orders:42", ttl=1, renew=False).acquire()
+    guard.wait_lost()
+    guard.forget()
+"""
+"""Loses a lock."""
+
+
+def test_a_loss_is_logged_where_nobody_configured_a_log():
+    ended = subprocess.run([sys.executable, "-c", LOGGED, "nothing"], capture_output=True, text=True, timeout=30)
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith("lost orders:42: token ") and "held for 1.0 s" in line, ended
+
+
+def test_the_log_has_all_events_where_it_is_to_debug():
+    ended = subprocess.run([sys.executable, "-c", LOGGED, "debug"], capture_output=True, text=True, timeout=30)
+    kinds = [line.partition(":fencelock:") for line in ended.stderr.splitlines()]
+    told = [(level, text.partition(":")[0]) for level, _, text in kinds if text]
+    assert told[:3] == [("DEBUG", "granted quiet"), ("DEBUG", "released quiet"), ("DEBUG", "granted orders")], ended
+    assert ("WARNING", "lost orders") in told, ended

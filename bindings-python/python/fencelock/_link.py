@@ -36,7 +36,7 @@ class Link:
         _links.add(self)
 
     def _new(self) -> _native.Connection:
-        connection = _native.Connection(*self._arguments, self._observer is not None)
+        connection = _native.Connection(*self._arguments)
         _connections.add(connection)
         return connection
 
@@ -71,7 +71,9 @@ class Link:
 
     def _observe(self, connection: _native.Connection) -> None:
         """Before anything can happen, by whoever comes first."""
-        if self._observer is not None and (feed := connection.feed()) is not None:
+        if self._observer is None and not event.has_threads():
+            return
+        if (feed := connection.feed(self._observer is not None or event.logs_all())) is not None:
             self._telling = event.Telling(feed, self._observer)
 
     def perform(self, operation: str) -> Any:

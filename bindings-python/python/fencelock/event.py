@@ -1,10 +1,14 @@
 """What happens to locks, for logs, metrics and whoever observes them."""
 
+import _thread
 import enum
 import inspect
+import itertools
+import logging
 import os
 import threading
 import time
+import types
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -59,6 +63,21 @@ class Event:
     holder: str | None = None
     """The holder, for ``EventKind.LONG_WAIT``, if the store says."""
 
+    @property
+    def is_warning(self) -> bool:
+        """Whether the log has it as a warning."""
+        return self.kind in _WARNINGS
+
+    def __str__(self) -> str:
+        facts = (
+            ("token {}", self.token),
+            ("waited for {:.1f} s", self.waited),
+            ("held for {:.1f} s", self.held),
+            ("held by {}", self.holder),
+            ("{}", self.reason),
+        )
+        return f"{self.kind} {self.name}: " + ", ".join(form.format(fact) for form, fact in facts if fact is not None)
+
     @classmethod
     def from_json(cls, told: dict[str, Any]) -> Self:
         """From the core's answer."""
@@ -68,8 +87,27 @@ class Event:
         return cls(**told)
 
 
+_WARNINGS = {EventKind.LONG_WAIT, EventKind.TROUBLE, EventKind.LATE_RENEWAL, EventKind.LOST}
+
 Observer = Callable[[Event], object]
 """Whoever is called with every event of a client."""
+
+_LOGGER = logging.getLogger("fencelock")
+
+
+def logs_all() -> bool:
+    """Whether the log wants events that are no warnings."""
+    return _LOGGER.isEnabledFor(logging.DEBUG)
+
+
+def has_threads() -> bool:
+    """Whether a thread is one. Where gevent or eventlet make it a greenlet, one that waits for events would keep the hub from its end."""
+    return isinstance(_thread.start_new_thread, types.BuiltinFunctionType)
+
+
+def log(event: Event) -> None:
+    """Writes an event to the log."""
+    _LOGGER.log(logging.WARNING if event.is_warning else logging.DEBUG, "%s", event)
 
 
 def check(observer: Any) -> None:
@@ -81,14 +119,14 @@ def check(observer: Any) -> None:
 
 
 class Telling:
-    """The thread that tells an observer what happens to the locks of one client, one after the other.
+    """The thread that tells the log and an observer what happens to the locks of one client, one after the other.
 
     It belongs to Python: no thread of the core takes the interpreter's lock, and nothing that an observer does, raises or
     waits for is felt by a lock.
     """
 
-    def __init__(self, feed: _native.Feed, observer: Observer) -> None:
-        self._feed, self._observer = feed, observer
+    def __init__(self, feed: _native.Feed, observer: Observer | None) -> None:
+        self._feed, self._observers = feed, [log] if observer is None else [log, observer]
         self._thread = threading.Thread(target=self._tell, name="fencelock-events", daemon=True)
         _tellings.add(self)
         try:
@@ -96,7 +134,7 @@ class Telling:
         except RuntimeError as error:
             # The system or an interpreter that exits gives no thread. The locks work all the same.
             self._leave()
-            _native.unraisable(error, observer)
+            _native.unraisable(error, self._observers[-1])
 
     def end(self) -> threading.Thread | None:
         """Nothing more is told than what has happened until now. Answers the thread that still tells that, if it is
@@ -111,11 +149,11 @@ class Telling:
 
     def _tell(self) -> None:
         while events := self._news():
-            for event in events:
+            for event, observer in itertools.product(events, self._observers):
                 try:
-                    self._observer(event)
+                    observer(event)
                 except BaseException as error:
-                    _native.unraisable(error, self._observer)
+                    _native.unraisable(error, observer)
         self._leave()
 
     def _news(self) -> list[Event]:
