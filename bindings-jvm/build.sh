@@ -32,6 +32,8 @@ if [ "$library" -nt "$natives/fencelock" ] || [ "$(cat "$built" 2>/dev/null)" !=
   echo "$profile" >"$built"
 fi
 
+# Kotlin's compiler writes all classes each time, and leaves those of sources that are gone.
+rm -rf "$target/jvm/fencelock-kotlin/classes"
 # Maven ends before Java's optimizing compiler is worth its time.
 export MAVEN_OPTS="${MAVEN_OPTS--XX:TieredStopAtLevel=1 -XX:+UseSerialGC}"
 # The Kotlin compiler stays in memory for the modules of this run, and not for hours.

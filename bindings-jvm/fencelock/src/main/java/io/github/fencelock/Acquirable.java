@@ -12,7 +12,7 @@ import java.util.concurrent.CompletableFuture;
  *
  * @param <T> itself
  */
-public abstract sealed class Acquirable<T extends Acquirable<T>> implements LockOptions<T> permits Lock, All {
+public abstract class Acquirable<T extends Acquirable<T>> implements LockOptions<T> {
     final Client client;
     private final Map<String, Object> options;
 

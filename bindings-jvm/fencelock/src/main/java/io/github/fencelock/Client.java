@@ -137,12 +137,12 @@ public final class Client implements AutoCloseable {
 
     /** What this store is able to do, and what this configuration survives, in words. */
     public Guarantees guarantees() {
-        return Guarantees.of(look(Natives::guarantees));
+        return new Guarantees(look(Natives::guarantees));
     }
 
     /** What this client carries at the moment: all zeros at rest. */
     public Stats stats() {
-        return Stats.of(look(Natives::load));
+        return new Stats(look(Natives::load));
     }
 
     private Map<String, Object> look(LongFunction<byte[]> at) {

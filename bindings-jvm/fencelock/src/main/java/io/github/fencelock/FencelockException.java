@@ -6,9 +6,7 @@ import java.util.Map;
  * What went wrong: a stable {@link Code}, a message that says what to do, and the facts as fields. Every code has a class of
  * its own. Messages and fields never carry a password.
  */
-public abstract sealed class FencelockException extends RuntimeException
-    permits LockTimeoutException, LockLostException, LockNotHeldException, InvalidArgumentException, UnsupportedException,
-        UnavailableException, AuthException, ConflictException, CancelledException, ClosedException, InternalException {
+public abstract class FencelockException extends RuntimeException {
     private static final long serialVersionUID = 1;
 
     private final Code code;

@@ -4,36 +4,56 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
-/**
- * What a store is able to do.
- *
- * @param store its name: {@code redis}, {@code sqlite}, {@code memory}
- * @param fence how far the order of tokens reaches: {@code durable} or {@code clock_bounded}
- * @param dialects dialects it speaks beside its own layout
- * @param foreignHolders whether holders that are not fencelock's may stand on it
- * @param unordered why it cannot serve waiters of different clients in order, nor count permits, if it cannot
- * @param guarantees what this store and configuration survive
- */
-public record Guarantees(
-    String store, String fence, List<String> dialects, boolean foreignHolders, Optional<String> unordered,
-    List<Guarantee> guarantees) {
+/** What a store is able to do. */
+public final class Guarantees extends Seen {
+    Guarantees(Map<String, Object> seen) {
+        super(seen);
+    }
 
-    /**
-     * What becomes of the promises when something fails.
-     *
-     * @param when what fails
-     * @param then what then holds, and what covers the rest
-     */
-    public record Guarantee(String when, String then) {}
+    /** The store's name: {@code redis}, {@code sqlite}, {@code memory}. */
+    public String store() {
+        return text("store");
+    }
 
-    static Guarantees of(Map<String, Object> seen) {
-        return new Guarantees(
-            (String) seen.get("store"),
-            (String) seen.get("fence"),
-            Shape.texts(seen.get("dialects")),
-            (Boolean) seen.get("foreign_holders"),
-            Optional.ofNullable((String) seen.get("unordered")),
-            Shape.list(seen.get("guarantees")).stream().map(Shape::map)
-                .map(row -> new Guarantee((String) row.get("when"), (String) row.get("then"))).toList());
+    /** How far the order of tokens reaches: {@code durable} or {@code clock_bounded}. */
+    public String fence() {
+        return text("fence");
+    }
+
+    /** The dialects it speaks beside its own layout. */
+    public List<String> dialects() {
+        return Shape.texts(field("dialects"));
+    }
+
+    /** Whether holders that are not fencelock's may stand on it. */
+    public boolean foreignHolders() {
+        return (Boolean) field("foreign_holders");
+    }
+
+    /** The reason it cannot serve waiters of different clients in order, nor count permits, if it cannot. */
+    public Optional<String> unordered() {
+        return optionalText("unordered");
+    }
+
+    /** What this store and configuration survive. */
+    public List<Guarantee> guarantees() {
+        return list("guarantees", Guarantee::new);
+    }
+
+    /** What becomes of the promises when something fails. */
+    public static final class Guarantee extends Seen {
+        private Guarantee(Map<String, Object> seen) {
+            super(seen);
+        }
+
+        /** What fails. */
+        public String when() {
+            return text("when");
+        }
+
+        /** What then holds, and what covers the rest. */
+        public String then() {
+            return text("then");
+        }
     }
 }

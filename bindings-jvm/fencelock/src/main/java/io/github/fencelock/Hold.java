@@ -17,7 +17,7 @@ import java.util.concurrent.atomic.AtomicReference;
  * until it is given back or lost, its client closes, or the process ends. One that is collected before any use is released
  * then, with a warning in the log {@code fencelock}.
  */
-public abstract sealed class Hold implements AutoCloseable permits Guard, Leadership, Run {
+public abstract class Hold implements AutoCloseable {
     final Client client;
     final long number;
     private final String name;

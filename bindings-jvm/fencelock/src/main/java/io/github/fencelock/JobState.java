@@ -4,19 +4,15 @@ import java.time.Instant;
 import java.util.Map;
 import java.util.Optional;
 
-/**
- * A job's last run, for people who look.
- *
- * @param status how it stands
- * @param dead whether it is in progress but was not heard of for so long that it counts as dead
- * @param instant its scheduled instant
- * @param token its fencing token
- * @param started when it started, by the store's clock
- * @param heard when it was last heard of, or ended
- * @param info what it said of itself
- */
-public record JobState(
-    Status status, boolean dead, Instant instant, long token, Instant started, Instant heard, Map<String, Object> info) {
+/** A job's last run, for people who look. */
+public final class JobState extends Seen {
+    private JobState(Map<String, Object> run) {
+        super(run);
+    }
+
+    static Optional<JobState> of(Object seen) {
+        return Optional.ofNullable(seen).map(Shape::map).map(JobState::new);
+    }
 
     /** How a run stands. */
     public enum Status {
@@ -43,14 +39,38 @@ public record JobState(
         }
     }
 
-    static Optional<JobState> of(Object seen) {
-        return Optional.ofNullable(seen).map(Shape::map).map(run -> new JobState(
-            Status.of(run.get("status")),
-            (Boolean) run.get("dead"),
-            Shape.instant(run.get("instant")),
-            Shape.number(run.get("token")),
-            Shape.instant(run.get("started")),
-            Shape.instant(run.get("heard")),
-            run.get("info") instanceof Map ? Shape.map(run.get("info")) : Map.of()));
+    /** How it stands. */
+    public Status status() {
+        return Status.of(field("status"));
+    }
+
+    /** Whether it is in progress but was not heard of for so long that it counts as dead. */
+    public boolean dead() {
+        return (Boolean) field("dead");
+    }
+
+    /** Its scheduled instant. */
+    public Instant instant() {
+        return Shape.instant(field("instant"));
+    }
+
+    /** Its fencing token. */
+    public long token() {
+        return number("token");
+    }
+
+    /** When it started, by the store's clock. */
+    public Instant started() {
+        return Shape.instant(field("started"));
+    }
+
+    /** When it was last heard of, or ended. */
+    public Instant heard() {
+        return Shape.instant(field("heard"));
+    }
+
+    /** What it said of itself. */
+    public Map<String, Object> info() {
+        return field("info") instanceof Map ? Shape.map(field("info")) : Map.of();
     }
 }

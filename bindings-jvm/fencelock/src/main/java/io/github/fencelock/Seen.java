@@ -1,7 +1,9 @@
 package io.github.fencelock;
 
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Function;
 
 /** What the core has told of something, by name. Two that were told the same are equal. */
 abstract class Seen {
@@ -21,6 +23,14 @@ abstract class Seen {
 
     final Optional<String> optionalText(String name) {
         return Optional.ofNullable(text(name));
+    }
+
+    final long number(String name) {
+        return Shape.number(fields.get(name));
+    }
+
+    final <T> List<T> list(String name, Function<Map<String, Object>, T> one) {
+        return Shape.list(fields.get(name)).stream().map(Shape::map).map(one).toList();
     }
 
     @Override

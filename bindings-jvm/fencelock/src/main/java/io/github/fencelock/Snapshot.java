@@ -1,20 +1,33 @@
 package io.github.fencelock;
 
+import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
 
-/**
- * A value and the version it was read at, or written as.
- *
- * @param value the value, as {@link Versioned} says
- * @param version its version
- */
-public record Snapshot(Object value, long version) {
-    static Optional<Snapshot> of(Object seen) {
-        return Optional.ofNullable(seen).map(Shape::map).map(Snapshot::of);
+/** A value and its version. */
+public final class Snapshot extends Seen {
+    private Snapshot(Map<String, Object> seen) {
+        super(seen);
     }
 
-    private static Snapshot of(Map<String, Object> seen) {
-        return new Snapshot(seen.get("value"), Shape.number(seen.get("version")));
+    static Optional<Snapshot> of(Object seen) {
+        return Optional.ofNullable(seen).map(Shape::map).map(Snapshot::new);
+    }
+
+    static Snapshot written(Object value, long version) {
+        Map<String, Object> written = new HashMap<>();
+        written.put("value", value);
+        written.put("version", version);
+        return new Snapshot(written);
+    }
+
+    /** The value, as {@link Versioned} says. */
+    public Object value() {
+        return field("value");
+    }
+
+    /** The version it was read at, or written as. */
+    public long version() {
+        return number("version");
     }
 }

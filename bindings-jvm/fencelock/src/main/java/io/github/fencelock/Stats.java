@@ -2,22 +2,34 @@ package io.github.fencelock;
 
 import java.util.Map;
 
-/**
- * What a client carries: all zeros at rest.
- *
- * @param running operations under way
- * @param done answers that nobody has heard yet, of all clients of this process
- * @param guards guards that were not given back
- * @param entries attempts, tickets and holds
- * @param locks locks that these are of
- */
-public record Stats(long running, long done, long guards, long entries, long locks) {
-    static Stats of(Map<String, Object> load) {
-        return new Stats(
-            Shape.number(load.get("running")),
-            Shape.number(load.get("done")),
-            Shape.number(load.get("guards")),
-            Shape.number(load.get("entries")),
-            Shape.number(load.get("locks")));
+/** What a client carries: all zeros at rest. */
+public final class Stats extends Seen {
+    Stats(Map<String, Object> load) {
+        super(load);
+    }
+
+    /** Operations under way. */
+    public long running() {
+        return number("running");
+    }
+
+    /** Answers that nobody has taken yet, of all clients of this process. */
+    public long done() {
+        return number("done");
+    }
+
+    /** Guards that were not given back. */
+    public long guards() {
+        return number("guards");
+    }
+
+    /** Attempts, tickets and holds. */
+    public long entries() {
+        return number("entries");
+    }
+
+    /** Locks that the entries belong to. */
+    public long locks() {
+        return number("locks");
     }
 }

@@ -1,25 +1,27 @@
 package io.github.fencelock;
 
+import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 
-/** How a compare-and-set ended. */
-public sealed interface Swapped {
-    /**
-     * The value was written.
-     *
-     * @param version what it was written as
-     */
-    record Done(long version) implements Swapped {}
-
-    /**
-     * Somebody was faster, and nothing was written.
-     *
-     * @param found what is there instead; empty if there is no value
-     */
-    record Changed(Optional<Snapshot> found) implements Swapped {}
+/** How a compare-and-set ended: the value was written, or somebody was faster. */
+public final class Swapped extends Seen {
+    Swapped(Map<String, Object> told) {
+        super(told);
+    }
 
     /** Whether the value was written. */
-    default boolean isDone() {
-        return this instanceof Done;
+    public boolean isDone() {
+        return version().isPresent();
+    }
+
+    /** The version that was written; empty if somebody was faster. */
+    public OptionalLong version() {
+        return Shape.optionalNumber(field("done"));
+    }
+
+    /** What is there instead, if somebody was faster; empty if there is no value. */
+    public Optional<Snapshot> found() {
+        return Snapshot.of(field("changed"));
     }
 }

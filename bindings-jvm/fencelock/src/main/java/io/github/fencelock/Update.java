@@ -30,10 +30,10 @@ final class Update extends CompletableFuture<Optional<Snapshot>> {
             return;
         }
         after(versioned.compareAndSetAsync(Versioned.version(seen), made), swapped -> {
-            if (swapped instanceof Swapped.Changed changed) {
-                after(versioned.resting(tries).async(), rested -> write(changed.found(), tries + 1));
+            if (swapped.isDone()) {
+                complete(Optional.of(Snapshot.written(made, swapped.version().getAsLong())));
             } else {
-                complete(Optional.of(new Snapshot(made, ((Swapped.Done) swapped).version())));
+                after(versioned.resting(tries).async(), rested -> write(swapped.found(), tries + 1));
             }
         });
     }

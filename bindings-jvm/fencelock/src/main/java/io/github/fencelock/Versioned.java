@@ -78,10 +78,7 @@ public final class Versioned implements LockOptions<Versioned> {
     }
 
     private static Swapped swapped(Object answer) {
-        Map<String, Object> told = Shape.map(answer);
-        return told.containsKey("done")
-            ? new Swapped.Done(Shape.number(told.get("done")))
-            : new Swapped.Changed(Snapshot.of(told.get("changed")));
+        return new Swapped(Shape.map(answer));
     }
 
     /** Deletes the value if its version is still {@code expected}. Versions rise on from there. */
@@ -117,11 +114,11 @@ public final class Versioned implements LockOptions<Versioned> {
                 return Optional.empty();
             }
             Swapped swapped = compareAndSet(version(seen), made);
-            if (swapped instanceof Swapped.Done done) {
-                return Optional.of(new Snapshot(made, done.version()));
+            if (swapped.isDone()) {
+                return Optional.of(Snapshot.written(made, swapped.version().getAsLong()));
             }
             resting(tries).get();
-            seen = ((Swapped.Changed) swapped).found();
+            seen = swapped.found();
         }
     }
 

@@ -203,10 +203,10 @@ final class KindsTest {
         try (Client client = Fencelock.connect(url)) {
             Versioned version = client.version(Stores.name()).retries(1_000).backoff(Duration.ofMillis(1));
             Map<String, Object> value = Map.of("stock", 3L, "price", 1.5, "tags", List.of("ä", true));
-            Swapped.Done done = (Swapped.Done) version.compareAndSet(OptionalLong.empty(), value);
-            assertEquals(Optional.of(new Snapshot(value, done.version())), version.read());
-            assertFalse(version.compareAndSet(OptionalLong.of(done.version() - 1), 0).isDone());
-            assertTrue(version.delete(done.version()).isDone());
+            long done = version.compareAndSet(OptionalLong.empty(), value).version().orElseThrow();
+            assertEquals(Optional.of(Snapshot.written(value, done)), version.read());
+            assertFalse(version.compareAndSet(OptionalLong.of(done - 1), 0).isDone());
+            assertTrue(version.delete(done).isDone());
             assertTrue(version.read().isEmpty());
             List<CompletableFuture<?>> all = new CopyOnWriteArrayList<>();
             for (int number = 0; number < 20; number++) {

@@ -29,7 +29,7 @@ final class Wait {
 
     /** Nothing runs, nothing is held, nobody waits. */
     static void atRest(Client client, String... locks) {
-        until(() -> "the client is at rest: " + client.stats(), () -> client.stats().equals(new Stats(0, 0, 0, 0, 0)));
+        until(() -> "the client is at rest: " + client.stats(), () -> client.stats().fields.values().stream().allMatch(count -> count.equals(0L)));
         for (String name : locks) {
             until("`" + name + "` is free", () -> {
                 LockState state = client.lock(name).inspect();

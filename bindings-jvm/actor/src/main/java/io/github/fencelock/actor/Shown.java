@@ -88,9 +88,9 @@ public final class Shown {
 
     /** How a compare-and-set ended. */
     public static Object swapped(Swapped swapped) {
-        return swapped instanceof Swapped.Done done
-            ? object("done", done.version())
-            : object("changed", snapshot(((Swapped.Changed) swapped).found().orElse(null)));
+        return swapped.isDone()
+            ? object("done", swapped.version().getAsLong())
+            : object("changed", snapshot(swapped.found().orElse(null)));
     }
 
     /** What a client carries. */

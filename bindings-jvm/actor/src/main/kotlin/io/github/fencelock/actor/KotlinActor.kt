@@ -182,7 +182,7 @@ class KotlinActor private constructor(private val lines: Lines) : Lines.Actor {
     private suspend fun giveBack(hold: Hold, request: JsonObject): Released = when (hold) {
         is Guard -> hold.awaitRelease()
         is Leadership -> hold.awaitResign()
-        is Run -> if (request["succeeded"].asBoolean) hold.awaitSucceed() else hold.awaitFail()
+        else -> (hold as Run).run { if (request["succeeded"].asBoolean) awaitSucceed() else awaitFail() }
     }
 
     private fun grant(hold: Hold?): Any? {
