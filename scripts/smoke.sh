@@ -39,7 +39,15 @@ JS
     node first.mjs
     ;;
   java)
-    cp "$artefacts"/jars/io/github/fencelock/fencelock/*/fencelock-*[0-9].jar fencelock.jar
+    processor=${PLATFORM%%-*}
+    case $PLATFORM in
+      *-linux-gnu) platform=linux-$processor ;;
+      *-linux-musl) platform=linux-$processor-musl ;;
+      *-apple-darwin) platform=macos-$processor ;;
+      *) platform=windows-$processor ;;
+    esac
+    jars=$(echo "$artefacts"/jars/io/github/fencelock/fencelock/*/)
+    version=$(basename "$jars")
     cat >First.java <<'JAVA'
 import io.github.fencelock.Fencelock;
 
@@ -53,7 +61,10 @@ public class First {
     }
 }
 JAVA
-    java -cp fencelock.jar First.java
+    for jar in "fencelock-$version.jar" "fencelock-$version-$platform.jar"; do
+      cp "$jars/$jar" .
+      java -cp "$jar" First.java
+    done
     ;;
   cli)
     case $PLATFORM in *-windows-*) echo "no command line there" && exit ;; esac

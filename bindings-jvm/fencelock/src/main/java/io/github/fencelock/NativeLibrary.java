@@ -5,13 +5,21 @@ import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /** The core as it travels inside the jar: a library for each platform. */
 final class NativeLibrary {
     /** Names a library to load instead of the jar's, where files in the temporary folder must not be executed. */
     static final String PROPERTY = "fencelock.library";
+
+    /** Those of a release, by their folders in the jar, which are the classifiers of the jars for one platform. */
+    private static final List<String> PLATFORMS = List.of(
+        "linux-x86_64", "linux-x86_64-musl", "linux-aarch64", "linux-aarch64-musl", "macos-x86_64", "macos-aarch64",
+        "windows-x86_64", "windows-aarch64");
 
     /** Why there is none; null if it was loaded. */
     private static final UnsupportedException REFUSAL = refusal();
@@ -58,28 +66,33 @@ final class NativeLibrary {
     }
 
     /** Java does not tell which C library it runs on: what does not load with glibc's is meant for musl. */
-    private static void loadForAnyLibc(String platform) throws IOException {
-        String musl = platform + "-musl";
+    static void loadForAnyLibc(String platform) throws IOException {
+        List<String> candidates = Stream.of(platform, platform + "-musl").filter(NativeLibrary::isInJar).toList();
+        if (candidates.isEmpty()) {
+            String there = PLATFORMS.stream().filter(NativeLibrary::isInJar).collect(Collectors.joining(", "));
+            throw unsupported("this jar has no library for " + platform + ", but for " + there
+                + "; the jar without a classifier has those for all platforms: " + String.join(", ", PLATFORMS));
+        }
         try {
-            loadFromJar(platform);
+            loadFromJar(candidates.get(0));
         } catch (UnsatisfiedLinkError refused) {
-            if (NativeLibrary.class.getResource(resource(musl)) == null) {
+            if (candidates.size() == 1) {
                 throw refused;
             }
-            loadFromJar(musl);
+            loadFromJar(candidates.get(1));
         }
+    }
+
+    private static boolean isInJar(String platform) {
+        return NativeLibrary.class.getResource(resource(platform)) != null;
     }
 
     private static String resource(String platform) {
         return "natives/" + platform + "/fencelock";
     }
 
-    static void loadFromJar(String platform) throws IOException {
+    private static void loadFromJar(String platform) throws IOException {
         try (InputStream library = NativeLibrary.class.getResourceAsStream(resource(platform))) {
-            if (library == null) {
-                throw unsupported("this jar has no library for " + platform + "; a release has those for linux, macos and windows"
-                    + " on x86_64 and aarch64");
-            }
             Path unpacked = Files.createTempFile("fencelock-", ".library");
             try {
                 Files.copy(library, unpacked, StandardCopyOption.REPLACE_EXISTING);
