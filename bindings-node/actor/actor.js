@@ -140,6 +140,7 @@ const operations = {
     return client().version(name, options).update(sum);
   },
   is_locked: (request) => lock(request).isLocked(),
+  break_lock: ({ lock: name, reason, token }) => client().breakLock(name, reason, { token }),
   ping_store: () => client().ping(),
   names: ({ prefix }) => client().names(prefix),
   load: () => client().stats(),

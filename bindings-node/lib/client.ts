@@ -6,6 +6,7 @@ import { All, Lock, type Form } from './lock.js';
 import { camelCased } from './names.js';
 import type { ClientOptions, LockOptions } from './options.js';
 import { Scope } from './scope.js';
+import { holdersOf, type Holder } from './state.js';
 import { Version } from './version.js';
 
 /** What the store is able to do, and what this configuration survives. */
@@ -107,6 +108,18 @@ export class Client implements AsyncDisposable {
   /** The names of the locks the store knows that begin like this, in order. */
   async names(prefix = ''): Promise<string[]> {
     return this.#connection.perform<string[]>({ op: 'names', prefix });
+  }
+
+  /**
+   * Ends every hold of a lock, a read-write lock or a semaphore, or only those with a token; for holders that hang. Answers the
+   * holds that it ended. The next waiter is granted, with a greater token. A holder finds the loss with its next renewal, after a
+   * third of its lease at the latest; the fence refuses what it writes meanwhile. `reason` goes into the event and the log.
+   *
+   * @throws {FencelockError} with code `not_held` if nobody holds it, with `unsupported` if another library or a session of a
+   * database server does, with nothing changed
+   */
+  async breakLock(name: string, reason = '', { token }: { token?: number } = {}): Promise<readonly Holder[]> {
+    return holdersOf(await this.#connection.perform({ op: 'break_lock', name, reason, token }));
   }
 
   /** Asks the store for nothing, and answers the milliseconds that took; for health checks. It rejects as any request does, within `timeout`. */

@@ -13,6 +13,7 @@ import { invalid } from './error.js';
  * - `late_renewal`: the lease was renewed when it had nearly ended: the store or this process is slow
  * - `released`: a guard was given back
  * - `lost`: a hold was lost before it was given back
+ * - `broken`: this client has broken a hold of another one
  * - `skipped`: a job was asked for a run, and there is none to start; the token is the last run's
  */
 export type EventKind = (typeof KINDS)[number];
@@ -26,6 +27,7 @@ const KINDS = [
   'late_renewal',
   'released',
   'lost',
+  'broken',
   'skipped',
 ] as const;
 

@@ -51,6 +51,11 @@ export function infoOf(text: unknown): Info {
   }
 }
 
+/** Holders as the core tells them. */
+export function holdersOf(holders: unknown): readonly Holder[] {
+  return camelCased<Holder[]>(holders).map((one) => ({ ...one, info: infoOf(one.info) }));
+}
+
 /** A state of the core's with JavaScript's names. */
 export function stateOf(state: unknown): LockState {
   const { holders, waiters, ...rest } = camelCased<LockState>(state);

@@ -2,6 +2,7 @@
 threads, `actor.py asyncio` with `fencelock.asyncio`."""
 
 import asyncio
+import functools
 import json
 import os
 import sys
@@ -43,11 +44,12 @@ class Actor:
         sys.stdout.write(json.dumps(message) + "\n")
         sys.stdout.flush()
 
-    async def ask(self, of, verb, *words):
+    async def ask(self, of, verb, *words, **named):
         """Calls the method of the package, in a thread if it waits."""
         if not BLOCKING:
-            return await getattr(of, verb)(*words)
-        return await asyncio.get_running_loop().run_in_executor(self.threads, getattr(of, verb), *words)
+            return await getattr(of, verb)(*words, **named)
+        call = functools.partial(getattr(of, verb), *words, **named)
+        return await asyncio.get_running_loop().run_in_executor(self.threads, call)
 
     def lock(self, lock, mode="exclusive", permits=None, scope=None, options=None):
         options = said(options or {})
@@ -270,6 +272,10 @@ class Actor:
 
     async def do_is_locked(self, lock):
         return await self.ask(self.client.lock(lock), "is_locked")
+
+    async def do_break_lock(self, lock, reason, token=None):
+        broken = await self.ask(self.client, "break_lock", lock, reason, token=token)
+        return [{"token": holder.token} for holder in broken]
 
     async def do_ping_store(self):
         return await self.ask(self.client, "ping") * 1000

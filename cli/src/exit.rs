@@ -29,7 +29,7 @@ Exit codes:
    75  the lock was not acquired in time
    77  the store refused the credentials or the user's rights
    78  wrong configuration: a name, option or URL is not acceptable, or the name holds other data
-   79  the lock was lost while the command ran
+   79  the lock was lost while the command ran; with `break`, nobody holds it
   126  the command cannot be executed
   127  there is no such command";
 

@@ -1,5 +1,6 @@
 //! `fencelock`: run a command under a lock, look at locks.
 
+mod break_lock;
 mod completions;
 mod exit;
 mod inspect;
@@ -35,6 +36,8 @@ enum Command {
     Job(run::Job),
     /// Show one lock: holder, token, time left, waiters in order.
     Inspect(inspect::Inspect),
+    /// End the holds of a lock whose holder hangs.
+    Break(break_lock::Break),
     /// List the locks the store knows.
     Ls(list::List),
     /// Write the tables that a database needs to standard output.
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
         Command::Run(run) => run.execute(),
         Command::Job(job) => job.execute(),
         Command::Inspect(inspect) => inspect.execute(),
+        Command::Break(hold) => hold.execute(),
         Command::Ls(list) => list.execute(),
         Command::Sql(sql) => sql.execute(),
         Command::Completions(completions) => completions.execute(),

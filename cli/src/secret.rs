@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 pub(crate) const VARIABLE: &str = "FENCELOCK_URL_FROM_FLAG";
 
 /// The subcommands that look into that variable.
-const USERS: [&str; 4] = ["run", "job", "inspect", "ls"];
+const USERS: [&str; 5] = ["run", "job", "inspect", "break", "ls"];
 
 /// The password of a URL, also of one that is none because a `/`, `?` or `#` in the password is not encoded.
 fn password(url: &str) -> Option<&str> {

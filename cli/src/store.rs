@@ -36,7 +36,7 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Does something with a client that only looks, and leaves nothing of that client on the store.
+    /// Does something with a client that takes no lock, and leaves nothing of that client on the store.
     pub(crate) async fn look<T>(
         &self,
         work: impl AsyncFnOnce(&Client) -> Result<T, Failure>,

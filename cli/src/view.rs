@@ -69,6 +69,13 @@ pub(crate) struct LockView {
     waiters: Vec<Waiter>,
 }
 
+/// The holds that were broken.
+#[derive(Serialize)]
+pub(crate) struct BrokenView {
+    name: String,
+    broken: Vec<Holder>,
+}
+
 #[derive(Clone, Serialize)]
 struct Holder {
     mode: Mode,
@@ -175,6 +182,22 @@ impl LockView {
             queue.push_str("; …");
         }
         queue
+    }
+}
+
+impl BrokenView {
+    pub(crate) fn new(name: &str, broken: &[HolderView]) -> Self {
+        Self { name: name.to_owned(), broken: broken.iter().map(Holder::new).collect() }
+    }
+
+    /// A line for each hold.
+    pub(crate) fn describe(&self) -> String {
+        let line = |holder: &Holder| {
+            let token = holder.token.map_or("none".to_owned(), |token| token.to_string());
+            let (name, who) = (legible(&self.name), holder.who.describe());
+            format!("{name} is broken: {who} has lost token {token}\n")
+        };
+        self.broken.iter().map(line).collect()
     }
 }
 

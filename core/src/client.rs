@@ -12,12 +12,15 @@ use crate::all::All;
 use crate::elect::Election;
 use crate::error::{Code, Error, Result};
 use crate::event::{Event, Events, Observer};
+use crate::fence::Token;
 use crate::identity::Identity;
 use crate::job::Job;
 use crate::layer::Resident;
 use crate::lock::Lock;
 use crate::options::{Dialect, Options, Times, check_key, check_name};
-use crate::port::{Capabilities, Layout, LeaseHandle, LeaseStore, LockKey, Mode, RuntimeHandle};
+use crate::port::{
+    Capabilities, HolderView, Layout, LeaseHandle, LeaseStore, LockKey, Mode, RuntimeHandle,
+};
 use crate::scope::Scope;
 #[cfg(any(feature = "tokio", feature = "host"))]
 use crate::url::StoreUrl;
@@ -167,6 +170,27 @@ impl Client {
         let keys = keys.filter(|key| check_key(key.as_str()).is_ok());
         let names = keys.filter_map(|key: &LockKey| key.as_str().strip_prefix(before));
         Ok(names.filter(|name| !name.is_empty()).map(str::to_owned).collect())
+    }
+
+    /// Ends every hold of a lock, a read-write lock or a semaphore that other clients or this one have; for holders that hang. Answers
+    /// the holds that it ended. The next waiter is granted, with a greater token. A holder finds the loss with its next renewal, after
+    /// a third of its lease at the latest, so for that long two may believe that they hold: the fence refuses the older one.
+    /// `reason` goes into the event and the log of this client.
+    ///
+    /// Fails with `not_held` if nobody holds it, with `unsupported` if another library or a session of a database server does; the
+    /// error then says what to do, and nothing has changed. Runs of jobs and versions are not broken by it.
+    pub async fn break_lock(&self, name: &str, reason: &str) -> Result<Vec<HolderView>> {
+        self.lock(name).break_holds(None, reason).await
+    }
+
+    /// As [`Client::break_lock`], but ends only the holds with this token: one permit of a semaphore, for instance.
+    pub async fn break_hold(
+        &self,
+        name: &str,
+        token: Token,
+        reason: &str,
+    ) -> Result<Vec<HolderView>> {
+        self.lock(name).break_holds(Some(token), reason).await
     }
 
     /// Asks the store for nothing and answers how long that took, for health checks. Fails as any request does, within `timeout`.

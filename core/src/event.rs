@@ -12,7 +12,7 @@ use crate::port::RuntimeHandle;
 use crate::reason::Reason;
 
 /// Something that happened to a lock or a job of this client. The same facts go to `tracing` under the target `fencelock`:
-/// [`Lost`](EventKind::Lost), [`Trouble`](EventKind::Trouble), [`LateRenewal`](EventKind::LateRenewal) and
+/// [`Lost`](EventKind::Lost), [`Broken`](EventKind::Broken), [`Trouble`](EventKind::Trouble), [`LateRenewal`](EventKind::LateRenewal) and
 /// [`LongWait`](EventKind::LongWait) as warnings, all else for debugging.
 ///
 /// ```
@@ -47,7 +47,7 @@ pub struct Event {
     /// The time a guard had the lock, for [`EventKind::Released`] and [`EventKind::Lost`].
     #[serde(serialize_with = "millis")]
     pub held: Option<Duration>,
-    /// The cause, for [`EventKind::Trouble`], [`EventKind::Lost`], [`EventKind::LateRenewal`] and [`EventKind::Skipped`].
+    /// The cause, for [`EventKind::Trouble`], [`EventKind::Lost`], [`EventKind::Broken`], [`EventKind::LateRenewal`] and [`EventKind::Skipped`].
     pub reason: Option<Arc<str>>,
     /// The holder, as people read it, for [`EventKind::LongWait`], if the store says.
     pub holder: Option<Arc<str>>,
@@ -75,6 +75,8 @@ pub enum EventKind {
     Released,
     /// A hold was lost before it was given back.
     Lost,
+    /// This client has broken a hold of another one ([`Client::break_lock`](crate::Client::break_lock)).
+    Broken,
     /// A job was asked for a run, and there is none to start. The token is the last run's.
     Skipped,
 }
@@ -91,13 +93,17 @@ impl EventKind {
             Self::LateRenewal => "late_renewal",
             Self::Released => "released",
             Self::Lost => "lost",
+            Self::Broken => "broken",
             Self::Skipped => "skipped",
         }
     }
 
     /// Whether a person should see it without asking for it: logs write it as a warning.
     pub fn is_warning(self) -> bool {
-        matches!(self, Self::LongWait | Self::Trouble | Self::LateRenewal | Self::Lost)
+        matches!(
+            self,
+            Self::LongWait | Self::Trouble | Self::LateRenewal | Self::Lost | Self::Broken
+        )
     }
 }
 
@@ -167,6 +173,11 @@ impl Event {
     pub(crate) fn lost(name: &str, token: Token, held: Duration, reason: &str) -> Self {
         let (held, reason) = (Some(held), Some(reason.into()));
         Self { held, reason, ..Self::new(EventKind::Lost, name, Some(token)) }
+    }
+
+    pub(crate) fn broken(name: &str, token: Option<Token>, reason: &str) -> Self {
+        let reason = Some(reason.into());
+        Self { reason, ..Self::new(EventKind::Broken, name, token) }
     }
 
     pub(crate) fn skipped(name: &str, last: Token, reason: Reason) -> Self {

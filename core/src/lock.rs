@@ -9,9 +9,10 @@ use serde_json::Value;
 use crate::algorithm::{Core, Counts, LockId, Member, Request, Wait};
 use crate::client::Client;
 use crate::error::{Code, Error, Result};
+use crate::fence::Token;
 use crate::guard::{Claim, Guard, Pending};
 use crate::options::{Dialect, Options, check_key, full_name};
-use crate::port::{Layout, LockKey, LockState, Mode};
+use crate::port::{HolderView, Layout, LockKey, LockState, Mode};
 use crate::with_error::WithError;
 
 /// A lock by name, made by [`Client::lock`]. Set its options, then acquire it, as often as you like.
@@ -240,6 +241,16 @@ impl Lock {
     /// Whether anybody holds the lock now; of a semaphore, any permit. By the time of the answer that may have changed.
     pub async fn is_locked(&self) -> Result<bool> {
         self.core().is_locked(&self.lock_id(self.key()?)).await
+    }
+
+    pub(crate) async fn break_holds(
+        &self,
+        token: Option<Token>,
+        reason: &str,
+    ) -> Result<Vec<HolderView>> {
+        let lock = self.lock_id(self.key()?);
+        let broken = self.core().break_lock(&lock, token, reason).await;
+        broken.map_err(|error| error.with("name", &*self.name))
     }
 
     fn core(&self) -> &Arc<Core> {

@@ -262,6 +262,16 @@ pub enum Call {
         /// The lock.
         lock: String,
     },
+    /// End the holds of a lock, or those with a token.
+    BreakLock {
+        /// The lock.
+        lock: String,
+        /// Why.
+        reason: String,
+        /// Of which holds.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token: Option<u64>,
+    },
     /// Ask the store for nothing.
     PingStore,
     /// The names of the locks the store knows.

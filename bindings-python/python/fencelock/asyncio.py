@@ -25,7 +25,7 @@ from typing import Any, Literal, NoReturn, Self, Unpack
 
 from . import _loop, _native, errors
 from ._values import milliseconds
-from .client import AnyClient
+from .client import AnyClient, breaking, holders
 from .election import Leader
 from .errors import *  # noqa: F403
 from .event import Event, EventKind, Observer
@@ -375,6 +375,10 @@ class Client(AnyClient[Lock, All, Election, Job, Version]):
     async def names(self, prefix: str = "") -> list[str]:
         """The names of the locks the store knows that begin with ``prefix``, in order."""
         return await self._link.perform_async(json.dumps({"op": "names", "prefix": prefix}))
+
+    async def break_lock(self, name: str, reason: str = "", *, token: int | None = None) -> list[Holder]:
+        """As ``fencelock.Client.break_lock``."""
+        return holders(await self._link.perform_async(breaking(name, reason, token)))
 
     async def ping(self) -> float:
         """Asks the store for nothing; the seconds that took. For health checks: it raises as any request does, within ``timeout``."""

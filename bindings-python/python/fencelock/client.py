@@ -18,6 +18,7 @@ from .job import AnyJob, Job
 from .lock import All, AnyLock, Lock
 from .options import ClientOptions, LockOptions, Time
 from .scope import Scope
+from .state import Holder
 from .version import AnyVersion, Version
 
 
@@ -174,6 +175,14 @@ class Client(AnyClient[Lock, All, Election, Job, Version], Blocking):
         """The names of the locks the store knows that begin with ``prefix``, in order."""
         return self._link.perform(json.dumps({"op": "names", "prefix": prefix}))
 
+    def break_lock(self, name: str, reason: str = "", *, token: int | None = None) -> list[Holder]:
+        """Ends every hold of a lock, a read-write lock or a semaphore, or only those with this token; for holders that hang.
+        The holds that it ended. The next waiter is granted, with a greater token. A holder finds the loss with its next renewal,
+        after a third of its lease at the latest; the fence refuses what it writes meanwhile. ``reason`` goes into the event
+        and the log. Raises ``NotHeldError`` if nobody holds it, ``UnsupportedError`` if another library or a session of a database
+        server does, with nothing changed."""
+        return holders(self._link.perform(breaking(name, reason, token)))
+
     def ping(self) -> float:
         """Asks the store for nothing; the seconds that took. For health checks: it raises as any request does, within ``timeout``."""
         return self._link.perform(json.dumps({"op": "ping"})) / 1000
@@ -199,3 +208,13 @@ class Client(AnyClient[Lock, All, Election, Job, Version], Blocking):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def breaking(name: str, reason: str, token: int | None) -> str:
+    """Asks the core to break a lock."""
+    return json.dumps({"op": "break_lock", "name": name, "reason": reason, "token": token})
+
+
+def holders(broken: list[dict[str, Any]]) -> list[Holder]:
+    """From the core's answer."""
+    return [Holder.from_json(holder) for holder in broken]

@@ -36,6 +36,8 @@ class EventKind(enum.StrEnum):
     """A guard was given back."""
     LOST = "lost"
     """A hold was lost before it was given back."""
+    BROKEN = "broken"
+    """This client has broken a hold of another one (``Client.break_lock``)."""
     SKIPPED = "skipped"
     """A job was asked for a run, and there is none to start. The token is the last run's."""
 
@@ -51,7 +53,7 @@ class Event:
     token: int | None
     """The token of the hold it happened to; ``None`` while there is none."""
     reason: str | None = None
-    """The cause, for trouble, losses, late renewals and runs that are skipped."""
+    """The cause, for trouble, losses, broken holds, late renewals and runs that are skipped."""
     at: float = field(default=0.0, compare=False)
     """The time, in seconds since 1970."""
     attempt: int | None = field(default=None, compare=False)

@@ -29,6 +29,18 @@ class Holder:
     """What it said of itself: host, pid, app, language, label, metadata."""
 
 
+    @classmethod
+    def from_json(cls, told: dict[str, Any]) -> Self:
+        """From the core's answer."""
+        return cls(
+            mode=told["mode"],
+            token=told["token"],
+            left=seconds(told["left"]),
+            held_for=seconds(told["held_for"]),
+            info=said(told["info"]),
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Waiter:
     """Somebody in the queue."""
@@ -62,16 +74,7 @@ class State:
     @classmethod
     def from_json(cls, told: dict[str, Any]) -> Self:
         """From the core's answer."""
-        holders = (
-            Holder(
-                mode=holder["mode"],
-                token=holder["token"],
-                left=seconds(holder["left"]),
-                held_for=seconds(holder["held_for"]),
-                info=said(holder["info"]),
-            )
-            for holder in told["holders"]
-        )
+        holders = map(Holder.from_json, told["holders"])
         waiters = (
             Waiter(
                 mode=waiter["mode"],

@@ -35,6 +35,8 @@ fn wrong_usage_is_64() {
         &["run", "it", "--wait", "1s", "--no-wait", "--", "true"],
         &["run", "it", "--tll", "1s", "--", "true"],
         &["inspect"],
+        &["break"],
+        &["break", "it", "--token", "one"],
         &["ls", "-o", "yaml"],
     ] {
         let run = scene.run(arguments);
@@ -114,6 +116,7 @@ fn urls_that_cannot_be_are_78_and_show_no_password() {
         for arguments in [
             &["run", "it", "--url", url, "--", "echo", "ran"][..],
             &["inspect", "it", "--url", url],
+            &["break", "it", "--url", url],
             &["ls", &format!("--url={url}")],
         ] {
             let run = scene.run(arguments);

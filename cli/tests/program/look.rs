@@ -160,6 +160,22 @@ fn the_list_shows_programs_what_inspect_shows() {
 }
 
 #[test]
+fn a_lock_is_broken() {
+    let scene = Scene::new();
+    let free = scene.run(&["break", "it"]);
+    assert_eq!((free.code, free.out.as_str()), (Some(79), ""), "{}", free.err);
+    let (holder, token) = scene.hold(&["--ttl", "3s"], "echo $FENCELOCK_TOKEN; exec sleep 60");
+    let other = scene.run(&["break", "it", "--token", "1"]);
+    assert_eq!(other.code, Some(79), "{}", other.err);
+    let broken = scene.run(&["break", "it", "--reason", "it hangs"]);
+    assert_eq!(broken.code, Some(0), "{}", broken.err);
+    assert!(broken.out.starts_with("it is broken: sh on "), "{}", broken.out);
+    assert!(broken.out.ends_with(&format!(" has lost token {token}\n")), "{}", broken.out);
+    assert_eq!(scene.inspect("it")["state"], "free");
+    assert_eq!(holder.finish().code, Some(79));
+}
+
+#[test]
 fn the_list_has_every_lock_that_begins_so() {
     let scene = Scene::new();
     scene.run(&["run", "orders:1", "--", "true"]);

@@ -34,7 +34,11 @@ fn a_lock_that_cannot_be_read_hides_no_other() {
         let run = scene.run(&["run", name, "--url", url.as_str(), "--", "true"]);
         assert_eq!(run.code, Some(0), "{}", run.err);
     }
-    redis::cmd("RPUSH").arg("fencelock:{spoilt}:held:spoilt").arg("a list").exec(&mut server.admin()).unwrap();
+    redis::cmd("RPUSH")
+        .arg("fencelock:{spoilt}:held:spoilt")
+        .arg("a list")
+        .exec(&mut server.admin())
+        .unwrap();
     let list = scene.run(&["ls", "-o", "json", "--url", url.as_str()]);
     assert_eq!(list.code, Some(0), "{}", list.err);
     let all: Value = serde_json::from_str(&list.out).unwrap();

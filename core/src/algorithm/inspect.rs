@@ -19,7 +19,7 @@ impl Core {
         Ok(state)
     }
 
-    async fn look_at(&self, lock: &LockId, action: Action) -> Result<LockState> {
+    pub(super) async fn look_at(&self, lock: &LockId, action: Action) -> Result<LockState> {
         let step = lock.step(OwnerId::draw(&*self.runtime), action);
         match self.store.step(vec![step]).await.pop() {
             Some(Ok(Outcome::State(state))) => Ok(state),

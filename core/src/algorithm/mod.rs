@@ -6,6 +6,7 @@
 
 mod acquire;
 mod attempt;
+mod break_lock;
 mod cell;
 mod change;
 mod cleanup;

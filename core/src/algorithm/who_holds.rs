@@ -164,7 +164,8 @@ mod tests {
 
     fn holder(info: &str, held: u64) -> HolderView {
         let held_for = Some(Duration::from_millis(held));
-        HolderView { mode: Mode::Read, token: None, left: None, held_for, info: info.into() }
+        let (mode, info) = (Mode::Read, info.into());
+        HolderView { mode, token: None, left: None, held_for, info, owner: None }
     }
 
     fn fields(holders: &[HolderView]) -> String {

@@ -31,8 +31,9 @@ pub use self::job::{Job, Run};
 pub use self::scope::Scope;
 pub use self::version::Versioned;
 use crate::error::{Code, Error, Result};
+use crate::fence::Token;
 use crate::guard::Claim;
-use crate::port::{LockState, Mode};
+use crate::port::{HolderView, LockState, Mode};
 use crate::released::Released;
 use crate::runtime::{InlineRuntime, TokioRuntime};
 use crate::with_error::WithError;
@@ -115,6 +116,16 @@ impl Client {
     /// An election; see [`fencelock::Client::election`](crate::Client::election).
     pub fn election(&self, name: &str) -> Election {
         Election { inner: self.inner.election(name), runtime: self.runtime.clone() }
+    }
+
+    /// Ends every hold of a lock; see [`fencelock::Client::break_lock`](crate::Client::break_lock).
+    pub fn break_lock(&self, name: &str, reason: &str) -> Result<Vec<HolderView>> {
+        self.runtime.run(self.inner.break_lock(name, reason))?
+    }
+
+    /// Ends the holds with this token; see [`fencelock::Client::break_hold`](crate::Client::break_hold).
+    pub fn break_hold(&self, name: &str, token: Token, reason: &str) -> Result<Vec<HolderView>> {
+        self.runtime.run(self.inner.break_hold(name, token, reason))?
     }
 
     /// The names of the locks the store knows, in order.

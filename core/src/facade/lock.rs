@@ -9,6 +9,7 @@ use super::held::HeldItem;
 use super::operation::Form;
 use super::{Facade, Named, Work, Yield, with_options};
 use crate::error::{Code, Error, Result};
+use crate::fence::Token;
 use crate::lock::Lock;
 use crate::port::Mode;
 
@@ -137,6 +138,17 @@ impl Facade {
     pub(super) fn is_locked(&self, name: &str, form: Form, options: Named) -> Work {
         let lock = self.lock(name, form, options);
         Box::pin(async move { Ok(json!(lock?.is_locked().await?).into()) })
+    }
+
+    pub(super) fn break_lock(&self, name: String, reason: String, token: Option<u64>) -> Work {
+        let client = self.client.clone();
+        Box::pin(async move {
+            let broken = match token {
+                None => client.break_lock(&name, &reason).await?,
+                Some(token) => client.break_hold(&name, Token::new(token), &reason).await?,
+            };
+            Ok(json!(broken).into())
+        })
     }
 
     pub(super) fn ping(&self) -> Work {

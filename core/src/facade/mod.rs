@@ -231,6 +231,7 @@ impl Facade {
             Op::Lost { guard } => self.lost(guard),
             Op::Inspect { name, options } => self.inspect(&name, options),
             Op::IsLocked { name, form, options } => self.is_locked(&name, form, options),
+            Op::BreakLock { name, reason, token } => self.break_lock(name, reason, token),
             Op::Ping => self.ping(),
             Op::Names { prefix } => self.names(prefix),
             Op::ReadVersion { name, options } => self.read_version(&name, options),

@@ -130,6 +130,16 @@ pub enum Operation {
         #[serde(default)]
         options: Map<String, Value>,
     },
+    /// End the holds of a lock, or those with a token. Completes with a list of holders.
+    BreakLock {
+        /// The lock.
+        name: String,
+        /// Why, for events and logs.
+        reason: String,
+        /// Of which holds; without it, all.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token: Option<u64>,
+    },
     /// Ask the store for nothing. Completes with the time that took, in milliseconds.
     Ping,
     /// The names of the locks the store knows. Completes with a list.
@@ -276,6 +286,7 @@ impl Operation {
             | Self::Lost { .. }
             | Self::Inspect { .. }
             | Self::IsLocked { .. }
+            | Self::BreakLock { .. }
             | Self::Ping
             | Self::Names { .. }
             | Self::Close

@@ -102,6 +102,9 @@ pub enum Action {
         /// How long to refuse this owner id; given after an unknown outcome.
         tombstone: Option<Duration>,
     },
+    /// End another client's hold; the step's owner id is the holder's, from [`HolderView::owner`](super::HolderView::owner). It may be
+    /// repeated. Answers `Freed` or `Gone`.
+    Break,
     /// A Take on one node of a quorum. It never queues: nodes that grant in an order of their own would split the grant.
     /// Answers as a Take that does not wait, or `Recovering`.
     Vote(Vote),

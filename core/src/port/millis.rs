@@ -57,7 +57,8 @@ mod tests {
     fn a_state_tells_times_in_milliseconds_and_is_read_again() {
         let (mode, info) = (Mode::Exclusive, "{}".into());
         let (left, held_for) = (Some(Duration::from_micros(1500)), None);
-        let holder = HolderView { mode, token: None, left, held_for, info };
+        let (token, owner) = (None, None);
+        let holder = HolderView { mode, token, left, held_for, info, owner };
         let waiting_for = Duration::from_secs(2);
         let waiter = WaiterView { mode, info: "{}".into(), waiting_for };
         let state =

@@ -95,6 +95,8 @@ pub struct Standing {
 pub struct EntryView {
     /// Its place and mode.
     pub standing: Standing,
+    /// Its owner id; `None` for an entry of another library.
+    pub owner: Option<OwnerId>,
     /// Its fence; `None` if the store does not tell it here.
     pub fence: Option<u64>,
     /// Of how many permits it wants one.

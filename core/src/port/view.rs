@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::key::OwnerId;
 use super::mode::{Kind, Mode};
 use crate::fence::Token;
 
@@ -36,6 +37,10 @@ pub struct HolderView {
     pub held_for: Option<Duration>,
     /// What it said of itself, as JSON; empty for a foreign holder.
     pub info: Arc<str>,
+    /// The owner id that [`Action::Break`](super::Action::Break) ends it by. `None` for a holder that is not fencelock's, and where a
+    /// server's session holds. Whoever has it can release the lock, so it is never shown.
+    #[serde(skip)]
+    pub owner: Option<OwnerId>,
 }
 
 /// A waiter, for people who look.

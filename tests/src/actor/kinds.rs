@@ -33,6 +33,9 @@ impl Scopes {
             Call::IsLocked { lock: name } => {
                 Operation::IsLocked { name, form: Form::default(), options: Options::new() }
             }
+            Call::BreakLock { lock: name, reason, token } => {
+                Operation::BreakLock { name, reason, token }
+            }
             Call::PingStore => Operation::Ping,
             Call::Upgrade { guard } => Operation::Upgrade { guard },
             Call::Downgrade { guard, mode } => Operation::Downgrade { guard, mode },

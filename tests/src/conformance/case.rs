@@ -201,7 +201,7 @@ impl Case {
         if any(&self.steps, |step| matches!(step, Step::Names(_))) {
             needs.insert(Need::Names);
         }
-        if any(&self.steps, asks_who) {
+        if any(&self.steps, |step| asks_who(step) || matches!(step, Step::Break(_))) {
             needs.insert(Need::Details);
         }
         if any(&self.steps, has_options_in_url) {

@@ -37,6 +37,20 @@ impl Run<'_> {
                 let call = Call::Extend { guard: grant.guard, ttl: step.ttl };
                 self.call(&by, call, step.expect.as_ref().unwrap_or(&Expect::Done)).await?;
             }
+            Step::Break(step) => {
+                let lock = scope.lock_name(&self.prefix, &step.lock);
+                let token = step.token_of.as_ref().map(|name| scope.grant(name)).transpose()?;
+                let token = token.map(|(_, grant)| grant.token);
+                let call = Call::BreakLock { lock, reason: "it hangs".to_owned(), token };
+                let expect = step.expect.as_ref().unwrap_or(&Expect::Done);
+                let seen = self.call(&step.by, call, expect).await?;
+                let holds = seen.as_array().into_iter().flatten();
+                let seen: Vec<_> = holds.filter_map(|hold| hold["token"].as_u64()).collect();
+                let broken = step.broken.iter().map(|name| Ok(scope.grant(name)?.1.token));
+                if seen != broken.collect::<Result<Vec<_>, String>>()? {
+                    return Err(format!("the tokens of the broken holds are {seen:?}"));
+                }
+            }
             Step::Upgrade(step) => {
                 let (by, grant) = scope.grant(&step.guard)?;
                 let call = Call::Upgrade { guard: grant.guard };

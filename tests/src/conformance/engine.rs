@@ -134,6 +134,7 @@ impl Run<'_> {
             | Step::Held(_)
             | Step::Remaining(_)
             | Step::Lost(_)
+            | Step::Break(_)
             | Step::Rising(_) => self.on_guards(scope, step).await?,
             Step::Connect(_)
             | Step::Close(_)

@@ -3,7 +3,7 @@
 use fencelock::port::Mode;
 use serde::{Deserialize, Serialize};
 
-use super::step::Expect;
+use super::step::{Expect, Name};
 
 /// A step on a guard.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -25,6 +25,24 @@ pub struct Extend {
     pub guard: String,
     /// The lease from now on, in milliseconds.
     pub ttl: f64,
+    /// What it must come to.
+    pub expect: Option<Expect>,
+}
+
+/// See [`super::step::Step::Break`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Break {
+    /// The actor that breaks.
+    pub by: String,
+    /// The lock; `x` by default.
+    #[serde(default)]
+    pub lock: Name,
+    /// Only the holds with this guard's token.
+    pub token_of: Option<String>,
+    /// The guards whose holds are answered as broken, in the order of their tokens.
+    #[serde(default)]
+    pub broken: Vec<String>,
     /// What it must come to.
     pub expect: Option<Expect>,
 }

@@ -7,7 +7,9 @@ use fencelock::{Code, Reason};
 use serde::{Deserialize, Serialize};
 
 pub use super::cell_step::{JobStep, LeaderStep, Observe, RunOf, Update, ValueStep, Write};
-pub use super::guard_step::{Downgrade, Extend, GuardStep, Held, Lost, Remaining, StartUpgrade};
+pub use super::guard_step::{
+    Break, Downgrade, Extend, GuardStep, Held, Lost, Remaining, StartUpgrade,
+};
 use crate::protocol::Options;
 
 /// One step.
@@ -60,6 +62,8 @@ pub enum Step {
     Update(Update),
     /// Whether anybody holds a lock.
     Locked(Locked),
+    /// Ends the holds of a lock; `done` is expected.
+    Break(Break),
     /// This actor's client asks its store for nothing, and is told how long that took.
     PingStore(String),
     /// The names of the locks, without the case's own prefix.

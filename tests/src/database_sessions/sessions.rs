@@ -159,3 +159,18 @@ pub async fn waits_are_limited_and_give_their_connections_back<S: DatabaseSessio
         assert!(began.elapsed() < PATIENCE, "connections that nobody needs are ended");
     }
 }
+
+/// The server alone can end a session's hold: the error says by which statement, and the holder keeps it.
+pub async fn a_break_names_the_servers_statement<S: DatabaseSessions>(way: Way) {
+    let server = S::start_with_rights(way);
+    let (one, two) = (server.client("").await, server.client("").await);
+    let guard = one.lock("x").acquire().await.unwrap();
+    let refused = two.break_lock("x", "it hangs").await.unwrap_err();
+    assert_eq!(refused.code(), Code::Unsupported, "{refused}");
+    let statement = &refused.fields()["statement"];
+    let ends = ["SELECT pg_terminate_backend(", "KILL "];
+    assert!(ends.iter().any(|words| statement.starts_with(words)), "{statement}");
+    guard.check().unwrap();
+    let free = two.break_lock("y", "it hangs").await.unwrap_err();
+    assert_eq!(free.code(), Code::NotHeld, "{free}");
+}

@@ -25,6 +25,8 @@ pub(super) struct Own {
     above: Vec<Rank>,
     /// One of them has gone since they were read. Others may have too: only the nearest are watched.
     outdated: bool,
+    /// It holds, and its own entry is watched: somebody else may remove it.
+    pub(super) is_watched: bool,
     /// It is about to hold: it looks, or draws a fence.
     pub(super) entering: bool,
     /// What was heard while its join was under way.
@@ -81,6 +83,7 @@ impl Own {
             before: Vec::new(),
             above: Vec::new(),
             outdated: false,
+            is_watched: false,
             entering: false,
             early: Vec::new(),
             base: Instant::default(),

@@ -51,6 +51,18 @@ impl<S: QueueStore> Shared<S> {
         Ok(if found { Outcome::Freed } else { Outcome::Gone })
     }
 
+    /// Removes the entry of another client, in a session of this one.
+    pub(super) async fn break_hold(self: &Arc<Self>, lock: &LockKey, owner: OwnerId) -> Answer {
+        let session = self.session().await.map_err(Failure::refused)?;
+        match self.store.leave(session, lock, owner, None).await {
+            Ok(found) => Ok(if found { Outcome::Freed } else { Outcome::Gone }),
+            Err(failure) => {
+                self.ended_by(session, &failure);
+                Err(failure)
+            }
+        }
+    }
+
     /// Removes an entry. If that is not confirmed, also since nobody stays for it, the removal goes on in the background.
     pub(super) async fn take_away(self: &Arc<Self>, orphan: Orphan) -> Result<bool, Failure> {
         let orphan = guard(orphan, |orphan| self.adopt(orphan));

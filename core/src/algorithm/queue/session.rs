@@ -167,7 +167,7 @@ impl<S: QueueStore> Shared<S> {
                 }
             }),
             QueueNotice::Gap => self.change(|state, _, effects| {
-                effects.watch.extend(state.waiting());
+                effects.watch.extend(state.watch_again());
                 effects.notices.push(Notice::Gap);
                 // The session may have ended meanwhile.
                 if let Some(session) = state.session() {

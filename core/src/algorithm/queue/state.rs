@@ -149,10 +149,11 @@ impl QueueState {
         Some(own)
     }
 
-    /// Those who wait.
-    pub(super) fn waiting(&self) -> impl Iterator<Item = OwnerId> + '_ {
+    /// Watches may have been lost. Those who wait are answered; who holds watches again with its next renewal.
+    pub(super) fn watch_again(&mut self) -> Vec<OwnerId> {
+        self.entries.values_mut().for_each(|own| own.is_watched = false);
         let waits = |(_, own): &(&OwnerId, &Own)| own.stage == Stage::Waiting;
-        self.entries.iter().filter(waits).map(|(owner, _)| *owner)
+        self.entries.iter().filter(waits).map(|(owner, _)| *owner).collect()
     }
 
     /// Something became of an entry of a lock.

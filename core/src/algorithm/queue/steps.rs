@@ -43,6 +43,7 @@ impl<S: QueueStore> Shared<S> {
                 });
                 if known { self.remove(owner).await } else { self.refuse(&step.lock, owner).await }
             }
+            Action::Break => self.break_hold(&step.lock, owner).await,
             Action::Read => self.read(&step.lock).await.map(Outcome::State),
             Action::Peek => {
                 let mut state = self.read(&step.lock).await?;
@@ -221,6 +222,10 @@ impl<S: QueueStore> Shared<S> {
             };
             if in_doubt {
                 return Err(doubt());
+            }
+            // Short holds cost no watch. From here on the holder hears at once that somebody has removed the entry.
+            if !std::mem::replace(&mut own.is_watched, true) {
+                effects.watch.push(owner);
             }
             if !ttl.is_zero() {
                 own.ttl = ttl;

@@ -22,7 +22,7 @@ fn state(all: Vec<EntryView>) -> LockState {
     let kind = all.first().map(|first| first.standing.mode.kind()).unwrap_or_default();
     let mut state = LockState { kind, ..LockState::default() };
     let mut before: Vec<Standing> = Vec::new();
-    for EntryView { standing, fence, limit, age, left, info } in all {
+    for EntryView { standing, owner, fence, limit, age, left, info } in all {
         let Standing { mode, upgrades, .. } = standing;
         let holds = to_watch(Want { mode, limit, upgrades }, &before).is_empty();
         let token = fence.map(|fence| Token::new(fence * u64::from(TOKENS)));
@@ -36,7 +36,7 @@ fn state(all: Vec<EntryView>) -> LockState {
                 (holder.mode, holder.token) = (Mode::Write, token);
             }
         } else if holds {
-            state.holders.push(HolderView { mode, token, left, held_for: None, info });
+            state.holders.push(HolderView { mode, token, left, held_for: None, info, owner });
         } else if mode.kind() == kind {
             state.waiters.push(WaiterView { mode, info, waiting_for: age });
         }

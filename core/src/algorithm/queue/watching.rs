@@ -35,14 +35,26 @@ struct Entering {
 }
 
 impl<S: QueueStore> Shared<S> {
-    /// Watches those in the way of an entry, and the entry itself. It holds at once if they are gone by now.
+    /// Watches those in the way of an entry, and the entry itself. It holds at once if they are gone by now. Of a hold only its own
+    /// entry is watched.
     pub(super) async fn watch(self: &Arc<Self>, owner: OwnerId) -> Result<(), Failure> {
         let mut watched = Vec::new();
         loop {
             let plan = self.change(|state, now, effects| {
                 let session = state.live(now, effects)?.id;
-                let own = state.get(owner).filter(|own| own.stage == Stage::Waiting)?;
+                let own = state.get(owner)?;
                 let (lock, rank) = (own.lock.clone(), own.rank.clone()?);
+                if own.stage == Stage::Holding && own.is_watched {
+                    let (mode, upgrades) = (own.mode, own.want.upgrades);
+                    return Some(Plan::Watch(
+                        session,
+                        lock,
+                        vec![Standing { rank, mode, upgrades }],
+                    ));
+                }
+                if own.stage != Stage::Waiting {
+                    return None;
+                }
                 let mut known = own.to_watch();
                 if known.is_empty() {
                     // Of two fences the guard could have the older one, while the store shows the other.
@@ -81,7 +93,15 @@ impl<S: QueueStore> Shared<S> {
                     match self.store.watch(session, &lock, &known).await {
                         Ok(moved) => self.noted(owner, &lock, &moved),
                         Err(failure) if self.ended_by(session, &failure) => return Ok(()),
-                        Err(failure) => return Err(failure),
+                        Err(failure) => {
+                            // A hold tries again with its next renewal.
+                            self.change(|state, _, _| {
+                                if let Some(own) = state.get(owner) {
+                                    own.is_watched = false;
+                                }
+                            });
+                            return Err(failure);
+                        }
                     }
                     watched = known;
                 }

@@ -55,7 +55,7 @@ impl Tally {
             Action::Renew { .. } | Action::Change { .. } => {
                 self.granted.len() >= majority || self.gone.len() > nodes - majority || out == 0
             }
-            Action::Free { .. } => {
+            Action::Free { .. } | Action::Break => {
                 self.freed >= majority || self.gone.len() > nodes - majority || out == 0
             }
             Action::Leave { .. } => self.freed + self.gone.len() >= majority || out == 0,
@@ -88,8 +88,10 @@ impl Tally {
                 let told = !renews && !self.loose && self.granted.len() + self.others >= majority;
                 self.other.filter(|_| told).map_or_else(|| unknown(&self.failures), Ok)
             }
-            Action::Free { .. } if self.freed >= majority => Ok(Outcome::Freed),
-            Action::Free { .. } if self.gone.len() > nodes - majority => Ok(Outcome::Gone),
+            Action::Free { .. } | Action::Break if self.freed >= majority => Ok(Outcome::Freed),
+            Action::Free { .. } | Action::Break if self.gone.len() > nodes - majority => {
+                Ok(Outcome::Gone)
+            }
             Action::Leave { .. } if self.freed + self.gone.len() >= majority => {
                 Ok(if self.freed > 0 { Outcome::Freed } else { Outcome::Gone })
             }

@@ -157,7 +157,7 @@ impl Voters {
         for (step, answer) in batch.iter().zip(answers) {
             match step.action {
                 Action::Free { .. } => self.ended(number, step, answer),
-                Action::Leave { .. } if answer.is_err() => {
+                Action::Leave { .. } | Action::Break if answer.is_err() => {
                     self.clean_up(number, step, Leftover::Unknown);
                 }
                 _ => {}

@@ -36,6 +36,8 @@ impl<S: SessionStore> Shared<S> {
                 }
                 Ok(Outcome::State(state))
             }
+            // No look tells an owner id.
+            Action::Break => Ok(Outcome::Gone),
             Action::Vote(_) | Action::Watch { .. } => Err(no_votes()),
         }
     }

@@ -123,8 +123,10 @@ impl Stored {
 
     pub(super) fn view(self) -> EntryView {
         let (standing, fence) = (self.standing(), Some(self.fence()));
+        // etcd's own clients write a shorter word there.
+        let owner = self.rank.name().rsplit('/').next().and_then(OwnerId::parse);
         let Line { limit, info, .. } = self.line;
-        EntryView { standing, fence, limit, age: <_>::default(), left: None, info }
+        EntryView { standing, owner, fence, limit, age: <_>::default(), left: None, info }
     }
 }
 

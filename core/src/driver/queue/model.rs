@@ -195,6 +195,7 @@ impl QueueModel {
     pub fn list(&self, lock: &LockKey, now: Instant) -> Vec<EntryView> {
         let view = |stored: &Stored| EntryView {
             standing: stored.standing(),
+            owner: Some(stored.entry.owner),
             fence: Some(stored.fence),
             limit: stored.entry.limit,
             age: now.since(stored.since),

@@ -49,6 +49,7 @@ impl Holder {
             left: Some(left(self.ends.min(most), now)),
             held_for: Some(left(now, self.since)),
             info: self.info.clone(),
+            owner: (!self.is_foreign()).then_some(self.owner),
         }
     }
 }

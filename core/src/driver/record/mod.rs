@@ -132,6 +132,7 @@ impl Record {
                 self.change(owner, *turn, *mode, micros(*ttl), scene)
             }
             Action::Free { open } => self.free(owner, *open, scene),
+            Action::Break => self.free(owner, false, scene),
             Action::Leave { tombstone } => self.leave(owner, *tombstone, scene),
         }
     }

@@ -303,5 +303,6 @@ impl Node {
 
 /// Whether a step may be answered by a grant.
 fn may_grant(action: &Action) -> bool {
-    !(action.only_looks() || matches!(action, Action::Free { .. } | Action::Leave { .. }))
+    let ends = matches!(action, Action::Free { .. } | Action::Break | Action::Leave { .. });
+    !(action.only_looks() || ends)
 }

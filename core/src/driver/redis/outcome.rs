@@ -8,7 +8,7 @@ use redis::Value;
 use super::code;
 use super::script::word;
 use crate::fence::Token;
-use crate::port::{HolderView, LockState, Outcome, WaiterView};
+use crate::port::{HolderView, LockState, Outcome, OwnerId, WaiterView};
 
 /// The answer of a node whose birth mark is gone: how long it will not vote is not known yet.
 pub(super) const UNBORN: Outcome = Outcome::Recovering { left: Duration::ZERO };
@@ -63,7 +63,7 @@ fn text(word: &Value) -> Option<Arc<str>> {
 pub(super) fn state(words: &[Value]) -> Option<Outcome> {
     let [kind, last, now, count, rest @ ..] = words else { return None };
     let ago = |since| Duration::from_micros(unsigned(now).unwrap_or(0).saturating_sub(since));
-    let (holders, waiters) = rest.split_at_checked(5 * usize::try_from(number(count)?).ok()?)?;
+    let (holders, waiters) = rest.split_at_checked(6 * usize::try_from(number(count)?).ok()?)?;
     let holder = |words: &[Value]| {
         // Of a holder that is not ours only its end is known.
         let token = unsigned(&words[1]).map(Token::new);
@@ -73,9 +73,10 @@ pub(super) fn state(words: &[Value]) -> Option<Outcome> {
             left: lease(number(&words[2])?),
             held_for: token.and(Some(ago(unsigned(&words[3])?))),
             info: text(&words[4])?,
+            owner: OwnerId::parse(&text(&words[5])?),
         })
     };
-    let mut holders: Vec<_> = holders.chunks_exact(5).map(holder).collect::<Option<_>>()?;
+    let mut holders: Vec<_> = holders.chunks_exact(6).map(holder).collect::<Option<_>>()?;
     holders.sort_by_key(|holder| holder.token);
     let waiter = |words: &[Value]| {
         Some(WaiterView {

@@ -186,7 +186,7 @@ fn script_of(step: &Step) -> Script {
                 if matches!(step.action, Action::Vote(_)) { Call::Vote } else { Call::Watch };
             return Script(call, step.kind, Layout::Own);
         }
-        Action::Free { .. } => Call::Free,
+        Action::Free { .. } | Action::Break => Call::Free,
         Action::Leave { .. } => Call::Leave,
         Action::Refresh { .. } | Action::Renew { .. } => Call::RenewBatch,
         Action::Change { .. } => return Script(Call::Change, Kind::ReadWrite, layout),
@@ -212,6 +212,7 @@ fn write_arguments(command: &mut Cmd, step: &Step, channel: &str, form: Form) {
             command.arg(code::of_mode(*mode)).arg(millis(*ttl)).arg(turn).arg(channel)
         }
         Action::Free { open } => command.arg(u8::from(*open)),
+        Action::Break => command.arg(0),
         Action::Leave { tombstone } => {
             let life = tombstone.unwrap_or_default().as_micros();
             command.arg(u64::try_from(life).unwrap_or(u64::MAX >> 11))
@@ -220,7 +221,7 @@ fn write_arguments(command: &mut Cmd, step: &Step, channel: &str, form: Form) {
         Action::Refresh { .. } | Action::Renew { .. } | Action::Read => command,
         Action::Peek => command.arg(1),
     };
-    if matches!(step.action, Action::Free { .. } | Action::Leave { .. })
+    if matches!(step.action, Action::Free { .. } | Action::Break | Action::Leave { .. })
         && let Some(wake) = foreign_wake::wake(&step.lock)
     {
         command.arg(wake.list).arg(wake.channel);

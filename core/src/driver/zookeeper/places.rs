@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::layout::LEASES;
 use super::node::{Child, Names, Node, digits};
-use crate::port::{Mode, Rank, Standing};
+use crate::port::{Mode, OwnerId, Rank, Standing};
 use crate::runtime::sync::Mutex;
 
 /// Where the first number is put, so that there is room before it.
@@ -40,6 +40,11 @@ impl Stored {
     pub(super) fn standing(&self) -> Standing {
         let Self { rank, mode, upgrades } = self.clone();
         Standing { rank, mode, upgrades }
+    }
+
+    /// The owner id in the name of its node.
+    pub(super) fn owner(&self) -> Option<OwnerId> {
+        OwnerId::parse(parts(&self.rank).2.trim_start_matches("_c_").trim_end_matches('-'))
     }
 
     /// The path of its node.

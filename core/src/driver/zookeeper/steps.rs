@@ -315,9 +315,11 @@ pub(super) async fn view(client: &Client, stored: Stored) -> Result<Option<Entry
         Err(Fault::NoNode) => return Ok(None),
         Err(fault) => return Err(fault),
     };
-    let line = Line::parse(&value).unwrap_or_else(|| Line::foreign(stored.mode));
+    let own = Line::parse(&value);
+    let owner = own.as_ref().and_then(|_| stored.owner());
+    let line = own.unwrap_or_else(|| Line::foreign(stored.mode));
     let fence = Some(line.newest_fence(i64::from(stat.version), stat.mzxid));
     let (standing, Line { limit, info, .. }) = (stored.standing(), line);
     let (age, left) = Default::default();
-    Ok(Some(EntryView { standing, fence, limit, age, left, info }))
+    Ok(Some(EntryView { standing, owner, fence, limit, age, left, info }))
 }

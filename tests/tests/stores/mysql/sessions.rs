@@ -19,6 +19,7 @@ in_both_ways! {
     b88_a_wait_that_ends_at_the_grant_leaves_no_lock,
     b89_heartbeats_end_no_lock,
     waits_are_limited_and_give_their_connections_back,
+    a_break_names_the_servers_statement,
 }
 
 /// The name by which the server knows a lock, as the reference says it.

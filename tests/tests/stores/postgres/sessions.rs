@@ -19,6 +19,7 @@ in_both_ways! {
     b88_a_wait_that_ends_at_the_grant_leaves_no_lock,
     b89_heartbeats_end_no_lock,
     waits_are_limited_and_give_their_connections_back,
+    a_break_names_the_servers_statement,
 }
 
 /// U10: those who wait keep nobody's VACUUM from removing rows and no index from being built.

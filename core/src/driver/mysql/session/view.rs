@@ -67,7 +67,8 @@ fn state(answered: &Answered) -> Result<LockState> {
         // Other users' connections are not shown to everybody.
         let hidden = || serde_json::json!({ "connection": connection }).to_string().into();
         let info = shown.unwrap_or_else(hidden);
-        state.holders.push(HolderView { mode, token: None, left: None, held_for: None, info });
+        let (token, left, held_for, owner) = (None, None, None, None);
+        state.holders.push(HolderView { mode, token, left, held_for, info, owner });
     }
     Ok(state)
 }

@@ -34,7 +34,8 @@ fn state(rows: &[Row]) -> Result<LockState> {
         let info = serde_json::json!({ "app": application, "backend": backend });
         let info: Arc<str> = info.to_string().into();
         if column(row, 0, "granted")? {
-            state.holders.push(HolderView { mode, token: None, left: None, held_for: None, info });
+            let (token, left, held_for, owner) = (None, None, None, None);
+            state.holders.push(HolderView { mode, token, left, held_for, info, owner });
         } else {
             let waited = column::<Option<i64>>(row, 3, "waitstart")?.unwrap_or_default();
             let waiting_for = Duration::from_millis(u64::try_from(waited).unwrap_or_default());

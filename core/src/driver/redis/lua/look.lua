@@ -1,12 +1,12 @@
--- KEYS: lock, record. Answers kind, counter, clock and how many hold; of each mode, token, ms left, since, info (of one
--- that is not ours: token -1); of every waiter mode, since, info. ARGV: anything for one holder and no waiters.
+-- KEYS: lock, record. Answers kind, counter, clock and how many hold; of each mode, token, ms left, since, info, owner (of
+-- one that is not ours: token -1); of every waiter mode, since, info. ARGV: anything for one holder and no waiters.
 local few = ARGV[1]
 local lock = read(KEYS[1], KEYS[2], UNDER(KEYS[1]), '')
 local reply, count = { lock.kind, lock.last, now, 0 }, 0
 
-local function add(mode, token, rest, since, info)
+local function add(mode, token, rest, since, info, owner)
   count = count + 1
-  for _, word in ipairs({ mode, token, rest, since, info }) do
+  for _, word in ipairs({ mode, token, rest, since, info, owner }) do
     reply[#reply + 1] = word
   end
 end
@@ -15,9 +15,9 @@ local shared = lock.kind ~= KIND_MUTEX and lock.holder == mark_of(lock.kind)
 if lock.holder and not shared AND_ALONE then
   if lock.kind == KIND_MUTEX and lock.holder == lock.owner then
     local packed = call('HGET', lock.record, 'h')
-    add(MODE_EXCLUSIVE, lock.first, math.min(call('PTTL', lock.key), lock.longest), struct.unpack('<d', packed, 41), sub(packed, 57))
+    add(MODE_EXCLUSIVE, lock.first, math.min(call('PTTL', lock.key), lock.longest), struct.unpack('<d', packed, 41), sub(packed, 57), lock.owner)
   else
-    add(MODE_EXCLUSIVE, -1, call('PTTL', lock.key), 0, '')
+    add(MODE_EXCLUSIVE, -1, call('PTTL', lock.key), 0, '', '')
   end
 end
 local plain = lock.kind == KIND_SEMAPHORE and MODE_PERMIT or MODE_READ
@@ -29,7 +29,7 @@ for at, owner in ipairs(all) do
   if ends > now then
     local packed = call('HGET', lock.record, 'h' .. owner)
     local token, since, _, rest = struct.unpack('<ddd', packed)
-    add(owner == lock.special and lock.mode or plain, token, math.floor((ends - now) / 1000), since, sub(packed, rest))
+    add(owner == lock.special and lock.mode or plain, token, math.floor((ends - now) / 1000), since, sub(packed, rest), owner)
   end
 end
 ADD_OTHERS

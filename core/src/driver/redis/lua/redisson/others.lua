@@ -2,7 +2,7 @@ local theirs = beneath[lock.key] or {}
 
 local function add_theirs(kind, mode, rest)
   reply[1] = kind
-  add(mode, -1, rest, 0, '')
+  add(mode, -1, rest, 0, '', '')
 end
 
 if theirs.mode then

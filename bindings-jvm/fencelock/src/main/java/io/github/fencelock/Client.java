@@ -2,6 +2,7 @@ package io.github.fencelock;
 
 import java.lang.ref.Reference;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -119,6 +120,42 @@ public final class Client implements AutoCloseable {
 
     private Request<List<String>> listing(String prefix) {
         return Request.of(this, Map.of("op", "names", "prefix", prefix), Shape::texts);
+    }
+
+    /**
+     * Ends every hold of a lock, a read-write lock or a semaphore; for holders that hang. Answers the holds that it ended. The next
+     * waiter is granted, with a greater token. A holder finds the loss with its next renewal, after a third of its lease at the
+     * latest; the fence refuses what it writes meanwhile. {@code reason} goes into the event and the log.
+     *
+     * @throws LockNotHeldException if nobody holds it
+     * @throws UnsupportedException if another library or a session of a database server holds it; nothing has changed
+     */
+    public List<LockState.Holder> breakLock(String name, String reason) {
+        return breaking(name, null, reason).get();
+    }
+
+    /** As {@link #breakLock}, as a future. */
+    public CompletableFuture<List<LockState.Holder>> breakLockAsync(String name, String reason) {
+        return breaking(name, null, reason).async();
+    }
+
+    /** As {@link #breakLock}, but ends only the holds with this token: one permit of a semaphore, for instance. */
+    public List<LockState.Holder> breakHold(String name, long token, String reason) {
+        return breaking(name, token, reason).get();
+    }
+
+    /** As {@link #breakHold}, as a future. */
+    public CompletableFuture<List<LockState.Holder>> breakHoldAsync(String name, long token, String reason) {
+        return breaking(name, token, reason).async();
+    }
+
+    private Request<List<LockState.Holder>> breaking(String name, Long token, String reason) {
+        Map<String, Object> all = Map.of("op", "break_lock", "name", name, "reason", reason);
+        Map<String, Object> operation = new HashMap<>(all);
+        if (token != null) {
+            operation.put("token", token);
+        }
+        return Request.of(this, operation, LockState::holders);
     }
 
     /** Asks the store for nothing, and answers how long that took; for health checks. It fails as any request does, within {@code timeout}. */

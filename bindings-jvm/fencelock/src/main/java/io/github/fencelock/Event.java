@@ -28,6 +28,8 @@ public final class Event extends Seen {
         RELEASED(Level.DEBUG),
         /** A hold was lost before it was given back. */
         LOST(Level.WARNING),
+        /** This client has broken a hold of another one ({@link Client#breakLock}). */
+        BROKEN(Level.WARNING),
         /** A job was asked for a run, and there is none to start. The token is the last run's. */
         SKIPPED(Level.DEBUG);
 
@@ -88,7 +90,10 @@ public final class Event extends Seen {
         return Shape.optionalTime(field("held"));
     }
 
-    /** The cause, for {@link Kind#TROUBLE}, {@link Kind#LOST}, {@link Kind#LATE_RENEWAL} and {@link Kind#SKIPPED}. */
+    /**
+     * The cause, for {@link Kind#TROUBLE}, {@link Kind#LOST}, {@link Kind#BROKEN}, {@link Kind#LATE_RENEWAL} and
+     * {@link Kind#SKIPPED}.
+     */
     public Optional<String> reason() {
         return optionalText("reason");
     }

@@ -16,6 +16,10 @@ public final class LockState extends Seen {
         return new LockState(Shape.map(seen));
     }
 
+    static List<Holder> holders(Object seen) {
+        return Shape.list(seen).stream().map(Shape::map).map(Holder::new).toList();
+    }
+
     /** What it is in use as: {@code mutex}, {@code read_write} or {@code semaphore}. */
     public String kind() {
         return text("kind");

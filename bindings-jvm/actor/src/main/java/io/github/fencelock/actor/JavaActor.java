@@ -271,6 +271,13 @@ public final class JavaActor implements Lines.Actor {
         switch (request.get("op").getAsString()) {
             case "inspect" -> answer(id, lock(request).inspectAsync(), Shown::state);
             case "is_locked" -> answer(id, lock(request).isLockedAsync(), locked -> locked);
+            case "break_lock" -> {
+                String name = request.get("lock").getAsString();
+                String reason = request.get("reason").getAsString();
+                answer(id, request.has("token")
+                    ? client().breakHoldAsync(name, request.get("token").getAsLong(), reason)
+                    : client().breakLockAsync(name, reason), Shown::holders);
+            }
             case "ping_store" -> answer(id, client().pingAsync(), Shown::millis);
             case "names" -> answer(id, client().namesAsync(request.get("prefix").getAsString()), names -> names);
             case "leader" -> answer(id, election(request).leaderAsync(), leader -> Shown.leader(leader.orElse(null)));

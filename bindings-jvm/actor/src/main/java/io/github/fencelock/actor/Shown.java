@@ -41,12 +41,7 @@ public final class Shown {
 
     /** A lock's state. */
     public static Object state(LockState state) {
-        List<Map<String, Object>> holders = state.holders().stream().map(holder -> object(
-            "mode", holder.mode().toString(),
-            "token", number(holder.token()),
-            "left", holder.left().map(Shown::millis).orElse(null),
-            "held_for", holder.heldFor().map(Shown::millis).orElse(null),
-            "info", holder.info())).toList();
+        List<Map<String, Object>> holders = holders(state.holders());
         List<Map<String, Object>> waiters = state.waiters().stream().map(waiter -> object(
             "mode", waiter.mode().toString(),
             "info", waiter.info(),
@@ -57,6 +52,16 @@ public final class Shown {
             "holders", holders,
             "last", state.last(),
             "waiters", waiters);
+    }
+
+    /** Those who hold, or held. */
+    public static List<Map<String, Object>> holders(List<LockState.Holder> holders) {
+        return holders.stream().map(holder -> object(
+            "mode", holder.mode().toString(),
+            "token", number(holder.token()),
+            "left", holder.left().map(Shown::millis).orElse(null),
+            "held_for", holder.heldFor().map(Shown::millis).orElse(null),
+            "info", holder.info())).toList();
     }
 
     /** Who leads. */

@@ -117,6 +117,10 @@ class KotlinActor private constructor(private val lines: Lines) : Lines.Actor {
         }
         "inspect" -> Shown.state(lock(request).awaitInspect())
         "is_locked" -> lock(request).awaitIsLocked()
+        "break_lock" -> {
+            val (name, reason) = listOf("lock", "reason").map { request[it].asString }
+            Shown.holders(client.awaitBreakLock(name, reason, request["token"]?.asLong))
+        }
         "ping_store" -> client.awaitPing().inWholeMicroseconds / 1000.0
         "names" -> client.awaitNames(request["prefix"].asString)
         "leader" -> Shown.leader(election(request).awaitLeader())

@@ -5,6 +5,7 @@ import io.github.fencelock.Client
 import io.github.fencelock.ClientOptions
 import io.github.fencelock.Fencelock
 import io.github.fencelock.Job
+import io.github.fencelock.LockState
 import kotlin.time.Duration
 import kotlin.time.toJavaDuration
 import kotlin.time.toKotlinDuration
@@ -37,6 +38,10 @@ public suspend fun Client.awaitNames(prefix: String = ""): List<String> = namesA
 
 /** [Client.ping] that suspends. */
 public suspend fun Client.awaitPing(): Duration = pingAsync().await().toKotlinDuration()
+
+/** [Client.breakLock] that suspends, or with a [token] [Client.breakHold]. */
+public suspend fun Client.awaitBreakLock(name: String, reason: String, token: Long? = null): List<LockState.Holder> =
+    (token?.let { breakHoldAsync(name, it, reason) } ?: breakLockAsync(name, reason)).await()
 
 /** [Client.job] with Kotlin's duration. */
 public fun Client.job(name: String, period: Duration): Job = job(name, period.toJavaDuration())
