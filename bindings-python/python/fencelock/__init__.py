@@ -10,47 +10,14 @@
 ``datetime.timedelta``.
 """
 
-from . import errors
+from . import _shared
+from ._shared import *  # noqa: F403
 from .client import Client, connect
-from .election import Election, Leader
-from .errors import *  # noqa: F403
-from .event import Event, EventKind, Observer
-from .guard import Guard, Released
-from .job import Job, JobState, Run, Skipped
+from .election import Election
+from .guard import Guard
+from .job import Job, Run
 from .lock import All, Lock
-from .options import TABLE, ClientOptions, LockOptions, OptionRow
-from .reason import Reason
-from .scope import Scope
-from .state import Holder, State, Waiter
-from .version import Snapshot, Swapped, Version
+from .version import Version
 
-__all__ = [
-    "TABLE",
-    "All",
-    "Client",
-    "ClientOptions",
-    "Election",
-    "Event",
-    "EventKind",
-    "Guard",
-    "Holder",
-    "Job",
-    "JobState",
-    "Leader",
-    "Lock",
-    "LockOptions",
-    "Observer",
-    "OptionRow",
-    "Reason",
-    "Released",
-    "Run",
-    "Scope",
-    "Skipped",
-    "Snapshot",
-    "State",
-    "Swapped",
-    "Version",
-    "Waiter",
-    "connect",
-]
-__all__ += errors.__all__
+__all__ = ["All", "Client", "Election", "Guard", "Job", "Lock", "Run", "Version", "connect"]
+__all__ += _shared.__all__

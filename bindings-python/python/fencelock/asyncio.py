@@ -23,51 +23,18 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from types import FrameType, TracebackType
 from typing import Any, Literal, NoReturn, Self, Unpack
 
-from . import _loop, _native, errors
+from . import _loop, _native, _shared, errors
+from ._shared import *  # noqa: F403
 from ._values import milliseconds
 from .client import AnyClient, breaking, holders
-from .election import Leader
-from .errors import *  # noqa: F403
-from .event import Event, EventKind, Observer
-from .guard import Hold, Mode, Released, tell
-from .job import AnyJob, JobState, Skipped
+from .guard import Hold, Mode, tell
+from .job import AnyJob
 from .lock import UNSAID, AnyLock
-from .options import TABLE, ClientOptions, LockOptions, OptionRow, Time
-from .reason import Reason
-from .scope import Scope
-from .state import Holder, State, Waiter
-from .version import AnyVersion, Snapshot, Swapped
+from .options import Time
+from .version import AnyVersion
 
-__all__ = [
-    "TABLE",
-    "All",
-    "Client",
-    "ClientOptions",
-    "Election",
-    "Event",
-    "EventKind",
-    "Guard",
-    "Holder",
-    "Job",
-    "JobState",
-    "Leader",
-    "Lock",
-    "LockOptions",
-    "Observer",
-    "OptionRow",
-    "Reason",
-    "Released",
-    "Run",
-    "Scope",
-    "Skipped",
-    "Snapshot",
-    "State",
-    "Swapped",
-    "Version",
-    "Waiter",
-    "connect",
-]
-__all__ += errors.__all__
+__all__ = ["All", "Client", "Election", "Guard", "Job", "Lock", "Run", "Version", "connect"]
+__all__ += _shared.__all__
 
 
 def connect(url: str, *, on_event: Observer | None = None, **options: Unpack[ClientOptions]) -> "Client":
