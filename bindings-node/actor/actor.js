@@ -84,11 +84,6 @@ const operations = {
     keep(await cancellable(id, (signal) => client().all(locks, options).acquire({ signal }))),
   try_all: async ({ id, locks, options, wait }) =>
     keep(await cancellable(id, (signal) => client().all(locks, options).tryAcquire({ signal, wait }))),
-  upgrade: async ({ id, guard }) => {
-    await cancellable(id, (signal) => held(guard).upgrade({ signal }));
-    return { guard, token: held(guard).token };
-  },
-  downgrade: async ({ guard, mode }) => (await held(guard).downgrade(mode), null),
   with: ({ id, lock: name, options, work }) =>
     cancellable(id, (signal) =>
       client()

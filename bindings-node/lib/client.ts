@@ -65,11 +65,6 @@ export class Client implements AsyncDisposable {
     return this.#lock(name, { mode: 'write' }, options);
   }
 
-  /** A reader that may become the writer by {@link Guard.upgrade}: one at a time, beside plain readers. */
-  upgradeable(name: string, options: LockOptions = {}): Lock {
-    return this.#lock(name, { mode: 'upgradeable' }, options);
-  }
-
   /** A semaphore: at most `limit` holders at once. The permit of a holder that died comes back when its lease has ended. */
   semaphore(name: string, limit: number, options: LockOptions = {}): Lock {
     return this.#lock(name, { mode: 'permit', permits: limit }, options);

@@ -38,7 +38,7 @@ export class Guard implements AsyncDisposable {
   readonly #connection: Connection;
   readonly #number: number;
   readonly #name: string;
-  #token: number;
+  readonly #token: number;
   #loss: Loss | undefined;
   #released = false;
   /** Whether somebody has been told that it is lost, or listens for that. */
@@ -149,26 +149,7 @@ export class Guard implements AsyncDisposable {
    */
   async extend(ttl: number): Promise<void> {
     this.use();
-    await this.#perform({ op: 'extend', guard: this.#number, ttl: Number(ttl) || 0 });
-  }
-
-  /**
-   * Makes the upgradeable reader the writer: waits until the other readers have left, while no new one enters. The guard has
-   * a new token then. If that is given up, by `signal` or by an error, the guard is the reader it was. Several at once are
-   * one, until the last is given up; a downgrade meanwhile overtakes them (code `cancelled`).
-   *
-   * @throws {FencelockError} with code `unsupported` for a plain reader: two that tried would wait for each other for ever
-   */
-  async upgrade(options?: { signal?: AbortSignal | null }): Promise<void> {
-    this.use();
-    const granted = await this.#perform<Granted>({ op: 'upgrade', guard: this.#number }, options?.signal);
-    this.#token = Math.max(this.#token, granted.token);
-  }
-
-  /** Turns a writer into an upgradeable or plain reader, or an upgradeable reader into a plain one. It keeps its token. */
-  async downgrade(mode: 'upgradeable' | 'read'): Promise<void> {
-    this.use();
-    await this.#perform({ op: 'downgrade', guard: this.#number, mode });
+    await this.#connection.perform({ op: 'extend', guard: this.#number, ttl: Number(ttl) || 0 });
   }
 
   /**
@@ -229,10 +210,6 @@ export class Guard implements AsyncDisposable {
   /** @internal */
   protected dispose(): Promise<Released> {
     return this.release();
-  }
-
-  #perform<T>(operation: object, signal?: AbortSignal | null): Promise<T> {
-    return this.#connection.perform<T>(operation, signal);
   }
 }
 

@@ -1,10 +1,10 @@
 import { camelCased } from './names.js';
 
 /**
- * How a lock is held: alone (`exclusive`), as one of many readers (`read`), alone beside nobody who reads (`write`), as the
- * reader that may become the writer (`upgradeable`), or as one of so many permits (`permit`).
+ * How a lock is held: alone (`exclusive`), as one of many readers (`read`), alone beside nobody who reads (`write`), or as
+ * one of so many permits (`permit`).
  */
-export type Mode = 'exclusive' | 'read' | 'write' | 'upgradeable' | 'permit';
+export type Mode = 'exclusive' | 'read' | 'write' | 'permit';
 
 /** What a holder or waiter said of itself: `host`, `pid`, `app`, `language`, `label`, `metadata`. */
 export type Info = Readonly<Record<string, unknown>>;

@@ -66,10 +66,4 @@ describe('errors', () => {
     assert.deepEqual([error.code, error.retryable], ['unavailable', true]);
     assert.ok(!JSON.stringify([error, error.message, error.stack]).includes('s3cr3t'));
   });
-
-  test('of a plain reader who wants to write say what to do', async () => {
-    const guard = await client.readLock(fresh()).acquire();
-    await assert.rejects(guard.upgrade(), { code: 'unsupported', message: /upgradeable/ });
-    await guard.release();
-  });
 });

@@ -32,11 +32,6 @@ const WAYS = {
   permits: ({ by, pick, signal, won }) => won(by.semaphore(pick(permits), 2).acquire({ signal })),
   campaign: ({ by, pick, signal, won }) => won(by.election(pick(elections)).campaign({ signal })),
   start: ({ by, pick, signal, won }) => won(by.job(pick(jobs), MOMENT).start({ signal, at: (instants += 1_000) }).then(({ run }) => run)),
-  async upgrade({ by, pick, signal, won, giveBack }) {
-    const guard = await by.upgradeable(pick(shared)).acquire();
-    giveBack(guard);
-    await won(guard.upgrade({ signal }));
-  },
   async scope({ by, pick, signal, won, giveBack }) {
     const lock = by.reentrant(pick(mutexes));
     giveBack(await won(lock.acquire({ signal })));

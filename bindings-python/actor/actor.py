@@ -14,7 +14,7 @@ import fencelock.asyncio
 
 BLOCKING = sys.argv[1] == "sync"
 TIMES = {row["name"] for row in fencelock.TABLE if "duration" in row["kind"]}
-KINDS = {"read": "read_lock", "write": "write_lock", "upgradeable": "upgradeable"}
+KINDS = {"read": "read_lock", "write": "write_lock"}
 
 
 def said(options):
@@ -125,13 +125,6 @@ class Actor:
     async def do_try_all(self, locks, options=None, wait=None):
         asked = self.client.all(locks, **said(options or {}))
         return self.keep(await self.ask(asked, "try_acquire", *waiting(wait)))
-
-    async def do_upgrade(self, guard):
-        await self.ask(self.guard(guard), "upgrade")
-        return {"guard": guard, "token": self.guards[guard].token}
-
-    async def do_downgrade(self, guard, mode):
-        await self.ask(self.guard(guard), "downgrade", mode)
 
     async def do_with(self, lock, work, options=None):
         lock = self.lock(lock, options=options)

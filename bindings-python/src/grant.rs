@@ -1,10 +1,9 @@
 //! What was granted, in the hands of Python.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use fencelock::facade::{Answer, Facade, Granted, Operation};
+use fencelock::facade::{Facade, Granted, Operation};
 use fencelock::{Code, Error, Released, Result};
 use pyo3::exceptions::PyBaseException;
 use pyo3::prelude::*;
@@ -24,16 +23,13 @@ use crate::{Outcome, caught, raised, tried};
 pub(crate) struct Grant {
     link: Own<Arc<Link>>,
     granted: Granted,
-    /// The newest one drawn with it.
-    token: AtomicU64,
     /// The name of the guard that its owner has by now.
     owned: OnceLock<String>,
 }
 
 impl Grant {
     pub(crate) fn new(link: Arc<Link>, granted: Granted) -> Self {
-        let token = AtomicU64::new(granted.token);
-        Self { link: Own::new(link), granted, token, owned: OnceLock::new() }
+        Self { link: Own::new(link), granted, owned: OnceLock::new() }
     }
 
     fn facade(&self) -> Result<&Facade> {
@@ -110,12 +106,7 @@ impl Grant {
     /// Its fencing token.
     #[getter]
     fn token(&self) -> u64 {
-        self.token.load(Ordering::Acquire)
-    }
-
-    /// This token was drawn with it since.
-    fn drew(&self, token: u64) {
-        self.token.fetch_max(token, Ordering::AcqRel);
+        self.granted.token
     }
 
     /// Of several as one: the token of each, by name.
@@ -163,15 +154,6 @@ impl Grant {
     /// Gives it back and waits for the answer.
     fn release(&self, py: Python<'_>) -> PyResult<Outcome> {
         self.wait(py, self.release_it())
-    }
-
-    /// Makes the reader the writer, and waits for that. Its new token is there before a signal may come.
-    fn upgrade(&self, py: Python<'_>) -> PyResult<()> {
-        let upgraded = self.wait(py, Operation::Upgrade { guard: self.granted.guard })?;
-        if let Outcome::Answer(Answer::Granted(granted)) = upgraded {
-            self.drew(granted.token);
-        }
-        Ok(())
     }
 
     /// Says how a run ended and waits for the answer.

@@ -8,7 +8,7 @@ import pytest
 from conftest import at_rest, drawn, leftovers, listened, nobody_listens, scaled
 
 import fencelock.asyncio
-from fencelock import NotHeldError, _loop
+from fencelock import NotHeldError
 
 pytestmark = pytest.mark.full
 
@@ -57,12 +57,6 @@ class Storm:
     async def permit(self, client):
         self.kept.append(await client.semaphore(f"{self.name}:permits", 100).acquire())
         return self.kept[-1]
-
-    async def upgrade(self, client):
-        guard = await client.upgradeable(f"{self.name}:both").acquire()
-        self.kept.append(guard)
-        await guard.upgrade()
-        await guard.downgrade("read")
 
     async def read(self, client):
         self.kept.append(await client.read_lock(f"{self.name}:both").acquire())
@@ -165,39 +159,6 @@ def test_cancels_at_random_points_leave_nothing(url, name):
     asyncio.run(main())
     assert leftovers(url, name) == []
     nobody_listens(url, listening)
-
-
-def test_an_upgrade_that_has_ended_when_it_is_cancelled_is_taken_back(url, name):
-    async def main():
-        async with fencelock.asyncio.connect(url) as client, fencelock.asyncio.connect(url) as other:
-            guard = await client.upgradeable(name).acquire()
-            upgrade = asyncio.create_task(guard.upgrade())
-            await asyncio.sleep(0)
-            waiting = _loop.current()._waiting
-            assert waiting
-            while waiting:
-                await asyncio.sleep(0)
-            # It is the writer, and the task has yet to hear of it.
-            assert upgrade.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await upgrade
-            reader = await other.read_lock(name, wait=5).acquire()
-            assert guard.is_held
-            await reader.release()
-            # One that was the writer before stays it.
-            await guard.upgrade()
-            again = asyncio.create_task(guard.upgrade())
-            await asyncio.sleep(0)
-            while waiting:
-                await asyncio.sleep(0)
-            again.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await again
-            assert await other.read_lock(name, wait=0).try_acquire() is None
-            await guard.release()
-            await asyncio.to_thread(at_rest, client, name)
-
-    asyncio.run(main())
 
 
 PLANTED = {

@@ -47,20 +47,6 @@ class Blocks:
         async with self.client.semaphore(self.name, 1):
             await self.stay(entered)
 
-    async def upgraded(self, entered):
-        async with self.client.upgradeable(self.name) as guard:
-            await guard.upgrade()
-            await self.stay(entered)
-
-    async def in_an_upgrade(self, entered):
-        async with self.client.read_lock(self.name), self.client.upgradeable(self.name) as guard:
-            try:
-                entered.set()
-                await guard.upgrade()
-            except BaseException as error:
-                self.ends.append(type(error))
-                raise
-
     async def leads(self, entered):
         async with self.client.election(self.name):
             await self.stay(entered)
@@ -154,8 +140,7 @@ async def collect(coroutine, entered):
     return gc.collect
 
 
-# What waits for the core is kept by its loop, and is not collected.
-ENDS = [(sort, end) for sort in SORTS for end in (close, collect) if sort != "in_an_upgrade" or end is close]
+ENDS = [(sort, end) for sort in SORTS for end in (close, collect)]
 
 
 @pytest.mark.parametrize("thread", [in_this_thread, in_another_thread])
@@ -273,13 +258,7 @@ def of_a_run(client, name):
         yield
 
 
-def of_an_upgrade(client, name):
-    with client.upgradeable(name) as guard:
-        guard.upgrade()
-        yield
-
-
-GENERATORS = [of_a_lock, of_a_guard, of_all, of_an_election, of_a_scope, of_a_run, of_an_upgrade]
+GENERATORS = [of_a_lock, of_a_guard, of_all, of_an_election, of_a_scope, of_a_run]
 
 
 @pytest.mark.parametrize("thread", [in_this_thread, in_another_thread])

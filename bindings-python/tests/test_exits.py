@@ -29,7 +29,6 @@ def locks():
         yield client.all([of + ":a", of + ":b"])
         yield client.semaphore(of + ":permits", 2)
         yield client.semaphore(of + ":permits", 2)
-        yield client.upgradeable(of + ":both")
         yield client.read_lock(of + ":both")
         yield client.election(of + ":election")
         yield client.reentrant(of + ":again")

@@ -103,12 +103,6 @@ def later(act):
         act()
     return spawn(wait_and_act)
 
-def upgraded():
-    with client.upgradeable(name + ":rw") as guard:
-        before = guard.token
-        guard.upgrade()
-        return guard.token > before
-
 def held_until_lost():
     with client.lock(name, ttl=1, renew=False) as guard:
         assert guard.wait_lost()
@@ -125,9 +119,6 @@ held = other.lock(name).acquire()
 waits("acquire", lambda: client.lock(name, wait=0.3).acquire(), "LockTimeoutError")
 waits("all", lambda: client.all([name, name + ":2"], wait=0.3).acquire(), "LockTimeoutError")
 held.release()
-reader = other.read_lock(name + ":rw").acquire()
-later(reader.release)
-waits("upgrade", upgraded, True)
 waits("wait_lost", held_until_lost, "LockLostError")
 waits("observe", led, True)
 led_by.pop().release()

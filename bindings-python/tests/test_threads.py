@@ -162,11 +162,8 @@ def test_release_tells_how_it_went(client, name):
 def test_kinds(client, name):
     with client.read_lock(name) as one, client.read_lock(name) as two:
         assert one.is_held and two.is_held and client.write_lock(name).try_acquire() is None
-    with client.upgradeable(name) as guard:
-        before = guard.token
-        guard.upgrade()
-        assert guard.token > before and client.read_lock(name).try_acquire() is None
-        guard.downgrade("read")
+    with client.write_lock(name) as guard:
+        assert guard.token > two.token and client.read_lock(name).try_acquire() is None
     with client.semaphore(name + ":permits", 2), client.semaphore(name + ":permits", 2) as second:
         assert client.semaphore(name + ":permits", 2).try_acquire() is None and second.is_held
     with client.all([f"{name}:b", f"{name}:a"]) as several:
@@ -177,9 +174,6 @@ def test_kinds(client, name):
     again = client.reentrant(name + ":self")
     with again, again:
         pass
-    with pytest.raises(fencelock.UnsupportedError):
-        with client.read_lock(name) as reader:
-            reader.upgrade()
 
 
 def test_elections_jobs_and_versions(client, name):

@@ -29,7 +29,7 @@ JSON of a lock (times are whole milliseconds; new fields may be added, but none 
   last_token  the newest fencing token drawn, 0 if none is known
   holder      the first of the holders, or null
   holders     in the order of their tokens, each with
-    mode        \"exclusive\", \"read\", \"write\", \"upgradeable\" or \"permit\"
+    mode        \"exclusive\", \"read\", \"write\" or \"permit\"
     token       its fencing token; null if the holder is not fencelock's
     left_ms     what is left of its lease; null if it has no end
     held_ms     for how long it has held the lock, null if not known;  since: the same as a UTC time
@@ -286,7 +286,6 @@ fn mode(mode: Mode) -> &'static str {
         Mode::Exclusive => "holder",
         Mode::Read => "reader",
         Mode::Write => "writer",
-        Mode::Upgradeable => "upgrades",
         Mode::Permit => "permit",
     }
 }

@@ -123,11 +123,6 @@ impl Client {
         self.lock(name).mode(Mode::Write)
     }
 
-    /// A reader that may become the writer ([`Guard::upgrade`](crate::Guard::upgrade)): one at a time, beside plain readers.
-    pub fn upgradeable(&self, name: &str) -> Lock {
-        self.lock(name).mode(Mode::Upgradeable)
-    }
-
     /// A semaphore: at most `limit` holders at once. Every acquire takes one permit; the permit of a holder that died comes
     /// back when its lease has ended. Clients may ask with different limits, each is served by its own; in the dialect
     /// `redisson` the first one sets it for all.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures_util::future::{Either, select};
 
-use crate::algorithm::{Core, GivenUp, Local, Share, Upgraded};
+use crate::algorithm::{Core, GivenUp, Local, Share};
 use crate::error::{Code, Error, Result};
 use crate::event::Event;
 use crate::fence::Token;
@@ -93,7 +93,7 @@ impl Claim {
     /// The entry by which the store proves this hold, so that a transaction of your own on the same store can be refused when
     /// the hold has ended. In etcd compare the create revision of the key with `revision`; in ZooKeeper check the path, which
     /// begins with the chroot, at any version in your multi. `None`: the hold has ended, or the store has no such
-    /// transactions. A change of the mode changes the entry.
+    /// transactions.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -111,7 +111,7 @@ impl Claim {
 
     /// How it is held: alone, as reader or writer, as one of so many permits.
     pub fn mode(&self) -> Mode {
-        self.local.hold.mode()
+        self.local.hold.mode
     }
 
     /// Whether the lock may be relied on at this very moment. Compares the clock at every call, so it is right also after
@@ -206,22 +206,6 @@ impl Claim {
         self.core.extend(&self.local, ttl).await
     }
 
-    /// What [`Guard::upgrade`] does, for whoever keeps the end of it.
-    pub(crate) async fn upgrade(&self) -> Result<Upgraded> {
-        self.not_given_back()?;
-        self.core.upgrade(&self.local.hold, self.local.token).await
-    }
-
-    /// An upgrade of this number is given up after its end.
-    pub(crate) fn leave_upgrade(&self, number: u32) {
-        self.core.leave_upgrade(&self.local.hold, number);
-    }
-
-    pub(crate) async fn downgrade(&self, mode: Mode) -> Result<()> {
-        self.not_given_back()?;
-        self.core.downgrade(&self.local.hold, mode).await
-    }
-
     pub(crate) fn runtime(&self) -> &RuntimeHandle {
         &self.core.runtime
     }
@@ -254,33 +238,6 @@ impl Guard {
     /// Pushes the end of the lease to at least now + `ttl`, which is its length from now on. Never shortens it.
     pub async fn extend(&self, ttl: Duration) -> Result<()> {
         self.claim.extend(ttl).await
-    }
-
-    /// Makes the upgradeable reader ([`Client::upgradeable`](crate::Client::upgradeable)) the writer: waits until the other
-    /// readers have left, while no new one enters. The guard then has a new token. If this future is dropped, or `lost`
-    /// or an error comes of it, the guard is the reader it was.
-    ///
-    /// A facade lets one guard be upgraded several times at once: that is one, until the last of them is given up. A
-    /// downgrade meanwhile overtakes them (`cancelled`).
-    ///
-    /// A guard that reads plainly cannot be upgraded (`unsupported`): two that tried would wait for each other for ever.
-    pub async fn upgrade(&mut self) -> Result<()> {
-        let (token, _) = self.claim.upgrade().await?.keep();
-        self.has_drawn(token);
-        Ok(())
-    }
-
-    /// Its hold was upgraded, and this token drawn with that.
-    pub(crate) fn has_drawn(&mut self, token: Token) {
-        // Of two that ended together the later token is the hold's.
-        self.claim.local.token = self.claim.local.token.max(token);
-    }
-
-    /// Turns a writer into an upgradeable or a plain reader, or an upgradeable into a plain reader: others may enter
-    /// beside it. It keeps its token. After an error the guard is the lesser reader all the same, and the store is told
-    /// so until it confirms.
-    pub async fn downgrade(&mut self, mode: Mode) -> Result<()> {
-        self.claim.downgrade(mode).await
     }
 
     /// Frees the lock and tells how that went. If this future is dropped, the lock is freed all the same.

@@ -90,18 +90,6 @@ pub enum Call {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         wait: Option<f64>,
     },
-    /// Make an upgradeable reader the writer.
-    Upgrade {
-        /// The guard.
-        guard: u64,
-    },
-    /// Turn a hold into a lesser one.
-    Downgrade {
-        /// The guard.
-        guard: u64,
-        /// `upgradeable` or `read`.
-        mode: Mode,
-    },
     /// Run a body under a lock: it does nothing for `work` milliseconds.
     With {
         /// The lock.

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use fencelock::driver::queue::{MemoryQueue, MemoryQueueStore};
 use fencelock::port::{
-    Applied, Entry, Failure, LockKey, Mode, Moved, OwnerId, QueueNotice, QueueSink, QueueStore,
-    Rank, RuntimeHandle, SessionId, Standing,
+    Applied, Entry, Failure, LockKey, Mode, OwnerId, QueueNotice, QueueSink, QueueStore, Rank,
+    RuntimeHandle, SessionId, Standing,
 };
 use fencelock::runtime::TokioRuntime;
 use fencelock_sim::Dice;
@@ -28,7 +28,7 @@ pub enum Modes {
     OneKind,
 }
 
-const ALL: &[Mode] = &[Mode::Exclusive, Mode::Read, Mode::Write, Mode::Upgradeable, Mode::Permit];
+const ALL: &[Mode] = &[Mode::Exclusive, Mode::Read, Mode::Write, Mode::Permit];
 
 type Heard = Arc<Mutex<Vec<QueueNotice>>>;
 
@@ -42,14 +42,11 @@ struct Pair<S> {
 
 /// An entry that was made in both.
 struct Made {
-    /// Who made it.
-    client: usize,
     lock: LockKey,
     owner: OwnerId,
     mode: Mode,
-    upgrades: bool,
     ranks: (Rank, Rank),
-    /// The newest fence of the store under test.
+    /// The fence in the store under test.
     fence: u64,
 }
 
@@ -108,19 +105,15 @@ impl<S: QueueStore> Run<S> {
         self.made.iter().position(is).expect("an entry that was made")
     }
 
-    fn moved(&self, lock: &LockKey, all: &[Moved]) -> Vec<(usize, Option<Mode>)> {
-        all.iter().map(|moved| (self.number(lock, &moved.rank), moved.mode)).collect()
-    }
-
-    fn standings(&self, lock: &LockKey, all: &[Standing]) -> Vec<(usize, Mode, bool)> {
-        let plain = |one: &Standing| (self.number(lock, &one.rank), one.mode, one.upgrades);
+    fn standings(&self, lock: &LockKey, all: &[Standing]) -> Vec<(usize, Mode)> {
+        let plain = |one: &Standing| (self.number(lock, &one.rank), one.mode);
         all.iter().map(plain).collect()
     }
 
     fn notices(&self, heard: &Heard) -> Vec<String> {
         let all = heard.lock().unwrap().clone();
         let plain = |notice| match notice {
-            QueueNotice::Moved { lock, moved } => format!("{:?}", self.moved(&lock, &[moved])),
+            QueueNotice::Gone { lock, rank } => format!("{:?}", self.number(&lock, &rank)),
             other => format!("{other:?}"),
         };
         let mut all: Vec<_> = all.into_iter().map(plain).collect();
@@ -132,14 +125,12 @@ impl<S: QueueStore> Run<S> {
         let client = self.below(CLIENTS);
         let lock = LockKey::new(self.dice.pick(&["x", "x/y"]));
         let entry = (!self.made.is_empty()).then(|| self.below(self.made.len()));
-        match (self.dice.below(16), entry) {
+        match (self.dice.below(14), entry) {
             (0..5, _) | (_, None) => self.join(client, lock).await,
             (5..8, Some(entry)) => self.leave(client, entry).await,
             (8, _) => self.refuse(client, lock).await,
-            (9, Some(entry)) => self.weaken(entry).await,
-            (10, Some(entry)) => self.fence(client, entry).await,
-            (11..14, _) => self.watch(client, lock).await,
-            (14, _) if self.dice.chance(300) => self.renew(client).await,
+            (9..12, _) => self.watch(client, lock).await,
+            (12, _) if self.dice.chance(300) => self.renew(client).await,
             _ => self.list(client, lock).await,
         }
         self.compare_notices().await;
@@ -148,16 +139,15 @@ impl<S: QueueStore> Run<S> {
     async fn join(&mut self, client: usize, lock: LockKey) {
         let mode = match (self.modes, lock.as_str()) {
             (Modes::OneKind, "x") => Mode::Permit,
-            (Modes::OneKind, _) => self.dice.pick(&ALL[..4]),
+            (Modes::OneKind, _) => self.dice.pick(&ALL[..3]),
             (Modes::Any, _) => self.dice.pick(ALL),
         };
         let refused =
             self.left[client].iter().rfind(|(of, _)| *of == lock).map(|(_, owner)| *owner);
         let owner = refused.filter(|_| self.dice.chance(400));
         let owner = owner.unwrap_or_else(|| OwnerId::draw(&*self.runtime));
-        let upgrades = mode == Mode::Write && self.dice.chance(300);
         let (limit, info) = (self.dice.below(9) as u32, r#"{"label":"a\nb"}"#.into());
-        let entry = Entry { owner, mode, limit, upgrades, info };
+        let entry = Entry { owner, mode, limit, info };
         let Pair { model, store, sessions, .. } = &self.pairs[client];
         let one = code(model.join(sessions.0, &lock, &entry).await);
         let other = code(store.join(sessions.1, &lock, &entry).await);
@@ -168,15 +158,7 @@ impl<S: QueueStore> Run<S> {
         let ranks = (one.rank.clone(), other.rank.clone());
         self.drawn(&lock, other.fence);
         let (before, also) = (one.before.clone(), other.before.clone());
-        self.made.push(Made {
-            client,
-            lock: lock.clone(),
-            owner,
-            mode,
-            upgrades,
-            ranks,
-            fence: other.fence,
-        });
+        self.made.push(Made { lock: lock.clone(), owner, mode, ranks, fence: other.fence });
         same("join", &self.standings(&lock, &before), &self.standings(&lock, &also));
     }
 
@@ -206,53 +188,23 @@ impl<S: QueueStore> Run<S> {
         self.left[client].push((lock, owner));
     }
 
-    async fn weaken(&mut self, entry: usize) {
-        let weaker: &[Mode] = match self.made[entry].mode {
-            Mode::Write => &[Mode::Write, Mode::Upgradeable, Mode::Read],
-            Mode::Upgradeable => &[Mode::Upgradeable, Mode::Read],
-            _ => return,
-        };
-        let (mode, made) = (self.dice.pick(weaker), &self.made[entry]);
-        let Pair { model, store, sessions, .. } = &self.pairs[made.client];
-        let one = code(model.weaken(sessions.0, &made.lock, &made.ranks.0, mode).await);
-        let other = code(store.weaken(sessions.1, &made.lock, &made.ranks.1, mode).await);
-        same("weaken", &one, &other);
-        if one == Ok(true) {
-            self.made[entry].mode = mode;
-        }
-    }
-
-    async fn fence(&mut self, client: usize, entry: usize) {
-        let made = &self.made[entry];
-        let Pair { model, store, sessions, .. } = &self.pairs[client];
-        let one = code(model.fence(sessions.0, &made.lock, &made.ranks.0).await);
-        let other = code(store.fence(sessions.1, &made.lock, &made.ranks.1).await);
-        let drawn = other.ok().flatten();
-        let plain = |fence: Result<Option<u64>, _>| fence.map(|fence| fence.is_some());
-        same("fence", &plain(one), &plain(other));
-        if let Some(fence) = drawn {
-            let lock = made.lock.clone();
-            self.made[entry].fence = fence;
-            self.drawn(&lock, fence);
-        }
-    }
-
-    /// Watches some entries as they are, or as they once were.
+    /// Watches some entries, of which some are gone.
     async fn watch(&mut self, client: usize, lock: LockKey) {
         let mut known = (Vec::new(), Vec::new());
         for number in 0..self.made.len() {
             if self.made[number].lock != lock || self.dice.chance(600) {
                 continue;
             }
-            let Made { mode, upgrades, ref ranks, .. } = self.made[number];
-            let mode = if self.dice.chance(100) { Mode::Write } else { mode };
-            known.0.push(Standing { rank: ranks.0.clone(), mode, upgrades });
-            known.1.push(Standing { rank: ranks.1.clone(), mode, upgrades });
+            let Made { mode, ref ranks, .. } = self.made[number];
+            known.0.push(Standing { rank: ranks.0.clone(), mode });
+            known.1.push(Standing { rank: ranks.1.clone(), mode });
         }
         let Pair { model, store, sessions, .. } = &self.pairs[client];
         let one = code(model.watch(sessions.0, &lock, &known.0).await);
         let other = code(store.watch(sessions.1, &lock, &known.1).await);
-        let plain = |moved: Result<Vec<Moved>, _>| moved.map(|moved| self.moved(&lock, &moved));
+        let plain = |gone: Result<Vec<Rank>, _>| {
+            gone.map(|all| all.iter().map(|rank| self.number(&lock, rank)).collect::<Vec<_>>())
+        };
         same("watch", &plain(one), &plain(other));
     }
 
@@ -319,8 +271,8 @@ impl<S: QueueStore> Run<S> {
         for client in 0..CLIENTS {
             self.join(client, lock.clone()).await;
             let made = self.made.len() - 1;
-            let Made { mode, upgrades, owner, ref ranks, .. } = self.made[made];
-            let standing = |rank: &Rank| [Standing { rank: rank.clone(), mode, upgrades }];
+            let Made { mode, owner, ref ranks, .. } = self.made[made];
+            let standing = |rank: &Rank| [Standing { rank: rank.clone(), mode }];
             let Pair { model, store, sessions, .. } = &self.pairs[client];
             model.watch(sessions.0, &lock, &standing(&ranks.0)).await.unwrap();
             store.watch(sessions.1, &lock, &standing(&ranks.1)).await.unwrap();

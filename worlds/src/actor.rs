@@ -13,7 +13,7 @@ use futures_util::future::{Either, select};
 
 use super::cancel::Cancelled;
 use super::checker::{Checker, Note, Rule, lock_key};
-use super::plan::{Act, Cancel, Doing, End, How, Task};
+use super::plan::{Act, Doing, End, How, Task};
 
 /// Where a task runs.
 #[derive(Clone)]
@@ -65,7 +65,6 @@ impl Place {
             Mode::Exclusive => client.lock(name.as_str()),
             Mode::Read => client.read_lock(name.as_str()),
             Mode::Write => client.write_lock(name.as_str()),
-            Mode::Upgradeable => client.upgradeable(name.as_str()),
             Mode::Permit => client.semaphore(name.as_str(), act.limit),
         };
         let lock = lock.ttl(act.ttl).renew(act.renew).local(act.local);
@@ -93,46 +92,11 @@ impl Place {
         asking.end(&Ended::of(asked.as_ref()));
         let Some(Ok(Some(guard))) = asked else { return };
         let note = self.checker.holds(self.number, act.lock, act, &guard);
-        let mut held = Held { note, guard };
         for doing in &act.section {
-            let claim = held.guard.claim();
-            match doing {
-                Doing::Upgrade(cancel) => self.upgrade(&mut held, *cancel).await,
-                Doing::Downgrade(mode) => self.downgrade(&mut held, *mode).await,
-                doing => self.section(&claim, Some(&held.guard), &held.note, act, *doing).await,
-            }
+            self.section(&guard.claim(), Some(&guard), &note, act, *doing).await;
         }
-        self.give_back(held, act).await;
-    }
-
-    async fn upgrade(&self, held: &mut Held, cancel: Cancel) {
-        let before = (held.guard.mode(), held.guard.token());
-        match Cancelled::new(&self.node, cancel, held.guard.upgrade()).await {
-            // It asks once more for what it has.
-            Some(Ok(())) if before.0 == Mode::Write => {
-                let now = (held.guard.mode(), held.guard.token());
-                if now != before && held.guard.is_held() {
-                    let detail = format!("a writer that asked to write: {before:?}, then {now:?}");
-                    self.checker.violated(Rule::TokenFell, detail);
-                }
-            }
-            None => self.checker.count(|figures| figures.cancels += 1),
-            Some(Ok(())) => self.checker.changed(&held.note, &held.guard),
-            Some(Err(error)) => {
-                self.judge(&error, &[Code::Lost, Code::Unavailable, Code::Closed, Code::NotHeld]);
-            }
-        }
-    }
-
-    async fn downgrade(&self, held: &mut Held, mode: Mode) {
-        let before = held.guard.mode();
-        if let Err(error) = held.guard.downgrade(mode).await {
-            let known = [Code::Lost, Code::Unavailable, Code::Closed, Code::NotHeld];
-            // An upgrade that was given up leaves a reader behind, which can only go down.
-            let none = before == Mode::Read && mode == Mode::Upgradeable;
-            self.judge(&error, if none { &[Code::Unsupported] } else { &known });
-        }
-        self.checker.changed(&held.note, &held.guard);
+        drop(note);
+        self.give_back(guard, act).await;
     }
 
     /// Takes two mutexes as one, and works under both.
@@ -231,8 +195,6 @@ impl Place {
                 }
             }
             Doing::Enter(ttl, cancel) => self.enter(claim, act, ttl, cancel).await,
-            // Under `with` there is no guard to change.
-            Doing::Upgrade(_) | Doing::Downgrade(_) => {}
         }
     }
 
@@ -265,13 +227,9 @@ impl Place {
         }
     }
 
-    async fn give_back(&self, held: Held, act: &Act) {
-        let claim = held.guard.claim();
-        let Held { note, guard } = held;
-        drop(note);
+    async fn give_back(&self, guard: Guard, act: &Act) {
         let End::Release(cancel) = act.end else { return drop(guard) };
-        let held = claim.is_held();
-        drop(claim);
+        let held = guard.is_held();
         let asked = self.checker.now();
         match Cancelled::new(&self.node, cancel, guard.release()).await {
             None => self.checker.count(|figures| figures.cancels += 1),
@@ -311,12 +269,6 @@ pub fn freeze(
         checker.paused(client);
         node.resume();
     }));
-}
-
-/// A guard, and the note that says so; the note goes first.
-struct Held {
-    note: Note,
-    guard: Guard,
 }
 
 /// How an acquire ended.

@@ -1,6 +1,5 @@
 //! Plans drawn from seeds: one family of worlds after the other, everything else by the dice.
 
-mod again;
 mod crowd;
 mod nodes;
 mod scopes;
@@ -66,7 +65,6 @@ impl Plan {
         } else {
             shapes(&mut tasks, family, scale.locks, seed);
             scopes::draw(&mut tasks, seed);
-            again::draw(&mut tasks, seed);
         }
         let heals = scale.unit * dice.between(3, 12) as u32 + MILLISECOND * 20;
         let leases = tasks.iter().flat_map(|task| &task.acts).map(Act::longest_lease);
@@ -119,31 +117,12 @@ fn shapes(tasks: &mut [Task], family: Family, locks: u64, seed: u64) {
         act.limit = limit;
         act.mode = match kind {
             Kind::Mutex => Mode::Exclusive,
-            Kind::ReadWrite => dice.pick(&[
-                Mode::Read,
-                Mode::Read,
-                Mode::Write,
-                Mode::Upgradeable,
-                Mode::Upgradeable,
-            ]),
+            Kind::ReadWrite => dice.pick(&[Mode::Read, Mode::Read, Mode::Write]),
             Kind::Semaphore => Mode::Permit,
         };
         let other = dice.below(locks) as usize;
         if kind == Kind::Mutex && act.how != How::With && dice.chance(300) && other != act.lock {
             (act.also, act.max_hold) = (Some(other), None);
-        }
-        let lesser = dice.pick(&[Mode::Read, Mode::Upgradeable]);
-        match act.mode {
-            // What waits for others outlasts a fixed lease.
-            Mode::Upgradeable if act.renew && dice.chance(800) => {
-                let patience = Cancel::draw(dice, 300, act.ttl);
-                act.section.insert(0, Doing::Upgrade(patience));
-                if dice.chance(400) {
-                    act.section.push(Doing::Downgrade(lesser));
-                }
-            }
-            Mode::Write if dice.chance(200) => act.section.push(Doing::Downgrade(lesser)),
-            _ => {}
         }
     }
 }

@@ -21,8 +21,6 @@ pub(super) struct Entries {
     pub(super) model: QueueModel,
     owners: BTreeMap<Rank, OwnerId>,
     clients: BTreeMap<OwnerId, Arc<str>>,
-    /// Whom each upgrade is to make the writer.
-    readers: BTreeMap<OwnerId, OwnerId>,
     sessions: BTreeMap<SessionId, (Arc<str>, QueueSink)>,
 }
 
@@ -56,17 +54,11 @@ impl Entries {
         entry: &Entry,
         now: Instant,
     ) -> Result<Option<Joined>, Failure> {
-        let all = self.model.list(lock, now);
         let joined = self.model.join(of, lock, entry, now)?;
         let rank = joined.as_ref().map(|joined| (joined.rank.clone(), entry.owner));
         self.owners.extend(rank);
         let channel = self.sessions.get(&of).map(|(channel, _)| (entry.owner, channel.clone()));
         self.clients.extend(channel);
-        if entry.upgrades {
-            let upgradeable = |view: &&EntryView| view.standing.mode == Mode::Upgradeable;
-            let reader = all.iter().find(upgradeable).map(|view| self.owners[&view.standing.rank]);
-            self.readers.extend(reader.map(|reader| (entry.owner, reader)));
-        }
         Ok(joined)
     }
 
@@ -75,48 +67,24 @@ impl Entries {
         self.model.told()
     }
 
-    /// Who holds each lock and who waits for it, where they did so before as these records say.
-    pub(super) fn records(
-        &self,
-        before: &BTreeMap<LockKey, Record>,
-        now: Instant,
-    ) -> BTreeMap<LockKey, Record> {
+    /// Who holds each lock and who waits for it.
+    pub(super) fn records(&self, now: Instant) -> BTreeMap<LockKey, Record> {
         let record = |lock: LockKey| {
-            let held = before.get(&lock).map_or(&[][..], |record| &record.holders);
-            let record = self.record(&self.model.list(&lock, now), held);
+            let record = self.record(&self.model.list(&lock, now));
             (lock, record)
         };
         self.model.names("").into_iter().map(record).collect()
     }
 
-    fn record(&self, all: &[EntryView], held: &[Holder]) -> Record {
-        // A reader that had a writer before it looks for an upgrade when that is gone, and lets it go first.
-        let upgraded = all.iter().any(|view| view.standing.upgrades);
+    fn record(&self, all: &[EntryView]) -> Record {
         let kind = all.first().map(|first| first.standing.mode.kind()).unwrap_or_default();
         let mut record = Record { kind, ..Record::default() };
-        let mut left_behind = Vec::new();
         for (at, view) in all.iter().enumerate() {
             let (mode, token) = (view.standing.mode, view.fence.unwrap_or_default() * TOKENS);
             let owner = self.owners[&view.standing.rank];
-            let holder = || {
-                let (turn, since, upgrading, info) = (0, 0, None, view.info.clone());
-                Holder { owner, mode, upgrading, turn, token, since, ends: FAR, info }
-            };
-            if view.standing.upgrades {
-                let of = self.readers.get(&owner);
-                let reader = |one: &&mut Holder| Some(&one.owner) == of;
-                let alone = record.holders.iter().all(|one| one.mode == Mode::Upgradeable);
-                match record.holders.iter_mut().find(reader) {
-                    Some(reader) if alone => (reader.mode, reader.token) = (Mode::Write, token),
-                    Some(_) => {}
-                    None => left_behind.push(holder()),
-                }
-            } else if holds(view, &all[..at])
-                && (!upgraded
-                    || mode != Mode::Read
-                    || held.iter().any(|holder| holder.owner == owner))
-            {
-                record.holders.push(holder());
+            if holds(view, &all[..at]) {
+                let info = view.info.clone();
+                record.holders.push(Holder { owner, mode, token, since: 0, ends: FAR, info });
             } else {
                 record.tickets.push_back(Ticket {
                     owner,
@@ -131,10 +99,6 @@ impl Entries {
                     info: view.info.clone(),
                 });
             }
-        }
-        // Nobody claims an upgrade whose reader is gone. Until it is removed, it keeps out whoever waits behind it.
-        if record.holders.is_empty() {
-            record.holders = left_behind;
         }
         record
     }
@@ -155,8 +119,7 @@ fn holds(view: &EntryView, before: &[EntryView]) -> bool {
     let all = |modes: &[Mode]| before.iter().all(|other| modes.contains(&other.standing.mode));
     match view.standing.mode {
         Mode::Exclusive | Mode::Write => before.is_empty(),
-        Mode::Read => all(&[Mode::Read, Mode::Upgradeable]),
-        Mode::Upgradeable => all(&[Mode::Read]),
+        Mode::Read => all(&[Mode::Read]),
         Mode::Permit => all(&[Mode::Permit]) && before.len() < view.limit as usize,
     }
 }

@@ -222,10 +222,6 @@ pub enum Doing {
     Extend(Duration),
     /// The scope's mutex is entered once more, for so long a lease, and left again, unless patience is lost.
     Enter(Duration, Cancel),
-    /// The upgradeable reader becomes the writer, unless it loses patience.
-    Upgrade(Cancel),
-    /// The hold becomes a lesser one.
-    Downgrade(Mode),
 }
 
 /// How a lock is given back.
@@ -343,9 +339,7 @@ impl Act {
     pub fn longest(&self) -> Duration {
         let each = self.section.iter().map(|doing| match doing {
             Doing::Work(time) | Doing::Write(time) | Doing::Freeze(time) => *time,
-            Doing::Extend(_) | Doing::Enter(..) | Doing::Upgrade(_) | Doing::Downgrade(_) => {
-                Duration::ZERO
-            }
+            Doing::Extend(_) | Doing::Enter(..) => Duration::ZERO,
         });
         each.sum::<Duration>() + self.rest
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fencelock::Token;
-use fencelock::driver::record::{Holder, Record, Scene, Ticket};
+use fencelock::driver::record::{Record, Scene, Ticket};
 use fencelock::port::limits::TICKET_LIFE;
 use fencelock::port::{
     Action, Answer, Instant, LockKey, Mode, Notice, Outcome, OwnerId, QueueNotice, Runtime,
@@ -154,7 +154,7 @@ impl Server {
         self.entries.model.expire(now);
         let done = act(&mut self.entries, now);
         let before = std::mem::take(&mut self.records);
-        let after = self.entries.records(&before, now);
+        let after = self.entries.records(now);
         let (at, none) = (self.elapsed(), Record::default());
         let locks: BTreeSet<_> = before.keys().chain(after.keys()).collect();
         for lock in locks {
@@ -324,11 +324,7 @@ impl Diary<'_> {
                 continue;
             }
             let was = place(before, owner);
-            let mut ahead = was.unwrap_or(before.tickets.len());
-            if holds(before, owner) {
-                // An upgrade: whoever holds is before all who wait.
-                ahead = 0;
-            }
+            let ahead = was.unwrap_or(before.tickets.len());
             let earlier = before.tickets.iter().take(ahead);
             let passed = earlier.filter(|ticket| place(after, ticket.owner).is_some()).count();
             // One that asks itself is alive, whatever its ticket says.
@@ -360,10 +356,9 @@ fn holds(record: &Record, owner: OwnerId) -> bool {
 
 /// Whether a waiter could certainly hold beside those who do.
 fn could_hold(record: &Record, waiter: &Ticket) -> bool {
-    let plain = |held: &Holder| held.mode == Mode::Read && held.upgrading.is_none();
     match waiter.mode {
         Mode::Permit => record.holders.len() < waiter.limit as usize,
-        Mode::Read | Mode::Upgradeable => record.holders.iter().all(plain),
+        Mode::Read => record.holders.iter().all(|held| held.mode == Mode::Read),
         Mode::Exclusive | Mode::Write => record.holders.is_empty(),
     }
 }

@@ -1,4 +1,4 @@
-//! Every await point of acquire and release, of a change of mode, of several as one and of a scope's second entry, one
+//! Every await point of acquire and release, of several as one and of a scope's second entry, one
 //! after the other: the future is dropped there, and nothing of it stays.
 //!
 //! Virtual time over the memory store behind a network in which every request and every answer takes a millisecond. Where
@@ -8,13 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fencelock::driver::memory::Memory;
-use fencelock::port::{Mode, Runtime};
+use fencelock::port::Runtime;
 use fencelock::{Client, Guard, Lock};
 use fencelock_sim::{Chaos, Fault};
 use fencelock_sim::{Sim, SimNode};
 use fencelock_worlds::cancel::Cancelled;
 use fencelock_worlds::plan::Cancel;
-use tokio::sync::Mutex;
 
 const MS: Duration = Duration::from_millis(1);
 /// More polls than any of these futures takes.
@@ -137,47 +136,6 @@ async fn release(world: &World, company: Company, cancel: Cancel) -> bool {
     released.is_none()
 }
 
-/// Drops a change of mode; whatever the guard says it is then, the store says too.
-async fn change(world: &World, from: Mode, to: Mode, company: Company, cancel: Cancel) -> bool {
-    let other = world.two.read_lock("x");
-    let guard = match from {
-        Mode::Write => world.one.write_lock("x"),
-        _ => world.one.upgradeable("x"),
-    };
-    let guard = Arc::new(Mutex::new(guard.acquire().await.expect("it is free")));
-    if from == Mode::Upgradeable && company != Company::Nobody {
-        world.visit(&other, 3 * MS);
-        world.sleep(2 * MS).await;
-    }
-    let changing = guard.clone();
-    let work = async move {
-        let mut guard = changing.lock().await;
-        match to {
-            Mode::Write => guard.upgrade().await,
-            mode => guard.downgrade(mode).await,
-        }
-    };
-    let changed = world.cut(work, cancel).await;
-    world.sleep(UNDONE).await;
-    let guard = Arc::into_inner(guard).expect("the future is gone").into_inner();
-    let reader = other.try_acquire().await.expect("memory answers");
-    assert_eq!(reader.is_some(), guard.mode() != Mode::Write, "{:?}", guard.mode());
-    if let Some(reader) = reader {
-        reader.release().await.check().expect("it was held");
-    }
-    guard.release().await.check().expect("it was held");
-    world.sleep(UNDONE).await;
-    changed.is_none()
-}
-
-async fn upgrade(world: &World, company: Company, cancel: Cancel) -> bool {
-    change(world, Mode::Upgradeable, Mode::Write, company, cancel).await
-}
-
-async fn downgrade(world: &World, company: Company, cancel: Cancel) -> bool {
-    change(world, Mode::Write, Mode::Read, company, cancel).await
-}
-
 /// Drops an acquire of several; somebody else holds one of them, or the other, or both in turn.
 async fn several(world: &World, company: Company, cancel: Cancel) -> bool {
     join(world, company, 10 * MS).await;
@@ -258,14 +216,6 @@ fn b51_a_release_dropped_at_any_await_leaves_nothing() {
     let points: u64 = (0..16).map(|seed| all("release", seed, &release)).sum();
     println!("{points} await points");
     assert!(points > 16 * 15, "releases without await points: {points}");
-}
-
-#[test]
-fn a_change_dropped_at_any_await_is_made_or_is_not() {
-    let points: u64 = (0..4).map(|seed| all("upgrade", seed, &upgrade)).sum();
-    let down: u64 = (0..4).map(|seed| all("downgrade", seed, &downgrade)).sum();
-    println!("{points} and {down} await points");
-    assert!(points > 4 * 15 && down > 4 * 10, "changes without await points: {points}, {down}");
 }
 
 #[test]

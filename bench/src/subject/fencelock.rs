@@ -76,7 +76,6 @@ pub(super) fn lock(client: &Client, mode: Mode, key: &str) -> Lock {
         Mode::Exclusive => client.lock(key),
         Mode::Read => client.read_lock(key),
         Mode::Write => client.write_lock(key),
-        Mode::Upgradeable => client.upgradeable(key),
         Mode::Permit => client.semaphore(key, 1),
     }
 }

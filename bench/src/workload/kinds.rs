@@ -11,13 +11,8 @@ use crate::report::Bound::{AtLeast, AtMost};
 use crate::report::Sheet;
 
 /// The mutex first: the others are shown beside it.
-const KINDS: [&str; 5] = [
-    "fencelock",
-    "fencelock mode=read",
-    "fencelock mode=write",
-    "fencelock mode=upgradeable",
-    "fencelock mode=permit",
-];
+const KINDS: [&str; 4] =
+    ["fencelock", "fencelock mode=read", "fencelock mode=write", "fencelock mode=permit"];
 /// Redisson's, and how many times as often the same of ours should change hands.
 const THEIRS: [(&str, &str, f64); 3] = [
     ("fencelock local=0", "kind=fair", 5.0),

@@ -30,7 +30,7 @@ export async function use(signal: AbortSignal): Promise<void> {
   const kept: number | undefined = client.options.ttl;
   console.log(token, aborted, text, one, released, snapshot, ran, refused, kept);
   try {
-    await client.upgradeable('x').acquire();
+    await client.writeLock('x').acquire();
   } catch (error) {
     if (error instanceof LockTimeoutError || error instanceof LockLostError) return;
     if (error instanceof FencelockError) {

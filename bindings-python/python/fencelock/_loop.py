@@ -41,17 +41,16 @@ class Loop:
         if self._waiting.pop(operation, None) is not None:
             self.pump.forget(operation)
 
-    async def call(self, operation: int, unwanted: Callable[[Any], None] | None = None) -> Any:
+    async def call(self, operation: int) -> Any:
         """Waits for an operation. Cancelled at any point, it leaves nothing behind: what had ended by then and nobody has
-        looked at is taken back, or as ``unwanted`` says."""
-        unwanted = unwanted or take_back
+        looked at is taken back."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         # Not in the future: whoever wakes the task keeps that until the task waits again, and a grant with it.
         results: list[Any] = []
 
         def tell(came: Any) -> None:
             if future.done():
-                unwanted(came)
+                take_back(came)
             else:
                 results.append(came)
                 future.set_result(None)
@@ -63,7 +62,7 @@ class Loop:
             self.forget(operation)
             # It had ended, and the task was cancelled before it could look.
             for came in results:
-                unwanted(came)
+                take_back(came)
             raise
         came = results.pop()
         if isinstance(came, errors.FencelockError):

@@ -27,7 +27,7 @@ from . import _loop, _native, _shared, errors
 from ._shared import *  # noqa: F403
 from ._values import milliseconds
 from .client import AnyClient, breaking, holders
-from .guard import Hold, Mode, tell
+from .guard import Hold, tell
 from .job import AnyJob
 from .lock import UNSAID, AnyLock
 from .options import Time
@@ -79,25 +79,6 @@ class Guard(Hold):
     async def extend(self, ttl: Time) -> None:
         """Pushes the end of the lease to at least now + ``ttl``, which is its length from now on. Never shortens it."""
         await self._perform(self._ask("extend", ttl=milliseconds(ttl)))
-
-    async def upgrade(self) -> None:
-        """Makes the upgradeable reader the writer: waits until the other readers have left. The guard then has a new
-        token. A plain reader cannot be upgraded (``UnsupportedError``). Several at once are one, until the last is given up;
-        a downgrade meanwhile overtakes them (``CancelledError``)."""
-        loop = _loop.current()
-
-        def unwanted(came: Any) -> None:
-            # It was given up when it had just become the writer.
-            if not isinstance(came, errors.FencelockError):
-                upgrade = came["upgrade"]
-                self._connection.submit(loop.pump, self._ask("decline_upgrade", upgrade=upgrade))
-
-        submitted = self._connection.submit(loop.pump, self._ask("upgrade"))
-        self._grant.drew((await loop.call(submitted, unwanted))["token"])
-
-    async def downgrade(self, mode: Mode) -> None:
-        """Turns a writer into an upgradeable or plain reader, or an upgradeable reader into a plain one."""
-        await self._perform(self._ask("downgrade", mode=mode))
 
     async def wait_lost(self) -> bool:
         """Waits for the end of the hold: true when it was lost, false when it was given back."""

@@ -81,10 +81,6 @@ class AnyClient(Generic[LockT, AllT, ElectionT, JobT, VersionT]):
         """The writing side of a read-write lock: nobody beside it."""
         return self._lock(name, options, mode="write")
 
-    def upgradeable(self, name: str, **options: Unpack[LockOptions]) -> LockT:
-        """A reader that may become the writer (``Guard.upgrade``): one at a time, beside plain readers."""
-        return self._lock(name, options, mode="upgradeable")
-
     def semaphore(self, name: str, limit: int, **options: Unpack[LockOptions]) -> LockT:
         """A semaphore: at most ``limit`` holders at once. The permit of a holder that died comes back when its lease has
         ended."""

@@ -3,14 +3,11 @@
 import enum
 import json
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any
 
 from . import _native, _waiting, errors
 from ._values import milliseconds
 from .options import Time
-
-Mode = Literal["upgradeable", "read"]
-"""What a hold can become when it becomes less."""
 
 
 class Released(enum.Enum):
@@ -116,17 +113,6 @@ class Guard(Hold, _waiting.Blocking, _native.Block):
     def extend(self, ttl: Time) -> None:
         """Pushes the end of the lease to at least now + ``ttl``, which is its length from now on. Never shortens it."""
         self._perform(self._ask("extend", ttl=milliseconds(ttl)))
-
-    def upgrade(self) -> None:
-        """Makes the upgradeable reader the writer: waits until the other readers have left. The guard then has a new
-        token. A plain reader cannot be upgraded (``UnsupportedError``). Several at once are one, until the last is given up;
-        a downgrade meanwhile overtakes them (``CancelledError``)."""
-        _waiting.check()
-        self._grant.upgrade()
-
-    def downgrade(self, mode: Mode) -> None:
-        """Turns a writer into an upgradeable or plain reader, or an upgradeable reader into a plain one."""
-        self._perform(self._ask("downgrade", mode=mode))
 
     def wait_lost(self) -> bool:
         """Waits for the end of the hold: true when it was lost, false when it was given back."""

@@ -18,7 +18,7 @@ class Holder:
     """Somebody who holds a lock."""
 
     mode: str
-    """How: ``exclusive``, ``read``, ``write``, ``upgradeable`` or ``permit``."""
+    """How: ``exclusive``, ``read``, ``write`` or ``permit``."""
     token: int | None
     """Its fencing token; ``None`` for a holder that is not fencelock's."""
     left: float | None

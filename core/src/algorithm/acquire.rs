@@ -92,7 +92,7 @@ impl Core {
         reason: &Mutex<Option<Reason>>,
         asked: Asked,
     ) -> Result<Option<Local>> {
-        let leads = request.mode.lines_up();
+        let leads = request.mode.is_exclusive();
         let mut in_line = false;
         let attempt = loop {
             let now = || self.runtime.now();

@@ -22,7 +22,7 @@ pub(crate) type Batch = Shared<BoxFuture<'static, Vec<Answer>>>;
 pub(crate) struct Cleanup {
     pub lock: LockId,
     pub owner: OwnerId,
-    /// A Free, a Leave or a Change: all may be repeated.
+    /// A Free or a Leave: both may be repeated.
     pub action: Action,
     /// When it has settled itself and need not be repeated any more.
     pub until: Instant,

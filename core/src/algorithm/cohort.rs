@@ -166,7 +166,7 @@ impl<A> Cohorts<A> {
         waits: bool,
         now: impl FnOnce() -> Instant,
     ) -> Admission<A> {
-        if !request.mode.lines_up() {
+        if !request.mode.is_exclusive() {
             return Admission::Lead;
         }
         let number = self.number();
@@ -191,7 +191,7 @@ impl<A> Cohorts<A> {
     pub(crate) fn install(&mut self, hold: Arc<Hold>, now: Instant) -> Local {
         let number = self.number();
         hold.serve(number);
-        if !hold.mode().lines_up() {
+        if !hold.mode.is_exclusive() {
             return Local { token: hold.token, hold, number };
         }
         let cohort = self.by_lock.entry(hold.lock.clone()).or_default();
@@ -268,7 +268,7 @@ impl<A> Cohorts<A> {
 
     /// A local hold ends.
     pub(crate) fn give_up(&mut self, local: &Local, now: Instant) -> Next<A> {
-        if local.hold.stands_alone() {
+        if !local.hold.mode.is_exclusive() {
             if !local.hold.serves(local.number) || local.hold.is_lost() {
                 return Next::NotMine;
             }

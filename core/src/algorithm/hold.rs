@@ -9,7 +9,6 @@ use super::life::{Life, LifeFlag};
 use super::lock_id::LockId;
 use crate::fence::Token;
 use crate::port::{Instant, Mode, OwnerId, RuntimeHandle, Take};
-use crate::runtime::sync::Mutex;
 
 /// What an acquire asks for, apart from how long it waits.
 #[derive(Clone, Debug)]
@@ -96,23 +95,10 @@ pub(crate) struct Hold {
     signal: Event,
     /// When the present guard, or the one before it, got the lock, in nanoseconds.
     since: AtomicU64,
-    state: Mutex<HoldMode>,
+    /// How it holds.
+    pub mode: Mode,
     pub open: bool,
     runtime: RuntimeHandle,
-}
-
-/// How a hold stands beside others now.
-#[derive(Clone, Copy)]
-struct HoldMode {
-    mode: Mode,
-    /// Whether it belongs to one guard for good and never passes on inside: a share, or what was one.
-    alone: bool,
-    /// The number of its newest change of mode.
-    turn: u32,
-    /// Calls that want it to write: it is the writer, or becomes it, until the last of them is given up.
-    writers: u32,
-    /// Drawn when it became the writer.
-    drawn: Token,
 }
 
 /// Until when a lease of `length`, asked for at `sent`, may be relied on: less 1 % and 2 ms for clocks that drift apart.
@@ -130,22 +116,6 @@ fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// What comes of a wish to hold less.
-pub(crate) enum Lessened {
-    /// The change of this number.
-    By(u32),
-    /// It holds like that.
-    Already,
-    /// That would not be less.
-    Never,
-}
-
-impl HoldMode {
-    fn new(mode: Mode, drawn: Token) -> Self {
-        Self { mode, alone: !mode.lines_up(), turn: 0, writers: 0, drawn }
-    }
-}
-
 impl Hold {
     pub(crate) fn new(
         lock: LockId,
@@ -161,6 +131,7 @@ impl Hold {
             token: tokens.first,
             block: tokens.count,
             renew: request.renew,
+            mode: request.mode,
             open: request.open,
             runtime: runtime.clone(),
             deadline: AtomicU64::new(0),
@@ -171,7 +142,6 @@ impl Hold {
             present: AtomicU64::new(0),
             signal: Event::new(),
             since: AtomicU64::new(0),
-            state: Mutex::new(HoldMode::new(request.mode, tokens.first)),
         };
         hold.set_request(request, runtime.now());
         hold.deadline.store(deadline.as_nanos(), Ordering::Release);
@@ -300,93 +270,7 @@ impl Hold {
         self.life.has(LifeFlag::Gone)
     }
 
-    /// How it holds.
-    pub(crate) fn mode(&self) -> Mode {
-        self.state.lock().mode
-    }
-
-    /// Whether it never passes on inside.
-    pub(crate) fn stands_alone(&self) -> bool {
-        self.state.lock().alone
-    }
-
-    /// One more call wants it to write. Answers the number of that change, which all of them share: a later one outweighs
-    /// it, however late it arrives. None for a hold that cannot become the writer.
-    pub(crate) fn join_upgrade(&self) -> Option<u32> {
-        let mut state = self.state.lock();
-        match state.mode {
-            Mode::Write => {}
-            Mode::Upgradeable => state.turn += u32::from(state.writers == 0),
-            Mode::Exclusive | Mode::Read | Mode::Permit => return None,
-        }
-        state.writers += 1;
-        Some(state.turn)
-    }
-
-    /// The store has made it the writer and drawn this token. Answers the latest that was drawn; none if another change was
-    /// asked for meanwhile.
-    pub(crate) fn becomes_writer(&self, turn: u32, drawn: Token) -> Option<Token> {
-        let mut state = self.state.lock();
-        if state.turn != turn {
-            return None;
-        }
-        // The nodes of a quorum draw one each, and two who ask may hear of different ones.
-        let drawn = drawn.max(state.drawn);
-        (state.mode, state.alone, state.drawn) = (Mode::Write, true, drawn);
-        drop(state);
-        self.tell();
-        Some(drawn)
-    }
-
-    /// Whether no other change was asked for since the one of this number.
-    pub(crate) fn is_newest(&self, turn: u32) -> bool {
-        self.state.lock().turn == turn
-    }
-
-    /// The token drawn when it became the writer; none while it is not.
-    pub(crate) fn writes(&self) -> Option<Token> {
-        let state = self.state.lock();
-        (state.mode == Mode::Write).then_some(state.drawn)
-    }
-
-    /// A call that wanted it to write is given up. When it was the last one, the hold is the reader it was, and the answer is
-    /// the number of the change that tells the store.
-    pub(crate) fn leave_upgrade(&self, turn: u32) -> Option<u32> {
-        let mut state = self.state.lock();
-        // A writer from the start was never another's reader.
-        let from_the_start = turn == 0;
-        if from_the_start || state.turn != turn || state.writers == 0 {
-            return None;
-        }
-        state.writers -= 1;
-        if state.writers > 0 {
-            return None;
-        }
-        (state.mode, state.writers) = (Mode::Upgradeable, 0);
-        state.turn += 1;
-        Some(state.turn)
-    }
-
-    /// From now on it holds like this, if that is less, and for one guard only.
-    pub(crate) fn lessen(&self, mode: Mode) -> Lessened {
-        let mut state = self.state.lock();
-        match (state.mode, mode) {
-            (Mode::Write, Mode::Upgradeable | Mode::Read) | (Mode::Upgradeable, Mode::Read) => {}
-            // What waits to write is overtaken.
-            (Mode::Upgradeable, Mode::Upgradeable) if state.writers > 0 => {}
-            (from, to) if from == to => return Lessened::Already,
-            _ => return Lessened::Never,
-        }
-        (state.mode, state.alone, state.writers) = (mode, true, 0);
-        state.turn += 1;
-        let turn = state.turn;
-        drop(state);
-        // Who waits to write hears that it is overtaken.
-        self.tell();
-        Lessened::By(turn)
-    }
-
-    /// Fires when the hold is lost or given up, and when the store tells of it.
+    /// Fires when the hold is lost or given up.
     pub(crate) fn on_lost(&self) -> EventListener {
         self.signal.listen()
     }

@@ -8,7 +8,6 @@ mod acquire;
 mod attempt;
 mod break_lock;
 mod cell;
-mod change;
 mod cleanup;
 mod cohort;
 mod core;
@@ -41,7 +40,6 @@ mod who_holds;
 
 pub(crate) use acquire::Wait;
 pub(crate) use cell::UpdateRequest;
-pub(crate) use change::Upgraded;
 pub(crate) use cohort::Local;
 pub(crate) use core::Core;
 pub(crate) use hold::Request;

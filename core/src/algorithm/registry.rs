@@ -152,16 +152,15 @@ impl Registry {
         }
     }
 
-    /// Somebody should ask now: an attempt, at once or when it is in the queue; or a hold whose mode is being changed.
+    /// An attempt should ask now: at once or when it is in the queue.
     pub(super) fn opened(&mut self, owner: OwnerId, now: Instant) {
         match self.entries.get_mut(owner).map(|entry| &mut entry.stage) {
-            Some(Stage::Held(hold)) => return hold.tell(),
             Some(Stage::Pending(pending)) => {
                 if pending.opened_early() {
                     return;
                 }
             }
-            Some(Stage::Free(_)) | None => return,
+            Some(Stage::Held(_) | Stage::Free(_)) | None => return,
         }
         self.look_now(owner, now);
     }

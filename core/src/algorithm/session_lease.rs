@@ -7,10 +7,7 @@ use crate::port::{Action, Failure, Take};
 
 /// Why a step asks for a longer lease than the session's, if it does.
 pub(super) fn too_long(action: &Action, most: Duration) -> Option<Failure> {
-    let (Action::Take(Take { ttl, .. })
-    | Action::Renew { ttl }
-    | Action::Refresh { ttl }
-    | Action::Change { ttl, .. }) = action
+    let (Action::Take(Take { ttl, .. }) | Action::Renew { ttl } | Action::Refresh { ttl }) = action
     else {
         return None;
     };

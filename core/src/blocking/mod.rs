@@ -33,7 +33,7 @@ pub use self::version::Versioned;
 use crate::error::{Code, Error, Result};
 use crate::fence::Token;
 use crate::guard::Claim;
-use crate::port::{HolderView, LockState, Mode};
+use crate::port::{HolderView, LockState};
 use crate::released::Released;
 use crate::runtime::{InlineRuntime, TokioRuntime};
 use crate::with_error::WithError;
@@ -76,11 +76,6 @@ impl Client {
     /// The writing side; see [`fencelock::Client::write_lock`](crate::Client::write_lock).
     pub fn write_lock(&self, name: &str) -> Lock {
         self.of(self.inner.write_lock(name))
-    }
-
-    /// The one reader that may become the writer; see [`fencelock::Client::upgradeable`](crate::Client::upgradeable).
-    pub fn upgradeable(&self, name: &str) -> Lock {
-        self.of(self.inner.upgradeable(name))
     }
 
     /// One of so many permits; see [`fencelock::Client::semaphore`](crate::Client::semaphore).
@@ -258,16 +253,6 @@ impl Guard {
     /// Pushes the end of the lease to at least now + `ttl`; see [`fencelock::Guard::extend`](crate::Guard::extend).
     pub fn extend(&self, ttl: Duration) -> Result<()> {
         self.runtime.run(self.inner.extend(ttl))?
-    }
-
-    /// Makes the upgradeable reader the writer; see [`fencelock::Guard::upgrade`](crate::Guard::upgrade).
-    pub fn upgrade(&mut self) -> Result<()> {
-        self.runtime.run(self.inner.upgrade())?
-    }
-
-    /// Turns the hold into a lesser one; see [`fencelock::Guard::downgrade`](crate::Guard::downgrade).
-    pub fn downgrade(&mut self, mode: Mode) -> Result<()> {
-        self.runtime.run(self.inner.downgrade(mode))?
     }
 
     /// Frees the lock and tells how that went.

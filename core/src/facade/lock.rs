@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use futures_util::future::{join_all, ready, select_all};
+use futures_util::future::{join_all, select_all};
 use serde_json::{Value, json};
 
 use super::held::HeldItem;
 use super::operation::Form;
-use super::{Facade, Named, Work, Yield, with_options};
+use super::{Facade, Named, Work, with_options};
 use crate::error::{Code, Error, Result};
 use crate::fence::Token;
 use crate::lock::Lock;
@@ -34,7 +34,6 @@ impl Facade {
             },
             Mode::Read => self.client.read_lock(name),
             Mode::Write => self.client.write_lock(name),
-            Mode::Upgradeable => self.client.upgradeable(name),
             Mode::Permit => {
                 let count = permits.and_then(|permits| u32::try_from(permits).ok()).unwrap_or(0);
                 self.client.semaphore(name, count)
@@ -83,24 +82,6 @@ impl Facade {
                 Some(wait) => all.option("wait", wait).try_in_time(),
             };
             Ok(tried.await?.map(HeldItem::All).into())
-        })
-    }
-
-    pub(super) fn upgrade(&self, guard: u64) -> Work {
-        let claim = self.claim(guard);
-        Box::pin(async move { Ok(Yield::Upgraded(guard, claim?.upgrade().await?)) })
-    }
-
-    pub(super) fn decline_upgrade(&self, guard: u64, upgrade: u32) -> Work {
-        let declined = self.claim(guard).map(|claim| claim.leave_upgrade(upgrade));
-        Box::pin(ready(declined.map(|()| Value::Null.into())))
-    }
-
-    pub(super) fn downgrade(&self, guard: u64, mode: Mode) -> Work {
-        let claim = self.claim(guard);
-        Box::pin(async move {
-            claim?.downgrade(mode).await?;
-            Ok(Value::Null.into())
         })
     }
 

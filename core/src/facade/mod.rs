@@ -30,9 +30,8 @@ pub use self::feed::Feed;
 use self::held::HeldItem;
 pub use self::operation::{Answer, Form, Granted, Operation};
 pub use self::pump::{Completion, Pump, Wake};
-use crate::algorithm::Upgraded;
 use crate::client::Client;
-use crate::error::{Code, Error, Result};
+use crate::error::{Error, Result};
 use crate::guard::Claim;
 use crate::port::{BoxFuture, RuntimeHandle};
 use crate::released::Released;
@@ -183,15 +182,6 @@ impl Facade {
         state.held.get(&guard).map(HeldItem::claims).ok_or_else(Error::not_held)
     }
 
-    /// A look at one guard, which is no one of several.
-    fn claim(&self, guard: u64) -> Result<Claim> {
-        if let Ok([claim]) = <[Claim; 1]>::try_from(self.claims(guard)?) {
-            return Ok(claim);
-        }
-        let message = "several mutexes as one have no modes; take them one by one";
-        Err(Error::new(Code::Unsupported, message))
-    }
-
     /// Takes what is behind a number, if it is of this sort.
     fn take<T>(&self, guard: u64, sort: impl FnOnce(HeldItem) -> Result<T, HeldItem>) -> Result<T> {
         let mut state = self.shared.state.lock();
@@ -223,9 +213,6 @@ impl Facade {
             Op::TryAcquireAll { names, options, wait } => {
                 self.try_acquire_all(names, options, wait)
             }
-            Op::Upgrade { guard } => self.upgrade(guard),
-            Op::DeclineUpgrade { guard, upgrade } => self.decline_upgrade(guard, upgrade),
-            Op::Downgrade { guard, mode } => self.downgrade(guard, mode),
             Op::Release { guard } => self.release(guard),
             Op::Extend { guard, ttl } => self.extend(guard, ttl),
             Op::Lost { guard } => self.lost(guard),
@@ -267,8 +254,6 @@ enum Yield {
     Answer(Answer),
     /// Not yet anybody's: dropped, it is taken back.
     Held(Uncollected),
-    /// The guard of this number became the writer; taken back likewise.
-    Upgraded(u64, Upgraded),
 }
 
 /// A grant on its way to whoever asked for it.
@@ -331,10 +316,6 @@ impl Yield {
                 let held = uncollected.0.take();
                 Ok(held.map_or(Answer::Value(Value::Null), |held| facade.keep(held)))
             }
-            Self::Upgraded(guard, upgraded) => {
-                let facade = facade.upgrade().ok_or_else(Error::closed)?;
-                facade.upgraded(guard, upgraded)
-            }
         }
     }
 }
@@ -352,22 +333,7 @@ impl Shared {
         let guard = state.numbers;
         let (token, tokens, instant) = (held.token(), held.tokens(), held.instant());
         state.held.insert(guard, held);
-        Answer::Granted(Granted { guard, token, tokens, instant, upgrade: None })
-    }
-
-    /// The writer's new token, unless its guard was given back meanwhile.
-    fn upgraded(&self, guard: u64, upgraded: Upgraded) -> Result<Answer> {
-        let (token, upgrade) = upgraded.keep();
-        let token = match self.state.lock().held.get_mut(&guard) {
-            Some(HeldItem::Guard(held)) => {
-                held.has_drawn(token);
-                held.token().get()
-            }
-            _ => return Err(Error::not_held()),
-        };
-        let tokens = BTreeMap::new();
-        let granted = Granted { guard, token, tokens, instant: None, upgrade: Some(upgrade) };
-        Ok(Answer::Granted(granted))
+        Answer::Granted(Granted { guard, token, tokens, instant })
     }
 
     /// An operation came to its end.

@@ -73,27 +73,6 @@ pub enum Operation {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         wait: Option<Value>,
     },
-    /// Make an upgradeable reader the writer. Completes with a [`Granted`]: the same guard, with its new token and the
-    /// upgrade's number.
-    Upgrade {
-        /// The guard's number.
-        guard: u64,
-    },
-    /// Give an upgrade up after its end, when nobody is left to hear of it: the guard is the reader it was, unless it was a
-    /// writer before, or another upgrade of it stands. At most once for each. Completes with null.
-    DeclineUpgrade {
-        /// The guard's number.
-        guard: u64,
-        /// What it completed with ([`Granted::upgrade`]).
-        upgrade: u32,
-    },
-    /// Turn a hold into a lesser one. Completes with null.
-    Downgrade {
-        /// The guard's number.
-        guard: u64,
-        /// `upgradeable` or `read`.
-        mode: Mode,
-    },
     /// Give a guard back, or resign. Completes with a [`Released`](crate::Released).
     Release {
         /// The guard's number.
@@ -278,10 +257,7 @@ impl Operation {
             | Self::StartJob { .. }
             | Self::Campaign { .. }
             | Self::TryCampaign { .. } => true,
-            Self::Upgrade { .. }
-            | Self::DeclineUpgrade { .. }
-            | Self::Downgrade { .. }
-            | Self::Release { .. }
+            Self::Release { .. }
             | Self::Extend { .. }
             | Self::Lost { .. }
             | Self::Inspect { .. }
@@ -324,7 +300,7 @@ fn given<'de, D: Deserializer<'de>>(from: D) -> Result<Seen, D::Error> {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Answer {
-    /// A guard or a run, or an upgrade's new token.
+    /// A guard or a run.
     Granted(Granted),
     /// How a guard was given back.
     Released(Released),
@@ -355,7 +331,4 @@ pub struct Granted {
     /// Of a job's run: its scheduled instant, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instant: Option<f64>,
-    /// Of an upgrade: its number, by which it can still be given up; 0 of a writer from the start, which stays one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub upgrade: Option<u32>,
 }

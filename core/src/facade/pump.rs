@@ -224,7 +224,7 @@ fn aborted() -> Error {
 impl Done {
     /// Makes a grant a cancellation. What is returned is to be dropped when the state is unlocked.
     fn take_grant(&mut self) -> Option<Result<Yield>> {
-        let granted = matches!(self.result, Ok(Yield::Held(_) | Yield::Upgraded(..)));
+        let granted = matches!(self.result, Ok(Yield::Held(_)));
         granted.then(|| std::mem::replace(&mut self.result, Err(aborted())))
     }
 }

@@ -77,20 +77,6 @@ pub enum Action {
         /// The lease wanted.
         ttl: Duration,
     },
-    /// Change the mode of a hold of a read-write lock, and renew it to at least `ttl`.
-    ///
-    /// To `Write` from `Upgradeable`: `Granted` with a new token when nobody holds beside it. Until then `Queued`: no new
-    /// reader enters, and the client is told when it may ask again. To a lesser mode: `Granted` at once, with the token it
-    /// has. That also takes back an upgrade under way. `Held`: there is no such change (a plain reader upwards), or a newer
-    /// one came first. `Gone`: there is no such hold. One number may come several times, and is answered alike.
-    Change {
-        /// The holder numbers its changes: one older than the newest that arrived changes nothing.
-        turn: u32,
-        /// The mode wanted.
-        mode: Mode,
-        /// The lease wanted.
-        ttl: Duration,
-    },
     /// End a hold. Answers `Freed` or `Gone`.
     Free {
         /// Leave the lock open to whoever comes first (`fair: false`) instead of handing it to the head.
@@ -257,7 +243,7 @@ pub enum Notice {
         /// How many consecutive tokens were drawn.
         drawn: u32,
     },
-    /// This owner should ask now: the lock is open (`fair: false`) and it is the head, or its upgrade has come to its end.
+    /// This owner should ask now: the lock is open (`fair: false`) and it is the head.
     Open {
         /// The owner id of the ticket.
         owner: OwnerId,

@@ -32,7 +32,7 @@ pub use lease::{
 pub use marker::{MaybeSend, MaybeSync};
 pub use mode::{Kind, Mode};
 pub use queue::{
-    Entry, EntryView, Joined, Moved, QueueNotice, QueueSink, QueueStore, Rank, SessionId, Standing,
+    Entry, EntryView, Joined, QueueNotice, QueueSink, QueueStore, Rank, SessionId, Standing,
     StoreEntry,
 };
 pub use runtime::{Instant, Runtime, RuntimeHandle};

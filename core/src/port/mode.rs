@@ -17,8 +17,6 @@ pub enum Mode {
     Read,
     /// The writer: nobody beside it.
     Write,
-    /// A reader that may become the writer: one at a time, beside plain readers.
-    Upgradeable,
     /// One of a limited number of permits.
     Permit,
 }
@@ -28,7 +26,7 @@ impl Mode {
     pub const fn kind(self) -> Kind {
         match self {
             Self::Exclusive => Kind::Mutex,
-            Self::Read | Self::Write | Self::Upgradeable => Kind::ReadWrite,
+            Self::Read | Self::Write => Kind::ReadWrite,
             Self::Permit => Kind::Semaphore,
         }
     }
@@ -36,11 +34,6 @@ impl Mode {
     /// Whether nobody may hold beside it, so that a hold can pass from waiter to waiter inside a client.
     pub const fn is_exclusive(self) -> bool {
         matches!(self, Self::Exclusive | Self::Write)
-    }
-
-    /// Whether those of a client who want this stand in one line and pass their hold on. Holders that share a lock each ask for themselves.
-    pub(crate) fn lines_up(self) -> bool {
-        self.is_exclusive()
     }
 }
 

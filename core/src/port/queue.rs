@@ -73,8 +73,6 @@ pub struct Entry {
     pub mode: Mode,
     /// For `Permit`: of how many permits.
     pub limit: u32,
-    /// Whether it makes the holder of an `Upgradeable` entry of the same session the writer. Its mode is then `Write`.
-    pub upgrades: bool,
     /// Who asks, as JSON, for people who inspect.
     pub info: Arc<str>,
 }
@@ -86,8 +84,6 @@ pub struct Standing {
     pub rank: Rank,
     /// How it wants to hold the lock. An entry of another library has the mode that excludes the same others.
     pub mode: Mode,
-    /// Whether it is the upgrade of an `Upgradeable` entry that holds.
-    pub upgrades: bool,
 }
 
 /// An entry as people see it who inspect.
@@ -139,24 +135,15 @@ impl fmt::Debug for StoreEntry {
     }
 }
 
-/// What became of an entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Moved {
-    /// The entry.
-    pub rank: Rank,
-    /// The mode that it has now; `None`: the entry is gone.
-    pub mode: Option<Mode>,
-}
-
 /// Something that a [`QueueStore`] tells without being asked. It may be late, and it may come twice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QueueNotice {
-    /// An entry that this session watches is gone, or has a weaker mode.
-    Moved {
+    /// An entry that this session watches is gone.
+    Gone {
         /// The lock.
         lock: LockKey,
-        /// What became of it.
-        moved: Moved,
+        /// The entry.
+        rank: Rank,
     },
     /// Watches may have been lost up to now: watch again.
     Gap,
@@ -205,15 +192,14 @@ pub trait QueueStore: MaybeSend + MaybeSync + 'static {
         entry: &Entry,
     ) -> impl Future<Output = Result<Option<Joined>, Failure>> + MaybeSend;
 
-    /// Watches entries of a lock. `known` is what the caller knows of them. Answers those that are gone or have another mode by
-    /// now. The sink is told once of each of the others, as soon as it goes or changes its mode. To watch an entry again
-    /// changes nothing.
+    /// Watches entries of a lock. Answers those that are gone by now. The sink is told once of each of the others, as soon as it
+    /// goes. To watch an entry again changes nothing.
     fn watch(
         &self,
         of: SessionId,
         lock: &LockKey,
         known: &[Standing],
-    ) -> impl Future<Output = Result<Vec<Moved>, Failure>> + MaybeSend;
+    ) -> impl Future<Output = Result<Vec<Rank>, Failure>> + MaybeSend;
 
     /// Removes an entry. Answers whether it was there. Without a rank, after an unknown outcome, the store finds the entry by
     /// its owner id; if there is none, a later join of this owner id by this session makes none.
@@ -224,25 +210,6 @@ pub trait QueueStore: MaybeSend + MaybeSync + 'static {
         owner: OwnerId,
         at: Option<&Rank>,
     ) -> impl Future<Output = Result<bool, Failure>> + MaybeSend;
-
-    /// Gives an entry a weaker mode, in its place: `Write` to `Upgradeable` or `Read`, `Upgradeable` to `Read`. Answers whether
-    /// the entry is there. It may be repeated.
-    fn weaken(
-        &self,
-        of: SessionId,
-        lock: &LockKey,
-        at: &Rank,
-        mode: Mode,
-    ) -> impl Future<Output = Result<bool, Failure>> + MaybeSend;
-
-    /// Draws a fence anew for an entry, greater than every fence of this lock name so far. The rank stays. `None`: the entry is
-    /// gone.
-    fn fence(
-        &self,
-        of: SessionId,
-        lock: &LockKey,
-        at: &Rank,
-    ) -> impl Future<Output = Result<Option<u64>, Failure>> + MaybeSend;
 
     /// The same as [`QueueStore::list`] for people who look, with what is left of each entry's session if the store can tell that,
     /// also where it takes more requests.

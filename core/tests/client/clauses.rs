@@ -14,8 +14,7 @@ use fencelock_sim::Fault;
 use futures_util::future::{Either, LocalBoxFuture, join, select};
 
 use self::world::{
-    World, check, clock, closing, ended, given_held, healing, job, line, look, many, queue,
-    renewal, upgrades,
+    World, check, clock, closing, ended, given_held, healing, job, line, look, many, queue, renewal,
 };
 
 const MS: Duration = Duration::from_millis(1);
@@ -275,7 +274,7 @@ fn holds(work: impl for<'a> Fn(&'a World) -> LocalBoxFuture<'a, Ended>) {
 }
 
 mod world_of {
-    use super::{clock, closing, ended, healing, holds, job, line, many, queue, renewal, upgrades};
+    use super::{clock, closing, ended, healing, holds, job, line, many, queue, renewal};
 
     holds! { world:
         many_leases: many::many_leases(world),
@@ -321,10 +320,7 @@ mod world_of {
         passed_unseen: line::passed_unseen(world),
         passed_unseen_in_turn: line::passed_unseen_in_turn(world),
         served_dead: super::served_dead(world),
-        one_of_two: upgrades::one_of_two(world),
-        of_before: upgrades::of_before(world),
         twice: healing::twice(world),
-        past_a_downgrade: upgrades::past_a_downgrade(world),
         overtakes_a_release: closing::overtakes_a_release(world),
         floor_ahead: super::floor_ahead(world),
         lavish: clock::lavish(world),

@@ -81,58 +81,6 @@ async fn one_release_of_a_writer_wakes_the_whole_run_of_readers() {
 }
 
 #[tokio::test]
-async fn an_upgrade_waits_for_the_readers_and_draws_a_token() {
-    let (a, b) = two().await;
-    let reader = b.read_lock("x").acquire().await.unwrap();
-    let mut guard = a.upgradeable("x").acquire().await.unwrap();
-    assert!(b.upgradeable("x").try_acquire().await.unwrap().is_none());
-    let before = guard.token();
-    assert!(tokio::time::timeout(20 * MS, guard.upgrade()).await.is_err());
-    // The upgrade was given up: it is a reader beside others, and new ones enter.
-    let more = loop {
-        if let Some(more) = b.read_lock("x").try_acquire().await.unwrap() {
-            break more;
-        }
-        tokio::task::yield_now().await;
-    };
-    drop(more);
-    let upgraded = tokio::spawn(async move {
-        guard.upgrade().await.unwrap();
-        guard
-    });
-    while b.read_lock("x").try_acquire().await.unwrap().is_some() {
-        tokio::task::yield_now().await;
-    }
-    drop(reader);
-    let mut guard = tokio::time::timeout(SOON, upgraded).await.unwrap().unwrap();
-    assert!(guard.token() > before && guard.mode() == Mode::Write);
-    let token = guard.token();
-    guard.downgrade(Mode::Read).await.unwrap();
-    assert_eq!((guard.token(), guard.mode()), (token, Mode::Read));
-    assert!(b.read_lock("x").try_acquire().await.unwrap().is_some());
-    let error = guard.upgrade().await.unwrap_err();
-    assert_eq!(error.code(), Code::Unsupported);
-    assert!(error.to_string().contains("upgradeable"), "{error}");
-    drop(guard);
-    is_at_rest(&[&a, &b]).await;
-}
-
-#[tokio::test]
-async fn a_writer_that_becomes_a_reader_lets_its_own_line_in() {
-    let (a, _) = two().await;
-    let mut writer = a.write_lock("x").acquire().await.unwrap();
-    let waiting = tokio::spawn(a.write_lock("x").acquire());
-    while a.stats().0 < 1 {
-        tokio::task::yield_now().await;
-    }
-    writer.downgrade(Mode::Read).await.unwrap();
-    waiters(&a, 1).await;
-    drop(writer);
-    drop(tokio::time::timeout(SOON, waiting).await.unwrap().unwrap().unwrap());
-    is_at_rest(&[&a]).await;
-}
-
-#[tokio::test]
 async fn no_more_permits_than_there_are() {
     let (a, b) = two().await;
     let first = a.semaphore("x", 2).acquire().await.unwrap();

@@ -96,7 +96,6 @@ fn every_kind_costs_two() {
             client.lock("mutex"),
             client.read_lock("shared"),
             client.write_lock("shared"),
-            client.upgradeable("shared"),
             client.semaphore("permits", 3),
             client.scope().lock("scoped"),
         ];

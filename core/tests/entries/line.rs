@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fencelock::port::{
-    BoxFuture, Capabilities, Entry, EntryView, Failure, Joined, LockKey, Mode, Moved, OwnerId,
-    QueueSink, QueueStore, Rank, RuntimeHandle, SessionId, Standing,
+    BoxFuture, Capabilities, Entry, EntryView, Failure, Joined, LockKey, OwnerId, QueueSink,
+    QueueStore, Rank, RuntimeHandle, SessionId, Standing,
 };
 use fencelock::{Code, Error, Result};
 
@@ -18,24 +18,13 @@ pub(crate) enum Call {
     Join,
     Watch,
     Leave,
-    Weaken,
-    Fence,
     List,
     End,
 }
 
 /// All of them.
-pub(crate) const CALLS: &[Call] = &[
-    Call::Open,
-    Call::Beat,
-    Call::Join,
-    Call::Watch,
-    Call::Leave,
-    Call::Weaken,
-    Call::Fence,
-    Call::List,
-    Call::End,
-];
+pub(crate) const CALLS: &[Call] =
+    &[Call::Open, Call::Beat, Call::Join, Call::Watch, Call::Leave, Call::List, Call::End];
 
 pub(crate) struct Line<S> {
     store: Arc<S>,
@@ -192,7 +181,7 @@ impl<S: QueueStore> QueueStore for Line<S> {
         of: SessionId,
         lock: &LockKey,
         known: &[Standing],
-    ) -> Result<Vec<Moved>, Failure> {
+    ) -> Result<Vec<Rank>, Failure> {
         let (lock, known) = (lock.clone(), known.to_vec());
         let watch = move |store: Arc<S>| -> BoxFuture<'static, _> {
             Box::pin(async move { store.watch(of, &lock, &known).await })
@@ -212,33 +201,6 @@ impl<S: QueueStore> QueueStore for Line<S> {
             Box::pin(async move { store.leave(of, &lock, owner, at.as_ref()).await })
         };
         self.pass(Call::Leave, leave).await
-    }
-
-    async fn weaken(
-        &self,
-        of: SessionId,
-        lock: &LockKey,
-        at: &Rank,
-        mode: Mode,
-    ) -> Result<bool, Failure> {
-        let (lock, at) = (lock.clone(), at.clone());
-        let weaken = move |store: Arc<S>| -> BoxFuture<'static, _> {
-            Box::pin(async move { store.weaken(of, &lock, &at, mode).await })
-        };
-        self.pass(Call::Weaken, weaken).await
-    }
-
-    async fn fence(
-        &self,
-        of: SessionId,
-        lock: &LockKey,
-        at: &Rank,
-    ) -> Result<Option<u64>, Failure> {
-        let (lock, at) = (lock.clone(), at.clone());
-        let fence = move |store: Arc<S>| -> BoxFuture<'static, _> {
-            Box::pin(async move { store.fence(of, &lock, &at).await })
-        };
-        self.pass(Call::Fence, fence).await
     }
 
     async fn list(&self, lock: &LockKey) -> Result<Vec<EntryView>> {

@@ -1,4 +1,4 @@
-//! Random worlds: clients that hold, wait, give up, upgrade; lines that lose and delay; machines that stand still or die.
+//! Random worlds: clients that hold, wait, give up; lines that lose and delay; machines that stand still or die.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -6,7 +6,6 @@ use std::time::Duration;
 use fencelock::port::{Kind, Mode, Runtime};
 use fencelock::{Claim, Client, Guard, Lock, Token};
 use fencelock_sim::{Dice, SimNode};
-use futures_util::future::select;
 
 use super::line::CALLS;
 use super::{Call, Machine, S, TTL, World, check};
@@ -26,15 +25,14 @@ struct Pages {
 }
 
 impl Book {
-    /// Somebody has a guard; `before`: the token it had before its upgrade.
-    fn enter(&self, claim: Claim, before: Option<Token>) {
+    /// Somebody has a guard.
+    fn enter(&self, claim: Claim) {
         let mut book = self.0.lock().unwrap();
         let Pages { claims, newest, wrong } = &mut *book;
         if claim.mode().is_exclusive() && claim.is_held() && claim.token() < *newest {
             wrong.push(format!("{} after {newest}", claim.token()));
         }
         *newest = claim.token().max(*newest);
-        claims.retain(|other| Some(other.token()) != before);
         claims.push(claim);
         drop(book);
         self.look();
@@ -47,9 +45,7 @@ impl Book {
         claims.retain(Claim::is_held);
         let count = |mode| claims.iter().filter(|claim| claim.mode() == mode).count();
         let alone = claims.iter().filter(|claim| claim.mode().is_exclusive()).count();
-        let bad = alone > 0 && claims.len() > 1
-            || count(Mode::Upgradeable) > 1
-            || count(Mode::Permit) > PERMITS as usize;
+        let bad = alone > 0 && claims.len() > 1 || count(Mode::Permit) > PERMITS as usize;
         if bad {
             let modes: Vec<_> = claims.iter().map(|claim| (claim.mode(), claim.token())).collect();
             wrong.push(format!("they hold together: {modes:?}"));
@@ -75,11 +71,8 @@ impl Actor {
         let lock = match self.kind {
             Kind::Mutex => self.client.lock("x"),
             Kind::Semaphore => self.client.semaphore("x", PERMITS),
-            Kind::ReadWrite => match self.dice.below(4) {
-                0 => self.client.write_lock("x"),
-                1 => self.client.upgradeable("x"),
-                _ => self.client.read_lock("x"),
-            },
+            Kind::ReadWrite if self.dice.chance(300) => self.client.write_lock("x"),
+            Kind::ReadWrite => self.client.read_lock("x"),
         };
         if self.dice.chance(100) { lock.ttl(5 * S) } else { lock }
     }
@@ -99,22 +92,9 @@ impl Actor {
         }
     }
 
-    async fn hold(&mut self, mut guard: Guard) {
-        self.book.enter(guard.claim(), None);
+    async fn hold(&mut self, guard: Guard) {
+        self.book.enter(guard.claim());
         self.rest(15_000).await;
-        if guard.mode() == Mode::Upgradeable && self.dice.chance(700) {
-            let limit = Duration::from_millis(self.dice.below(20_000));
-            let over = self.node.sleep_until(self.node.now() + limit);
-            let before = guard.token();
-            drop(select(Box::pin(guard.upgrade()), over).await);
-            self.book.enter(guard.claim(), Some(before));
-            self.rest(5_000).await;
-        }
-        if guard.mode() == Mode::Write && self.dice.chance(300) {
-            let _ = guard.downgrade(self.dice.pick(&[Mode::Read, Mode::Upgradeable])).await;
-            self.rest(5_000).await;
-            self.book.look();
-        }
         if self.dice.chance(500) {
             let _ = guard.release().await;
         }
@@ -129,7 +109,7 @@ async fn strike(world: &World, dice: &mut Dice, machine: &Machine) {
         0 => line.lose(CALLS),
         1 => line.lose(&[Call::Beat]),
         2 => line.lose_answers(CALLS),
-        3 => line.lose_answers(&[Call::Join, Call::Leave, Call::Weaken]),
+        3 => line.lose_answers(&[Call::Join, Call::Leave]),
         4 => line.delay(Call::Join, late),
         5 => line.delay_answers(Call::Beat, late),
         6 => line.deafen(true),

@@ -9,7 +9,6 @@ pub(crate) mod line;
 pub(crate) mod many;
 pub(crate) mod queue;
 pub(crate) mod renewal;
-pub(crate) mod upgrades;
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};

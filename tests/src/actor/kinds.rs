@@ -11,7 +11,7 @@ use crate::protocol::{Call, Options};
 pub(super) struct Scopes(BTreeMap<String, u64>);
 
 impl Scopes {
-    /// The operation a call stands for, if it asks for a lock or changes how one is held.
+    /// The operation a call stands for, if it asks for a lock.
     pub(super) fn operation(&mut self, facade: &Facade, call: Call) -> Result<Operation, Call> {
         let mut form = |mode, permits, scope: Option<String>| {
             let scope =
@@ -37,8 +37,6 @@ impl Scopes {
                 Operation::BreakLock { name, reason, token }
             }
             Call::PingStore => Operation::Ping,
-            Call::Upgrade { guard } => Operation::Upgrade { guard },
-            Call::Downgrade { guard, mode } => Operation::Downgrade { guard, mode },
             other => return Err(other),
         })
     }

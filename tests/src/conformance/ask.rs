@@ -150,10 +150,8 @@ impl Run<'_> {
             self.call(&by, Call::Drop { guard: grant.guard }, &Expect::Done).await?;
             return Ok(());
         }
-        // An upgrade brings no new guard.
-        if locked(&self.notes.watched).insert((by.clone(), grant.guard)) {
-            self.call(&by, Call::Lost { guard: grant.guard }, &Expect::Done).await?;
-        }
+        locked(&self.notes.watched).insert((by.clone(), grant.guard));
+        self.call(&by, Call::Lost { guard: grant.guard }, &Expect::Done).await?;
         let token = self.ask_now(&by, Call::Token { guard: grant.guard }).await?;
         if token != grant.token {
             return Err(format!("the guard's token is {token}, granted was {}", grant.token));

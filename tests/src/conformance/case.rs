@@ -147,9 +147,6 @@ pub enum Need {
     /// Locks that several hold by permits. Every case that asks for one needs it.
     #[serde(rename = "permits")]
     Permits,
-    /// A hold can become another mode's. Every case in which one does needs it.
-    #[serde(rename = "upgrades")]
-    Upgrades,
     /// Locks that readers share. Every case that asks for one needs it.
     #[serde(rename = "readers")]
     Readers,
@@ -194,9 +191,6 @@ impl Case {
         }
         if any(&self.steps, shares) {
             needs.insert(Need::Readers);
-        }
-        if any(&self.steps, changes_mode) {
-            needs.insert(Need::Upgrades);
         }
         if any(&self.steps, |step| matches!(step, Step::Names(_))) {
             needs.insert(Need::Names);
@@ -268,14 +262,6 @@ fn asks_for_permit(step: &Step) -> bool {
 fn shares(step: &Step) -> bool {
     let (Step::Acquire(ask) | Step::Try(ask) | Step::Start(ask)) = step else { return false };
     matches!(ask.mode, Mode::Read | Mode::Write)
-}
-
-fn changes_mode(step: &Step) -> bool {
-    match step {
-        Step::Acquire(ask) | Step::Try(ask) | Step::Start(ask) => ask.mode == Mode::Upgradeable,
-        Step::Upgrade(_) | Step::StartUpgrade(_) | Step::Downgrade(_) => true,
-        _ => false,
-    }
 }
 
 /// Who leads is told by the lock, too.

@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use futures_util::future::select;
 
-use super::check;
 use super::engine::{INSTANT, LOOK, Run, locked, millis};
 use super::scope::{Fate, Scope};
 use super::step::{Expect, Step};
-use crate::protocol::{Call, End, Grant};
+use crate::protocol::{Call, Grant};
 
 impl Run<'_> {
     pub(super) async fn on_guards(&self, scope: &mut Scope, step: &Step) -> Result<(), String> {
@@ -50,30 +49,6 @@ impl Run<'_> {
                 if seen != broken.collect::<Result<Vec<_>, String>>()? {
                     return Err(format!("the tokens of the broken holds are {seen:?}"));
                 }
-            }
-            Step::Upgrade(step) => {
-                let (by, grant) = scope.grant(&step.guard)?;
-                let call = Call::Upgrade { guard: grant.guard };
-                let expect = step.expect.as_ref().unwrap_or(&Expect::Granted);
-                let value = self.call(&by, call, expect).await?;
-                if let Some(now) = check::grant(&End::Ok(value)) {
-                    has_drawn(grant, now)?;
-                    scope.entry(&step.guard)?.grant = Some(now);
-                }
-            }
-            Step::StartUpgrade(step) => {
-                let (by, grant) = scope.grant(&step.guard)?;
-                let reply = self.player(&by)?.ask(Call::Upgrade { guard: grant.guard });
-                // From now on the guard goes by the upgrade's name.
-                let mut entry = scope.entry(&step.guard)?.clone();
-                scope.entry(&step.guard)?.fate = Fate::Gone;
-                (entry.reply, entry.grant, entry.fate) = (reply, None, Fate::Asked);
-                scope.insert(Some(&step.r#as), entry)?;
-            }
-            Step::Downgrade(step) => {
-                let (by, grant) = scope.grant(&step.guard)?;
-                let call = Call::Downgrade { guard: grant.guard, mode: step.mode };
-                self.call(&by, call, step.expect.as_ref().unwrap_or(&Expect::Done)).await?;
             }
             Step::Held(step) => {
                 let (by, grant) = scope.grant(&step.guard)?;
@@ -122,14 +97,5 @@ impl Run<'_> {
             select(news, self.clock.sleep_until((self.clock.now() + LOOK).min(end + INSTANT)))
                 .await;
         }
-    }
-}
-
-/// A writer's token is newer than the reader's it was.
-fn has_drawn(before: Grant, now: Grant) -> Result<(), String> {
-    if now.guard == before.guard && now.token > before.token {
-        Ok(())
-    } else {
-        Err(format!("upgraded from {before:?} to {now:?}"))
     }
 }

@@ -36,10 +36,7 @@ pub(super) fn lacks(case: &Case) -> Option<&'static str> {
 fn beyond(step: &Step) -> Option<&'static str> {
     match step {
         Step::Acquire(ask) | Step::Try(ask) | Step::Start(ask) => beyond_ask(ask),
-        Step::Upgrade(_)
-        | Step::StartUpgrade(_)
-        | Step::Downgrade(_)
-        | Step::Job(_)
+        Step::Job(_)
         | Step::Leader(_)
         | Step::Observe(_)
         | Step::Value(_)

@@ -1,6 +1,5 @@
 //! Steps on guards, as they stand in YAML.
 
-use fencelock::port::Mode;
 use serde::{Deserialize, Serialize};
 
 use super::step::{Expect, Name};
@@ -43,28 +42,6 @@ pub struct Break {
     /// The guards whose holds are answered as broken, in the order of their tokens.
     #[serde(default)]
     pub broken: Vec<String>,
-    /// What it must come to.
-    pub expect: Option<Expect>,
-}
-
-/// See [`super::step::Step::StartUpgrade`].
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct StartUpgrade {
-    /// The guard.
-    pub guard: String,
-    /// What later steps call the upgrade, and the guard as a writer.
-    pub r#as: String,
-}
-
-/// See [`super::step::Step::Downgrade`].
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Downgrade {
-    /// The guard.
-    pub guard: String,
-    /// `upgradeable` or `read`.
-    pub mode: Mode,
     /// What it must come to.
     pub expect: Option<Expect>,
 }

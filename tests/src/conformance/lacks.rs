@@ -86,7 +86,6 @@ impl Backend {
                 | Need::TriesInOrder
                 | Need::Permits
                 | Need::WholeLease
-                | Need::Upgrades
                 | Need::Readers
                 | Need::Names
                 | Need::Details
@@ -151,7 +150,7 @@ fn lacks_by_session(need: Need) -> Option<&'static str> {
     match need {
         Need::OwnLeases => Some(OF_SESSION),
         Need::Passing => Some("the server serves waiters in their order, fair or not"),
-        Need::Permits | Need::Upgrades => Some("the server's locks are exclusive or shared"),
+        Need::Permits => Some("the server's locks are exclusive or shared"),
         Need::Cells | Need::Names => Some("the server keeps numbers of locks, and no more"),
         Need::Details => Some("the server tells how many hold and wait, not who"),
         Need::ManyWaits => {
@@ -164,7 +163,7 @@ fn lacks_by_session(need: Need) -> Option<&'static str> {
 /// The same of the named locks of MySQL.
 fn lacks_by_name(need: Need) -> Option<&'static str> {
     match need {
-        Need::Permits | Need::Upgrades | Need::Readers => Some("a named lock has one holder"),
+        Need::Permits | Need::Readers => Some("a named lock has one holder"),
         need => lacks_by_session(need),
     }
 }
@@ -172,7 +171,7 @@ fn lacks_by_name(need: Need) -> Option<&'static str> {
 /// The same of rows that sessions have locked.
 fn lacks_by_row(need: Need) -> Option<&'static str> {
     match need {
-        Need::Permits | Need::Upgrades | Need::Readers => Some("a row is locked by one holder"),
+        Need::Permits | Need::Readers => Some("a row is locked by one holder"),
         Need::Cells => Some("the rows are locks, and no more"),
         Need::Names => None,
         Need::ManyWaits => Some("each lock of a client takes one of its 32 connections"),

@@ -7,9 +7,7 @@ use fencelock::{Code, Reason};
 use serde::{Deserialize, Serialize};
 
 pub use super::cell_step::{JobStep, LeaderStep, Observe, RunOf, Update, ValueStep, Write};
-pub use super::guard_step::{
-    Break, Downgrade, Extend, GuardStep, Held, Lost, Remaining, StartUpgrade,
-};
+pub use super::guard_step::{Break, Extend, GuardStep, Held, Lost, Remaining};
 use crate::protocol::Options;
 
 /// One step.
@@ -34,12 +32,6 @@ pub enum Step {
     Drop(String),
     /// Pushes the end of a lease; `done` is expected.
     Extend(Extend),
-    /// Makes an upgradeable reader the writer; a new token is expected.
-    Upgrade(GuardStep),
-    /// Begins an upgrade and goes on; `await` it by the name `as`.
-    StartUpgrade(StartUpgrade),
-    /// Turns a hold into a lesser one; `done` is expected.
-    Downgrade(Downgrade),
     /// Whether a guard may be relied on at this moment.
     Held(Held),
     /// For how long a guard may be relied on, in milliseconds from .. to.

@@ -145,7 +145,6 @@ enum ActionPlan {
     Take { ttl: usize, wait: bool, block: u32, floor: Floor, share: usize },
     Refresh { ttl: usize },
     Renew { ttl: usize },
-    Change { turn: u32, share: usize, ttl: usize },
     Free { open: bool },
     Leave { tombstone: bool },
     Read,
@@ -160,7 +159,7 @@ enum Floor {
 }
 
 /// How a read-write lock may be held. Plain readers are the most.
-const SHARES: [Mode; 4] = [Mode::Read, Mode::Write, Mode::Upgradeable, Mode::Read];
+const SHARES: [Mode; 3] = [Mode::Read, Mode::Write, Mode::Read];
 
 /// Owner ids are alike on purpose: whoever looks for one within others must not mistake them.
 fn owner(number: u8) -> OwnerId {
@@ -170,13 +169,10 @@ fn owner(number: u8) -> OwnerId {
 
 impl StepPlan {
     pub(super) fn step(&self, scale: &Scale, world: &World) -> Step {
-        // Only read-write locks know a change of mode.
-        let change = matches!(self.action, ActionPlan::Change { .. });
         let kind = match self.kind {
             // A quorum has no permits.
             Kind::Semaphore if scale.votes => Kind::ReadWrite,
-            kind if !change => kind,
-            _ => Kind::ReadWrite,
+            kind => kind,
         };
         let lock = scale.lock(self.lock, kind);
         let owner = match self.who {
@@ -217,9 +213,6 @@ impl StepPlan {
             }
             ActionPlan::Refresh { ttl } => Action::Refresh { ttl: scale.ttls[ttl] },
             ActionPlan::Renew { ttl } => Action::Renew { ttl: scale.ttls[ttl] },
-            ActionPlan::Change { turn, share, ttl } => {
-                Action::Change { turn, mode: SHARES[share], ttl: scale.ttls[ttl] }
-            }
             ActionPlan::Free { open } => Action::Free { open },
             ActionPlan::Leave { tombstone } => {
                 Action::Leave { tombstone: tombstone.then_some(scale.tombstone) }
@@ -260,14 +253,9 @@ fn one(leap: u32, open: f64, kind: Kind) -> impl Strategy<Value = Move> {
     let holder = (0..3usize).prop_map(Who::Holder);
     let anyone = prop_oneof![2 => number.clone(), 2 => holder.clone(), 2 => Just(Who::Head)];
     let block = prop_oneof![Just(1u32), Just(16)];
-    let take = (ttl.clone(), prop::bool::weighted(0.8), block, floor, share.clone()).prop_map(
+    let take = (ttl.clone(), prop::bool::weighted(0.8), block, floor, share).prop_map(
         |(ttl, wait, block, floor, share)| ActionPlan::Take { ttl, wait, block, floor, share },
     );
-    let change = (1..4u32, share, ttl.clone()).prop_map(|(turn, share, ttl)| ActionPlan::Change {
-        turn,
-        share,
-        ttl,
-    });
     let refresh = ttl.clone().prop_map(|ttl| ActionPlan::Refresh { ttl });
     let renew = ttl.prop_map(|ttl| ActionPlan::Renew { ttl });
     let free = prop::bool::weighted(open).prop_map(|open| ActionPlan::Free { open });
@@ -295,7 +283,6 @@ fn one(leap: u32, open: f64, kind: Kind) -> impl Strategy<Value = Move> {
         3 => (anyone.clone(), refresh),
         2 => (anyone.clone(), renew),
         2 => (anyone.clone(), free.clone()),
-        3 => (anyone.clone(), change),
         6 => (holder, free),
         3 => (anyone.clone(), leave),
         2 => (anyone, Just(ActionPlan::Read)),

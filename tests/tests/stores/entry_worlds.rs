@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use fencelock::port::{EntryView, Instant, LockKey, OwnerId, QueueStore, Runtime};
+use fencelock::port::{EntryView, LockKey, OwnerId, QueueStore};
 use fencelock::runtime::TokioRuntime;
 use fencelock::{Client, Guard, Queue};
 use futures_util::future::{BoxFuture, FutureExt, join_all};
@@ -31,7 +31,7 @@ pub(crate) const MS: Duration = Duration::from_millis(1);
 pub(crate) const S: Duration = Duration::from_secs(1);
 /// How long a session lives.
 const TTL: Duration = Duration::from_secs(3);
-/// What takes no time in a simulated world takes less than this. Two of them are less than a second, for which somebody waits there.
+/// What takes no time in a simulated world takes less than this.
 const REAL: Duration = Duration::from_millis(350);
 
 /// What a world takes at most.
@@ -60,14 +60,6 @@ impl World {
     /// Nothing changes any more after two sessions.
     async fn sleep(&self, time: Duration) {
         tokio::time::sleep(time.min(2 * TTL) + REAL).await;
-    }
-
-    fn now(&self) -> Instant {
-        self.node.now()
-    }
-
-    fn since(&self, moment: Instant) -> Duration {
-        self.node.now().since(moment).saturating_sub(REAL)
     }
 
     async fn store(&self) -> Store {
@@ -128,21 +120,14 @@ async fn look<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
 /// Plays all that need no virtual time.
 pub(crate) async fn play(server: &Server) {
     type Play = for<'a> fn(&'a World) -> BoxFuture<'a, Ended>;
-    let plays: [(&str, Play); 20] = [
+    let plays: [(&str, Play); 13] = [
         ("in_turn", |world| order::in_turn(world).boxed()),
         ("behind_one_that_leaves", |world| order::behind_one_that_leaves(world).boxed()),
         ("looks_are_few", |world| order::looks_are_few(world).boxed()),
         ("permits", |world| order::permits(world).boxed()),
         ("kinds", |world| order::kinds(world).boxed()),
         ("reader_behind_a_writer", |world| modes::reader_behind_a_writer(world).boxed()),
-        ("one_fence", |world| modes::one_fence(world).boxed()),
         ("writer_alone", |world| modes::writer_alone(world).boxed()),
-        ("one_upgradeable", |world| modes::one_upgradeable(world).boxed()),
-        ("upgrade", |world| modes::upgrade(world).boxed()),
-        ("upgrade_asked_again", |world| modes::upgrade_asked_again(world).boxed()),
-        ("reader_behind_an_upgrade", |world| modes::reader_behind_an_upgrade(world).boxed()),
-        ("writer_after_an_upgrade", |world| modes::writer_after_an_upgrade(world).boxed()),
-        ("downgrade", |world| modes::downgrade(world).boxed()),
         ("unanswered_join", |world| unknown::unanswered_join(world).boxed()),
         ("late_join", |world| unknown::late_join(world).boxed()),
         ("lost_watch", |world| unknown::lost_watch(world).boxed()),

@@ -107,8 +107,7 @@ impl Checker {
             let backed = self.stores.back(key, now, |holder, network| {
                 let of = network.store(|store| store.client_of(holder.owner).cloned());
                 // The nodes of a quorum may have drawn tokens of their own, below the one that was agreed on.
-                // A token of an entry may be drawn anew, and the first answer be late.
-                if self.stores.vote() || self.rules.sessions.is_some() {
+                if self.stores.vote() {
                     of.as_ref() == Some(channel) && keeps_out(holder, &live.claim)
                 } else {
                     backs(holder, &live.claim)
@@ -179,7 +178,7 @@ impl Checker {
             return;
         }
         // On a quorum a vote may have been lost last, and what a node did not confirm is repeated.
-        // An entry is removed behind the one of its upgrade, or once its making was answered.
+        // An entry is removed once its making was answered.
         let ways = if self.stores.vote() || self.rules.sessions.is_some() { 6 } else { 1 };
         let reach = (book.round_trip / 2) * ways + Duration::from_millis(1) * ways * ways;
         let mut found = Vec::new();
@@ -251,12 +250,7 @@ fn stand_together(one: &Live, other: &Live) -> bool {
         return one.claim.token() == other.claim.token();
     }
     one.act.kind() == other.act.kind()
-        && matches!(
-            both,
-            (Mode::Permit, Mode::Permit)
-                | (Mode::Read, Mode::Read | Mode::Upgradeable)
-                | (Mode::Upgradeable, Mode::Read)
-        )
+        && matches!(both, (Mode::Permit, Mode::Permit) | (Mode::Read, Mode::Read))
 }
 
 /// Whether this hold keeps out whom the claim excludes.
@@ -267,8 +261,5 @@ fn keeps_out(holder: &Holder, claim: &Claim) -> bool {
 /// Whether this hold is the one that is claimed.
 fn backs(holder: &Holder, claim: &Claim) -> bool {
     let token = claim.token().get();
-    // The store is ahead of a client that has yet to learn of its upgrade, or gave it up.
-    let upgraded = !claim.mode().is_exclusive() && claim.mode().kind() == Kind::ReadWrite;
-    let drawn = holder.token <= token && token < holder.token + 64;
-    keeps_out(holder, claim) && (drawn || upgraded && token < holder.token)
+    keeps_out(holder, claim) && holder.token <= token && token < holder.token + 64
 }

@@ -36,14 +36,12 @@ impl Checker {
                         format!("{:?} of lock {lock}", fact.owner),
                     );
                 }
-                // An entry that waited draws its token later, and readers go past one that wants to upgrade. Guards show the rest.
-                let settled = self.rules.sessions.is_none();
-                if *passed > 0 && self.rules.fair && settled {
+                if *passed > 0 && self.rules.fair {
                     let detail = format!("{:?} of lock {lock} went past {passed}", fact.owner);
                     book.violated(fact.at, Rule::Unfair, detail);
                 }
                 let newest = book.locks[lock].granted;
-                if *token <= newest && !self.rules.forgets_tokens && settled {
+                if *token <= newest && !self.rules.forgets_tokens {
                     let detail = format!("lock {lock} was granted {token} after {newest}");
                     book.violated(fact.at, Rule::TokenFell, detail);
                 }

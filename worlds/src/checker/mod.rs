@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fencelock::port::limits::{GRANT_TTL, TICKET_LIFE};
-use fencelock::port::{Instant, LockKey, Mode, Runtime};
+use fencelock::port::{Instant, LockKey, Runtime};
 use fencelock::{Claim, Event, EventKind, Token};
 use fencelock_sim::SimNode;
 
@@ -296,29 +296,6 @@ impl Checker {
         book.figures.hand_overs += u64::from(token > book.locks[lock].granted);
         drop(book);
         Note { checker: Arc::clone(self), client, lock, number }
-    }
-
-    /// The mode of a guard has changed, and with it perhaps its token.
-    pub fn changed(&self, note: &Note, guard: &Claim) {
-        let at = self.now();
-        let (held, token, mode) = (guard.is_held(), guard.token(), guard.mode());
-        let mut book = self.book();
-        if let Some(live) = book.live.get_mut(&note.number) {
-            let drawn = std::mem::replace(&mut live.claim, guard.clone()).token() != token;
-            if held && drawn {
-                let faithful = self.rules.faithful();
-                let before = book.locks[note.lock].saw(note.client, token, mode, faithful);
-                if token <= before {
-                    let detail =
-                        format!("client {}: upgraded to {token} after {before}", note.client);
-                    book.violated(at, Rule::TokenFell, detail);
-                }
-            } else if held && mode == Mode::Write {
-                book.violated(at, Rule::TokenFell, "an upgrade drew no token".to_owned());
-            }
-        }
-        drop(book);
-        self.audit();
     }
 
     /// Whether a task awaits the loss of a guard, and whether it has heard of it.

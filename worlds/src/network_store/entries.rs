@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use fencelock::Result;
 use fencelock::port::{
-    Capabilities, Cells, Entry, EntryView, Failure, Fence, Instant, Joined, LockKey, Mode, Moved,
-    Notice, OwnerId, QueueNotice, QueueSink, QueueStore, Rank, Runtime, SessionId, Standing,
+    Capabilities, Cells, Entry, EntryView, Failure, Fence, Instant, Joined, LockKey, Notice,
+    OwnerId, QueueNotice, QueueSink, QueueStore, Rank, Runtime, SessionId, Standing,
 };
 use futures_util::future::{Either, select};
 use tokio::sync::oneshot;
@@ -92,7 +92,7 @@ impl QueueStore for EntryStore {
         of: SessionId,
         lock: &LockKey,
         known: &[Standing],
-    ) -> Result<Vec<Moved>, Failure> {
+    ) -> Result<Vec<Rank>, Failure> {
         let (lock, known) = (lock.clone(), known.to_vec());
         self.ask(move |entries, _| entries.model.watch(of, &lock, &known)).await
     }
@@ -106,27 +106,6 @@ impl QueueStore for EntryStore {
     ) -> Result<bool, Failure> {
         let (lock, at) = (lock.clone(), at.cloned());
         self.ask(move |entries, _| entries.model.leave(of, &lock, owner, at.as_ref())).await
-    }
-
-    async fn weaken(
-        &self,
-        of: SessionId,
-        lock: &LockKey,
-        at: &Rank,
-        mode: Mode,
-    ) -> Result<bool, Failure> {
-        let (lock, at) = (lock.clone(), at.clone());
-        self.ask(move |entries, _| entries.model.weaken(of, &lock, &at, mode)).await
-    }
-
-    async fn fence(
-        &self,
-        of: SessionId,
-        lock: &LockKey,
-        at: &Rank,
-    ) -> Result<Option<u64>, Failure> {
-        let (lock, at) = (lock.clone(), at.clone());
-        self.ask(move |entries, _| entries.model.fence(of, &lock, &at)).await
     }
 
     async fn list(&self, lock: &LockKey) -> Result<Vec<EntryView>> {

@@ -6,7 +6,6 @@
 //! deadline has passed is never used again. What may have been left on the store is removed until that is confirmed
 //! ([`removal`]).
 
-mod changing;
 mod order;
 mod own;
 mod removal;

@@ -1,6 +1,6 @@
 //! For whom an entry waits, as a pure function over the entries before it.
 
-use crate::port::{Kind, Mode, Standing};
+use crate::port::{Mode, Standing};
 
 /// How an entry wants to hold its lock.
 #[derive(Clone, Copy, Debug)]
@@ -8,25 +8,20 @@ pub(super) struct Want {
     pub(super) mode: Mode,
     /// Of how many permits it wants one.
     pub(super) limit: u32,
-    /// Whether it is the upgrade of an entry that holds.
-    pub(super) upgrades: bool,
 }
 
 /// The entries to watch; none: the entry holds the lock. `before` are the entries with a smaller rank, in order.
 ///
-/// A mutex and a writer wait for all entries before them. A reader waits for the writers before it, an upgradeable reader also
-/// for those like it. A permit waits until fewer entries than its limit are before it. An upgrade waits for the readers that
-/// hold. While one of the answered entries stays where it is, the entry cannot hold; so nobody watches a whole queue.
+/// A mutex and a writer wait for all entries before them, a reader for the writers before it. A permit waits until fewer entries than
+/// its limit are before it. While one of the answered entries stays, the entry cannot hold; so nobody watches a whole queue.
 pub(super) fn to_watch(want: Want, before: &[Standing]) -> Vec<Standing> {
     let kind = want.mode.kind();
     // An entry of another kind is leaving, unless it came first.
     let other = |standing: &&Standing| standing.mode.kind() != kind;
     let writer = |standing: &&Standing| standing.mode == Mode::Write;
     let nearest = match want.mode {
-        _ if want.upgrades => reader_that_holds(before),
         Mode::Exclusive | Mode::Write => before.last(),
         Mode::Read => before.iter().rfind(|standing| writer(standing) || other(standing)),
-        Mode::Upgradeable => before.iter().rfind(|standing| standing.mode != Mode::Read),
         Mode::Permit => match before.iter().rfind(other) {
             None => return beyond(want.limit, before).to_vec(),
             other => other,
@@ -41,29 +36,13 @@ fn beyond(limit: u32, before: &[Standing]) -> &[Standing] {
     before.len().checked_sub(limit).map_or(&[], |first| &before[first..])
 }
 
-/// The last of the readers that hold beside an upgradeable one. Behind a writer that waits no reader holds: when the writer
-/// goes, the reader looks for an upgrade before it enters.
-fn reader_that_holds(before: &[Standing]) -> Option<&Standing> {
-    let waits = |standing: &Standing| match standing.mode {
-        Mode::Write => !standing.upgrades,
-        mode => mode.kind() != Kind::ReadWrite,
-    };
-    let end = before.iter().position(waits).unwrap_or(before.len());
-    before[..end].iter().rfind(|standing| standing.mode == Mode::Read || standing.upgrades)
-}
-
-/// Whether an upgrade may stand behind an entry that waited. It goes first then, since it does not know of a new reader.
-pub(super) fn looks_for_upgrades(want: Want, before: &[Standing]) -> bool {
-    want.mode == Mode::Read && before.iter().any(|standing| standing.mode == Mode::Upgradeable)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::port::Rank;
 
     fn standing(place: u64, mode: Mode) -> Standing {
-        Standing { rank: Rank::new(place, ""), mode, upgrades: false }
+        Standing { rank: Rank::new(place, ""), mode }
     }
 
     fn queue(modes: &[Mode]) -> Vec<Standing> {
@@ -71,14 +50,13 @@ mod tests {
     }
 
     fn watched(mode: Mode, limit: u32, before: &[Mode]) -> Vec<u64> {
-        let want = Want { mode, limit, upgrades: false };
+        let want = Want { mode, limit };
         to_watch(want, &queue(before)).iter().map(|standing| standing.rank.place()).collect()
     }
 
     const X: Mode = Mode::Exclusive;
     const R: Mode = Mode::Read;
     const W: Mode = Mode::Write;
-    const U: Mode = Mode::Upgradeable;
     const P: Mode = Mode::Permit;
 
     #[test]
@@ -89,7 +67,7 @@ mod tests {
 
     #[test]
     fn a_reader_waits_for_writers_only() {
-        assert_eq!(watched(R, 1, &[R, U, R]), [] as [u64; 0]);
+        assert_eq!(watched(R, 1, &[R, R]), [] as [u64; 0]);
         assert_eq!(watched(R, 1, &[W, R, W, R]), [3]);
     }
 
@@ -97,13 +75,6 @@ mod tests {
     fn a_writer_waits_for_everybody() {
         assert_eq!(watched(W, 1, &[R, R]), [2]);
         assert_eq!(watched(W, 1, &[W]), [1]);
-    }
-
-    #[test]
-    fn one_may_become_the_writer() {
-        assert_eq!(watched(U, 1, &[R, R]), [] as [u64; 0]);
-        assert_eq!(watched(U, 1, &[U, R]), [1]);
-        assert_eq!(watched(U, 1, &[U, W, R]), [2]);
     }
 
     #[test]
@@ -119,29 +90,13 @@ mod tests {
     fn another_kind_is_waited_for() {
         assert_eq!(watched(R, 1, &[R, X, R]), [2]);
         assert_eq!(watched(P, 9, &[P, X, P]), [2]);
-        assert_eq!(watched(U, 1, &[P, R]), [1]);
-    }
-
-    #[test]
-    fn an_upgrade_waits_for_the_readers_that_hold() {
-        let want = Want { mode: W, limit: 1, upgrades: true };
-        let places = |before: &[Standing]| {
-            to_watch(want, before).iter().map(|s| s.rank.place()).collect::<Vec<_>>()
-        };
-        assert_eq!(places(&queue(&[U])), [] as [u64; 0]);
-        assert_eq!(places(&queue(&[R, U, R])), [3]);
-        // The writer waits for the upgradeable reader, and the readers behind it wait for the writer.
-        assert_eq!(places(&queue(&[R, U, W, R])), [1]);
-        assert_eq!(places(&queue(&[U, W, R])), [] as [u64; 0]);
-        let mut left_behind = queue(&[W, U]);
-        left_behind[0].upgrades = true;
-        assert_eq!(places(&left_behind), [1]);
+        assert_eq!(watched(R, 1, &[P, R]), [1]);
     }
 
     /// Whoever holds by this rule, in any queue, may hold beside all others that do.
     #[test]
     fn no_two_hold_that_exclude_each_other() {
-        let modes = [X, R, W, U, P];
+        let modes = [X, R, W, P];
         for number in 0..modes.len().pow(6) {
             let queue: Vec<Mode> =
                 (0..6).map(|at| modes[number / modes.len().pow(at) % modes.len()]).collect();
@@ -151,7 +106,7 @@ mod tests {
             let alone = count(X) + count(W);
             assert!(!holders.is_empty());
             assert!(alone == 0 || holders.len() == 1, "{queue:?}: {holders:?}");
-            assert!(count(U) <= 1 && count(P) <= 2, "{queue:?}: {holders:?}");
+            assert!(count(P) <= 2, "{queue:?}: {holders:?}");
             assert!(holders.windows(2).all(|two| two[0].kind() == two[1].kind()));
         }
     }

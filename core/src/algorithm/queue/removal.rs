@@ -9,36 +9,19 @@ use super::own::Stage;
 use super::session::Shared;
 use super::state::Orphan;
 use crate::port::backoff::Backoff;
-use crate::port::{Answer, Failure, LockKey, Moved, Outcome, OwnerId, QueueStore};
+use crate::port::{Answer, Failure, LockKey, Outcome, OwnerId, QueueStore};
 
 impl<S: QueueStore> Shared<S> {
     /// A Free or a Leave.
     pub(super) async fn remove(self: &Arc<Self>, owner: OwnerId) -> Answer {
-        let orphans = self.change(|state, now, effects| {
+        let orphan = self.change(|state, now, effects| {
             let session = state.live(now, effects)?.id;
             let own = state.get(owner)?;
             own.stage = Stage::Leaving;
-            let (lock, rank, upgrade) = (own.lock.clone(), own.rank.clone(), own.upgrade);
-            let mut orphans = Vec::new();
-            // The writer's mark first: while the reader behind it is there, no writer enters.
-            if let Some(owner) = upgrade
-                && let Some(own) = state.get(owner)
-            {
-                own.stage = Stage::Leaving;
-                let (lock, rank) = (lock.clone(), own.rank.clone());
-                orphans.push(Orphan { session, lock, owner, rank });
-            }
-            orphans.push(Orphan { session, lock, owner, rank });
-            Some(orphans)
+            Some(Orphan { session, lock: own.lock.clone(), owner, rank: own.rank.clone() })
         });
-        // All of them before the first is asked for: those behind a failure go on in the background.
-        let unconfirmed = |orphan| guard(orphan, |orphan| self.adopt(orphan));
-        let orphans: Vec<_> = orphans.unwrap_or_default().into_iter().map(unconfirmed).collect();
-        let mut found = false;
-        for orphan in orphans {
-            found = self.ask_to_leave(&orphan).await?;
-            ScopeGuard::into_inner(orphan);
-        }
+        let Some(orphan) = orphan else { return Ok(Outcome::Gone) };
+        let found = self.take_away(orphan).await?;
         Ok(if found { Outcome::Freed } else { Outcome::Gone })
     }
 
@@ -94,8 +77,8 @@ impl<S: QueueStore> Shared<S> {
                 state.remove(*owner);
             }
             // Others of this client may wait for it.
-            if let Some(rank) = rank.clone() {
-                state.moved(lock, &Moved { rank, mode: None }, now, effects);
+            if let Some(rank) = rank {
+                state.gone(lock, rank, now, effects);
             }
         });
     }

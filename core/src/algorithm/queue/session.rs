@@ -161,9 +161,9 @@ impl<S: QueueStore> Shared<S> {
     /// The store has told something.
     fn heard(self: &Arc<Self>, notice: &QueueNotice) {
         match notice {
-            QueueNotice::Moved { lock, moved } => self.change(|state, now, effects| {
+            QueueNotice::Gone { lock, rank } => self.change(|state, now, effects| {
                 if state.live(now, effects).is_some() {
-                    state.moved(lock, moved, now, effects);
+                    state.gone(lock, rank, now, effects);
                 }
             }),
             QueueNotice::Gap => self.change(|state, _, effects| {

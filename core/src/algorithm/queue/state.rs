@@ -4,13 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::super::hold::deadline;
-use super::order::Want;
 use super::own::{Consequence, Own, Stage};
 use crate::port::failures::Failures;
 use crate::port::left_owners::LeftOwners;
-use crate::port::{
-    Instant, LockKey, Mode, Moved, Notice, NoticeSink, Outcome, OwnerId, Rank, SessionId,
-};
+use crate::port::{Instant, LockKey, Notice, NoticeSink, Outcome, OwnerId, Rank, SessionId};
 
 #[derive(Default)]
 pub(super) struct QueueState {
@@ -124,7 +121,7 @@ impl QueueState {
 
     /// An entry is gone, and its client did not ask for that: a hold is lost at once, and whoever waits asks anew.
     fn tell_gone(owner: OwnerId, own: &Own, effects: &mut Effects) {
-        if own.upgrades.is_none() && matches!(own.stage, Stage::Waiting | Stage::Holding) {
+        if matches!(own.stage, Stage::Waiting | Stage::Holding) {
             effects.notices.push(Notice::Gone { owner });
         }
     }
@@ -156,52 +153,30 @@ impl QueueState {
         self.entries.iter().filter(waits).map(|(owner, _)| *owner).collect()
     }
 
-    /// Something became of an entry of a lock.
-    pub(super) fn moved(
+    /// An entry of a lock is gone.
+    pub(super) fn gone(
         &mut self,
         lock: &LockKey,
-        moved: &Moved,
+        gone: &Rank,
         now: Instant,
         effects: &mut Effects,
     ) {
         let owners = self.by_lock.get(lock).cloned().unwrap_or_default();
         for owner in owners {
             let Some(own) = self.entries.get_mut(&owner) else { continue };
-            if own.is_gone_by(moved) {
-                if own.stage != Stage::Leaving {
-                    self.vanished(owner, effects);
+            if own.is_gone_by(gone) {
+                // Nobody here has removed it, unless it is leaving.
+                if own.stage != Stage::Leaving
+                    && let Some(own) = self.remove(owner)
+                {
+                    Self::tell_gone(owner, &own, effects);
                 }
                 continue;
             }
-            match own.heard(moved) {
+            match own.heard(gone) {
                 Consequence::Same => {}
-                Consequence::Watch | Consequence::Enter => effects.watch.push(owner),
+                Consequence::Watch => effects.watch.push(owner),
                 Consequence::Hold => self.hold(owner, now, effects),
-            }
-        }
-    }
-
-    /// An entry of ours is gone, though nobody here has removed it.
-    fn vanished(&mut self, owner: OwnerId, effects: &mut Effects) {
-        let Some(own) = self.remove(owner) else { return };
-        match own.upgrades {
-            None => {
-                Self::tell_gone(owner, &own, effects);
-                if let Some(upgrade) = own.upgrade {
-                    self.abandon(upgrade, effects);
-                }
-            }
-            // Nothing keeps new readers out any more: it is no writer, and its hold ends.
-            Some(main) if own.stage == Stage::Holding => {
-                if let Some(own) = self.abandon(main, effects) {
-                    Self::tell_gone(main, &own, effects);
-                }
-            }
-            Some(main) => {
-                if let Some(own) = self.get(main) {
-                    own.upgrade = None;
-                }
-                effects.notices.push(Notice::Open { owner: main });
             }
         }
     }
@@ -225,34 +200,10 @@ impl QueueState {
         };
         own.stage = Stage::Holding;
         let (token, drawn) = (own.token, own.drawn);
-        if let Some(main) = own.upgrades {
-            self.becomes_writer(main, owner);
-            effects.notices.push(Notice::Open { owner: main });
-            return;
-        }
         // What the client counts from its own request must end before the session does.
         let ttl = deadline.since(own.base).min(own.ttl);
         effects.notices.push(Notice::Granted { owner, token, ttl, drawn });
         self.last_until(owner, now, effects);
-    }
-
-    /// The upgrade of a hold is about to have an entry. In one piece with the look that found none: of two calls at once for an
-    /// upgrade of one hold, the other waits for this entry.
-    pub(super) fn begins_upgrade(&mut self, main: OwnerId, upgrade: OwnerId, ttl: Duration) {
-        let Some(hold) = self.get(main) else { return };
-        hold.upgrade = Some(upgrade);
-        let want = Want { mode: Mode::Write, limit: 1, upgrades: true };
-        let mut own = Own::joining(hold.lock.clone(), want, ttl, 1);
-        own.upgrades = Some(main);
-        self.add(upgrade, own);
-    }
-
-    /// The upgrade of a hold has nobody in its way.
-    pub(super) fn becomes_writer(&mut self, main: OwnerId, upgrade: OwnerId) {
-        let Some(token) = self.get(upgrade).map(|own| own.token) else { return };
-        if let Some(main) = self.get(main) {
-            (main.mode, main.token) = (Mode::Write, token);
-        }
     }
 
     /// A hold is wanted for its lease from now on, never for less than before.
@@ -279,11 +230,7 @@ impl QueueState {
         let over = |(_, own): &(&OwnerId, &Own)| own.ends <= now && own.stage == Stage::Holding;
         let over: Vec<_> = self.entries.iter().filter(over).map(|(owner, _)| *owner).collect();
         for owner in over {
-            let own = self.abandon(owner, effects);
-            if let Some(upgrade) = own.as_ref().and_then(|own| own.upgrade) {
-                self.abandon(upgrade, effects);
-            }
-            if let Some(own) = own {
+            if let Some(own) = self.abandon(owner, effects) {
                 Self::tell_gone(owner, &own, effects);
             }
         }

@@ -13,7 +13,7 @@ use super::state::{Effects, Orphan, QueueState};
 use crate::error::{Code, Error};
 use crate::fence::Token;
 use crate::port::{
-    Action, Answer, Applied, Entry, Failure, Instant, Joined, LockKey, Mode, Outcome, OwnerId,
+    Action, Answer, Applied, Entry, Failure, Instant, Joined, LockKey, Outcome, OwnerId,
     QueueStore, SessionId, Step, StoreEntry, Take,
 };
 
@@ -31,7 +31,6 @@ impl<S: QueueStore> Shared<S> {
                 self.refreshed(owner, *ttl, received, watched)
             }
             Action::Renew { ttl } => self.renew(owner, *ttl),
-            Action::Change { turn, mode, ttl } => self.change_mode(step, *turn, *mode, *ttl).await,
             Action::Free { .. } | Action::Leave { tombstone: None } => self.remove(owner).await,
             Action::Leave { .. } => {
                 let known = self.change(|state, _, _| {
@@ -59,7 +58,7 @@ impl<S: QueueStore> Shared<S> {
         let (owner, received) = (step.owner, self.runtime.now());
         let Take { mode, limit, ttl, wait, block, .. } = *take;
         let session = self.session().await.map_err(Failure::refused)?;
-        let want = Want { mode, limit, upgrades: false };
+        let want = Want { mode, limit };
         if !wait && let Some(taken) = self.taken(step, want).await? {
             return Ok(taken);
         }
@@ -74,7 +73,7 @@ impl<S: QueueStore> Shared<S> {
         if left {
             return Ok(Outcome::Gone);
         }
-        let entry = Entry { owner, mode, limit, upgrades: false, info: take.info.clone() };
+        let entry = Entry { owner, mode, limit, info: take.info.clone() };
         let Some(joined) = self.join(session, &step.lock, &entry).await? else {
             return Ok(Outcome::Gone);
         };
@@ -200,13 +199,11 @@ impl<S: QueueStore> Shared<S> {
         }
     }
 
-    /// The entry of a hold: of one that became the writer, the entry that made it so.
+    /// The entry of a hold.
     pub(super) fn entry(self: &Arc<Self>, owner: OwnerId) -> Option<StoreEntry> {
         let (session, rank) = self.change(|state, now, effects| {
             let session = state.live(now, effects)?.id;
             let own = state.get(owner).filter(|own| own.stage == Stage::Holding)?;
-            let writes = own.upgrade.filter(|_| own.mode == Mode::Write);
-            let own = state.get(writes.unwrap_or(owner))?;
             Some((session, own.rank.clone()?))
         })?;
         self.store.entry(session, &rank)

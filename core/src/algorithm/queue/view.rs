@@ -7,7 +7,7 @@ use super::own::TOKENS;
 use super::session::Shared;
 use crate::fence::Token;
 use crate::port::{
-    EntryView, Failure, HolderView, LockKey, LockState, Mode, QueueStore, Standing, WaiterView,
+    EntryView, Failure, HolderView, LockKey, LockState, QueueStore, Standing, WaiterView,
 };
 
 impl<S: QueueStore> Shared<S> {
@@ -23,19 +23,14 @@ fn state(all: Vec<EntryView>) -> LockState {
     let mut state = LockState { kind, ..LockState::default() };
     let mut before: Vec<Standing> = Vec::new();
     for EntryView { standing, owner, fence, limit, age, left, info } in all {
-        let Standing { mode, upgrades, .. } = standing;
-        let holds = to_watch(Want { mode, limit, upgrades }, &before).is_empty();
+        let mode = standing.mode;
+        let holds = to_watch(Want { mode, limit }, &before).is_empty();
         let token = fence.map(|fence| Token::new(fence * u64::from(TOKENS)));
         before.push(standing);
         if holds {
             state.last = state.last.max(token.unwrap_or_default());
         }
-        if upgrades {
-            let reader = |holder: &&mut HolderView| holder.mode == Mode::Upgradeable;
-            if let Some(holder) = state.holders.iter_mut().find(reader).filter(|_| holds) {
-                (holder.mode, holder.token) = (Mode::Write, token);
-            }
-        } else if holds {
+        if holds {
             state.holders.push(HolderView { mode, token, left, held_for: None, info, owner });
         } else if mode.kind() == kind {
             state.waiters.push(WaiterView { mode, info, waiting_for: age });

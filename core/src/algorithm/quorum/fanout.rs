@@ -113,7 +113,7 @@ impl Drop for Fanout {
                 voters.noted(number, &batch, &answers);
                 for (step, answer) in batch.iter().zip(&answers) {
                     match (&step.action, answer) {
-                        (Action::Renew { .. } | Action::Change { .. }, Ok(Outcome::Gone)) => {
+                        (Action::Renew { .. }, Ok(Outcome::Gone)) => {
                             voters.heal(number, step);
                         }
                         (Action::Vote(vote), answer) if !vote.again => {

@@ -29,7 +29,7 @@ use crate::error::{Code, Error, Result};
 use crate::port::limits::TOMBSTONE_LIFE;
 use crate::port::{
     Action, Answer, Capabilities, Failure, Fence, Guarantee, LeaseHandle, LeaseStore, LockKey,
-    Mode, Notice, NoticeSink, Outcome, RuntimeHandle, Step, Take,
+    Notice, NoticeSink, Outcome, RuntimeHandle, Step, Take,
 };
 
 /// Lease stores that are one: a lock is held where a majority of them says so. A client is made of it as of any store.
@@ -85,8 +85,8 @@ const GUARANTEES: &[Guarantee] = &[
         "the node counts `max_ttl` by its clock, so it votes early by the same amount; two clients may believe they hold the lock, for one lease at most; the fence covers it",
     ),
     Guarantee::new(
-        "readers and an upgradeable reader enter at once",
-        "they may have the same token; the token of a writer or of an upgrade is above all of them",
+        "readers enter at once",
+        "they may have the same token; the token of a writer is above all of them",
     ),
     Guarantee::new(
         "clients disagree on `max_ttl`",
@@ -126,7 +126,7 @@ impl Quorum {
     }
 
     /// Runs steps that are decided by counting; one batch for each node.
-    async fn count(&self, batch: &[Step], turns: &[u32], batches: Vec<Arc<[Step]>>) -> Vec<Answer> {
+    async fn count(&self, batch: &[Step], batches: Vec<Arc<[Step]>>) -> Vec<Answer> {
         let voters = &self.0;
         let sent = voters.runtime.now();
         // The same replies answer all: the shortest lease gains nothing by giving up early, the others lose. It is asked for
@@ -136,7 +136,7 @@ impl Quorum {
             _ => None,
         });
         let patience = voters.patience(leases.max().unwrap_or(voters.max_ttl));
-        let mut tallies: Vec<Tally> = turns.iter().map(|turn| Tally::begin(*turn)).collect();
+        let mut tallies: Vec<Tally> = batch.iter().map(|_| Tally::default()).collect();
         let mut fanout = Fanout::send(voters, batches, patience);
         while !batch.iter().zip(&tallies).all(|(step, tally)| tally.decided(&step.action, voters)) {
             let Some((node, sent, answers)) = fanout.next().await else { break };
@@ -152,15 +152,6 @@ impl Quorum {
         }
         voters.took(voters.runtime.now().since(sent));
         drop(fanout);
-        for (step, tally) in batch.iter().zip(&mut tallies) {
-            if let Action::Change { turn, mode, .. } = step.action
-                && tally.granted.len() >= voters.majority()
-                && let Some(take) = voters.changed(step.owner, turn, mode)
-            {
-                let drawn = mode == Mode::Write;
-                tally.loose = drawn && !vote::spread(voters, step, &take, &tally.granted).await;
-            }
-        }
         let tallies = batch.iter().zip(tallies);
         tallies.map(|(step, tally)| tally.outcome(voters, step, sent)).collect()
     }
@@ -183,15 +174,12 @@ impl Quorum {
                 _ => Default::default(),
             })
             .collect();
-        // Before what they are told, so that a renewal counts for no change that came in between.
-        let turns: Vec<u32> = batch.iter().map(|step| voters.turn(step.owner)).collect();
-        let told: Vec<Step> = batch.iter().map(|step| voters.told(step)).collect();
         let tombstone = Some(voters.max_ttl.max(TOMBSTONE_LIFE));
         let batches = (0..voters.nodes.len()).map(|node| {
             if ends.iter().all(|(doubtful, unasked)| !doubtful.has(node) && !unasked.has(node)) {
-                return same.get_or_insert_with(|| told.clone().into()).clone();
+                return same.get_or_insert_with(|| batch.clone().into()).clone();
             }
-            let told = told.iter().zip(&ends).filter_map(|(step, (doubtful, unasked))| {
+            let told = batch.iter().zip(&ends).filter_map(|(step, (doubtful, unasked))| {
                 let frees = matches!(step.action, Action::Free { .. });
                 match frees {
                     true if doubtful.has(node) => {
@@ -204,23 +192,8 @@ impl Quorum {
             told.collect()
         });
         let batches = batches.collect();
-        let mut answers = self.count(&batch, &turns, batches).await;
+        let mut answers = self.count(&batch, batches).await;
         answers.truncate(asked);
-        // A renewal that a change of the mode overtook, or the wish for one, is asked for again in the words of now.
-        let overtaken = |number: &usize| {
-            let step = &batch[*number];
-            let renews = matches!(step.action, Action::Renew { .. });
-            let turned = turns[*number] != voters.turn(step.owner);
-            renews && answers[*number].is_err() && (turned || told[*number] != voters.told(step))
-        };
-        let overtaken: Vec<usize> = (0..asked).filter(overtaken).collect();
-        if !overtaken.is_empty() {
-            let again = overtaken.iter().map(|number| batch[*number].clone()).collect();
-            let again = Box::pin(self.counted(again)).await;
-            for (number, answer) in overtaken.into_iter().zip(again) {
-                answers[number] = answer;
-            }
-        }
         for (step, answer) in batch.iter().zip(&answers) {
             if matches!(answer, Ok(Outcome::Gone)) {
                 voters.gone(step);
@@ -290,10 +263,6 @@ impl LeaseStore for Quorum {
             let heard = move |notice| {
                 let Some(voters) = voters.upgrade() else { return };
                 match notice {
-                    // The change of a hold's mode.
-                    Notice::Open { owner } if voters.holds.lock().contains_key(&owner) => {
-                        sink(notice);
-                    }
                     Notice::Open { owner } => {
                         let owners = voters.waiting.lock().told(owner);
                         for owner in owners {

@@ -12,26 +12,16 @@ use crate::port::{Action, Answer, Failure, Instant, LockState, Outcome, Step};
 /// The answers so far.
 #[derive(Default)]
 pub(super) struct Tally {
-    /// The number of the newest change of the hold's mode when it was sent.
-    turn: u32,
     answers: usize,
     /// Who granted, the tokens and what is left.
-    pub(super) granted: Vec<(usize, Token, Duration)>,
+    granted: Vec<(usize, Token, Duration)>,
     gone: Vec<usize>,
     freed: usize,
-    other: Option<Outcome>,
-    others: usize,
     states: Vec<LockState>,
     failures: Vec<(usize, Error)>,
-    /// What a change drew is kept by too few nodes.
-    pub(super) loose: bool,
 }
 
 impl Tally {
-    pub(super) fn begin(turn: u32) -> Self {
-        Self { turn, ..Self::default() }
-    }
-
     pub(super) fn count(&mut self, node: usize, answer: Answer) {
         self.answers += 1;
         match answer {
@@ -39,10 +29,7 @@ impl Tally {
             Ok(Outcome::Gone) => self.gone.push(node),
             Ok(Outcome::Freed) => self.freed += 1,
             Ok(Outcome::State(state)) => self.states.push(state),
-            Ok(other) => {
-                self.others += 1;
-                self.other = Some(other);
-            }
+            Ok(_) => {}
             Err(failure) => self.failures.push((node, failure.error)),
         }
     }
@@ -52,7 +39,7 @@ impl Tally {
         let (nodes, majority) = (voters.nodes.len(), voters.majority());
         let out = nodes - self.answers;
         match action {
-            Action::Renew { .. } | Action::Change { .. } => {
+            Action::Renew { .. } => {
                 self.granted.len() >= majority || self.gone.len() > nodes - majority || out == 0
             }
             Action::Free { .. } | Action::Break => {
@@ -68,11 +55,8 @@ impl Tally {
         let (nodes, majority) = (voters.nodes.len(), voters.majority());
         let unknown = |failures: &[_]| Err(Failure::unknown(no_majority(voters, failures)));
         match step.action {
-            Action::Renew { .. } | Action::Change { .. } => {
-                let renews = matches!(step.action, Action::Renew { .. });
-                // What was renewed before a change may have been renewed where the change is yet to come.
-                let overtaken = renews && self.turn != voters.turn(step.owner);
-                if self.granted.len() >= majority && !overtaken && !self.loose {
+            Action::Renew { .. } => {
+                if self.granted.len() >= majority {
                     let token = self.granted.iter().map(|(_, token, _)| *token).max();
                     let left =
                         kept(self.granted.iter().map(|(.., left)| *left).collect(), majority);
@@ -85,8 +69,7 @@ impl Tally {
                     return Ok(Outcome::Gone);
                 }
                 self.gone.iter().for_each(|node| voters.heal(*node, step));
-                let told = !renews && !self.loose && self.granted.len() + self.others >= majority;
-                self.other.filter(|_| told).map_or_else(|| unknown(&self.failures), Ok)
+                unknown(&self.failures)
             }
             Action::Free { .. } | Action::Break if self.freed >= majority => Ok(Outcome::Freed),
             Action::Free { .. } | Action::Break if self.gone.len() > nodes - majority => {

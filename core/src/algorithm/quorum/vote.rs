@@ -106,8 +106,6 @@ pub(super) async fn take(voters: &Arc<Voters>, step: &Step, take: &Take) -> Answ
         let left = kept(votes.granted.iter().map(|(.., left)| *left).collect(), majority);
         let held = QuorumHold {
             take: Take { floor: top(token, take), ..take.clone() },
-            turn: 0,
-            wanted: 0,
             until: deadline(sent, left),
             stragglers: Stragglers::new(fanout.awaited().collect()),
             doubtful: votes.doubtful,
@@ -157,34 +155,9 @@ async fn agree(
     }
     // What the nodes answer is one more than what was proposed.
     voters.proposal.lock().missed(Token::new(proposed.get() + 1), token, sent);
-    write_back(voters, step, take, &votes.granted).await
-}
-
-/// The same for the token that a change of mode has drawn.
-pub(super) async fn spread(
-    voters: &Arc<Voters>,
-    step: &Step,
-    take: &Take,
-    granted: &[(usize, Token, Duration)],
-) -> bool {
-    let kept = write_back(voters, step, take, granted).await;
-    if kept && let Some(token) = granted.iter().map(|(_, token, _)| *token).max() {
-        voters.drew(step.owner, token);
-    }
-    kept
-}
-
-/// Raises the counters of those who granted a lower token, until a majority keeps the highest.
-async fn write_back(
-    voters: &Arc<Voters>,
-    step: &Step,
-    take: &Take,
-    granted: &[(usize, Token, Duration)],
-) -> bool {
-    let token = granted.iter().map(|(_, token, _)| *token).max().unwrap_or_default();
     let lagging = |(node, own, _): &(usize, Token, Duration)| (*own < token).then_some(*node);
-    let lagging: Vec<usize> = granted.iter().filter_map(lagging).collect();
-    let mut stored = granted.len() - lagging.len();
+    let lagging: Vec<usize> = votes.granted.iter().filter_map(lagging).collect();
+    let mut stored = votes.granted.len() - lagging.len();
     if stored >= voters.majority() {
         return true;
     }

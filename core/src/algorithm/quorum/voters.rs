@@ -15,7 +15,6 @@ use super::proposal::Proposal;
 use super::stragglers::{Leftover, Stragglers};
 use super::waiters::Waiters;
 use crate::error::{Code, Error};
-use crate::fence::Token;
 use crate::port::backoff::Backoff;
 use crate::port::limits::TOMBSTONE_LIFE;
 use crate::port::{
@@ -44,12 +43,8 @@ pub(super) struct Voters {
 
 /// A hold of this client.
 pub(super) struct QuorumHold {
-    /// What was asked for, with the mode it has now and the newest token drawn as the floor.
+    /// What was asked for, with the newest token drawn as the floor.
     pub(super) take: Take,
-    /// The number of the change that gave it this mode; 0: none did.
-    pub(super) turn: u32,
-    /// The number of the newest upgrade that was asked for: nodes that know of it take no older change any more.
-    pub(super) wanted: u32,
     /// Until when the majority that granted or renewed it last certainly keeps it.
     pub(super) until: Instant,
     /// Nodes whose vote was still out.
@@ -60,22 +55,6 @@ pub(super) struct QuorumHold {
     pub(super) unasked: NodeSet,
     /// It was given back; kept here for the late nodes only.
     pub(super) freed: bool,
-}
-
-impl QuorumHold {
-    /// Whether a renewal says the mode too. Not while an upgrade waits, whose nodes take no older change any more: whoever
-    /// missed a lesser mode is but stricter.
-    fn says_its_mode(&self) -> bool {
-        let waits = self.wanted > self.turn;
-        self.turn > 0 && !waits
-    }
-
-    /// A change of mode, unless a later one was told.
-    fn turns(&mut self, turn: u32, mode: Mode) {
-        if turn >= self.turn {
-            (self.turn, self.take.mode) = (turn, mode);
-        }
-    }
 }
 
 impl Voters {
@@ -137,10 +116,9 @@ impl Voters {
             Action::Take(take) if take.mode == Mode::Permit => {
                 return Some(Failure::refused(no_permits()));
             }
-            Action::Take(Take { ttl, .. })
-            | Action::Renew { ttl }
-            | Action::Refresh { ttl }
-            | Action::Change { ttl, .. } => *ttl,
+            Action::Take(Take { ttl, .. }) | Action::Renew { ttl } | Action::Refresh { ttl } => {
+                *ttl
+            }
             _ => return None,
         };
         (ttl > self.max_ttl).then(|| {
@@ -294,11 +272,8 @@ impl Voters {
     }
 
     /// A majority knows nothing of a hold, and whoever asked hears of it now: what a minority may still keep is for nobody.
-    /// A lesser mode may have been asked for by nobody who believes in the hold; its next renewal says the same.
     pub(super) fn gone(self: &Arc<Self>, step: &Step) {
-        let heard =
-            matches!(step.action, Action::Renew { .. } | Action::Change { mode: Mode::Write, .. });
-        if heard {
+        if matches!(step.action, Action::Renew { .. }) {
             self.give_up(step.owner, false);
             (0..self.nodes.len()).for_each(|node| self.clean_up(node, step, Leftover::Unknown));
         }
@@ -316,52 +291,6 @@ impl Voters {
         }
         Self::forget(&mut holds, owner);
         (doubtful, unasked)
-    }
-
-    /// What the nodes are told of a hold. With its mode changed once, every renewal says the mode too: whoever missed the
-    /// change makes up for it, and does not count until it has.
-    pub(super) fn told(&self, step: &Step) -> Step {
-        let mut holds = self.holds.lock();
-        let Some(held) = holds.get_mut(&step.owner) else { return step.clone() };
-        let action = match step.action {
-            Action::Renew { ttl } if held.says_its_mode() => {
-                Action::Change { turn: held.turn, mode: held.take.mode, ttl }
-            }
-            // All nodes keep the writer for as long as the reader is believed in, whatever each of them was asked for.
-            Action::Change { turn, mode: mode @ Mode::Write, ttl } => {
-                held.wanted = held.wanted.max(turn);
-                let believed = held.until.since(self.runtime.now());
-                let lease = (believed + Duration::from_millis(3)) * 100 / 99;
-                Action::Change { turn, mode, ttl: ttl.max(lease.min(self.max_ttl)) }
-            }
-            // The guard claims no more than this from now on.
-            Action::Change { turn, mode, .. } => {
-                held.turns(turn, mode);
-                return step.clone();
-            }
-            _ => return step.clone(),
-        };
-        Step { action, ..step.clone() }
-    }
-
-    /// The number of the newest change of a hold's mode.
-    pub(super) fn turn(&self, owner: OwnerId) -> u32 {
-        self.holds.lock().get(&owner).map_or(0, |held| held.turn)
-    }
-
-    /// A majority has carried out a change. What the hold is now.
-    pub(super) fn changed(&self, owner: OwnerId, turn: u32, mode: Mode) -> Option<Take> {
-        let mut holds = self.holds.lock();
-        let held = holds.get_mut(&owner)?;
-        held.turns(turn, mode);
-        Some(held.take.clone())
-    }
-
-    /// A change has drawn a token that a majority keeps.
-    pub(super) fn drew(&self, owner: OwnerId, token: Token) {
-        if let Some(held) = self.holds.lock().get_mut(&owner) {
-            held.take.floor = held.take.floor.max(token);
-        }
     }
 
     /// A majority keeps `left` of a lease it was asked for at `sent`.

@@ -22,10 +22,6 @@ impl<S: SessionStore> Shared<S> {
             Action::Take(take) => self.take(step, take).await,
             Action::Refresh { ttl } => self.refresh(step.owner, *ttl).await,
             Action::Renew { ttl } => self.renew(step.owner, *ttl),
-            Action::Change { mode, .. } => {
-                let why = self.store.refusal(*mode);
-                Err(unsupported(why.unwrap_or("a hold keeps its mode on this store")))
-            }
             Action::Free { .. } | Action::Leave { .. } => self.remove(step.owner).await,
             Action::Read | Action::Peek => {
                 let (_, session) = self.main().await.map_err(Failure::refused)?;

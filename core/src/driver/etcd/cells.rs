@@ -84,7 +84,7 @@ impl EtcdCells {
             Some(life) => self.lease(life).await?,
             None => 0,
         };
-        Ok(Operation::Put(Put { key, value, lease, ..Put::default() }))
+        Ok(Operation::Put(Put { key, value, lease }))
     }
 }
 

@@ -68,8 +68,7 @@ impl Layout {
             let last = key.strip_prefix(&folder)?;
             let line = is_entry(last).then(|| read(last, &kv.value))?;
             let rank = Rank::new(kv.create_revision.unsigned_abs(), key);
-            let KeyValue { version, mod_revision: modified, lease, .. } = kv;
-            Some(Stored { rank, line, version, modified, lease })
+            Some(Stored { rank, line, lease: kv.lease })
         };
         let mut entries: Vec<_> = found.into_iter().filter_map(stored).collect();
         entries.sort_by(|one, other| one.rank.cmp(&other.rank));
@@ -102,27 +101,17 @@ fn is_entry(word: &str) -> bool {
 pub(super) struct Stored {
     pub(super) rank: Rank,
     pub(super) line: Line,
-    /// How often it was written.
-    pub(super) version: i64,
-    /// The revision that wrote it last.
-    pub(super) modified: i64,
     /// The lease that it ends with.
     pub(super) lease: i64,
 }
 
 impl Stored {
     pub(super) fn standing(&self) -> Standing {
-        let Line { mode, upgrades, .. } = self.line;
-        Standing { rank: self.rank.clone(), mode, upgrades }
-    }
-
-    /// The newest fence that was drawn for it.
-    pub(super) fn fence(&self) -> u64 {
-        self.line.newest_fence(self.version, self.modified)
+        Standing { rank: self.rank.clone(), mode: self.line.mode }
     }
 
     pub(super) fn view(self) -> EntryView {
-        let (standing, fence) = (self.standing(), Some(self.fence()));
+        let (standing, fence) = (self.standing(), Some(self.rank.place()));
         // etcd's own clients write a shorter word there.
         let owner = self.rank.name().rsplit('/').next().and_then(OwnerId::parse);
         let Line { limit, info, .. } = self.line;

@@ -16,8 +16,7 @@ use super::watches::{Sessions, Watches};
 use crate::error::{Code, Error, Result};
 use crate::port::onward::Onward;
 use crate::port::{
-    Applied, Entry, Failure, Joined, LockKey, Mode, Moved, OwnerId, QueueSink, Rank, SessionId,
-    Standing,
+    Applied, Entry, Failure, Joined, LockKey, OwnerId, QueueSink, Rank, SessionId, Standing,
 };
 
 /// How many keys one transaction reads; servers take 128 operations.
@@ -91,7 +90,7 @@ impl Steps {
         let owner = entry.owner;
         let (key, left) = (self.layout.entry(lock, owner), self.layout.left(owner));
         let value = Line::of(entry).written();
-        let put = Put { key: key.clone().into(), value, lease: lease(of), ..Put::default() };
+        let put = Put { key: key.clone().into(), value, lease: lease(of) };
         let unless = vec![Compare::created(&key, 0), Compare::created(&left, 0)];
         let make = vec![Operation::Put(put), Operation::Range(self.layout.all(lock))];
         self.is_known(of)?;
@@ -140,10 +139,8 @@ impl Steps {
         of: SessionId,
         lock: &LockKey,
         known: &[Standing],
-    ) -> Result<Vec<Moved>, Failure> {
+    ) -> Result<Vec<Rank>, Failure> {
         self.is_known(of)?;
-        let was_watched: Vec<_> =
-            known.iter().map(|standing| self.watches.has(of, &standing.rank)).collect();
         self.watches.begin(of, lock, known).await.map_err(Failure::refused)?;
         let mut present = Vec::new();
         for known in known.chunks(AT_ONCE) {
@@ -151,22 +148,15 @@ impl Steps {
             let answer = self.change(of, Vec::new(), keys, Vec::new()).await?;
             present.extend(answer.into_iter().flat_map(TxnAnswer::found));
         }
-        let mut moved = Vec::new();
-        for ((standing, found), was_watched) in known.iter().zip(present).zip(was_watched) {
-            let rank = &standing.rank;
+        let mut gone = Vec::new();
+        for (Standing { rank, .. }, found) in known.iter().zip(present) {
             let found = self.layout.entries(lock, found).pop();
-            let found = found.filter(|stored| stored.rank.place() == rank.place());
-            let mode = found.map(|stored| stored.line.mode);
-            if mode == Some(standing.mode) {
-                continue;
-            }
-            // Somebody else of the session may know better.
-            if mode.is_none() || !was_watched {
+            if found.is_none_or(|stored| stored.rank.place() != rank.place()) {
                 self.watches.forget(of, rank);
+                gone.push(rank.clone());
             }
-            moved.push(Moved { rank: rank.clone(), mode });
         }
-        Ok(moved)
+        Ok(gone)
     }
 
     pub(super) async fn leave(
@@ -202,42 +192,6 @@ impl Steps {
     async fn forget_left(&self, owner: OwnerId) {
         let delete = DeleteRange { key: self.layout.left(owner).into() };
         let _ = self.link.call(Txn::default().then(vec![Operation::Delete(delete)])).await;
-    }
-
-    pub(super) async fn weaken(
-        &self,
-        of: SessionId,
-        lock: &LockKey,
-        at: &Rank,
-        mode: Mode,
-    ) -> Result<bool, Failure> {
-        loop {
-            let looked = self.change(of, Vec::new(), vec![one(at.name())], Vec::new()).await?;
-            let found = looked.ok().and_then(|answer| answer.found().next()).unwrap_or_default();
-            let present = self.layout.entries(lock, found).pop();
-            let Some(present) = present.filter(|stored| stored.rank.place() == at.place()) else {
-                return Ok(false);
-            };
-            if present.line.mode == mode {
-                return Ok(true);
-            }
-            let fence = Some((present.fence(), present.version + 1));
-            let (key, ignore_lease) = (at.name().into(), true);
-            let value = Line { mode, fence, ..present.line }.written();
-            let put = Operation::Put(Put { key, value, ignore_lease, ..Put::default() });
-            let same = vec![Compare::modified(at.name(), present.modified)];
-            if self.change(of, same, vec![put], Vec::new()).await?.is_ok() {
-                return Ok(true);
-            }
-        }
-    }
-
-    pub(super) async fn fence(&self, of: SessionId, at: &Rank) -> Result<Option<u64>, Failure> {
-        let (ignore_value, ignore_lease) = (true, true);
-        let put = Put { key: at.name().into(), ignore_value, ignore_lease, ..Put::default() };
-        let drawn =
-            self.change(of, vec![created(at)], vec![Operation::Put(put)], Vec::new()).await?;
-        Ok(drawn.ok().map(|answer| answer.revision().unsigned_abs()))
     }
 
     /// The entries of a lock.

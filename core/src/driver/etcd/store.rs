@@ -18,8 +18,8 @@ use super::watches::Watches;
 use crate::error::Result;
 use crate::options::Options;
 use crate::port::{
-    Capabilities, Cells, Entry, EntryView, Failure, Fence, Joined, LockKey, Mode, Moved, OwnerId,
-    QueueSink, QueueStore, Rank, RuntimeHandle, SessionId, Standing, StoreEntry,
+    Capabilities, Cells, Entry, EntryView, Failure, Fence, Joined, LockKey, OwnerId, QueueSink,
+    QueueStore, Rank, RuntimeHandle, SessionId, Standing, StoreEntry,
 };
 
 /// One client's view of an etcd cluster. [`Queue`](crate::Queue) makes a store of locks of it.
@@ -85,7 +85,7 @@ impl QueueStore for EtcdStore {
         of: SessionId,
         lock: &LockKey,
         known: &[Standing],
-    ) -> Result<Vec<Moved>, Failure> {
+    ) -> Result<Vec<Rank>, Failure> {
         self.0.watch(of, lock, known).await
     }
 
@@ -97,20 +97,6 @@ impl QueueStore for EtcdStore {
         at: Option<&Rank>,
     ) -> Result<bool, Failure> {
         self.0.leave(of, lock, owner, at).await
-    }
-
-    async fn weaken(
-        &self,
-        of: SessionId,
-        lock: &LockKey,
-        at: &Rank,
-        mode: Mode,
-    ) -> Result<bool, Failure> {
-        self.0.weaken(of, lock, at, mode).await
-    }
-
-    async fn fence(&self, of: SessionId, _: &LockKey, at: &Rank) -> Result<Option<u64>, Failure> {
-        self.0.fence(of, at).await
     }
 
     async fn show(&self, lock: &LockKey) -> Result<Vec<EntryView>> {

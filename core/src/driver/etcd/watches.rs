@@ -13,12 +13,11 @@ use futures_channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures_util::future::{Either, select};
 
 use super::fault::{Next, judge, unanswered};
-use super::layout::Line;
 use super::link::Link;
 use super::live::Live;
 use super::message::{CancelWatch, CreateWatch, Event, WatchAnswer, WatchRequest};
 use crate::error::{Code, Error, Result};
-use crate::port::{LockKey, Mode, Moved, QueueNotice, QueueSink, Rank, SessionId, Standing};
+use crate::port::{LockKey, QueueNotice, QueueSink, Rank, SessionId, Standing};
 use crate::runtime::sync::Mutex;
 
 /// How long a watch may take to be there.
@@ -64,8 +63,8 @@ struct Watched {
 
 /// The subject of a key.
 enum Subject {
-    /// An entry of a lock, and the mode that the first of those who watch knows of.
-    Entry { lock: LockKey, rank: Rank, mode: Mode },
+    /// An entry of a lock.
+    Entry { lock: LockKey, rank: Rank },
     /// A session, which ends with its key.
     Session,
 }
@@ -137,13 +136,6 @@ impl Watches {
         Ok(state.number)
     }
 
-    /// Whether an entry is watched for a session.
-    pub(super) fn has(&self, of: SessionId, rank: &Rank) -> bool {
-        let state = self.state.lock();
-        let watched = state.stream.as_ref().and_then(|stream| stream.keys.get(rank.name()));
-        watched.is_some_and(|watched| watched.sessions.contains(&of))
-    }
-
     /// This entry is not watched for this session any more.
     pub(super) fn forget(&self, of: SessionId, rank: &Rank) {
         if let Some(stream) = &mut self.state.lock().stream {
@@ -201,8 +193,8 @@ impl Watches {
 impl Stream {
     /// Watches an entry for a session. Answers whether the watch is there.
     fn add_entry(&mut self, of: SessionId, lock: &LockKey, standing: &Standing) -> bool {
-        let Standing { rank, mode, .. } = standing;
-        let entry = Subject::Entry { lock: lock.clone(), rank: rank.clone(), mode: *mode };
+        let rank = &standing.rank;
+        let entry = Subject::Entry { lock: lock.clone(), rank: rank.clone() };
         self.add(of, rank.name().to_owned(), entry)
     }
 
@@ -273,25 +265,16 @@ impl Stream {
 }
 
 impl Watched {
-    /// The end of a watch: the key is gone, or the entry has another mode.
+    /// The end of a watch: the key is gone.
     fn told(&self, event: &Event) -> Option<Told> {
         match &self.subject {
-            Subject::Session if event.is_removal() => {
+            _ if !event.is_removal() => None,
+            Subject::Session => {
                 let ended = |&session: &SessionId| (session, QueueNotice::Ended { session });
                 Some(self.sessions.iter().map(ended).collect())
             }
-            Subject::Session => None,
-            Subject::Entry { lock, rank, mode } => {
-                let now = match &event.kv {
-                    _ if event.is_removal() => None,
-                    Some(kv) => Some(Line::parse(&kv.value)?.mode),
-                    None => return None,
-                };
-                if now == Some(*mode) {
-                    return None;
-                }
-                let moved = Moved { rank: rank.clone(), mode: now };
-                Some(self.tell(&QueueNotice::Moved { lock: lock.clone(), moved }))
+            Subject::Entry { lock, rank } => {
+                Some(self.tell(&QueueNotice::Gone { lock: lock.clone(), rank: rank.clone() }))
             }
         }
     }

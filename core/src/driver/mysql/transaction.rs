@@ -110,8 +110,5 @@ where
 
 /// How many wait in this record before the first of this client's; `None` if none of them waits.
 fn ahead_of_ours(record: &Record, channel: &str) -> Option<usize> {
-    if record.holders.iter().any(|held| held.upgrading.as_deref() == Some(channel)) {
-        return Some(0);
-    }
     record.tickets.iter().position(|ticket| *ticket.channel == *channel)
 }

@@ -14,8 +14,8 @@ use crate::driver::cell::CellTable;
 use crate::error::{Error, Result};
 use crate::port::{
     Capabilities, CellKey, CellStore, Cells, Change, Entry, EntryView, Failure, Fence, Instant,
-    Joined, LockKey, Look, Mode, Moved, OwnerId, QueueSink, QueueStore, Rank, RuntimeHandle,
-    SessionId, Standing, Swap,
+    Joined, LockKey, Look, OwnerId, QueueSink, QueueStore, Rank, RuntimeHandle, SessionId,
+    Standing, Swap,
 };
 use crate::runtime::sync::Mutex;
 
@@ -173,7 +173,7 @@ impl QueueStore for MemoryQueueStore {
         of: SessionId,
         lock: &LockKey,
         known: &[Standing],
-    ) -> Result<Vec<Moved>, Failure> {
+    ) -> Result<Vec<Rank>, Failure> {
         self.act(|model, _| model.watch(of, lock, known))
     }
 
@@ -185,25 +185,6 @@ impl QueueStore for MemoryQueueStore {
         at: Option<&Rank>,
     ) -> Result<bool, Failure> {
         self.act(|model, _| model.leave(of, lock, owner, at))
-    }
-
-    async fn weaken(
-        &self,
-        of: SessionId,
-        lock: &LockKey,
-        at: &Rank,
-        mode: Mode,
-    ) -> Result<bool, Failure> {
-        self.act(|model, _| model.weaken(of, lock, at, mode))
-    }
-
-    async fn fence(
-        &self,
-        of: SessionId,
-        lock: &LockKey,
-        at: &Rank,
-    ) -> Result<Option<u64>, Failure> {
-        self.act(|model, _| model.fence(of, lock, at))
     }
 
     async fn list(&self, lock: &LockKey) -> Result<Vec<EntryView>> {

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use crate::error::{Code, Error};
 use crate::port::{
-    Entry, EntryView, Failure, Instant, Joined, LockKey, Mode, Moved, OwnerId, QueueNotice, Rank,
-    SessionId, Standing,
+    Entry, EntryView, Failure, Instant, Joined, LockKey, OwnerId, QueueNotice, Rank, SessionId,
+    Standing,
 };
 
 /// All sessions and entries of a store. Times are those of the *store's* clock.
 #[derive(Clone, Debug, Default)]
 pub struct QueueModel {
-    /// The newest rank or fence.
+    /// The newest rank, which is the fence too.
     last: u64,
     /// The newest session.
     opened: u64,
@@ -36,14 +36,12 @@ struct Stored {
     rank: Rank,
     session: SessionId,
     entry: Entry,
-    fence: u64,
     since: Instant,
 }
 
 impl Stored {
     fn standing(&self) -> Standing {
-        let Entry { mode, upgrades, .. } = self.entry;
-        Standing { rank: self.rank.clone(), mode, upgrades }
+        Standing { rank: self.rank.clone(), mode: self.entry.mode }
     }
 }
 
@@ -104,31 +102,29 @@ impl QueueModel {
         let rank = Rank::new(self.last, "");
         let queue = self.queues.entry(lock.clone()).or_default();
         let before = queue.iter().map(Stored::standing).collect();
-        let (entry, fence, since) = (entry.clone(), self.last, now);
-        queue.push(Stored { rank: rank.clone(), session: of, entry, fence, since });
+        let (entry, since) = (entry.clone(), now);
+        queue.push(Stored { rank: rank.clone(), session: of, entry, since });
         Ok(Some(Joined { rank, fence: self.last, before }))
     }
 
-    /// Watches entries; answers those that are not as they are known.
+    /// Watches entries; answers those that are gone.
     pub fn watch(
         &mut self,
         of: SessionId,
         lock: &LockKey,
         known: &[Standing],
-    ) -> Result<Vec<Moved>, Failure> {
+    ) -> Result<Vec<Rank>, Failure> {
         self.session(of)?;
         let queue = self.queues.get(lock).map_or(&[][..], Vec::as_slice);
-        let mut moved = Vec::new();
-        for Standing { rank, mode, .. } in known {
-            let found = queue.iter().find(|stored| stored.rank == *rank);
-            let present = found.map(|stored| stored.entry.mode);
-            if present != Some(*mode) {
-                moved.push(Moved { rank: rank.clone(), mode: present });
+        let mut gone = Vec::new();
+        for Standing { rank, .. } in known {
+            if queue.iter().all(|stored| stored.rank != *rank) {
+                gone.push(rank.clone());
             } else if let Some(session) = self.sessions.get_mut(&of) {
                 session.watches.insert((lock.clone(), rank.clone()));
             }
         }
-        Ok(moved)
+        Ok(gone)
     }
 
     /// Removes an entry.
@@ -156,47 +152,12 @@ impl QueueModel {
         Ok(found.is_some())
     }
 
-    /// Gives an entry a weaker mode.
-    pub fn weaken(
-        &mut self,
-        of: SessionId,
-        lock: &LockKey,
-        at: &Rank,
-        mode: Mode,
-    ) -> Result<bool, Failure> {
-        self.session(of)?;
-        let queue = self.queues.get_mut(lock);
-        let found = queue.and_then(|queue| queue.iter_mut().find(|stored| stored.rank == *at));
-        let Some(stored) = found else { return Ok(false) };
-        if stored.entry.mode != mode {
-            stored.entry.mode = mode;
-            self.tell(lock, &Moved { rank: at.clone(), mode: Some(mode) });
-        }
-        Ok(true)
-    }
-
-    /// Draws a fence anew for an entry.
-    pub fn fence(
-        &mut self,
-        of: SessionId,
-        lock: &LockKey,
-        at: &Rank,
-    ) -> Result<Option<u64>, Failure> {
-        self.session(of)?;
-        let queue = self.queues.get_mut(lock);
-        let found = queue.and_then(|queue| queue.iter_mut().find(|stored| stored.rank == *at));
-        let Some(stored) = found else { return Ok(None) };
-        self.last += 1;
-        stored.fence = self.last;
-        Ok(Some(self.last))
-    }
-
     /// All entries of a lock.
     pub fn list(&self, lock: &LockKey, now: Instant) -> Vec<EntryView> {
         let view = |stored: &Stored| EntryView {
             standing: stored.standing(),
             owner: Some(stored.entry.owner),
-            fence: Some(stored.fence),
+            fence: Some(stored.rank.place()),
             limit: stored.entry.limit,
             age: now.since(stored.since),
             left: self.ends(stored.session).map(|ends| ends.since(now)),
@@ -234,16 +195,16 @@ impl QueueModel {
             self.queues.remove(lock);
         }
         for Stored { rank, .. } in gone {
-            self.tell(lock, &Moved { rank, mode: None });
+            self.tell(lock, &rank);
         }
     }
 
     /// Tells those who watch this entry, once.
-    fn tell(&mut self, lock: &LockKey, moved: &Moved) {
-        let watched = (lock.clone(), moved.rank.clone());
+    fn tell(&mut self, lock: &LockKey, rank: &Rank) {
+        let watched = (lock.clone(), rank.clone());
         for (id, session) in &mut self.sessions {
             if session.watches.remove(&watched) {
-                let notice = QueueNotice::Moved { lock: lock.clone(), moved: moved.clone() };
+                let notice = QueueNotice::Gone { lock: lock.clone(), rank: rank.clone() };
                 self.told.push((*id, notice));
             }
         }

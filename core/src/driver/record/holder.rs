@@ -16,10 +16,6 @@ pub struct Holder {
     pub owner: OwnerId,
     /// How it holds.
     pub mode: Mode,
-    /// It waits to become the writer; where its client listens.
-    pub upgrading: Option<Arc<str>>,
-    /// The number of the newest change of its mode.
-    pub turn: u32,
     /// The first token drawn with it.
     pub token: u64,
     /// When it was granted.
@@ -33,8 +29,7 @@ pub struct Holder {
 impl Holder {
     /// Somebody who is not fencelock's: who it is, and since and until when it holds.
     pub fn foreign(since: u64, ends: u64, info: Arc<str>) -> Self {
-        let (owner, mode, upgrading) = (OwnerId::NOBODY, Mode::Exclusive, None);
-        Self { owner, mode, upgrading, turn: 0, token: 0, since, ends, info }
+        Self { owner: OwnerId::NOBODY, mode: Mode::Exclusive, token: 0, since, ends, info }
     }
 
     /// Whether it is not fencelock's.
@@ -97,12 +92,9 @@ pub(super) fn left(ends: u64, now: u64) -> Duration {
 
 /// Whether one more may hold in this mode beside those who do.
 pub(super) fn admits(holders: &[Holder], mode: Mode, limit: u32) -> bool {
-    let any = |modes: &[Mode]| holders.iter().any(|holder| modes.contains(&holder.mode));
-    let upgrading = holders.iter().any(|holder| holder.upgrading.is_some());
     match mode {
         Mode::Exclusive | Mode::Write => holders.is_empty(),
-        Mode::Read => !any(&[Mode::Write]) && !upgrading,
-        Mode::Upgradeable => !any(&[Mode::Write, Mode::Upgradeable]),
+        Mode::Read => holders.iter().all(|holder| holder.mode != Mode::Write),
         Mode::Permit => holders.len() < usize::try_from(limit).unwrap_or(usize::MAX),
     }
 }

@@ -3,7 +3,6 @@
 //! Memory, SQLite and PostgreSQL run this very code; the scripts of other stores are tested against it, outcome by outcome, and the
 //! simulator and the exhaustive protocol models are built on it. Times are microseconds of the *store's* clock.
 
-mod change;
 mod holder;
 mod step;
 mod watch;
@@ -127,10 +126,6 @@ impl Record {
                 self.settle(owner, scene);
                 self.renew(owner, micros(*ttl), scene.now).unwrap_or(Outcome::Gone)
             }
-            Action::Change { .. } if step.kind != Kind::ReadWrite => Outcome::Gone,
-            Action::Change { turn, mode, ttl } => {
-                self.change(owner, *turn, *mode, micros(*ttl), scene)
-            }
             Action::Free { open } => self.free(owner, *open, scene),
             Action::Break => self.free(owner, false, scene),
             Action::Leave { tombstone } => self.leave(owner, *tombstone, scene),
@@ -160,7 +155,6 @@ impl Record {
             Action::Take(_) | Action::Vote(_) | Action::Refresh { .. } => {
                 self.holders.iter().all(|holder| holder.owner != step.owner)
             }
-            Action::Change { mode, .. } => *mode == Mode::Write,
             _ => false,
         };
         (draws && !self.has_token(now)).then(numbers::none_left)
@@ -251,7 +245,6 @@ impl Record {
     /// As long as the head of the queue may hold beside those who do, it is granted and told.
     fn settle(&mut self, caller: OwnerId, scene: &mut Scene<'_>) {
         let now = scene.now;
-        self.finish_upgrade(scene);
         let mut served = 0;
         loop {
             self.drop_dead(now);
@@ -309,8 +302,7 @@ impl Record {
         let (token, drawn) = self.draw(block, lead, ttl, now);
         self.open_since = None;
         let (since, ends) = (now, now + ttl);
-        let (upgrading, turn) = (None, 0);
-        self.holders.push(Holder { owner, mode, upgrading, turn, token, since, ends, info });
+        self.holders.push(Holder { owner, mode, token, since, ends, info });
         (Token::new(token), drawn)
     }
 

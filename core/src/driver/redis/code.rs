@@ -2,10 +2,7 @@
 
 use crate::port::{Kind, Mode};
 
-/// An upgradeable reader that waits to become the writer.
-pub(super) const UPGRADING: i64 = 6;
-const MODES: [Mode; 5] =
-    [Mode::Exclusive, Mode::Read, Mode::Write, Mode::Upgradeable, Mode::Permit];
+const MODES: [Mode; 4] = [Mode::Exclusive, Mode::Read, Mode::Write, Mode::Permit];
 const KINDS: [Kind; 3] = [Kind::Mutex, Kind::ReadWrite, Kind::Semaphore];
 
 fn place<T: PartialEq>(all: &[T], one: &T) -> i64 {
@@ -22,7 +19,7 @@ pub(super) fn of_mode(mode: Mode) -> i64 {
 }
 
 pub(super) fn mode(code: i64) -> Option<Mode> {
-    if code == UPGRADING { Some(Mode::Upgradeable) } else { at(&MODES, code) }
+    at(&MODES, code)
 }
 
 pub(super) fn of_kind(kind: Kind) -> i64 {

@@ -53,7 +53,6 @@ pub(super) fn constants(script: Script, form: Form) -> Constants {
         ("ENTRY_SIZE", ENTRY_SIZE.to_string()),
         ("SIGNAL_LIFE", foreign_wake::SIGNAL_LIFE.as_millis().to_string()),
         ("EXPIRE\n", where_shared("expire(lock)\n")),
-        ("FINISH_UPGRADE", where_shared("finish_upgrade(lock)")),
         // An open lock was entered: whoever may hold beside the one who entered is granted.
         ("SETTLE_THE_REST", where_shared("settle(lock, me)")),
         ("NOTE_HOLDS", where_shared("note(lock)")),
@@ -72,10 +71,7 @@ pub(super) fn constants(script: Script, form: Form) -> Constants {
         ("MODE_EXCLUSIVE", mode(Mode::Exclusive)),
         ("MODE_READ", mode(Mode::Read)),
         ("MODE_WRITE", mode(Mode::Write)),
-        ("MODE_UPGRADEABLE", mode(Mode::Upgradeable)),
-        ("MODE_UPGRADING", code::UPGRADING.to_string()),
         ("MODE_PERMIT", mode(Mode::Permit)),
-        ("PLAIN_MODE", mode(if kind == Kind::Semaphore { Mode::Permit } else { Mode::Read })),
         // Owner id and end.
         ("HOLD_SIZE", "40".to_owned()),
         ("LAYOUT", LAYOUT.to_string()),

@@ -20,10 +20,9 @@
 //! | field | content |
 //! |---|---|
 //! | `k` | the kind it is in use as |
-//! | `H` | packed: the farthest end, the longest lease asked for, how many hold, the soonest end, the number of buckets, the soonest end in each bucket, then owner id and mode of who is no plain reader |
+//! | `H` | packed: the farthest end, the longest lease asked for, how many hold, the soonest end, the number of buckets, the soonest end in each bucket, then the owner id of the writer |
 //! | `H0`, `H1`... | a bucket: owner id and end of each of its holds; 64 on average |
-//! | `h<owner>` | packed: its token, since when, the number of its newest change of mode, what it says of itself |
-//! | `g` | where the client of an upgrade under way listens |
+//! | `h<owner>` | packed: its token, since when, what it says of itself |
 //!
 //! On a node of a quorum there are also the field `v` (who is told when the lock is given back, packed: owner id, mode,
 //! channel, since, refreshed, info) and one key for all locks, the birth mark `fencelock:born`: the run of the server, and

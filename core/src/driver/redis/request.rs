@@ -189,7 +189,6 @@ fn script_of(step: &Step) -> Script {
         Action::Free { .. } | Action::Break => Call::Free,
         Action::Leave { .. } => Call::Leave,
         Action::Refresh { .. } | Action::Renew { .. } => Call::RenewBatch,
-        Action::Change { .. } => return Script(Call::Change, Kind::ReadWrite, layout),
         Action::Read | Action::Peek => return Script(Call::Look, Kind::Mutex, layout),
     };
     Script(call, step.kind, layout)
@@ -208,9 +207,6 @@ fn write_arguments(command: &mut Cmd, step: &Step, channel: &str, form: Form) {
             command.arg(aged).arg(u8::from(vote.again))
         }
         Action::Watch { mode, info } => command.arg(code::of_mode(*mode)).arg(channel).arg(&**info),
-        Action::Change { turn, mode, ttl } => {
-            command.arg(code::of_mode(*mode)).arg(millis(*ttl)).arg(turn).arg(channel)
-        }
         Action::Free { open } => command.arg(u8::from(*open)),
         Action::Break => command.arg(0),
         Action::Leave { tombstone } => {
@@ -298,7 +294,6 @@ mod tests {
             Action::Take(take()),
             Action::Refresh { ttl },
             Action::Renew { ttl },
-            Action::Change { turn: 1, mode: Mode::Write, ttl },
             Action::Free { open: false },
             Action::Leave { tombstone: None },
             Action::Read,

@@ -30,8 +30,6 @@ pub(super) enum Call {
     Leave,
     /// Renew and Refresh, of many locks.
     RenewBatch,
-    /// Change.
-    Change,
     /// Read, of any kind.
     Look,
     /// A look at a cell.
@@ -48,7 +46,7 @@ pub(super) struct Script(pub(super) Call, pub(super) Kind, pub(super) Layout);
 pub(super) const LOOK_CELL: Script = Script(Call::LookCell, Kind::Mutex, Own);
 pub(super) const SWAP: Script = Script(Call::Swap, Kind::Mutex, Own);
 
-const ALL: [Script; 39] = [
+const ALL: [Script; 37] = [
     Script(Call::Take, Kind::Mutex, Own),
     Script(Call::Free, Kind::Mutex, Own),
     Script(Call::Pass, Kind::Mutex, Own),
@@ -65,7 +63,6 @@ const ALL: [Script; 39] = [
     Script(Call::Free, Kind::ReadWrite, Own),
     Script(Call::Leave, Kind::ReadWrite, Own),
     Script(Call::RenewBatch, Kind::ReadWrite, Own),
-    Script(Call::Change, Kind::ReadWrite, Own),
     Script(Call::Take, Kind::Semaphore, Own),
     Script(Call::Free, Kind::Semaphore, Own),
     Script(Call::Leave, Kind::Semaphore, Own),
@@ -83,7 +80,6 @@ const ALL: [Script; 39] = [
     Script(Call::Free, Kind::ReadWrite, Redisson),
     Script(Call::Leave, Kind::ReadWrite, Redisson),
     Script(Call::RenewBatch, Kind::ReadWrite, Redisson),
-    Script(Call::Change, Kind::ReadWrite, Redisson),
     Script(Call::Take, Kind::Semaphore, Redisson),
     Script(Call::Free, Kind::Semaphore, Redisson),
     Script(Call::Leave, Kind::Semaphore, Redisson),
@@ -177,7 +173,6 @@ fn parts(Script(call, kind, layout): Script, clock: &str) -> Vec<&str> {
         }
         Call::Leave => (&[clock], &[watching, include_str!("lua/leave.lua")]),
         Call::RenewBatch => (&[clock], &[include_str!("lua/tend.lua")]),
-        Call::Change => (&[clock], &[include_str!("lua/change.lua")]),
         Call::LookCell => return vec![CALL, clock, include_str!("lua/look_cell.lua")],
         Call::Swap => return vec![CALL, clock, include_str!("lua/swap.lua")],
         Call::Look => {

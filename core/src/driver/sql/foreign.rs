@@ -290,8 +290,8 @@ mod tests {
 
     fn ours(token: u64, ends: u64) -> Record {
         let owner = OwnerId::parse("00112233445566778899aabbccddeeff").unwrap();
-        let (mode, upgrading, turn, since, info) = (Mode::Exclusive, None, 0, 10, "{}".into());
-        let holder = Holder { owner, mode, upgrading, turn, token, since, ends, info };
+        let (mode, since, info) = (Mode::Exclusive, 10, "{}".into());
+        let holder = Holder { owner, mode, token, since, ends, info };
         Record { holders: vec![holder], ..Record::default() }
     }
 

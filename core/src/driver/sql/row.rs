@@ -59,8 +59,6 @@ impl Columns<'_> {
             Some(owner) => vec![Holder {
                 owner: OwnerId::parse(owner).ok_or_else(|| bad_column("owner"))?,
                 mode: Mode::Exclusive,
-                upgrading: None,
-                turn: 0,
                 token: token(self.token, "token")?,
                 since: number(self.granted_at, "granted_at")?,
                 ends: number(self.expires_at, "expires_at")?,

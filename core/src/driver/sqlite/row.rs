@@ -68,8 +68,6 @@ fn read(row: &Row<'_>) -> Result<Record, Fault> {
         Some(owner) => vec![Holder {
             owner: OwnerId::parse(owner).ok_or_else(|| Fault::column("owner"))?,
             mode: Mode::Exclusive,
-            upgrading: None,
-            turn: 0,
             token: token(row, 1, "token")?,
             since: number(row, 2, "granted_at")?,
             ends: number(row, 3, "expires_at")?,

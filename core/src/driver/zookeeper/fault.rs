@@ -6,7 +6,7 @@ use super::address::Address;
 use super::node::Names;
 use crate::driver::hosts::Host;
 use crate::error::{Code, Error};
-use crate::port::{Failure, Mode};
+use crate::port::Failure;
 
 /// What a failed request means.
 pub(super) fn judge(address: &Address, fault: &Fault) -> Failure {
@@ -96,15 +96,8 @@ pub(super) fn ended() -> Failure {
 }
 
 /// Says that kazoo has no such lock.
-pub(super) fn not_kazoos(mode: Mode) -> Error {
-    let message = match mode {
-        Mode::Permit => {
-            "kazoo's semaphore keeps its holders without an order, and its waiters in a lock beside them: leave the dialect out to use permits"
-        }
-        _ => {
-            "kazoo has no reader that becomes the writer, and would let a second one in: leave the dialect out, or take a reader or writer"
-        }
-    };
+pub(super) fn not_kazoos() -> Error {
+    let message = "kazoo's semaphore keeps its holders without an order, and its waiters in a lock beside them: leave the dialect out to use permits";
     Error::new(Code::Unsupported, message)
 }
 

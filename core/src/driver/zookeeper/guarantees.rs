@@ -32,6 +32,10 @@ pub(super) const GUARANTEES: &[Guarantee] = &[
         "ZooKeeper shows no clock: which instant is due, whether half a period has passed, and whether a value has ended, is decided by the clock of the client that asks, so one that is ahead may start a run early; never two at once, and never two for one instant; a recorded run that lies ahead by more than half a period plus a minute keeps nothing from running; a value is removed an hour after its end by such a clock",
     ),
     Guarantee::new(
+        "readers, or holders of permits, that waited enter together",
+        "one that came later may hold first, with the greater token; the token of a writer is above those of all readers before it",
+    ),
+    Guarantee::new(
         "the ensemble is restored from a backup, or somebody deletes the nodes",
         "two clients may believe that they hold the lock, the first one until its session ends or it gives the lock back; tokens after a restore may be lower than before it",
     ),

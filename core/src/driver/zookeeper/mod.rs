@@ -8,8 +8,6 @@
 //! | `<chroot>/<name>` | a container: the server removes it when it is empty |
 //! | `<name>/_c_<owner id>-lock-<number>` | an entry of a mutex |
 //! | `<name>/_c_<owner id>-__READ__<number>`, `-__WRIT__<number>` | a reader or writer |
-//! | `<name>/_c_<owner id>-upgradeable-__READ__<number>` | a reader who may become the writer |
-//! | `<name>/_c_<owner id>-upgrade-__WRIT__<number>` | what makes it the writer |
 //! | `<name>/leases/_c_<owner id>-lease-<number>` | a permit |
 //! | `<chroot>/%cells` | a node that stays; its version counts the removals of values that have ended |
 //! | `%cells/<two digits>` | a container for the values whose names have this remainder |

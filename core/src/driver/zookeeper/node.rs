@@ -23,10 +23,6 @@ const CURATORS: Markers = &[
 /// kazoo's `Lock` and `WriteLock` have the same name.
 const KAZOOS: Markers =
     &[("__lock__", Mode::Write), ("__lock__", Mode::Exclusive), ("__rlock__", Mode::Read)];
-/// Before the marker of a reader who may become the writer. To Curator it is a reader.
-const UPGRADEABLE: &str = "upgradeable-";
-/// Before the marker of the entry that makes such a reader the writer.
-const UPGRADE: &str = "upgrade-";
 
 /// The markers of others who queue under a path by rules of their own.
 const FOREIGN: &[(&str, &str)] = &[
@@ -44,10 +40,9 @@ const FOREIGN: &[(&str, &str)] = &[
 /// The name of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Node {
-    /// What stands before the marker and its words. The same for as long as the entry is there.
+    /// What stands before the marker.
     pub(super) stem: String,
     pub(super) mode: Mode,
-    pub(super) upgrades: bool,
     /// The server's number. It begins anew at `i32::MIN` after `i32::MAX`.
     pub(super) sequence: i32,
 }
@@ -76,8 +71,8 @@ impl Names {
     }
 
     /// Whether there are names for an entry of this mode.
-    pub(super) fn has(self, mode: Mode, upgrades: bool) -> bool {
-        self == Self::Curator || !upgrades && KAZOOS.iter().any(|(_, known)| *known == mode)
+    pub(super) fn has(self, mode: Mode) -> bool {
+        self.markers().iter().any(|(_, known)| *known == mode)
     }
 
     /// The stem of the entries of an owner id.
@@ -92,14 +87,8 @@ impl Names {
     }
 
     /// What follows the stem, up to the sequence.
-    pub(super) fn marker(self, mode: Mode, upgrades: bool) -> String {
-        let (word, plain) = match mode {
-            Mode::Upgradeable => (UPGRADEABLE, Mode::Read),
-            mode => ("", mode),
-        };
-        let marker = self.markers().iter().find(|(_, known)| *known == plain);
-        let marker = marker.map_or("", |row| row.0);
-        format!("{}{word}{marker}", if upgrades { UPGRADE } else { "" })
+    pub(super) fn marker(self, mode: Mode) -> &'static str {
+        self.markers().iter().find(|(_, known)| *known == mode).map_or("", |row| row.0)
     }
 }
 
@@ -118,19 +107,7 @@ impl Child {
         };
         for (marker, mode) in names.markers() {
             let Some((before, sequence)) = split(marker) else { continue };
-            if names == Names::Kazoo {
-                let stem = before.to_owned();
-                return Self::Entry(Node { stem, mode: *mode, upgrades: false, sequence });
-            }
-            let (before, mode) = match before.strip_suffix(UPGRADEABLE) {
-                Some(before) if *mode == Mode::Read => (before, Mode::Upgradeable),
-                _ => (before, *mode),
-            };
-            let (stem, upgrades) = match before.strip_suffix(UPGRADE) {
-                Some(stem) => (stem, true),
-                None => (before, false),
-            };
-            return Self::Entry(Node { stem: stem.to_owned(), mode, upgrades, sequence });
+            return Self::Entry(Node { stem: before.to_owned(), mode: *mode, sequence });
         }
         let foreign = FOREIGN.iter().find(|(marker, _)| split(marker).is_some());
         foreign.map_or(Self::Other, |(_, who)| Self::Foreign(who))
@@ -162,27 +139,25 @@ mod tests {
 
     #[test]
     fn a_name_is_read_as_it_was_written() {
-        let modes = [Mode::Exclusive, Mode::Read, Mode::Write, Mode::Upgradeable, Mode::Permit];
+        let modes = [Mode::Exclusive, Mode::Read, Mode::Write, Mode::Permit];
         let all = [(Names::Curator, CURATOR), (Names::Kazoo, KAZOO)];
         for (mode, (names, stem)) in
             modes.into_iter().flat_map(|mode| all.map(|names| (mode, names)))
         {
-            for (upgrades, sequence) in
-                [(false, 0), (true, i32::MAX), (false, i32::MIN), (true, -5)]
-            {
-                if !names.has(mode, upgrades) {
-                    continue;
-                }
-                let name = format!("{stem}{}{}", names.marker(mode, upgrades), digits(sequence));
+            if !names.has(mode) {
+                continue;
+            }
+            for sequence in [0, i32::MAX, i32::MIN, -5] {
+                let name = format!("{stem}{}{}", names.marker(mode), digits(sequence));
                 let Child::Entry(node) = Child::read(&name, names) else { panic!("{name}") };
-                assert_eq!((&*node.stem, node.upgrades), (stem, upgrades), "{name}");
-                assert_eq!(names.marker(node.mode, upgrades), names.marker(mode, upgrades));
+                assert_eq!(node.stem, stem, "{name}");
+                assert_eq!(names.marker(node.mode), names.marker(mode));
                 assert_eq!(node.sequence, sequence, "{name}");
                 let other = if names == Names::Kazoo { Names::Curator } else { Names::Kazoo };
                 assert!(matches!(Child::read(&name, other), Child::Foreign(_)), "{name}");
             }
         }
-        assert!(!Names::Kazoo.has(Mode::Permit, false) && !Names::Kazoo.has(Mode::Write, true));
+        assert!(!Names::Kazoo.has(Mode::Permit));
         let owner = OwnerId::parse(KAZOO).unwrap();
         assert_eq!(Names::Kazoo.stem(owner), KAZOO);
     }

@@ -28,18 +28,17 @@ struct Anchor {
 pub(super) struct Stored {
     pub(super) rank: Rank,
     pub(super) mode: Mode,
-    pub(super) upgrades: bool,
 }
 
 impl Stored {
     pub(super) fn of(standing: &Standing) -> Self {
-        let Standing { rank, mode, upgrades } = standing.clone();
-        Self { rank, mode, upgrades }
+        let Standing { rank, mode } = standing.clone();
+        Self { rank, mode }
     }
 
     pub(super) fn standing(&self) -> Standing {
-        let Self { rank, mode, upgrades } = self.clone();
-        Standing { rank, mode, upgrades }
+        let Self { rank, mode } = self.clone();
+        Standing { rank, mode }
     }
 
     /// The owner id in the name of its node.
@@ -50,13 +49,8 @@ impl Stored {
     /// The path of its node.
     pub(super) fn path(&self) -> String {
         let (folder, names, stem) = parts(&self.rank);
-        let marker = names.marker(self.mode, self.upgrades);
+        let marker = names.marker(self.mode);
         format!("{folder}/{stem}{marker}{}", digits(sequence(&self.rank)))
-    }
-
-    /// Whether it may become weaker.
-    pub(super) fn weakens(&self) -> bool {
-        matches!(self.mode, Mode::Write | Mode::Upgradeable)
     }
 }
 
@@ -142,7 +136,7 @@ impl Places {
         let near = near.or_else(|| Some(first(folder, nodes.first()?.sequence)));
         let stored = |node: Node| {
             let rank = rank(folder, names, &node, beside(near.unwrap_or_default(), node.sequence));
-            Stored { rank, mode: node.mode, upgrades: node.upgrades }
+            Stored { rank, mode: node.mode }
         };
         let mut all: Vec<_> = nodes.into_iter().map(stored).collect();
         all.sort_by(|one, other| one.rank.cmp(&other.rank));
@@ -159,7 +153,7 @@ mod tests {
     use super::*;
 
     fn node(sequence: i32) -> Node {
-        Node { stem: "_c_x-".to_owned(), mode: Mode::Exclusive, upgrades: false, sequence }
+        Node { stem: "_c_x-".to_owned(), mode: Mode::Exclusive, sequence }
     }
 
     fn order(places: &Places, sequences: &[i32]) -> Vec<i32> {

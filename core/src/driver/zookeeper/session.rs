@@ -57,18 +57,11 @@ pub(super) struct Session {
     sink: QueueSink,
     over: Shared<oneshot::Receiver<()>>,
     /// The entries of this session.
-    pub(super) own: Mutex<BTreeMap<Rank, Own>>,
+    pub(super) own: Mutex<BTreeMap<Rank, Stored>>,
     /// Owners whose join makes no entry.
     pub(super) left: Mutex<LeftOwners>,
     /// The entries that are watched.
     pub(super) watched: Mutex<BTreeSet<Rank>>,
-}
-
-/// An entry of this session, and what it says of itself.
-#[derive(Clone)]
-pub(super) struct Own {
-    pub(super) stored: Stored,
-    pub(super) value: Vec<u8>,
 }
 
 impl Sessions {
@@ -243,20 +236,12 @@ impl Sessions {
     }
 
     /// A session has made an entry.
-    pub(super) fn enter(
-        &self,
-        session: &Session,
-        folder: &str,
-        names: Names,
-        node: &Node,
-        value: Vec<u8>,
-    ) -> Rank {
+    pub(super) fn enter(&self, session: &Session, folder: &str, names: Names, node: &Node) -> Rank {
         let state = self.state.lock();
         let rank = self.places.enter(folder, names, node);
         if state.open.contains_key(&session.id) {
-            let Node { mode, upgrades, .. } = *node;
-            let stored = Stored { rank: rank.clone(), mode, upgrades };
-            session.own.lock().insert(rank.clone(), Own { stored, value });
+            let stored = Stored { rank: rank.clone(), mode: node.mode };
+            session.own.lock().insert(rank.clone(), stored);
         } else {
             self.places.leave(&rank);
         }

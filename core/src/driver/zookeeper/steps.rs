@@ -11,10 +11,10 @@ use super::fault::{foreign, judge, not_kazoos};
 use super::layout::{LEASES, Layout};
 use super::node::{Child, Names, Node, digits};
 use super::places::{Stored, folder, named, names};
-use super::session::{Own, Session, Sessions};
+use super::session::{Session, Sessions};
 use crate::driver::line::Line;
 use crate::error::{Code, Error};
-use crate::port::{Entry, EntryView, Failure, Joined, LockKey, Mode, OwnerId, Rank};
+use crate::port::{Entry, EntryView, Failure, Joined, LockKey, OwnerId, Rank};
 
 /// Fencing tokens are made of numbers below this.
 const MOST: u64 = 1 << 48;
@@ -57,13 +57,13 @@ impl Steps {
         entry: &Entry,
     ) -> Result<Option<Joined>, Failure> {
         let Session { client, left, .. } = &*self.session;
-        let Entry { owner, mode, upgrades, .. } = *entry;
+        let Entry { owner, mode, .. } = *entry;
         let names = Names::of(lock.layout());
-        if !names.has(mode, upgrades) {
-            return Err(Failure::refused(not_kazoos(mode)));
+        if !names.has(mode) {
+            return Err(Failure::refused(not_kazoos()));
         }
         let (main, own) = (self.layout.folder(lock), self.layout.folder_of(lock, mode));
-        let path = format!("{own}/{}{}", names.stem(owner), names.marker(mode, upgrades));
+        let path = format!("{own}/{}{}", names.stem(owner), names.marker(mode));
         let value = Line::of(entry).written();
         let options = self.sessions.options(CreateMode::EphemeralSequential);
         let (stat, sequence, listed) = loop {
@@ -122,7 +122,7 @@ impl Steps {
         };
         // The name alone does not tell a mutex of kazoo's from a writer.
         let node = Node { mode, ..node };
-        let rank = self.sessions.enter(&self.session, &own, names, &node, value);
+        let rank = self.sessions.enter(&self.session, &own, names, &node);
         let mut before = self.sessions.places.stored(&own, names, &children);
         before.retain(|stored| stored.rank < rank);
         before.extend(beside);
@@ -188,96 +188,21 @@ impl Steps {
     }
 
     async fn remove(&self, rank: &Rank) -> Result<bool, Failure> {
-        let known = self.session.own.lock().get(rank).map(|own| own.stored.clone());
-        let mut present = known;
-        loop {
-            let Some(stored) = present else {
-                present = self.find(rank).await?;
-                if present.is_some() {
-                    continue;
-                }
+        let known = self.session.own.lock().get(rank).cloned();
+        let stored = match known {
+            Some(known) => Some(known),
+            None => self.find(rank).await?,
+        };
+        let deleted = match stored {
+            Some(stored) => self.session.client.delete(&stored.path(), None).await,
+            None => Err(Fault::NoNode),
+        };
+        match deleted {
+            Ok(()) | Err(Fault::NoNode) => {
                 self.sessions.left(&self.session, rank);
-                return Ok(false);
-            };
-            match self.session.client.delete(&stored.path(), None).await {
-                Ok(()) => {
-                    self.sessions.left(&self.session, rank);
-                    return Ok(true);
-                }
-                // It may have become weaker without an answer.
-                Err(Fault::NoNode) if stored.weakens() => present = None,
-                Err(Fault::NoNode) => {
-                    self.sessions.left(&self.session, rank);
-                    return Ok(false);
-                }
-                Err(fault) => return Err(self.failed(&fault)),
+                Ok(deleted.is_ok())
             }
-        }
-    }
-
-    /// The weaker entry has another name, and with it another node, which takes the place of the first in one step.
-    pub(super) async fn weaken(&self, rank: &Rank, mode: Mode) -> Result<bool, Failure> {
-        let client = &self.session.client;
-        if !names(rank).has(mode, false) {
-            return Err(Failure::refused(not_kazoos(mode)));
-        }
-        let options = self.sessions.options(CreateMode::Ephemeral);
-        loop {
-            let Some(stored) = self.find(rank).await? else { return Ok(false) };
-            if stored.mode == mode {
-                return Ok(true);
-            }
-            let path = stored.path();
-            let (value, stat) = match client.get_data(&path).await {
-                Ok(found) => found,
-                Err(Fault::NoNode) => continue,
-                Err(fault) => return Err(self.failed(&fault)),
-            };
-            let mut line = Line::parse(&value).unwrap_or_else(|| Line::foreign(stored.mode));
-            let fence = line.newest_fence(i64::from(stat.version), stat.mzxid);
-            (line.mode, line.fence) = (mode, Some((fence, 0)));
-            let (weaker, value) = (Stored { mode, ..stored }, line.written());
-            let mut writer = client.new_multi_writer();
-            let added = writer.add_create(&weaker.path(), &value, &options).and_then(|()| {
-                writer.add_delete(&path, Some(stat.version)).map(|()| writer.commit())
-            });
-            let done = added.map_err(|fault| self.failed(&fault))?;
-            match done.await.map_err(Fault::from) {
-                Ok(_) => {
-                    if let Some(own) = self.session.own.lock().get_mut(rank) {
-                        *own = Own { stored: weaker, value };
-                    }
-                    return Ok(true);
-                }
-                Err(Fault::NoNode | Fault::NodeExists | Fault::BadVersion) => {}
-                Err(fault) => return Err(self.failed(&fault)),
-            }
-        }
-    }
-
-    /// Writes the value once more: the number of that change is the fence.
-    pub(super) async fn fence(&self, rank: &Rank) -> Result<Option<u64>, Failure> {
-        let client = &self.session.client;
-        let own = self.session.own.lock().get(rank).cloned();
-        if let Some(Own { stored, value }) = own {
-            match client.set_data(&stored.path(), &value, None).await {
-                Ok(stat) => return Ok(Some(stat.mzxid.unsigned_abs())),
-                Err(Fault::NoNode) => {}
-                Err(fault) => return Err(self.failed(&fault)),
-            }
-        }
-        loop {
-            let Some(stored) = self.find(rank).await? else { return Ok(None) };
-            let path = stored.path();
-            let written = match client.get_data(&path).await {
-                Ok((value, stat)) => client.set_data(&path, &value, Some(stat.version)).await,
-                Err(fault) => Err(fault),
-            };
-            match written {
-                Ok(stat) => return Ok(Some(stat.mzxid.unsigned_abs())),
-                Err(Fault::NoNode | Fault::BadVersion) => {}
-                Err(fault) => return Err(self.failed(&fault)),
-            }
+            Err(fault) => Err(self.failed(&fault)),
         }
     }
 }
@@ -318,7 +243,7 @@ pub(super) async fn view(client: &Client, stored: Stored) -> Result<Option<Entry
     let own = Line::parse(&value);
     let owner = own.as_ref().and_then(|_| stored.owner());
     let line = own.unwrap_or_else(|| Line::foreign(stored.mode));
-    let fence = Some(line.newest_fence(i64::from(stat.version), stat.mzxid));
+    let fence = Some(stat.czxid.unsigned_abs());
     let (standing, Line { limit, info, .. }) = (stored.standing(), line);
     let (age, left) = Default::default();
     Ok(Some(EntryView { standing, owner, fence, limit, age, left, info }))

@@ -20,7 +20,7 @@ use crate::error::Result;
 use crate::options::Options;
 use crate::port;
 use crate::port::{
-    Capabilities, Cells, Entry, EntryView, Failure, Fence, Joined, LockKey, Mode, Moved, OwnerId,
+    Capabilities, Cells, Entry, EntryView, Failure, Fence, Joined, LockKey, Mode, OwnerId,
     QueueSink, QueueStore, Rank, RuntimeHandle, SessionId, Standing, StoreEntry,
 };
 
@@ -147,7 +147,7 @@ impl QueueStore for ZookeeperStore {
         of: SessionId,
         lock: &LockKey,
         known: &[Standing],
-    ) -> Result<Vec<Moved>, Failure> {
+    ) -> Result<Vec<Rank>, Failure> {
         let (lock, known) = (lock.clone(), known.to_vec());
         self.call(of, |steps| async move { steps.watch(&lock, &known).await }).await
     }
@@ -161,22 +161,6 @@ impl QueueStore for ZookeeperStore {
     ) -> Result<bool, Failure> {
         let (lock, at) = (lock.clone(), at.cloned());
         self.call(of, |steps| async move { steps.leave(&lock, owner, at.as_ref()).await }).await
-    }
-
-    async fn weaken(
-        &self,
-        of: SessionId,
-        _: &LockKey,
-        at: &Rank,
-        mode: Mode,
-    ) -> Result<bool, Failure> {
-        let at = at.clone();
-        self.call(of, |steps| async move { steps.weaken(&at, mode).await }).await
-    }
-
-    async fn fence(&self, of: SessionId, _: &LockKey, at: &Rank) -> Result<Option<u64>, Failure> {
-        let at = at.clone();
-        self.call(of, |steps| async move { steps.fence(&at).await }).await
     }
 
     async fn list(&self, lock: &LockKey) -> Result<Vec<EntryView>> {
@@ -250,7 +234,7 @@ impl QueueStore for ZookeeperStore {
 
     fn entry(&self, of: SessionId, at: &Rank) -> Option<StoreEntry> {
         let session = self.sessions.get(of)?;
-        let path = session.own.lock().get(at)?.stored.path();
+        let path = session.own.lock().get(at)?.path();
         Some(StoreEntry { path: path.into(), revision: None })
     }
 

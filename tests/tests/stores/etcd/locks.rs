@@ -169,14 +169,4 @@ async fn a_transaction_of_the_users_own_compares_the_entry() {
     assert!(!writes_under(&server, &old), "somebody else holds");
     assert!(writes_under(&server, &entry(&second)));
     second.release().await.check().unwrap();
-
-    // The writer an upgrade makes has an entry of its own.
-    let mut reader = all[0].upgradeable("y").acquire().await.unwrap();
-    let before = entry(&reader);
-    reader.upgrade().await.unwrap();
-    let writer = entry(&reader);
-    assert_ne!(before.path, writer.path);
-    assert!(writes_under(&server, &writer));
-    reader.release().await.check().unwrap();
-    assert!(!writes_under(&server, &writer));
 }

@@ -66,7 +66,6 @@ async fn what_a_session_cannot_do_is_unsupported() {
         assert_eq!(code(client.semaphore("x", 2).acquire().await), unsupported);
         assert_eq!(code(client.read_lock("x").acquire().await), unsupported);
         assert_eq!(code(client.write_lock("x").acquire().await), unsupported);
-        assert_eq!(code(client.upgradeable("x").acquire().await), unsupported);
         assert_eq!(code(client.version("x").read::<u64>().await), unsupported);
         let long = client.lock("x").ttl(Duration::from_secs(6)).acquire().await;
         assert_eq!(code(long), Some(Code::Invalid));

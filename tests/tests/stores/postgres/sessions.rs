@@ -83,7 +83,6 @@ async fn what_a_session_cannot_do_is_unsupported() {
     let client = server.client("?ttl=5s").await;
     let unsupported = Some(Code::Unsupported);
     assert_eq!(code(client.semaphore("x", 2).acquire().await), unsupported);
-    assert_eq!(code(client.upgradeable("x").acquire().await), unsupported);
     assert_eq!(code(client.names("").await), unsupported);
     assert_eq!(code(client.version("x").read::<u64>().await), unsupported);
     assert_eq!(
@@ -108,7 +107,6 @@ async fn what_a_row_cannot_do_is_unsupported() {
     assert_eq!(code(client.read_lock("x").acquire().await), unsupported);
     assert_eq!(code(client.write_lock("x").acquire().await), unsupported);
     assert_eq!(code(client.semaphore("x", 2).acquire().await), unsupported);
-    assert_eq!(code(client.upgradeable("x").acquire().await), unsupported);
     assert_eq!(code(client.version("x").read::<u64>().await), unsupported);
     let [a, b] = [client.lock("a/b").acquire().await, client.lock("a/c").acquire().await];
     client.lock("a").acquire().await.unwrap().release().await.check().unwrap();

@@ -52,7 +52,7 @@ async fn everything(server: &RedisServer, patience: Duration) -> Result<(), Stri
     assert!(matches!(&seen[..], [Outcome::State(state)] if state.holders.len() == 1));
     // Readers and a writer, permits.
     for (name, first, second) in [
-        ("app:book", Mode::Upgradeable, Mode::Write),
+        ("app:book", Mode::Read, Mode::Write),
         ("app:pool", Mode::Permit, Mode::Permit),
         // That of a job.
         ("fencelock:job:app:report", Mode::Exclusive, Mode::Exclusive),
@@ -62,10 +62,6 @@ async fn everything(server: &RedisServer, patience: Duration) -> Result<(), Stri
         let step = |owner, action| Step { lock: lock.clone(), owner, kind, action };
         let [first, second] = [first, second].map(|mode| Action::Take(taking(mode, 1, true)));
         run(&client, &[step(owners[0], first), step(owners[1], second)]).await?;
-        if kind == Kind::ReadWrite {
-            let upgrade = Action::Change { turn: 1, mode: Mode::Write, ttl: TTL };
-            run(&client, &[step(owners[0], upgrade)]).await?;
-        }
         run(&client, &[step(owners[0], Action::Renew { ttl: TTL })]).await?;
         run(&client, &[step(owners[0], Action::Free { open: false })]).await?;
         run(&client, &[step(owners[1], Action::Refresh { ttl: TTL })]).await?;
@@ -184,13 +180,12 @@ async fn a_node_of_a_quorum_may_tell_since_when_it_keeps_its_data() {
         }
         let (one, two) = (client.unwrap(), fencelock::connect(&url).await.unwrap());
         let writer = one.write_lock("app:x").acquire_within(Duration::from_secs(5)).await.unwrap();
-        let waiter = tokio::spawn(two.upgradeable("app:x").acquire());
+        let waiter = tokio::spawn(two.read_lock("app:x").acquire());
         while one.write_lock("app:x").inspect().await.unwrap().waiters.is_empty() {
             tokio::task::yield_now().await;
         }
         writer.release().await.check().unwrap();
-        let mut next = waiter.await.unwrap().unwrap();
-        next.upgrade().await.unwrap();
+        let next = waiter.await.unwrap().unwrap();
         next.release().await.check().unwrap();
         one.lock("app:y").acquire().await.unwrap().release().await.check().unwrap();
     }

@@ -15,13 +15,8 @@ async fn client(set: &ClusterSet) -> Client {
     builder.connect(&set.url()).await.expect("the cluster is up")
 }
 
-fn kinds(client: &Client, name: &str) -> [Lock; 4] {
-    [
-        client.lock(name),
-        client.write_lock(name),
-        client.upgradeable(name),
-        client.semaphore(name, 1),
-    ]
+fn kinds(client: &Client, name: &str) -> [Lock; 3] {
+    [client.lock(name), client.write_lock(name), client.semaphore(name, 1)]
 }
 
 async fn in_time<T>(work: impl Future<Output = T>) -> T {

@@ -29,12 +29,11 @@ async fn client(url: &str) -> Client {
 }
 
 /// A lock of every kind.
-fn kinds(client: &Client, name: &str) -> [Lock; 4] {
+fn kinds(client: &Client, name: &str) -> [Lock; 3] {
     let name = |kind: &str| format!("{name}:{kind}");
     [
         client.read_lock(&name("read")),
         client.write_lock(&name("write")),
-        client.upgradeable(&name("upgradeable")),
         client.semaphore(&name("permit"), 2),
     ]
 }

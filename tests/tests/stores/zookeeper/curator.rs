@@ -40,11 +40,6 @@ async fn curator_and_fencelock_exclude_each_other() {
     let write = ours.write_lock("rw").acquire().await.unwrap();
     assert!(curator.take("rw", 0, "read").is_none());
     write.release().await.check().unwrap();
-    let upgradeable = ours.upgradeable("rw").acquire().await.unwrap();
-    let reader = curator.take("rw", 0, "read").expect("it is a reader to Curator");
-    assert!(curator.take("rw", 0, "write").is_none());
-    curator.release(&reader);
-    drop(upgradeable);
     // Permits are counted together.
     let lease = curator.take("pool", 1000, "permit").expect("two are free");
     let permit = ours.semaphore("pool", 2).acquire().await.unwrap();

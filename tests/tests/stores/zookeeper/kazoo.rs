@@ -69,12 +69,6 @@ async fn what_kazoo_does_not_have_is_unsupported() {
     let permit = ours.semaphore("pool", 2).acquire().await.unwrap_err();
     assert_eq!(permit.code(), Code::Unsupported);
     assert!(permit.to_string().contains("semaphore"), "{permit}");
-    assert_eq!(code(ours.upgradeable("x").acquire().await), Some(Code::Unsupported));
-    // A writer may become a reader: that is one to kazoo too.
-    let mut guard = ours.write_lock("x").acquire().await.unwrap();
-    guard.downgrade(fencelock::port::Mode::Read).await.unwrap();
-    let beside = ours.read_lock("x").try_acquire().await.unwrap().expect("both read");
-    drop((guard, beside));
     let curator = "/lacks/y/_c_0f3c2a1e-5b7d-4e8f-9a0b-1c2d3e4f5a6b-lock-";
     let stays = CreateMode::Persistent.with_acls(Acls::anyone_all());
     admin.mkdir("/lacks/y", &stays).await.unwrap();

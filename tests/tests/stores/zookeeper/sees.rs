@@ -44,8 +44,8 @@ impl Line {
     }
 
     async fn join(&self) -> Joined {
-        let (owner, mode, limit, upgrades) = (self.owner(), Mode::Exclusive, 1, false);
-        let entry = Entry { owner, mode, limit, upgrades, info: "{}".into() };
+        let (owner, mode, limit) = (self.owner(), Mode::Exclusive, 1);
+        let entry = Entry { owner, mode, limit, info: "{}".into() };
         let joined = self.store.join(self.session, &lock(), &entry).await;
         joined.expect("it answers").expect("it has not left")
     }
@@ -69,8 +69,8 @@ async fn kept(folder: &str, is_kept: impl AsyncFn(&ZookeeperServer, &str) -> boo
 async fn an_entry_without_an_answer_is_found_by_its_owner() {
     kept("orphan", async |server, chroot| {
         let line = Line::open(server, chroot).await;
-        let (owner, mode, limit, upgrades) = (line.owner(), Mode::Exclusive, 1, false);
-        let entry = Entry { owner, mode, limit, upgrades, info: "{}".into() };
+        let (owner, mode, limit) = (line.owner(), Mode::Exclusive, 1);
+        let entry = Entry { owner, mode, limit, info: "{}".into() };
         line.store.join(line.session, &lock(), &entry).await.expect("it answers");
         let left = line.store.leave(line.session, &lock(), owner, None).await;
         let left = left.expect("it answers");
@@ -92,8 +92,8 @@ async fn an_entry_whose_list_is_refused_is_removed() {
         let blind = CreateMode::Persistent.with_acls(Acls::new(&acl));
         let path = format!("/{chroot}/x");
         admin.create(&path, b"", &blind).await.expect("it is made");
-        let (owner, mode, limit, upgrades) = (line.owner(), Mode::Exclusive, 1, false);
-        let entry = Entry { owner, mode, limit, upgrades, info: "{}".into() };
+        let (owner, mode, limit) = (line.owner(), Mode::Exclusive, 1);
+        let entry = Entry { owner, mode, limit, info: "{}".into() };
         let refused = line.store.join(line.session, &lock(), &entry).await.unwrap_err();
         assert_eq!(refused.error.code(), Code::Auth);
         let all = [Acl::new(Permission::ALL, AuthId::anyone())];
@@ -139,8 +139,8 @@ async fn changed_and_removed(server: &ZookeeperServer, chroot: &str) -> [Option<
     let (holder, mut waiter) = (Line::open(server, chroot).await, Line::open(server, chroot).await);
     let held = holder.join().await;
     let before: Vec<Standing> = waiter.join().await.before;
-    let moved = waiter.store.watch(waiter.session, &lock(), &before).await;
-    assert_eq!(moved.expect("it answers"), []);
+    let gone = waiter.store.watch(waiter.session, &lock(), &before).await;
+    assert_eq!(gone.expect("it answers"), []);
     let entries = server.entries(&format!("/{chroot}")).await;
     let path = entries.iter().find(|path| path.ends_with("0000000000")).expect("it is there");
     server.admin().await.set_data(path, b"other", None).await.unwrap();
@@ -159,7 +159,7 @@ async fn a_change_of_an_entry_is_not_its_removal() {
 #[tokio::test]
 async fn a_removal_behind_a_change_is_told() {
     kept("removal", async |server, chroot| {
-        matches!(changed_and_removed(server, chroot).await, [None, Some(QueueNotice::Moved { .. })])
+        matches!(changed_and_removed(server, chroot).await, [None, Some(QueueNotice::Gone { .. })])
     })
     .await;
 }

@@ -13,9 +13,6 @@ pub(in super::super) struct KeyValue {
     pub(in super::super) create_revision: i64,
     #[prost(int64, tag = "3")]
     pub(in super::super) mod_revision: i64,
-    /// How often it was written since it was made.
-    #[prost(int64, tag = "4")]
-    pub(in super::super) version: i64,
     #[prost(bytes = "vec", tag = "5")]
     pub(in super::super) value: Vec<u8>,
     #[prost(int64, tag = "6")]
@@ -52,12 +49,6 @@ pub(in super::super) struct Put {
     pub(in super::super) value: Vec<u8>,
     #[prost(int64, tag = "3")]
     pub(in super::super) lease: i64,
-    /// The value stays as it is.
-    #[prost(bool, tag = "5")]
-    pub(in super::super) ignore_value: bool,
-    /// The lease stays as it is.
-    #[prost(bool, tag = "6")]
-    pub(in super::super) ignore_lease: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Message)]

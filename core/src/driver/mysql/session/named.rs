@@ -49,7 +49,7 @@ impl Way for Named {
     fn refusal(mode: Mode) -> Option<&'static str> {
         match mode {
             Mode::Exclusive => None,
-            Mode::Read | Mode::Write | Mode::Upgradeable => {
+            Mode::Read | Mode::Write => {
                 Some("named locks of MySQL have no readers; for readers and writers use `mysql://`")
             }
             Mode::Permit => Some("named locks of MySQL do not count; for permits use `mysql://`"),

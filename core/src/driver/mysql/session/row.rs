@@ -73,9 +73,6 @@ impl Way for Rows {
             Mode::Read | Mode::Write => Some(
                 "rows that readers share let new readers pass a writer that waits; for readers and writers use `mysql://`",
             ),
-            Mode::Upgradeable => {
-                Some("two readers of a row that upgrade end in a deadlock; use `mysql://`")
-            }
             Mode::Permit => Some("a row is locked once; for permits use `mysql://`"),
         }
     }

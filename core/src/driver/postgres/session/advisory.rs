@@ -46,9 +46,6 @@ impl Way for Advisory {
     fn refusal(mode: Mode) -> Option<&'static str> {
         match mode {
             Mode::Exclusive | Mode::Read | Mode::Write => None,
-            Mode::Upgradeable => Some(
-                "advisory locks of PostgreSQL have readers and writers only; for an upgrade use `postgres://`",
-            ),
             Mode::Permit => {
                 Some("advisory locks of PostgreSQL do not count; for permits use `postgres://`")
             }

@@ -85,9 +85,6 @@ impl Way for Rows {
             Mode::Read | Mode::Write => Some(
                 "rows that readers share let new readers pass a writer that waits; for readers and writers use `postgres+advisory://` or `postgres://`",
             ),
-            Mode::Upgradeable => {
-                Some("two readers of a row that upgrade end in a deadlock; use `postgres://`")
-            }
             Mode::Permit => Some("a row is locked once; for permits use `postgres://`"),
         }
     }

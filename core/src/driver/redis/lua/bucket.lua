@@ -76,11 +76,10 @@ local function note(lock)
     lock.fresh = {}
     if lock.count == 0 then
       erase(lock, 'H')
-      erase(lock, 'g')
       clear_holds(lock)
     else
       put(lock, 'H', struct.pack('<ddddd', lock.farthest, lock.longest, lock.count, lock.soonest, lock.buckets) .. lock.bounds ..
-        (lock.special and lock.special .. string.char(lock.mode) or ''))
+        (lock.writer or ''))
     end
   end
   if lock.changed or lock.moved then

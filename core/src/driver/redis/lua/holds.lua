@@ -1,6 +1,6 @@
 -- Who holds a lock that several may hold: owner id and end of each, in buckets by the owner id, so that a step reads and writes few of
 -- thousands. A bucket is a field of the record, `H0` and so on; `H` sums up: the farthest and the longest lease, how many hold, the
--- soonest end, how many buckets, the soonest end in each of them, then who is no plain reader and what else, if there is one.
+-- soonest end, how many buckets, the soonest end in each of them, then the writer, if there is one.
 local function ends_at(holds, at)
   return (struct.unpack('<d', holds, at + 32))
 end
@@ -56,5 +56,5 @@ end
 -- Nobody holds, and nothing is known of who did.
 local function clear_holds(lock)
   lock.count, lock.soonest, lock.buckets, lock.bounds, lock.holds = 0, math.huge, 1, NO_BOUND, { [0] = '' }
-  lock.special, lock.mode, lock.farthest, lock.longest = nil, nil, 0, 0
+  lock.writer, lock.farthest, lock.longest = nil, 0, 0
 end

@@ -28,8 +28,8 @@ for at, owner in ipairs(all) do
   local ends = math.min(all_ends[at], now + lock.longest)
   if ends > now then
     local packed = call('HGET', lock.record, 'h' .. owner)
-    local token, since, _, rest = struct.unpack('<ddd', packed)
-    add(owner == lock.special and lock.mode or plain, token, math.floor((ends - now) / 1000), since, sub(packed, rest), owner)
+    local token, since, rest = struct.unpack('<dd', packed)
+    add(owner == lock.writer and MODE_WRITE or plain, token, math.floor((ends - now) / 1000), since, sub(packed, rest), owner)
   end
 end
 ADD_OTHERS

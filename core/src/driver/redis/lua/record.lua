@@ -9,7 +9,7 @@ local sub = string.sub
 local function read(key, record, holder, me)
   local fields = call('HMGET', record, 'c', 'h', 'q', 'm', 'b', 'k', 'H', 'x' .. me, 'v', 'H0')
   local last, kept, owner, first, farthest, longest = 0, 0, nil, 0, 0, 0
-  local count, soonest, buckets, bounds, special, mode = 0, math.huge, 1, NO_BOUND, nil, nil
+  local count, soonest, buckets, bounds, writer = 0, math.huge, 1, NO_BOUND, nil
   if fields[1] then
     if string.byte(fields[1], 17) ~= LAYOUT then error('fencelock: another layout') end
     last, kept = struct.unpack('<dd', fields[1])
@@ -21,14 +21,14 @@ local function read(key, record, holder, me)
   if sum then
     farthest, longest, count, soonest, buckets = struct.unpack('<ddddd', sum)
     bounds = sub(sum, 41, 40 + 8 * buckets)
-    if #sum > 40 + 8 * buckets then special, mode = sub(sum, -33, -2), string.byte(sum, -1) end
+    if #sum > 40 + 8 * buckets then writer = sub(sum, -32) end
   end
   return {
     key = key, record = record, holder = holder,
     last = last, kept = math.abs(kept), owner = owner, first = first, queue = fields[3] or '',
     open = tonumber(fields[4]), due = tonumber(fields[5]), kind = tonumber(fields[6]) or KIND_MUTEX,
     farthest = farthest, longest = longest, count = count, soonest = soonest, buckets = buckets, bounds = bounds,
-    special = special, mode = mode, holds = { [0] = sum and fields[10] or '' }, fresh = {},
+    writer = writer, holds = { [0] = sum and fields[10] or '' }, fresh = {},
     noted = fields[2],
     tombstone = tonumber(fields[8]), watch = fields[9],
     -- What changes: pairs to set, fields to remove; whether the queue, the record's end, or the counter's field; whether

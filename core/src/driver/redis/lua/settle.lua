@@ -67,7 +67,6 @@ end
 -- Drops the dead from the head of the queue; as long as the next may hold beside those who do, hands over and tells. No
 -- script serves more than so many, so that none keeps the server for long: the next one is asked to come for itself.
 local function settle(lock, me)
-  FINISH_UPGRADE
   local ticket, served = head(lock), 0
   while ticket and admits(lock, ticket.mode, ticket.limit) do
     if is_open(lock, ticket) or math.max(lock.last + 1, now) > TOKEN_MAX then return end

@@ -1,6 +1,5 @@
 -- A lock that several may hold. In the own layout a mark lies under the lock, so that others are kept out, until the last
--- hold ends at the latest. The record says who holds (see holds.lua); `h<owner>` says of each its token, since when, the number of
--- its newest change, and info.
+-- hold ends at the latest. The record says who holds (see holds.lua); `h<owner>` says of each its token, since when, and info.
 local function write_hold(lock, owner, ends)
   note_end(lock, owner, ends)
   if not lock.latest or ends > lock.latest then lock.latest = ends end
@@ -12,18 +11,7 @@ local function remove_hold(lock, owner)
   erase(lock, 'h' .. owner)
   TOUCHED
   note_end(lock, owner)
-  if lock.special == owner then lock.special, lock.mode = nil, nil end
-end
-
--- Gives a hold its mode: at most one is of another than those of plain readers and permits.
-local function become(lock, owner, mode)
-  if mode == PLAIN_MODE then
-    if lock.special == owner then lock.special, lock.mode = nil, nil end
-  else
-    lock.special, lock.mode = owner, mode
-  end
-  lock.changed = true
-  TOUCHED
+  if lock.writer == owner then lock.writer = nil end
 end
 
 -- Brings ends nearer that are further away than the longest lease asked for.
@@ -55,22 +43,12 @@ local function admits(lock, mode, limit)
   if KEEPS_OUT(lock, mode, limit) then return false end
   if lock.count == 0 then return true end
   if mode == MODE_PERMIT then return lock.count < limit end
-  if mode == MODE_WRITE or lock.mode == MODE_WRITE or lock.mode == MODE_UPGRADING then return false end
-  return mode == MODE_READ or lock.mode ~= MODE_UPGRADEABLE
+  return mode == MODE_READ and not lock.writer
 end
 
-local function describe(lock, owner, token, since, turn, info)
-  lock.described = lock.described or {}
-  lock.described[owner] = { token, since, turn, info }
-  put(lock, 'h' .. owner, struct.pack('<ddd', token, since, turn) .. info)
-end
-
-local function details(lock, owner)
-  local known = lock.described and lock.described[owner]
-  if known then return unpack(known) end
-  local packed = call('HGET', lock.record, 'h' .. owner)
-  local token, since, turn, at = struct.unpack('<ddd', packed)
-  return token, since, turn, sub(packed, at)
+local function token_of(lock, owner)
+  local drawn = lock.tokens and lock.tokens[owner]
+  return drawn or (struct.unpack('<d', call('HGET', lock.record, 'h' .. owner)))
 end
 
 local function add_holder(lock, owner, mode, ttl, block, info, first, asked)
@@ -79,8 +57,10 @@ local function add_holder(lock, owner, mode, ttl, block, info, first, asked)
   lock.last, lock.turned = first + block - 1, true
   if lock.count >= CAPACITY then split(lock) end
   write_hold(lock, owner, now + ttl * 1000)
-  become(lock, owner, mode)
-  describe(lock, owner, first, now, 0, info)
+  if mode == MODE_WRITE then lock.writer = owner end
+  lock.tokens = lock.tokens or {}
+  lock.tokens[owner] = first
+  put(lock, 'h' .. owner, struct.pack('<dd', first, now) .. info)
   close(lock)
   keep(lock, lock.last + ttl * 1000 * COUNTER_TTLS)
 end
@@ -103,7 +83,7 @@ end
 
 local function held(lock, owner)
   local ends = ends_of(lock, owner)
-  if ends then return details(lock, owner), rest_of(ends) end
+  if ends then return token_of(lock, owner), rest_of(ends) end
 end
 
 local function prolong(lock, owner, ttl)
@@ -113,29 +93,7 @@ local function prolong(lock, owner, ttl)
   local ends = math.max(before, now + ttl * 1000)
   if ends > before then write_hold(lock, owner, ends) end
   keep(lock, ends + ttl * COUNTER_TTLS * 1000)
-  return details(lock, owner), rest_of(ends)
-end
-
--- Makes a hold the writer's, with a new token. Answers it.
-local function become_writer(lock, owner, turn)
-  local ends = ends_of(lock, owner)
-  local _, since, known, info = details(lock, owner)
-  local token = next_token(lock)
-  lock.last, lock.turned = token, true
-  become(lock, owner, MODE_WRITE)
-  describe(lock, owner, token, since, turn or known, info)
-  keep(lock, token + (ends - now) * COUNTER_TTLS)
-  return token
-end
-
--- The last of the others is gone: whoever waits to become the writer is, and may ask.
-local function finish_upgrade(lock)
-  local token = math.max(lock.last + 1, now) <= TOKEN_MAX
-  if lock.count == 1 and lock.mode == MODE_UPGRADING and token and not KEEPS_OUT(lock, MODE_WRITE) then
-    announce_later(lock, call('HGET', lock.record, 'g'), 'o' .. lock.special)
-    erase(lock, 'g')
-    become_writer(lock, lock.special)
-  end
+  return token_of(lock, owner), rest_of(ends)
 end
 
 local function busy(lock)

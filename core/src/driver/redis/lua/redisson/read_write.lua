@@ -1,7 +1,7 @@
 -- What Redisson's readers and writer let ours do, and how ours stand among them.
 
 local function writes(lock, owner)
-  return owner == lock.special and lock.mode == MODE_WRITE
+  return owner == lock.writer
 end
 
 local function held_field(lock, owner)

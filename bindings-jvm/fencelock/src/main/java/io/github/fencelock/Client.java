@@ -61,11 +61,6 @@ public final class Client implements AutoCloseable {
         return in(Mode.WRITE, name);
     }
 
-    /** A reader that may become the writer ({@link Guard#upgrade}): one at a time, beside plain readers. */
-    public Lock upgradeable(String name) {
-        return in(Mode.UPGRADEABLE, name);
-    }
-
     private Lock in(Mode mode, String name) {
         return Lock.of(this, name, Map.of("mode", mode.toString()));
     }

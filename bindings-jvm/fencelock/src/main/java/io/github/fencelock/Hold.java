@@ -4,7 +4,6 @@ import java.lang.ref.Reference;
 import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 
 /**
@@ -21,7 +20,7 @@ public abstract class Hold implements AutoCloseable {
     final Client client;
     final long number;
     private final String name;
-    private final AtomicLong token;
+    private final long token;
     private final Leftover leftover;
     private volatile boolean used;
     private final AtomicReference<CompletableFuture<Void>> lost = new AtomicReference<>();
@@ -30,7 +29,7 @@ public abstract class Hold implements AutoCloseable {
         this.client = client;
         this.name = name;
         this.number = Shape.number(granted.get("guard"));
-        this.token = new AtomicLong(Shape.number(granted.get("token")));
+        this.token = Shape.number(granted.get("token"));
         long of = client.number;
         long guard = number;
         this.leftover = Leftover.of(this, () -> Natives.forget(of, guard),
@@ -67,12 +66,7 @@ public abstract class Hold implements AutoCloseable {
      */
     public final long token() {
         use();
-        return token.get();
-    }
-
-    /** This token was drawn with it since: answers may come in any order. */
-    final void drew(long drawn) {
-        token.accumulateAndGet(drawn, Math::max);
+        return token;
     }
 
     /**

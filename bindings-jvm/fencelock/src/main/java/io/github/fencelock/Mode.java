@@ -10,8 +10,6 @@ public enum Mode {
     READ,
     /** The writer: nobody beside it. */
     WRITE,
-    /** A reader that may become the writer: one at a time, beside plain readers. */
-    UPGRADEABLE,
     /** One of a limited number of permits. */
     PERMIT;
 

@@ -99,8 +99,6 @@ final class CancelTest {
             }
             return cut;
         });
-        turns.put("upgrade", sailor -> cancelled(sailor, sailor.upgradeable(), Guard::upgradeAsync));
-        turns.put("downgrade", sailor -> cancelled(sailor, sailor.upgradeable(), guard -> guard.downgradeAsync(Mode.READ)));
         turns.put("extend",
             sailor -> cancelled(sailor, sailor.lock().acquire(), guard -> guard.extendAsync(Duration.ofMinutes(2))));
         turns.put("lost",
@@ -193,16 +191,6 @@ final class CancelTest {
                 return lock.acquire();
             }
         }));
-        turns.put("upgrade", sailor -> {
-            try (Guard reader = sailor.upgradeable()) {
-                boolean cut = interrupted(sailor, clock, () -> {
-                    reader.upgrade();
-                    return () -> {};
-                });
-                assertTrue(reader.isHeld());
-                return cut;
-            }
-        });
         turns.put("lockInterruptibly", sailor -> interrupted(sailor, clock, () -> {
             java.util.concurrent.locks.Lock lock = sailor.lock().asLock();
             lock.lockInterruptibly();

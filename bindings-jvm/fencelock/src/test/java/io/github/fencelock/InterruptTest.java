@@ -65,7 +65,7 @@ final class InterruptTest {
         try (Client client = Fencelock.connect(url, options); Client other = Fencelock.connect(url);
              Guard holder = other.lock(held).acquire(); Guard reader = other.readLock(read).acquire();
              Guard writer = other.writeLock(written).acquire(); Guard permit = other.semaphore(held + "-permits", 1).acquire();
-             Guard writes = client.upgradeable(read).acquire(); Heart heart = new Heart()) {
+             Heart heart = new Heart()) {
             Observer observer = client.election(held).observe();
             assertEquals(holder.token(), observer.changed().orElseThrow().token().getAsLong());
             Map<String, Call> calls = new LinkedHashMap<>();
@@ -79,7 +79,6 @@ final class InterruptTest {
             calls.put("reentrant", () -> client.reentrant(held).acquire());
             calls.put("campaign", () -> client.election(held).campaign());
             calls.put("changed", observer::changed);
-            calls.put("upgrade", writes::upgrade);
             calls.put("lockInterruptibly", () -> client.lock(held).asLock().lockInterruptibly());
             calls.put("tryLock", () -> client.lock(held).asLock().tryLock(1, TimeUnit.MINUTES));
             for (Map.Entry<String, Call> call : calls.entrySet()) {
@@ -100,7 +99,7 @@ final class InterruptTest {
                 assertTrue(took[TIMES / 2] <= PROMPT, () -> call.getKey() + " ended after " + Arrays.toString(took));
                 Wait.until("nobody waits", () -> client.lock(held).inspect().waiters().isEmpty());
             }
-            assertTrue(reader.isHeld() && writes.isHeld() && writer.isHeld() && permit.isHeld());
+            assertTrue(reader.isHeld() && writer.isHeld() && permit.isHeld());
         }
     }
 

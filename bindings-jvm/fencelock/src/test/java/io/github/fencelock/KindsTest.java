@@ -28,60 +28,17 @@ final class KindsTest {
         String name = Stores.name();
         try (Client client = Fencelock.connect(url)) {
             Guard one = client.readLock(name).acquire();
-            Guard other = client.upgradeable(name).acquire();
+            Guard other = client.readLock(name).acquire();
             assertTrue(client.writeLock(name).tryAcquire().isEmpty());
-            assertThrows(UnsupportedException.class, one::upgrade);
-            CompletableFuture<Upgrade> upgrade = other.upgradeAsync();
-            long before = other.token();
             one.close();
-            upgrade.get(10, TimeUnit.SECONDS);
-            assertTrue(other.token() > before);
-            assertTrue(client.readLock(name).tryAcquire().isEmpty());
-            other.downgrade(Mode.READ);
-            client.readLock(name).tryAcquire().orElseThrow().close();
-            assertEquals(Mode.READ, client.lock(name).inspect().holders().get(0).mode());
+            long before = other.token();
             other.close();
+            Guard writer = client.writeLock(name).acquire();
+            assertTrue(writer.token() > before);
+            assertTrue(client.readLock(name).tryAcquire().isEmpty());
+            assertEquals(Mode.WRITE, client.lock(name).inspect().holders().get(0).mode());
+            writer.close();
             Wait.atRest(client, name);
-        }
-    }
-
-    /** A writer that asks once more, and gives that up, is the writer it was. */
-    @ParameterizedTest
-    @MethodSource(STORES)
-    void aWriterLosesNothingByAnUpgradeThatIsGivenUp(String url) throws Exception {
-        String name = Stores.name();
-        try (Client client = Fencelock.connect(url);
-             Guard guard = client.upgradeable(name).acquire()) {
-            guard.upgrade();
-            for (int number = 0; number < 100; number++) {
-                guard.upgradeAsync().cancel(false);
-            }
-            Wait.until("all of them have ended", () -> client.stats().running() == 0 && client.stats().done() == 0);
-            // Whatever came of them was asked for before this.
-            guard.extend(Duration.ofSeconds(30));
-            assertTrue(client.readLock(name).tryAcquire().isEmpty());
-        }
-    }
-
-    /** What nobody is left to hear of is given up by itself, whatever else was asked of the guard. */
-    @ParameterizedTest
-    @MethodSource(STORES)
-    void anUpgradeIsDeclinedAfterItsEnd(String url) throws Exception {
-        String name = Stores.name();
-        try (Client client = Fencelock.connect(url);
-             Guard guard = client.upgradeable(name).acquire()) {
-            Upgrade one = guard.upgradeAsync().get(10, TimeUnit.SECONDS);
-            Upgrade two = guard.upgradeAsync().get(10, TimeUnit.SECONDS);
-            two.decline();
-            two.decline();
-            guard.extend(Duration.ofSeconds(30));
-            assertTrue(client.readLock(name).tryAcquire().isEmpty());
-            one.decline();
-            client.readLock(name).acquire(Duration.ofSeconds(10)).close();
-            guard.upgrade();
-            one.decline();
-            guard.extend(Duration.ofSeconds(30));
-            assertTrue(client.readLock(name).tryAcquire().isEmpty());
         }
     }
 

@@ -97,10 +97,6 @@ final class Storm {
             return drawn(either().semaphore(name("-permits"), 2));
         }
 
-        Guard upgradeable() throws InterruptedException {
-            return either().upgradeable(name("-read")).ttl(TTL).acquire();
-        }
-
         /** A lock that nobody else knows. */
         Lock mine() {
             return either().lock(job + "-mine").ttl(TTL);

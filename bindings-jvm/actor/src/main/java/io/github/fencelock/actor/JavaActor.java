@@ -14,7 +14,6 @@ import io.github.fencelock.Leader;
 import io.github.fencelock.Leadership;
 import io.github.fencelock.Lock;
 import io.github.fencelock.LockOptions;
-import io.github.fencelock.Mode;
 import io.github.fencelock.Observer;
 import io.github.fencelock.Run;
 import io.github.fencelock.Scope;
@@ -23,7 +22,6 @@ import io.github.fencelock.Versioned;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.HashMap;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
@@ -83,7 +81,7 @@ public final class JavaActor implements Lines.Actor {
             case "crash" -> Runtime.getRuntime().halt(9);
             case "update" -> updated(id, request);
             case "observe" -> observed(id, request);
-            case "release", "drop", "end_job", "extend", "upgrade", "downgrade", "is_held", "remaining", "token", "lost" ->
+            case "release", "drop", "end_job", "extend", "is_held", "remaining", "token", "lost" ->
                 onHold(id, request);
             default -> onClient(id, request);
         }
@@ -130,7 +128,6 @@ public final class JavaActor implements Lines.Actor {
         return with(switch (mode) {
             case "read" -> client().readLock(name);
             case "write" -> client().writeLock(name);
-            case "upgradeable" -> client().upgradeable(name);
             case "permit" -> client().semaphore(name, request.get("permits").getAsInt());
             default -> client().lock(name);
         }, request);
@@ -328,12 +325,6 @@ public final class JavaActor implements Lines.Actor {
                 lines.answer(id, null);
             }
             case "extend" -> answer(id, hold.extendAsync(millis(request.get("ttl").getAsDouble())), done -> null);
-            case "upgrade" -> answer(id, ((Guard) hold).upgradeAsync(),
-                done -> Shown.object("guard", number, "token", hold.token()));
-            case "downgrade" -> {
-                Mode mode = Mode.valueOf(request.get("mode").getAsString().toUpperCase(Locale.ROOT));
-                answer(id, ((Guard) hold).downgradeAsync(mode), done -> null);
-            }
             case "token" -> lines.answer(id, hold.token());
             default -> {
                 Client mine = client;

@@ -12,7 +12,6 @@ import io.github.fencelock.Job
 import io.github.fencelock.Leadership
 import io.github.fencelock.Lock
 import io.github.fencelock.LockOptions
-import io.github.fencelock.Mode
 import io.github.fencelock.Released
 import io.github.fencelock.Run
 import io.github.fencelock.Scope
@@ -32,7 +31,6 @@ import kotlinx.coroutines.Runnable
 import kotlinx.coroutines.SupervisorJob
 import kotlinx.coroutines.delay
 import kotlinx.coroutines.flow.first
-import kotlinx.coroutines.future.await
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
 
@@ -163,11 +161,6 @@ class KotlinActor private constructor(private val lines: Lines) : Lines.Actor {
         "release", "end_job" -> giveBack(hold, request).toString()
         "drop" -> if (hold is Run) scope.launch { hold.awaitFail() }.let { null } else hold.decline().let { null }
         "extend" -> hold.awaitExtend(request["ttl"].asDouble.milliseconds).let { null }
-        "upgrade" -> {
-            (hold as Guard).upgradeAsync().await()
-            mapOf("guard" to number, "token" to hold.token())
-        }
-        "downgrade" -> (hold as Guard).downgradeAsync(Mode.valueOf(request["mode"].asString.uppercase())).await().let { null }
         "token" -> hold.token()
         "lost" -> {
             val mine = client
@@ -203,7 +196,6 @@ class KotlinActor private constructor(private val lines: Lines) : Lines.Actor {
         val lock = when (request["mode"]?.asString ?: "exclusive") {
             "read" -> client.readLock(name)
             "write" -> client.writeLock(name)
-            "upgradeable" -> client.upgradeable(name)
             "permit" -> client.semaphore(name, request["permits"].asInt)
             else -> request["scope"]?.let { scopes.getOrPut(it.asString, client::scope).lock(name) } ?: client.lock(name)
         }
