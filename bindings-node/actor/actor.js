@@ -136,6 +136,10 @@ const operations = {
   },
   is_locked: (request) => lock(request).isLocked(),
   break_lock: ({ lock: name, reason, token }) => client().breakLock(name, reason, { token }),
+  gate: async ({ resource, token, write }) => {
+    const [[name, value]] = typeof write === 'string' ? [[write]] : Object.entries(write);
+    return (await client().gate()[name](resource, token, value)) ?? null;
+  },
   ping_store: () => client().ping(),
   names: ({ prefix }) => client().names(prefix),
   load: () => client().stats(),

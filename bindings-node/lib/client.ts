@@ -1,6 +1,7 @@
 import type { Connection } from './connection.js';
 import { Election } from './election.js';
 import { Events, type EventKind, type EventListener } from './event.js';
+import { Gate } from './gate.js';
 import { Job } from './job.js';
 import { All, Lock, type Form } from './lock.js';
 import { camelCased } from './names.js';
@@ -98,6 +99,11 @@ export class Client implements AsyncDisposable {
   /** A value that is replaced only if nobody was faster. */
   version<T = unknown>(name: string, options: LockOptions = {}): Version<T> {
     return new Version<T>(this.#connection, name, options);
+  }
+
+  /** Writes of keys on this client's Redis server that refuse stale tokens. */
+  gate(): Gate {
+    return new Gate(this.#connection);
   }
 
   /** The names of the locks the store knows that begin like this, in order. */

@@ -270,6 +270,10 @@ class Actor:
         broken = await self.ask(self.client, "break_lock", lock, reason, token=token)
         return [{"token": holder.token} for holder in broken]
 
+    async def do_gate(self, resource, token, write):
+        name, value = next(iter(write.items())) if isinstance(write, dict) else (write, None)
+        return await self.ask(self.client.gate(), name, resource, token, *([] if value is None else [value]))
+
     async def do_ping_store(self):
         return await self.ask(self.client, "ping") * 1000
 

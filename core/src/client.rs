@@ -83,6 +83,9 @@ pub struct Client {
     core: Arc<Core>,
     options: Arc<Options>,
     identity: Arc<Identity>,
+    /// Where it was connected to, if by a URL.
+    #[cfg(feature = "redis")]
+    url: Option<Arc<StoreUrl>>,
 }
 
 impl Client {
@@ -186,6 +189,20 @@ impl Client {
         reason: &str,
     ) -> Result<Vec<HolderView>> {
         self.lock(name).break_holds(Some(token), reason).await
+    }
+
+    /// A gate on the Redis server of this client, over a connection of its own: writes of keys that a newer token has written are
+    /// refused; see [`RedisGate`](crate::driver::redis::RedisGate). The lock of a token may lie on any store.
+    ///
+    /// Fails with `unsupported` in a cluster, on a quorum, and on a store made by hand; with `invalid` on other stores.
+    #[cfg(feature = "redis")]
+    pub async fn gate(&self) -> Result<crate::driver::redis::RedisGate> {
+        self.core.check_open()?;
+        let url = self.url.as_ref().ok_or_else(|| {
+            let message = "a gate needs the URL of a Redis server, and this client was made without one; use `connect_gate`";
+            Error::new(Code::Unsupported, message)
+        })?;
+        url.open_gate(&self.options, self.core.runtime.clone()).await
     }
 
     /// Asks the store for nothing and answers how long that took, for health checks. Fails as any request does, within `timeout`.
@@ -357,7 +374,10 @@ impl ClientBuilder {
             events.warn(Event::trouble("", &Error::new(Code::Unsupported, warning)));
         }
         self.runtime = Some(runtime);
-        self.store(store).await
+        let client = self.store(store).await?;
+        #[cfg(feature = "redis")]
+        let client = Client { url: Some(Arc::new(url)), ..client };
+        Ok(client)
     }
 
     /// Connects to a Redis server through the host program's own Redis client.
@@ -389,7 +409,13 @@ impl ClientBuilder {
         }
         let core = Core::start(store, runtime, events).await?;
         let (options, identity) = (Arc::new(self.options), Arc::new(identity));
-        Ok(Client { core, options, identity })
+        Ok(Client {
+            core,
+            options,
+            identity,
+            #[cfg(feature = "redis")]
+            url: None,
+        })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use fencelock::facade::GateWrite;
 use fencelock::port::Mode;
 use fencelock::{Code, Error};
 use serde::{Deserialize, Serialize};
@@ -259,6 +260,15 @@ pub enum Call {
         /// Of which holds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         token: Option<u64>,
+    },
+    /// Write a key on the Redis server, with a token.
+    Gate {
+        /// The key.
+        resource: String,
+        /// The token.
+        token: u64,
+        /// What.
+        write: GateWrite,
     },
     /// Ask the store for nothing.
     PingStore,

@@ -14,10 +14,11 @@ from . import _shared
 from ._shared import *  # noqa: F403
 from .client import Client, connect
 from .election import Election
+from .gate import Gate
 from .guard import Guard
 from .job import Job, Run
 from .lock import All, Lock
 from .version import Version
 
-__all__ = ["All", "Client", "Election", "Guard", "Job", "Lock", "Run", "Version", "connect"]
+__all__ = ["All", "Client", "Election", "Gate", "Guard", "Job", "Lock", "Run", "Version", "connect"]
 __all__ += _shared.__all__

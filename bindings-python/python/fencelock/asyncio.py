@@ -24,16 +24,18 @@ from types import FrameType, TracebackType
 from typing import Any, Literal, NoReturn, Self, Unpack
 
 from . import _loop, _native, _shared, errors
+from ._link import Link
 from ._shared import *  # noqa: F403
 from ._values import milliseconds
 from .client import AnyClient, breaking, holders
+from .gate import writing
 from .guard import Hold, tell
 from .job import AnyJob
 from .lock import UNSAID, AnyLock
 from .options import Time
 from .version import AnyVersion
 
-__all__ = ["All", "Client", "Election", "Guard", "Job", "Lock", "Run", "Version", "connect"]
+__all__ = ["All", "Client", "Election", "Gate", "Guard", "Job", "Lock", "Run", "Version", "connect"]
 __all__ += _shared.__all__
 
 
@@ -314,11 +316,34 @@ class Version(AnyVersion):
             await self._link.perform_async(self._ask("back_off", tries=tries))
 
 
+class Gate:
+    """As ``fencelock.Gate``, awaited."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    async def set(self, key: str, token: int, value: str) -> None:
+        """Sets a key to a text."""
+        await self._link.perform_async(writing(key, token, {"set": value}))
+
+    async def delete(self, key: str, token: int) -> bool:
+        """Deletes a key; whether it was there."""
+        return await self._link.perform_async(writing(key, token, "delete"))
+
+    async def increment(self, key: str, token: int, by: int = 1) -> int:
+        """Adds to a whole number, which is 0 if the key is not there; the sum."""
+        return await self._link.perform_async(writing(key, token, {"increment": by}))
+
+
 class Client(AnyClient[Lock, All, Election, Job, Version]):
     """A connection to one store, for coroutines. Made by ``connect``; awaited, it connects."""
 
     _lock_type, _all_type, _election_type = Lock, All, Election
     _job_type, _version_type = Job, Version
+
+    def gate(self) -> Gate:
+        """Writes of keys on this client's Redis server that refuse stale tokens."""
+        return Gate(self._link)
 
     async def names(self, prefix: str = "") -> list[str]:
         """The names of the locks the store knows that begin with ``prefix``, in order."""

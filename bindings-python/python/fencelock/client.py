@@ -14,6 +14,7 @@ from ._values import options as in_core_units
 from ._waiting import Blocking
 from .election import Election
 from .event import Observer
+from .gate import Gate
 from .job import AnyJob, Job
 from .lock import All, AnyLock, Lock
 from .options import ClientOptions, LockOptions, Time
@@ -166,6 +167,10 @@ class Client(AnyClient[Lock, All, Election, Job, Version], Blocking):
 
     _lock_type, _all_type, _election_type = Lock, All, Election
     _job_type, _version_type = Job, Version
+
+    def gate(self) -> Gate:
+        """Writes of keys on this client's Redis server that refuse stale tokens."""
+        return Gate(self._link)
 
     def names(self, prefix: str = "") -> list[str]:
         """The names of the locks the store knows that begin with ``prefix``, in order."""

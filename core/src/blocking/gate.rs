@@ -22,6 +22,10 @@ impl RedisGate {
         Ok(Self { inner, runtime })
     }
 
+    pub(super) fn of(inner: crate::driver::redis::RedisGate, runtime: Arc<InlineRuntime>) -> Self {
+        Self { inner, runtime }
+    }
+
     /// Sets a key to a text.
     pub fn set(&self, resource: &str, token: Token, value: &str) -> Result<()> {
         self.runtime.run(self.inner.set(resource, token, value))?

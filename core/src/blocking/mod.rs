@@ -123,6 +123,13 @@ impl Client {
         self.runtime.run(self.inner.break_hold(name, token, reason))?
     }
 
+    /// A gate on the Redis server of this client; see [`fencelock::Client::gate`](crate::Client::gate).
+    #[cfg(feature = "redis")]
+    pub fn gate(&self) -> Result<RedisGate> {
+        let gate = self.runtime.run(self.inner.gate())??;
+        Ok(RedisGate::of(gate, self.runtime.clone()))
+    }
+
     /// The names of the locks the store knows, in order.
     pub fn names(&self, prefix: &str) -> Result<Vec<String>> {
         self.runtime.run(self.inner.names(prefix))?

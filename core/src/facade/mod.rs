@@ -7,6 +7,7 @@
 mod election;
 mod environment;
 mod feed;
+mod gate;
 mod held;
 mod job;
 mod lock;
@@ -28,7 +29,7 @@ use serde_json::{Map, Value};
 pub use self::environment::Environment;
 pub use self::feed::Feed;
 use self::held::HeldItem;
-pub use self::operation::{Answer, Form, Granted, Operation};
+pub use self::operation::{Answer, Form, GateWrite, Granted, Operation};
 pub use self::pump::{Completion, Pump, Wake};
 use crate::client::Client;
 use crate::error::{Error, Result};
@@ -89,6 +90,9 @@ struct FacadeState {
     running: BTreeMap<u64, AbortHandle>,
     held: BTreeMap<u64, HeldItem>,
     scopes: BTreeMap<u64, Scope>,
+    /// Connected by the first write.
+    #[cfg(feature = "redis")]
+    gate: Option<Arc<crate::driver::redis::RedisGate>>,
 }
 
 impl Facade {
@@ -219,6 +223,7 @@ impl Facade {
             Op::Inspect { name, options } => self.inspect(&name, options),
             Op::IsLocked { name, form, options } => self.is_locked(&name, form, options),
             Op::BreakLock { name, reason, token } => self.break_lock(name, reason, token),
+            Op::Gate { resource, token, write } => self.gate(resource, token, write),
             Op::Ping => self.ping(),
             Op::Names { prefix } => self.names(prefix),
             Op::ReadVersion { name, options } => self.read_version(&name, options),

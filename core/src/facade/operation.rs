@@ -119,6 +119,16 @@ pub enum Operation {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         token: Option<u64>,
     },
+    /// Write a key on the client's Redis server, unless a newer token has written it. Completes with null, whether the key was
+    /// there, or the sum.
+    Gate {
+        /// The key.
+        resource: String,
+        /// The token to write with.
+        token: u64,
+        /// What to write.
+        write: GateWrite,
+    },
     /// Ask the store for nothing. Completes with the time that took, in milliseconds.
     Ping,
     /// The names of the locks the store knows. Completes with a list.
@@ -234,6 +244,18 @@ pub enum Operation {
     },
 }
 
+/// A write through a gate.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GateWrite {
+    /// Set the key to a text.
+    Set(String),
+    /// Delete the key.
+    Delete,
+    /// Add to a whole number.
+    Increment(i64),
+}
+
 impl Operation {
     /// Reads an operation that a binding hands over as JSON text.
     pub fn read(text: &str) -> Result<Self> {
@@ -263,6 +285,7 @@ impl Operation {
             | Self::Inspect { .. }
             | Self::IsLocked { .. }
             | Self::BreakLock { .. }
+            | Self::Gate { .. }
             | Self::Ping
             | Self::Names { .. }
             | Self::Close

@@ -36,6 +36,7 @@ impl Scopes {
             Call::BreakLock { lock: name, reason, token } => {
                 Operation::BreakLock { name, reason, token }
             }
+            Call::Gate { resource, token, write } => Operation::Gate { resource, token, write },
             Call::PingStore => Operation::Ping,
             other => return Err(other),
         })

@@ -156,6 +156,9 @@ pub enum Need {
     /// The store tells who holds a lock. Every case needs it that asks for more than whether somebody does.
     #[serde(rename = "details")]
     Details,
+    /// A gate stands on the store. Every case that writes through one needs it.
+    #[serde(rename = "gates")]
+    Gates,
     /// A client can wait for hundreds of locks at once, or read one by a hundred guards.
     #[serde(rename = "many_waits")]
     ManyWaits,
@@ -197,6 +200,9 @@ impl Case {
         }
         if any(&self.steps, |step| asks_who(step) || matches!(step, Step::Break(_))) {
             needs.insert(Need::Details);
+        }
+        if any(&self.steps, |step| matches!(step, Step::Gate(_))) {
+            needs.insert(Need::Gates);
         }
         if any(&self.steps, has_options_in_url) {
             needs.insert(Need::UrlOptions);

@@ -50,6 +50,16 @@ impl Run<'_> {
                     return Err(format!("the tokens of the broken holds are {seen:?}"));
                 }
             }
+            Step::Gate(step) => {
+                let resource = scope.lock_name(&self.prefix, &step.key);
+                let (token, write) = (scope.grant(&step.token_of)?.1.token, step.write.clone());
+                let call = Call::Gate { resource, token, write };
+                let seen = self.call(&step.by, call, step.expect.as_ref().unwrap_or(&Expect::Done));
+                let seen = seen.await?;
+                if seen != step.is {
+                    return Err(format!("the gate answers {seen}"));
+                }
+            }
             Step::Held(step) => {
                 let (by, grant) = scope.grant(&step.guard)?;
                 let held = self.ask_now(&by, Call::IsHeld { guard: grant.guard }).await?;

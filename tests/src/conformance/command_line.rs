@@ -46,6 +46,7 @@ fn beyond(step: &Step) -> Option<&'static str> {
             Some("it keeps the lease by itself, and ends the command when it cannot")
         }
         Step::PingStore(_) | Step::Locked(_) => Some("a look is `inspect`"),
+        Step::Gate(_) => Some("a command writes by itself"),
         Step::Break(_) => Some("cli/tests/program/look.rs has `break`"),
         Step::Connect(connect) if connect.url.as_deref() == Some("") => {
             Some("no URL is the one by default")

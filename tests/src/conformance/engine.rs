@@ -132,6 +132,7 @@ impl Run<'_> {
             | Step::Remaining(_)
             | Step::Lost(_)
             | Step::Break(_)
+            | Step::Gate(_)
             | Step::Rising(_) => self.on_guards(scope, step).await?,
             Step::Connect(_)
             | Step::Close(_)

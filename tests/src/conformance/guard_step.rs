@@ -1,6 +1,8 @@
 //! Steps on guards, as they stand in YAML.
 
+use fencelock::facade::GateWrite;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::step::{Expect, Name};
 
@@ -42,6 +44,26 @@ pub struct Break {
     /// The guards whose holds are answered as broken, in the order of their tokens.
     #[serde(default)]
     pub broken: Vec<String>,
+    /// What it must come to.
+    pub expect: Option<Expect>,
+}
+
+/// See [`super::step::Step::Gate`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Gate {
+    /// The actor that writes.
+    pub by: String,
+    /// The key; `x` by default.
+    #[serde(default)]
+    pub key: Name,
+    /// The guard whose token it writes with.
+    pub token_of: String,
+    /// What it writes.
+    pub write: GateWrite,
+    /// What is answered.
+    #[serde(default)]
+    pub is: Value,
     /// What it must come to.
     pub expect: Option<Expect>,
 }

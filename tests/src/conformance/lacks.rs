@@ -44,7 +44,7 @@ impl Backend {
             (Need::Credentials, Self::Memory | Self::Sim | Self::Queue | Self::Sqlite) => {
                 Some("the store asks nobody who they are")
             }
-            (Need::ForeignHolders | Need::DialectPlain, Self::Redis)
+            (Need::ForeignHolders | Need::DialectPlain | Need::Gates, Self::Redis)
             | (Need::ServerControl, Self::Redis | Self::Etcd | Self::Zookeeper)
             | (
                 Need::NoDialects,
@@ -97,6 +97,7 @@ impl Backend {
                 _,
             ) => Some("there is no other library in this column"),
             (Need::ForeignHolders, _) => Some("the store keeps no locks but fencelock's own"),
+            (Need::Gates, _) => Some("this gate stands on one Redis server"),
             (Need::DialectPlain, _) => Some("the store speaks no dialect"),
             (Need::NoDialects, _) => Some("the store speaks dialects"),
             (Need::ServerControl, backend) => Some(who_stops(backend)),

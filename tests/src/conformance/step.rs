@@ -7,7 +7,7 @@ use fencelock::{Code, Reason};
 use serde::{Deserialize, Serialize};
 
 pub use super::cell_step::{JobStep, LeaderStep, Observe, RunOf, Update, ValueStep, Write};
-pub use super::guard_step::{Break, Extend, GuardStep, Held, Lost, Remaining};
+pub use super::guard_step::{Break, Extend, Gate, GuardStep, Held, Lost, Remaining};
 use crate::protocol::Options;
 
 /// One step.
@@ -56,6 +56,8 @@ pub enum Step {
     Locked(Locked),
     /// Ends the holds of a lock; `done` is expected.
     Break(Break),
+    /// Writes a key through a gate; `done` is expected.
+    Gate(Gate),
     /// This actor's client asks its store for nothing, and is told how long that took.
     PingStore(String),
     /// The names of the locks, without the case's own prefix.

@@ -72,10 +72,11 @@ impl RedisServer {
         );
     }
 
-    /// Starts a server that knows the user of `docs/reference/redis.md`, for locks of any name.
+    /// Starts a server that knows the user of `docs/reference/redis.md`, for locks of any name, lists and every gate.
     pub fn start_with_rights() -> Self {
         let others = rights().into_iter().filter(|word| !word.starts_with('~'));
-        let words: Vec<_> = ["--user"].into_iter().chain(others).chain(["~*", "+scan"]).collect();
+        let words: Vec<_> =
+            ["--user"].into_iter().chain(others).chain(["~*", "+scan", "+incrby"]).collect();
         Self::start_with(&words)
     }
 

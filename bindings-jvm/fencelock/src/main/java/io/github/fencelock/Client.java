@@ -103,6 +103,11 @@ public final class Client implements AutoCloseable {
         return new Versioned(this, name, Map.of());
     }
 
+    /** Writes of keys on this client's Redis server that refuse stale tokens. */
+    public Gate gate() {
+        return new Gate(this);
+    }
+
     /** The names of the locks the store knows, in order, as {@link #lock} takes them. An empty prefix: all. */
     public List<String> names(String prefix) {
         return listing(prefix).get();

@@ -264,10 +264,26 @@ public final class JavaActor implements Lines.Actor {
             ? lock.tryAcquireAsync(Duration.ofMillis(request.get("wait").getAsLong())) : lock.tryAcquireAsync();
     }
 
+    private void gate(long id, JsonObject request) {
+        String key = request.get("resource").getAsString();
+        long token = request.get("token").getAsLong();
+        if (request.get("write").isJsonPrimitive()) {
+            answer(id, client().gate().deleteAsync(key, token), was -> was);
+            return;
+        }
+        JsonObject write = request.getAsJsonObject("write");
+        if (write.has("set")) {
+            answer(id, client().gate().setAsync(key, token, write.get("set").getAsString()), done -> null);
+        } else {
+            answer(id, client().gate().incrementAsync(key, token, write.get("increment").getAsLong()), sum -> sum);
+        }
+    }
+
     private void onClient(long id, JsonObject request) {
         switch (request.get("op").getAsString()) {
             case "inspect" -> answer(id, lock(request).inspectAsync(), Shown::state);
             case "is_locked" -> answer(id, lock(request).isLockedAsync(), locked -> locked);
+            case "gate" -> gate(id, request);
             case "break_lock" -> {
                 String name = request.get("lock").getAsString();
                 String reason = request.get("reason").getAsString();

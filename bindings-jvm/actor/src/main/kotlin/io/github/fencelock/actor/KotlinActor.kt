@@ -77,6 +77,15 @@ class KotlinActor private constructor(private val lines: Lines) : Lines.Actor {
         }
     }
 
+    private suspend fun gate(request: JsonObject): Any? {
+        val (gate, key, token) = Triple(client.gate(), request["resource"].asString, request["token"].asLong)
+        if (request["write"].isJsonPrimitive) return gate.awaitDelete(key, token)
+        val write = request["write"].asJsonObject
+        if (write.has("increment")) return gate.awaitIncrement(key, token, write["increment"].asLong)
+        gate.awaitSet(key, token, write["set"].asString)
+        return null
+    }
+
     private suspend fun answer(id: Long, request: JsonObject) {
         try {
             lines.answer(id, answer(request))
@@ -119,6 +128,7 @@ class KotlinActor private constructor(private val lines: Lines) : Lines.Actor {
             val (name, reason) = listOf("lock", "reason").map { request[it].asString }
             Shown.holders(client.awaitBreakLock(name, reason, request["token"]?.asLong))
         }
+        "gate" -> gate(request)
         "ping_store" -> client.awaitPing().inWholeMicroseconds / 1000.0
         "names" -> client.awaitNames(request["prefix"].asString)
         "leader" -> Shown.leader(election(request).awaitLeader())
