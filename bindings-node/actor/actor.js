@@ -119,13 +119,13 @@ const operations = {
   observe: async ({ lock: name, options, seen: before }) => {
     for await (const leader of client().election(name, options).observe({ after: seen(before) })) return told(leader);
   },
-  start_job: async ({ id, lock: name, options, period, at }) => {
-    const start = (signal) => client().job(name, period, options).start({ signal, ...(at != null && { at }) });
+  start_job: async ({ id, lock: name, options, period, cron, timezone, at }) => {
+    const start = (signal) => client().job(name, cron ? { cron, timezone } : period, options).start({ signal, ...(at != null && { at }) });
     const { run, skipped } = await cancellable(id, start);
     return run ? keep(run) : { skipped: { reason: skipped.reason } };
   },
   end_job: ({ guard, succeeded }) => (succeeded ? held(guard).succeed() : held(guard).fail()),
-  inspect_job: ({ lock: name, period }) => client().job(name, period).inspect(),
+  inspect_job: ({ lock: name }) => client().job(name, 1000).inspect(),
   read_version: ({ lock: name }) => client().version(name).read(),
   compare_and_set: ({ lock: name, options, expected, value }) =>
     client().version(name, options).compareAndSet(expected, value),

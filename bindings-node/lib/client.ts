@@ -2,7 +2,7 @@ import type { Connection } from './connection.js';
 import { Election } from './election.js';
 import { Events, type EventKind, type EventListener } from './event.js';
 import { Gate } from './gate.js';
-import { Job } from './job.js';
+import { Job, type Cron } from './job.js';
 import { All, Lock, type Form } from './lock.js';
 import { camelCased } from './names.js';
 import type { ClientOptions, LockOptions } from './options.js';
@@ -91,9 +91,18 @@ export class Client implements AsyncDisposable {
     return new Election(this.#connection, name, options);
   }
 
-  /** A scheduled job: at most one run in each `period` (milliseconds, 10 or longer), whoever asks for it. */
-  job(name: string, period: number, options: LockOptions = {}): Job {
-    return new Job(this.#connection, name, period, options);
+  /**
+   * A scheduled job: at most one run in each period (milliseconds, 10 or longer), or for each time of a cron expression, whoever
+   * asks for it.
+   *
+   * @example
+   * ```ts
+   * client.job('import', 3600_000);
+   * client.job('cleanup', { cron: '0 3 * * *', timezone: 'Europe/Berlin' });
+   * ```
+   */
+  job(name: string, schedule: number | Cron, options: LockOptions = {}): Job {
+    return new Job(this.#connection, name, schedule, options);
   }
 
   /** A value that is replaced only if nobody was faster. */

@@ -5,6 +5,14 @@ import type { AcquireOptions } from './lock.js';
 import { camelCased, optionsForCore } from './names.js';
 import type { Info } from './state.js';
 
+/** The times of a job by the calendar. The WebAssembly package has no time zones, and refuses it with the code `unsupported`. */
+export interface Cron {
+  /** A cron expression with five fields, `0 3 * * *` for instance. */
+  readonly cron: string;
+  /** Its time zone by its name in the IANA database, `Europe/Berlin` for instance; UTC by default. */
+  readonly timezone?: string;
+}
+
 /** A job's last run, for people who look. Times are milliseconds since 1970, by the store's clock. */
 export interface JobState {
   /** `S`: it has succeeded, `F`: it has failed, `P`: it is in progress, or died. */
@@ -53,7 +61,7 @@ export type Start =
 /** What a start may be told beside the job's options. */
 export interface StartOptions extends AcquireOptions {
   /**
-   * Names the run by this instant of the scheduler's own, in milliseconds since 1970, instead of the last multiple of the period
+   * Names the run by this instant of the scheduler's own, in milliseconds since 1970, instead of the last one of its schedule
    * by the store's clock. It may lie ahead of that clock by half a period, or a minute.
    */
   at?: number;
@@ -126,16 +134,16 @@ export class Run extends Guard {
 export class Job {
   /** The job's name. */
   readonly name: string;
-  /** Its period, in milliseconds. */
-  readonly period: number;
+  /** Its period, in milliseconds, or its times by the calendar. */
+  readonly schedule: number | Cron;
   readonly #connection: Connection;
   readonly #options: object;
 
   /** @internal */
-  constructor(connection: Connection, name: string, period: number, options: object) {
+  constructor(connection: Connection, name: string, schedule: number | Cron, options: object) {
     this.#connection = connection;
     this.name = name;
-    this.period = period;
+    this.schedule = schedule;
     this.#options = optionsForCore(options);
   }
 
@@ -151,7 +159,8 @@ export class Job {
    */
   async start({ signal, at, ...more }: StartOptions = {}): Promise<Start> {
     const options = { ...this.#options, ...optionsForCore(more) };
-    const start = { op: 'start_job', name: this.name, period: this.period, at: at ?? null, options };
+    const times = typeof this.schedule === 'object' ? this.schedule : { period: this.schedule };
+    const start = { ...times, op: 'start_job', name: this.name, at: at ?? null, options };
     const started = await this.#connection.perform<Granted | { skipped: Skipped }>(start, signal);
     if ('guard' in started) return { run: new Run(this.#connection, started, this.name).begin(), skipped: null };
     return { run: null, skipped: { ...started.skipped, last: shown(started.skipped.last) } };
@@ -173,7 +182,7 @@ export class Job {
 
   /** The last run, as the store remembers it; null if there was none. */
   async inspect(): Promise<JobState | null> {
-    const inspect = { op: 'inspect_job', name: this.name, period: this.period };
+    const inspect = { op: 'inspect_job', name: this.name };
     const state = await this.#connection.perform<JobState | null>(inspect);
     return state && shown(state);
   }

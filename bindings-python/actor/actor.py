@@ -217,8 +217,9 @@ class Actor:
             if another(leader):
                 return seen_at(leader)
 
-    async def do_start_job(self, lock, period, at=None, options=None):
-        job = self.client.job(lock, timedelta(milliseconds=period), **said(options or {}))
+    async def do_start_job(self, lock, period=None, cron=None, timezone=None, at=None, options=None):
+        period = None if period is None else timedelta(milliseconds=period)
+        job = self.client.job(lock, period, cron=cron, timezone=timezone, **said(options or {}))
         run = await self.ask(job, "start", at and at / 1000)
         if not run:
             return {"skipped": {"reason": run.reason}}
@@ -227,8 +228,8 @@ class Actor:
     async def do_end_job(self, guard, succeeded):
         return await self.end(guard, "succeed" if succeeded else "fail")
 
-    async def do_inspect_job(self, lock, period):
-        state = await self.ask(self.client.job(lock, timedelta(milliseconds=period)), "inspect")
+    async def do_inspect_job(self, lock):
+        state = await self.ask(self.client.job(lock, 1), "inspect")
         times = ("instant", "started", "heard")
         facts = ("status", "dead", "token")
         return state and {

@@ -11,7 +11,7 @@ import pytest
 from conftest import at_rest
 
 import fencelock
-from fencelock import LockLostError, LockTimeoutError, NotHeldError, Reason, Released, _native
+from fencelock import InvalidArgumentError, LockLostError, LockTimeoutError, NotHeldError, Reason, Released, _native
 
 
 def test_a_block_holds_the_lock(client, name):
@@ -174,6 +174,14 @@ def test_kinds(client, name):
     again = client.reentrant(name + ":self")
     with again, again:
         pass
+
+
+def test_a_job_has_a_period_or_a_cron_expression(client, name):
+    both = client.job(name, 60, cron="0 3 * * *")
+    for wrong, argument in (both, "cron"), (client.job(name), "period"), (client.job(name, 60, timezone="UTC"), "timezone"):
+        with pytest.raises(InvalidArgumentError) as refused:
+            wrong.start()
+        assert refused.value.fields["argument"] == argument
 
 
 def test_elections_jobs_and_versions(client, name):

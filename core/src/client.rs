@@ -14,7 +14,7 @@ use crate::error::{Code, Error, Result};
 use crate::event::{Event, Events, Observer};
 use crate::fence::Token;
 use crate::identity::Identity;
-use crate::job::Job;
+use crate::job::{Job, Schedule};
 use crate::layer::Resident;
 use crate::lock::Lock;
 use crate::options::{Dialect, Options, Times, check_key, check_name};
@@ -105,9 +105,10 @@ impl Client {
         Versioned::new(self.clone(), name)
     }
 
-    /// A scheduled job: at most one run in each `period` (10 ms or longer), whoever asks for it; see [`Job`].
-    pub fn job(&self, name: &str, period: Duration) -> Job {
-        Job::new(self.clone(), name, period)
+    /// A scheduled job: at most one run in each period (a `Duration` of 10 ms or longer), or for each time of a cron expression,
+    /// whoever asks for it; see [`Job`] and [`Schedule`].
+    pub fn job(&self, name: &str, schedule: impl Into<Schedule>) -> Job {
+        Job::new(self.clone(), name, schedule.into())
     }
 
     /// An election: one leader at a time, the next one in order; see [`Election`].

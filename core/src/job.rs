@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::algorithm::{Begun, Ending, JobRequest, Schedule};
-pub use crate::algorithm::{JobState, Skipped, Status};
+use crate::algorithm::{Begun, Ending, JobRequest};
+pub use crate::algorithm::{JobState, Schedule, Skipped, Status};
 use crate::client::Client;
 use crate::error::{Error, Result};
 use crate::guard::{Claim, Pending};
@@ -17,18 +17,15 @@ use crate::port::{CellKey, Family};
 use crate::released::Released;
 use crate::with_error::WithError;
 
-/// The shortest and longest period.
-const PERIODS: (Duration, Duration) =
-    (Duration::from_millis(10), Duration::from_hours(24 * 366 * 10));
-
 /// A scheduled job, made by [`Client::job`]. Every process of the fleet asks for a run when its own schedule says so; one
 /// of them gets it.
 ///
-/// A run is named by its *scheduled instant*, the last multiple of the period (counted from 1970, UTC) by the store's clock,
-/// so that clocks that disagree mean the same run. A timer that fires a little early, by a tenth of the period and 30 s at
-/// most, means the coming one. A run starts only if its instant is later than that of the last run, that one is over, and
-/// half a period has passed since its start: so a timer that fires once in a period, at any time of it, runs once. A run that
-/// died is not run again, unless `retry_dead` says so: it may have done its work.
+/// A run is named by its *scheduled instant*, the last one of its [`Schedule`] by the store's clock: a multiple of the period
+/// (counted from 1970, UTC), or a time of the cron expression. So clocks that disagree mean the same run. A timer that fires a
+/// little early, by a tenth of the period and 30 s at most, means the coming instant. A run starts only if its instant is later
+/// than that of the last run and that one is over. With a period, half of it must also have passed since the last start: so a
+/// timer that fires once in a period, at any time of it, runs once. A run that died is not run again, unless `retry_dead` says
+/// so: it may have done its work.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -53,7 +50,7 @@ pub struct Job {
     client: Client,
     name: Arc<str>,
     key: CellKey,
-    period: Duration,
+    schedule: Schedule,
     at: Option<Duration>,
     options: Options,
     /// The first mistake made in setting it up.
@@ -61,23 +58,18 @@ pub struct Job {
 }
 
 impl Job {
-    pub(crate) fn new(client: Client, name: &str, period: Duration) -> Self {
+    pub(crate) fn new(client: Client, name: &str, schedule: Schedule) -> Self {
         let options = client.options().clone();
-        let (full, mut mistake) = match full_name(&options.prefix, name) {
+        let (full, mistake) = match full_name(&options.prefix, name) {
             Ok(full) => (full, None),
             Err(mistake) => (name.into(), Some(mistake)),
         };
-        if period < PERIODS.0 || period > PERIODS.1 {
-            let shown = humantime::format_duration(period);
-            let message = format!("a job's period must be between 10 ms and 10 years, not {shown}");
-            mistake.get_or_insert(Error::invalid("period", message));
-        }
         let (key, name) = (CellKey::new(Family::Job, full), name.into());
-        Self { client, name, key, period, at: None, options, mistake }
+        Self { client, name, key, schedule, at: None, options, mistake }
     }
 
-    /// Names the run by this instant of the scheduler's own, as the time since 1970 (UTC), instead of the last multiple of the
-    /// period by the store's clock. One that lies ahead of that clock by more than half a period, and a minute, is refused
+    /// Names the run by this instant of the scheduler's own, as the time since 1970 (UTC), instead of the last one of the
+    /// schedule by the store's clock. One that lies ahead of that clock by more than half a period, and a minute, is refused
     /// (`invalid`).
     pub fn at(mut self, instant: Duration) -> Self {
         self.at = Some(instant);
@@ -185,8 +177,8 @@ impl Job {
         options.check()?;
         let micros = |at: Duration| u64::try_from(at.as_micros()).unwrap_or(u64::MAX);
         Ok(JobRequest {
-            schedule: self.at.map_or(Schedule::Every(self.period), |at| Schedule::At(micros(at))),
-            period: self.period,
+            times: self.schedule.clone().into_times()?,
+            at: self.at.map(micros),
             ttl: options.ttl,
             at_least: options.at_least_for.unwrap_or_default(),
             at_most: options.at_most_for,
@@ -263,7 +255,7 @@ impl fmt::Debug for Job {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Job")
             .field("name", &self.name())
-            .field("period", &self.period)
+            .field("schedule", &self.schedule)
             .field("options", &self.options)
             .finish_non_exhaustive()
     }

@@ -68,7 +68,7 @@ pub use error::{Code, Error, Result};
 pub use event::{Event, EventKind};
 pub use fence::{Gate, Token};
 pub use guard::{Claim, Guard, Pending};
-pub use job::{Job, JobState, Run, RunClaim, Skipped, Status};
+pub use job::{Job, JobState, Run, RunClaim, Schedule, Skipped, Status};
 pub use lock::Lock;
 pub use port::{StoreEntry, Version};
 pub use reason::Reason;

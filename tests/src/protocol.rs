@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fencelock::facade::GateWrite;
+use fencelock::facade::{GateWrite, JobTimes};
 use fencelock::port::Mode;
 use fencelock::{Code, Error};
 use serde::{Deserialize, Serialize};
@@ -189,8 +189,9 @@ pub enum Call {
         /// Its options.
         #[serde(default)]
         options: Options,
-        /// Its period.
-        period: f64,
+        /// Its times.
+        #[serde(flatten)]
+        times: Box<JobTimes>,
         /// The scheduler's own instant.
         #[serde(default)]
         at: Option<f64>,
@@ -206,8 +207,6 @@ pub enum Call {
     InspectJob {
         /// The job.
         lock: String,
-        /// Its period.
-        period: f64,
     },
     /// A value and its version.
     ReadVersion {

@@ -21,7 +21,7 @@ export async function use(signal: AbortSignal): Promise<void> {
     if (seen) break;
   }
   const ran: number | null = await client.job('nightly', 1_000).using((run) => run.instant);
-  const start: Start = await client.job('nightly', 1_000).start();
+  const start: Start = await client.job('nightly', { cron: '0 3 * * *', timezone: 'Europe/Berlin' }).start();
   const { run, skipped } = start;
   const reason: Reason | Date = run ? new Date(run.instant) : skipped.reason;
   console.log(reason);

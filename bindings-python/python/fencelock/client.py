@@ -109,9 +109,19 @@ class AnyClient(Generic[LockT, AllT, ElectionT, JobT, VersionT]):
         operation = {"name": name, "options": in_core_units(options)}
         return self._election_type(self._link, name, operation, ("campaign", "try_campaign"))
 
-    def job(self, name: str, period: Time, **options: Unpack[LockOptions]) -> JobT:
-        """A scheduled job: at most one run in each ``period``, whoever asks for it."""
-        return self._job_type(self._link, name, milliseconds(period), in_core_units(options))
+    def job(
+        self,
+        name: str,
+        period: Time | None = None,
+        *,
+        cron: str | None = None,
+        timezone: str | None = None,
+        **options: Unpack[LockOptions],
+    ) -> JobT:
+        """A scheduled job: at most one run in each ``period``, or for each time of the expression ``cron`` (``"0 3 * * *"``) in
+        ``timezone`` (``"Europe/Berlin"``; UTC by default), whoever asks for it."""
+        times = {"period": None if period is None else milliseconds(period), "cron": cron, "timezone": timezone}
+        return self._job_type(self._link, name, times, in_core_units(options))
 
     def version(self, name: str, **options: Unpack[LockOptions]) -> VersionT:
         """A value by name that is replaced only if nobody was faster."""

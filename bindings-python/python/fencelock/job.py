@@ -102,8 +102,8 @@ class Run(Guard):
 class AnyJob:
     """A job by name."""
 
-    def __init__(self, link: Link, name: str, period: Any, options: dict[str, Any]) -> None:
-        self._link, self._name, self._period, self._options = link, name, period, options
+    def __init__(self, link: Link, name: str, times: dict[str, Any], options: dict[str, Any]) -> None:
+        self._link, self._name, self._times, self._options = link, name, times, options
 
     @property
     def name(self) -> str:
@@ -112,11 +112,11 @@ class AnyJob:
 
     def _begin(self, at: float | None) -> _native.Request:
         instant = None if at is None else at * 1000
-        asked = {"op": "start_job", "name": self._name, "period": self._period, "at": instant}
+        asked = {"op": "start_job", "name": self._name, **self._times, "at": instant}
         return _native.Request(json.dumps({**asked, "options": self._options}))
 
     def _look(self) -> str:
-        return json.dumps({"op": "inspect_job", "name": self._name, "period": self._period})
+        return json.dumps({"op": "inspect_job", "name": self._name})
 
 
 class Job(AnyJob):
@@ -137,9 +137,9 @@ class Job(AnyJob):
 
     def start(self, at: float | None = None) -> Run | Skipped:
         """Starts the run that is due. ``Skipped``, which is false, says why there is none: the last one is in progress, this
-        one was run, or none is due. A run is named by its scheduled instant: the last multiple of the period by the store's
-        clock, or ``at`` (seconds since 1970), the scheduler's own, which may lie ahead of that clock by half a period, or a
-        minute."""
+        one was run, or none is due. A run is named by its scheduled instant: the last multiple of the period, or time of the
+        cron expression, by the store's clock, or ``at`` (seconds since 1970), the scheduler's own, which may lie ahead of that
+        clock by half a period, or a minute."""
         connection = self._link.open()
         granted = connection.perform(self._begin(at))
         try:

@@ -2,8 +2,10 @@
 
 use std::ffi::OsString;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
+use fencelock::Schedule;
 use serde_json::Value;
 use tokio::select;
 
@@ -19,9 +21,9 @@ const WORDS: Words = Words {
 
 const NOTES: &str = "\
 Put this command into the cron of every machine: all machines ask, and one of them runs the command. The scheduled instant
-of a run is the last multiple of --every, counted from 1970 (UTC), by the store's clock. A timer may fire early by a tenth
-of --every, 30 s at most. A run starts only if no run was started for this instant, the last run is over, and half of --every
-has passed since its start. If no run is due, the exit code is 0; -v prints the reason: `running`, `done` or `not_due`, and
+of a run is the last time of --cron, or the last multiple of --every, by the store's clock. A timer may fire early by a tenth
+of the time between two instants, 30 s at most. A run starts only if no run was started for this instant and the last run is
+over; with --every, half of it must also have passed since the last start. If no run is due, the exit code is 0; -v prints the reason: `running`, `done` or `not_due`, and
 which machine runs or ran it.
 
 The environment of the command has the job's name in FENCELOCK_LOCK and the run's fencing token in FENCELOCK_TOKEN. Exit
@@ -34,9 +36,15 @@ pub(crate) struct Job {
     /// Name of the job.
     #[arg(value_name = "NAME")]
     name: String,
-    /// The period, such as `1h` or `1day`.
-    #[arg(long, value_name = "TIME")]
-    every: humantime::Duration,
+    /// The period, such as `1h` or `10min`, counted from 1970 (UTC).
+    #[arg(long, value_name = "TIME", required_unless_present = "cron", conflicts_with = "cron")]
+    every: Option<humantime::Duration>,
+    /// The times as a cron expression, such as `0 3 * * *`.
+    #[arg(long, value_name = "CRON")]
+    cron: Option<String>,
+    /// The time zone of --cron, such as `Europe/Berlin`. Default: UTC.
+    #[arg(long, value_name = "ZONE")]
+    timezone: Option<String>,
     /// A run counts as dead this long after its last renewal. Default: 30s.
     #[arg(long, value_name = "TIME")]
     ttl: Option<String>,
@@ -70,6 +78,17 @@ impl Job {
         finish(async move { self.run().await })
     }
 
+    fn schedule(&self) -> Schedule {
+        let schedule = match (&self.cron, self.every) {
+            (Some(cron), _) => Schedule::cron(cron),
+            (None, every) => Schedule::from(every.map_or(Duration::ZERO, Into::into)),
+        };
+        match &self.timezone {
+            Some(zone) => schedule.timezone(zone),
+            None => schedule,
+        }
+    }
+
     async fn run(&self) -> Result<u8, Failure> {
         let text = |flag: &Option<String>| flag.as_deref().map(Value::from);
         let flags = [
@@ -82,7 +101,7 @@ impl Job {
         let wishes = Wishes::of(&self.options, flags)?;
         self.store.has_to_be_named()?;
         session(&self.name, &self.store, &self.command, &wishes, async |client, signals| {
-            let job = client.job(&self.name, *self.every);
+            let job = client.job(&self.name, self.schedule());
             let (job, terms) = wishes.apply(client, job, fencelock::Job::option)?;
             let lease = terms.at_most_for.map_or(terms.ttl, |most| most.min(terms.ttl));
             let run = select! { biased;

@@ -80,6 +80,19 @@ fn it_says_why_the_command_is_not_run() {
 }
 
 #[test]
+fn a_command_runs_once_for_each_time_of_a_cron_expression() {
+    let scene = Scene::new();
+    let run = |zone| {
+        let cron = ["--cron", "0 0 29 2 *", "--timezone", zone, "-v"];
+        scene.run(&[&["job", "it"][..], &cron, &["--", "echo", "ran"]].concat())
+    };
+    assert_eq!(run("Europe/Berlin").out, "ran\n");
+    let done = run("Europe/Berlin");
+    assert!(done.err.contains("not run, done: "), "{}", done.err);
+    assert_eq!(run("America/New_York").out, "ran\n", "midnight comes later there");
+}
+
+#[test]
 fn a_command_that_takes_too_long_is_ended() {
     let scene = Scene::new();
     let limits = ["--ttl", "3s", "--at-most-for", "2s"];
@@ -99,4 +112,8 @@ fn wrong_words_are_refused() {
     assert_eq!(code(&["--every", "soon"]), Some(64));
     assert_eq!(code(&["--every", "1ms"]), Some(78));
     assert_eq!(code(&["--every", "1h", "-o", "retry_death=true"]), Some(78));
+    assert_eq!(code(&["--cron", "0 3 * * *", "--every", "1h"]), Some(64));
+    assert_eq!(code(&["--timezone", "UTC", "--every", "1h"]), Some(78));
+    assert_eq!(code(&["--cron", "0 25 * * *"]), Some(78));
+    assert_eq!(code(&["--cron", "0 3 * * *", "--timezone", "Europe/Belin"]), Some(78));
 }

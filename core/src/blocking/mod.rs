@@ -33,6 +33,7 @@ pub use self::version::Versioned;
 use crate::error::{Code, Error, Result};
 use crate::fence::Token;
 use crate::guard::Claim;
+use crate::job::Schedule;
 use crate::port::{HolderView, LockState};
 use crate::released::Released;
 use crate::runtime::{InlineRuntime, TokioRuntime};
@@ -104,8 +105,8 @@ impl Client {
     }
 
     /// A scheduled job; see [`fencelock::Client::job`](crate::Client::job).
-    pub fn job(&self, name: &str, period: Duration) -> Job {
-        Job { inner: self.inner.job(name, period), runtime: self.runtime.clone() }
+    pub fn job(&self, name: &str, schedule: impl Into<Schedule>) -> Job {
+        Job { inner: self.inner.job(name, schedule), runtime: self.runtime.clone() }
     }
 
     /// An election; see [`fencelock::Client::election`](crate::Client::election).

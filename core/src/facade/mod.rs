@@ -29,6 +29,7 @@ use serde_json::{Map, Value};
 pub use self::environment::Environment;
 pub use self::feed::Feed;
 use self::held::HeldItem;
+pub use self::job::JobTimes;
 pub use self::operation::{Answer, Form, GateWrite, Granted, Operation};
 pub use self::pump::{Completion, Pump, Wake};
 use crate::client::Client;
@@ -234,11 +235,9 @@ impl Facade {
                 self.delete_version(&name, options, expected)
             }
             Op::BackOff { name, options, tries } => self.back_off(&name, options, tries),
-            Op::StartJob { name, period, at, options } => {
-                self.start_job(&name, period, at, options)
-            }
+            Op::StartJob { name, times, at, options } => self.start_job(&name, &times, at, options),
             Op::EndJob { guard, succeeded } => self.end_job(guard, succeeded),
-            Op::InspectJob { name, period } => self.inspect_job(&name, period),
+            Op::InspectJob { name } => self.inspect_job(&name),
             Op::Campaign { name, options } => self.campaign(&name, options),
             Op::TryCampaign { name, options, wait } => self.try_campaign(&name, options, wait),
             Op::Leader { name } => self.leader(&name),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
+use super::job::JobTimes;
 use crate::elect::Seen;
 use crate::error::{Code, Error, Result};
 use crate::port::Mode;
@@ -184,8 +185,9 @@ pub enum Operation {
     StartJob {
         /// The job.
         name: String,
-        /// Its period.
-        period: f64,
+        /// Its times.
+        #[serde(flatten)]
+        times: JobTimes,
         /// The scheduler's own instant, since 1970.
         #[serde(default)]
         at: Option<f64>,
@@ -204,8 +206,6 @@ pub enum Operation {
     InspectJob {
         /// The job.
         name: String,
-        /// Its period.
-        period: f64,
     },
     /// Wait until this candidate leads. Completes with a [`Granted`].
     Campaign {

@@ -5,12 +5,16 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use fencelock::driver::memory::Memory;
-use fencelock::facade::{Completion, Facade, Form, Granted, Operation, Pump, Wake};
+use fencelock::facade::{Completion, Facade, Form, Granted, JobTimes, Operation, Pump, Wake};
 use fencelock::port::RuntimeHandle;
 use fencelock::runtime::TokioRuntime;
 use fencelock::{Client, Code};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+fn every(millis: f64) -> JobTimes {
+    JobTimes { period: Some(millis), ..JobTimes::default() }
+}
 
 struct Host {
     facade: Facade,
@@ -211,7 +215,7 @@ async fn what_is_declined_was_never_asked_for() {
 
     let start = || {
         let (name, options) = ("nightly".into(), serde_json::Map::default());
-        host.facade.perform(Operation::StartJob { name, period: 1e9, at: Some(1e9), options })
+        host.facade.perform(Operation::StartJob { name, times: every(1e9), at: Some(1e9), options })
     };
     let run = start().await.unwrap().granted().unwrap();
     host.facade.decline(run.guard);
@@ -234,8 +238,12 @@ async fn a_run_that_ended_before_its_host_looked_is_handed_to_nobody() {
     let mut options = serde_json::Map::default();
     options.insert("at_most_for".into(), "2s".into());
     let name = "nightly".to_owned();
-    let start =
-        |options| Operation::StartJob { name: name.clone(), period: 1e9, at: Some(1e9), options };
+    let start = |options| Operation::StartJob {
+        name: name.clone(),
+        times: every(1e9),
+        at: Some(1e9),
+        options,
+    };
     host.submit(start(options));
     let woken = tokio::time::timeout(Duration::from_secs(10), host.woken.recv()).await;
     woken.expect("it is answered").unwrap();
@@ -254,6 +262,29 @@ async fn a_run_that_ended_before_its_host_looked_is_handed_to_nobody() {
     let skipped = json!(host.facade.perform(start(serde_json::Map::default())).await.unwrap());
     assert_eq!(skipped["skipped"]["reason"], "done");
     assert_eq!(skipped["skipped"]["last"]["instant"], 1e9);
+}
+
+#[tokio::test]
+async fn a_job_has_a_period_or_a_cron_expression() {
+    let host = Host::over(&Memory::new()).await;
+    let refused = async |times| {
+        let start = Operation::StartJob {
+            name: "x".into(),
+            times,
+            at: None,
+            options: serde_json::Map::default(),
+        };
+        let error = host.facade.perform(start).await.unwrap_err();
+        assert_eq!(error.code(), Code::Invalid);
+        (error.fields()["argument"].clone(), error.message().to_owned())
+    };
+    let cron = Some("0 3 * * *".to_owned());
+    let (argument, message) = refused(JobTimes { cron, ..every(1e9) }).await;
+    assert!(argument == "cron" && message.contains("both"), "{argument}: {message}");
+    let (argument, message) = refused(JobTimes::default()).await;
+    assert!(argument == "period" && message.contains("`0 3 * * *`"), "{argument}: {message}");
+    let (argument, _) = refused(JobTimes { timezone: Some("UTC".to_owned()), ..every(1e9) }).await;
+    assert_eq!(argument, "timezone");
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fencelock::driver::memory::Memory;
-use fencelock::facade::{Facade, Granted, Operation, Pump};
+use fencelock::facade::{Facade, Granted, JobTimes, Operation, Pump};
 use fencelock::runtime::TokioRuntime;
 use fencelock::{Client, Status};
 use serde::Deserialize;
@@ -54,7 +54,7 @@ async fn a_run_whose_end_nobody_stays_for_has_ended_as_was_said() {
         let host = Host::new().await;
         let start = Operation::StartJob {
             name: "nightly".into(),
-            period: HOUR.as_secs_f64() * 1000.0,
+            times: JobTimes { period: Some(3_600_000.0), ..JobTimes::default() },
             at: None,
             options: Map::default(),
         };

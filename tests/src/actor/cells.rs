@@ -19,10 +19,10 @@ pub(super) fn operation(call: Call) -> Result<Operation> {
             let seen = serde_json::from_value(seen).map_err(|error| unreadable(&error))?;
             Operation::Observe { name, options, seen: Some(seen) }
         }
-        Call::StartJob { lock: name, options, period, at } => {
-            Operation::StartJob { name, period, at, options }
+        Call::StartJob { lock: name, options, times, at } => {
+            Operation::StartJob { name, times: *times, at, options }
         }
-        Call::InspectJob { lock: name, period } => Operation::InspectJob { name, period },
+        Call::InspectJob { lock: name } => Operation::InspectJob { name },
         Call::ReadVersion { lock: name } => {
             Operation::ReadVersion { name, options: Options::new() }
         }

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use fencelock::Code;
 use serde_json::Value;
 
+use super::cell_step::RunOf;
 use super::check;
 use super::engine::{HANG, Run, locked, millis};
 use super::scope::{Entry, Fate, Scope};
@@ -36,8 +37,8 @@ impl Run<'_> {
             _ if ask.elect && once => Call::TryCampaign { lock, options },
             _ if ask.elect => Call::Campaign { lock, options },
             _ if ask.job.is_some() => {
-                let (period, at) = ask.job.as_ref().map_or((0.0, None), |job| (job.period, job.at));
-                Call::StartJob { lock, options, period, at }
+                let RunOf { times, at } = ask.job.clone().expect("a run is asked for");
+                Call::StartJob { lock, options, times: times.into(), at }
             }
             _ if !all.is_empty() && once => {
                 Call::TryAll { locks: all, options, wait: ask.patience.map(|wait| wait as f64) }

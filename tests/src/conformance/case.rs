@@ -99,6 +99,9 @@ pub enum Need {
     /// A run, which is not released, can be asked to be.
     #[serde(rename = "run_release")]
     RunRelease,
+    /// Jobs by the calendar.
+    #[serde(rename = "cron")]
+    Cron,
     /// The package itself connects to what a URL names.
     #[serde(rename = "urls")]
     Urls,

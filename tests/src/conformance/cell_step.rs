@@ -1,5 +1,6 @@
 //! The steps of a case about versions, jobs and elections, as they stand in YAML.
 
+use fencelock::facade::JobTimes;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -8,10 +9,10 @@ use crate::protocol::Options;
 
 /// Which run of a job is asked for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct RunOf {
-    /// The period.
-    pub period: f64,
+    /// The times of the job.
+    #[serde(flatten)]
+    pub times: JobTimes,
     /// The scheduler's own instant, in milliseconds since 1970.
     pub at: Option<f64>,
 }

@@ -9,9 +9,6 @@ use super::scope::Scope;
 use super::step::{Expect, JobStep, Observe, Step, Update, ValueStep, Write};
 use crate::protocol::{Call, Options};
 
-/// A job's period matters to nobody who only looks.
-const ANY_PERIOD: f64 = 1000.0;
-
 impl Run<'_> {
     pub(super) async fn on_cells(&self, scope: &mut Scope, step: &Step) -> Result<(), String> {
         match step {
@@ -39,7 +36,7 @@ impl Run<'_> {
         let token = step.is.as_ref().map(|run| scope.grant(run)).transpose()?;
         let end = self.clock.now() + millis(step.within.map_or(0, |within| within + self.slack));
         loop {
-            let call = Call::InspectJob { lock: lock.clone(), period: ANY_PERIOD };
+            let call = Call::InspectJob { lock: lock.clone() };
             let seen = self.ask_now(&step.by, call).await?;
             let status = if seen.is_null() { &json!("none") } else { &seen["status"] };
             let fits = step.status.as_ref().is_none_or(|expected| status == expected)

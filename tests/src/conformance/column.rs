@@ -210,6 +210,9 @@ impl Column {
             Need::Urls if door.is_some_and(Door::is_hosted) => {
                 Some("a client of the host's connects, by its own means")
             }
+            Need::Cron if door.is_some_and(Door::is_hosted) => {
+                Some("the package has no time zones")
+            }
             Need::Untyped if door.is_some() => {
                 Some("the language's interface has no way to say it")
             }

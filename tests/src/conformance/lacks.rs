@@ -71,6 +71,7 @@ impl Backend {
                 | Need::Abort
                 | Need::Untyped
                 | Need::RunRelease
+                | Need::Cron
                 | Need::Urls
                 | Need::UrlOptions
                 | Need::OwnLeases

@@ -5,6 +5,8 @@
 //! order. So a run that is marked as in progress, and whose token no holder of the lock has, is dead. Each change of the
 //! cell expects the version that the run made, so a run that was overtaken changes nothing.
 
+#[cfg(feature = "cron")]
+mod calendar;
 mod keeper;
 mod last;
 mod record;
@@ -36,7 +38,8 @@ use self::record::Record;
 pub use self::record::{JobState, Status};
 use self::runs::InProgress;
 pub(crate) use self::runs::Runs;
-pub(crate) use self::schedule::Schedule;
+pub use self::schedule::Schedule;
+pub(crate) use self::schedule::{Due, Times};
 pub use self::skipped::Skipped;
 
 /// The record of a job that is not run any more is forgotten after this long, or ten periods.
@@ -45,8 +48,9 @@ const MEMORY: Duration = Duration::from_hours(30 * 24);
 /// What a start asks for.
 #[derive(Clone, Debug)]
 pub(crate) struct JobRequest {
-    pub schedule: Schedule,
-    pub period: Duration,
+    pub times: Times,
+    /// The instant that the scheduler names, in µs since 1970.
+    pub at: Option<u64>,
     pub ttl: Duration,
     pub at_least: Duration,
     pub at_most: Option<Duration>,
@@ -58,6 +62,17 @@ pub(crate) struct JobRequest {
 }
 
 impl JobRequest {
+    /// The run that is due when the store's clock shows `clock`.
+    fn due(&self, clock: u64) -> Result<Due> {
+        let due = self.times.due(clock)?;
+        self.at.map_or(Ok(due), |at| due.named(at, clock))
+    }
+
+    /// The earliest time at which a later instant than this is due; `None` if only the scheduler knows.
+    fn after(&self, instant: u64) -> Option<u64> {
+        if self.at.is_none() { self.times.after(instant) } else { None }
+    }
+
     /// The first lease of a run.
     fn lease(&self) -> Duration {
         self.at_most.map_or(self.ttl, |most| most.min(self.ttl))
@@ -130,11 +145,11 @@ impl Unheard {
     }
 }
 
-/// The instant that is due after the last run, or why none is.
-fn due(look: &Look, last: Option<&Record>, request: &JobRequest) -> Result<Result<u64, Skipped>> {
-    let instant = request.schedule.instant(look.clock, request.period)?;
-    let skipped = last.and_then(|last| last.keeps_from(instant, look.clock, request));
-    Ok(skipped.map_or(Ok(instant), Err))
+/// The run that is due after the last one, or why none is.
+fn due(look: &Look, last: Option<&Record>, request: &JobRequest) -> Result<Result<Due, Skipped>> {
+    let due = request.due(look.clock)?;
+    let skipped = last.and_then(|last| last.keeps_from(&due, look.clock, request));
+    Ok(skipped.map_or(Ok(due), Err))
 }
 
 impl Core {
@@ -255,17 +270,17 @@ impl Core {
         // While it has the lock, no other run has it.
         while hold.is_held() {
             let last = Record::of(&look, key)?;
-            let instant = match due(&look, last.as_ref(), request)? {
-                Ok(instant) => instant,
+            let due = match due(&look, last.as_ref(), request)? {
+                Ok(due) => due,
                 Err(skipped) => return Ok(Marked::Skipped(skipped)),
             };
-            let record = Record::begun(instant, hold.token, request);
+            let record = Record::begun(due.instant, hold.token, request);
             let change = Change {
                 key: key.clone(),
                 expected: look.version(),
                 writer: OwnerId::draw(&*self.runtime),
                 value: Some(record.text()?),
-                keep: Some(keep(request.period)),
+                keep: Some(keep(due.period)),
             };
             let swap = self.swap(&change, hold.deadline()).await;
             let (version, since) = match swap.map_err(|failure| failure.error)? {

@@ -6,9 +6,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::schedule::furthest;
 use super::skipped::Skipped;
-use super::{JobRequest, micros};
+use super::{Due, JobRequest, micros};
 use crate::error::{Code, Error, Result};
 use crate::fence::Token;
 use crate::port::{CellKey, Look};
@@ -119,11 +118,11 @@ impl Record {
         Self { status, ..self.clone() }
     }
 
-    /// The reason the run of `instant` may not start after this one; `None` if it may. What lies far ahead of the clock was written
+    /// The reason the run that is due may not start after this one; `None` if it may. What lies far ahead of the clock was written
     /// by a clock that was wrong, and keeps nothing from running.
     pub(super) fn keeps_from(
         &self,
-        instant: u64,
+        due: &Due,
         clock: u64,
         request: &JobRequest,
     ) -> Option<Skipped> {
@@ -131,14 +130,15 @@ impl Record {
             let ends = clock.saturating_add(micros(left));
             return Some(self.skips(Reason::Running, clock, Some(ends)));
         }
-        let far = furthest(clock, request.period);
+        let far = due.furthest(clock);
         let right = |at: &u64| *at <= far;
         let started = self.started.filter(right);
         // What died may have done its work: only who asked for that runs it again.
+        let instant = due.instant;
         let again =
             instant == self.instant && self.status == Status::InProgress && request.retry_dead;
-        let half = if again { 0 } else { micros(request.period / 2) };
-        let rests = started.map(|started| started.saturating_add(self.at_least.max(half)));
+        let rest = if again { 0 } else { micros(due.rest) };
+        let rests = started.map(|started| started.saturating_add(self.at_least.max(rest)));
         let rests = rests.filter(|end| clock < *end);
         let run = Some(self.instant).filter(|run| right(run) && *run >= instant && !again);
         match (run, rests) {
@@ -146,8 +146,8 @@ impl Record {
             (None, rests) => Some(self.skips(Reason::NotDue, clock, rests)),
             (Some(run), rests) => {
                 let reason = if run == instant { Reason::Done } else { Reason::NotDue };
-                let due = request.schedule.after(run).map(|due| due.max(rests.unwrap_or(0)));
-                Some(self.skips(reason, clock, due))
+                let next = request.after(run).map(|next| next.max(rests.unwrap_or(0)));
+                Some(self.skips(reason, clock, next))
             }
         }
     }

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::super::core::Core;
 use super::super::hold::Request;
-use super::super::job::{JobRequest, Schedule};
+use super::super::job::{JobRequest, Times};
 use super::super::{Local, Wait};
 use super::{Still, assert_free, check_pct, check_random, core, lock_id, release};
 use crate::driver::memory::Memory;
@@ -133,8 +133,8 @@ fn runs() {
         let (client, job) = (closes.clone(), key.clone());
         let starts = thread::spawn(move || {
             let request = JobRequest {
-                schedule: Schedule::At(1_000_000),
-                period: PATIENCE,
+                times: Times::Every(PATIENCE),
+                at: Some(1_000_000),
                 ttl: Duration::from_secs(30),
                 at_least: Duration::ZERO,
                 at_most: None,

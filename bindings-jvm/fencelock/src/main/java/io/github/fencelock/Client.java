@@ -95,7 +95,19 @@ public final class Client implements AutoCloseable {
 
     /** A scheduled job: at most one run in each {@code period} (10 ms or longer), whoever asks for it. */
     public Job job(String name, Duration period) {
-        return new Job(this, name, period, null, Map.of());
+        return new Job(this, name, Map.of("period", period), null, Map.of());
+    }
+
+    /**
+     * A scheduled job: at most one run for each time of a cron expression in a time zone, whoever asks for it.
+     *
+     * <pre>{@code client.job("cleanup", "0 3 * * *", "Europe/Berlin")}</pre>
+     *
+     * @param cron five fields, as in a crontab: minute, hour, day of month, month and day of week
+     * @param timezone a name of the IANA database, {@code UTC} for instance
+     */
+    public Job job(String name, String cron, String timezone) {
+        return new Job(this, name, Map.of("cron", cron, "timezone", timezone), null, Map.of());
     }
 
     /** A value by name that is replaced only if nobody was faster. */

@@ -13,9 +13,10 @@ import java.util.function.Function;
  * A scheduled job, made by {@link Client#job}. Every process of the fleet asks for a run when its own schedule says so; one
  * of them gets it.
  *
- * <p>A run is named by its <em>scheduled instant</em>, the last multiple of the period (counted from 1970, UTC) by the store's
- * clock; a timer may fire early by a tenth of the period, 30 s at most. It starts only if its instant is later than that of the
- * last run, that one is over, and half a period has passed since its start. A run that died is not run again, unless
+ * <p>A run is named by its <em>scheduled instant</em>, the last multiple of the period (counted from 1970, UTC) or time of the
+ * cron expression by the store's clock; a timer may fire early by a tenth of the period, 30 s at most. It starts only if its
+ * instant is later than that of the last run and that one is over; with a period, half of it must also have passed since the last
+ * start. A run that died is not run again, unless
  * {@code retryDead} says so: it may have done its work.
  *
  * <pre>{@code
@@ -31,29 +32,29 @@ import java.util.function.Function;
 public final class Job implements LockOptions<Job> {
     private final Client client;
     private final String name;
-    private final Duration period;
+    private final Map<String, Object> times;
     private final Instant at;
     private final Map<String, Object> options;
 
-    Job(Client client, String name, Duration period, Instant at, Map<String, Object> options) {
+    Job(Client client, String name, Map<String, Object> times, Instant at, Map<String, Object> options) {
         this.client = client;
         this.name = name;
-        this.period = period;
+        this.times = times;
         this.at = at;
         this.options = options;
     }
 
     @Override
     public Job option(String name, Object value) {
-        return new Job(client, this.name, period, at, Options.with(options, name, value));
+        return new Job(client, this.name, times, at, Options.with(options, name, value));
     }
 
     /**
-     * Names the run by this instant of the scheduler's own, instead of the last multiple of the period by the store's clock. It
+     * Names the run by this instant of the scheduler's own, instead of the last one of its schedule by the store's clock. It
      * may lie ahead of that clock by half a period, or a minute.
      */
     public Job at(Instant instant) {
-        return new Job(client, name, period, instant, options);
+        return new Job(client, name, times, instant, options);
     }
 
     /** The name. */
@@ -77,10 +78,9 @@ public final class Job implements LockOptions<Job> {
     }
 
     private Request<Start> starting() {
-        Map<String, Object> operation = new LinkedHashMap<>();
+        Map<String, Object> operation = new LinkedHashMap<>(times);
         operation.put("op", "start_job");
         operation.put("name", name);
-        operation.put("period", period);
         operation.put("at", at == null ? null : Duration.between(Instant.EPOCH, at));
         operation.put("options", options);
         Function<Object, Start> understood = answer -> {
@@ -155,6 +155,6 @@ public final class Job implements LockOptions<Job> {
     }
 
     private Request<Optional<JobState>> inspection() {
-        return Request.of(client, Map.of("op", "inspect_job", "name", name, "period", period), JobState::of);
+        return Request.of(client, Map.of("op", "inspect_job", "name", name), JobState::of);
     }
 }

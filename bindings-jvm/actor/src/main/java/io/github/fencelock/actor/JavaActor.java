@@ -148,8 +148,11 @@ public final class JavaActor implements Lines.Actor {
     }
 
     private Job job(JsonObject request) {
-        Duration period = millis(request.get("period").getAsDouble());
-        Job job = with(client().job(request.get("lock").getAsString(), period), request);
+        String name = request.get("lock").getAsString();
+        Duration period = request.has("period") ? millis(request.get("period").getAsDouble()) : Duration.ofSeconds(1);
+        Job job = with(request.has("cron")
+            ? client().job(name, request.get("cron").getAsString(), request.get("timezone").getAsString())
+            : client().job(name, period), request);
         boolean timed = request.has("at") && !request.get("at").isJsonNull();
         return timed ? job.at(Instant.EPOCH.plus(millis(request.get("at").getAsDouble()))) : job;
     }

@@ -23,6 +23,7 @@ import kotlin.coroutines.CoroutineContext
 import kotlin.system.exitProcess
 import kotlin.time.Duration
 import kotlin.time.Duration.Companion.milliseconds
+import kotlin.time.Duration.Companion.seconds
 import kotlin.time.toJavaDuration
 import kotlinx.coroutines.CoroutineDispatcher
 import kotlinx.coroutines.CoroutineScope
@@ -220,7 +221,10 @@ class KotlinActor private constructor(private val lines: Lines) : Lines.Actor {
     private fun version(request: JsonObject): Versioned = with(client.version(request["lock"].asString), request)
 
     private fun job(request: JsonObject): Job {
-        val job = with(client.job(request["lock"].asString, request["period"].asDouble.milliseconds), request)
+        val name = request["lock"].asString
+        val period = request["period"]?.asDouble?.milliseconds ?: 1.seconds
+        val cron = request["cron"]?.asString
+        val job = with(if (cron != null) client.job(name, cron, request["timezone"].asString) else client.job(name, period), request)
         val at: Duration = request["at"]?.takeUnless { it.isJsonNull }?.asDouble?.milliseconds ?: return job
         return job.at(Instant.EPOCH + at.toJavaDuration())
     }
