@@ -3,6 +3,7 @@ import { Connection } from './connection.js';
 import { here } from './environment.js';
 import { FencelockError } from './error.js';
 import { ended, opened } from './leaving.js';
+import { load } from './native.js';
 import { objectOf, optionsForCore } from './names.js';
 import type { ClientOptions } from './options.js';
 import { appName } from './platform.js';
@@ -13,13 +14,18 @@ import { Wire } from './wire.js';
 export interface ConnectOptions extends ClientOptions {
   /** What people who inspect see as the application; the script's or the page's name by default. */
   app?: string;
+  /**
+   * The compiled core, the file `fencelock-wasm/core.wasm`: a `WebAssembly.Module`, its bytes, a response or an address. By default
+   * it is the file beside the package's own. The first client's counts.
+   */
+  module?: object | string;
 }
 
 /**
  * Connects to a Redis server by a {@link Transport}, or to `memory:`, which is this module's own.
  *
  * @throws {FencelockError} with code `invalid` for a URL or option that is not acceptable, `unavailable` if the store cannot
- * be reached, `auth` if it refuses the credentials
+ * be reached, `auth` if it refuses the credentials, `unsupported` if the compiled core cannot be loaded
  *
  * @example
  * ```ts
@@ -27,7 +33,8 @@ export interface ConnectOptions extends ClientOptions {
  * ```
  */
 export async function connect(store: string | Transport, options: ConnectOptions = {}): Promise<Client> {
-  const { app = appName(), ...rest } = objectOf(options);
+  const { app = appName(), module, ...rest } = objectOf(options);
+  await load(await module);
   const text = JSON.stringify(optionsForCore(rest));
   const guarded = (call: () => void): void => here().look((door) => door.guarded(call), undefined);
   const [url, wire] = typeof store === 'string' ? [store, undefined] : ['', wired(store, guarded)];

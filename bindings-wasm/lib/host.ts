@@ -1,3 +1,4 @@
+import { builtin } from './builtin.js';
 import { unheld, type Timer } from './timer.js';
 
 /** By how many milliseconds the clocks may differ between two looks for other reasons than sleep. */
@@ -68,7 +69,7 @@ export class Host {
 
   /** The machine's name; in a browser that of where the page came from. */
   machine(): string {
-    return globalThis.process?.getBuiltinModule?.('node:os').hostname() ?? globalThis.location?.host ?? '';
+    return builtin?.('node:os').hostname() ?? globalThis.location?.host ?? '';
   }
 
   /** The number of the process, 0 where there is none. */

@@ -1,12 +1,41 @@
+import { builtin } from './builtin.js';
 import init, { Door as Core, lostBeforeRelease, options, turn } from './core.js';
+import { FencelockError } from './error.js';
 import { Host } from './host.js';
 import { hold } from './pulse.js';
 import type { Wire } from './wire.js';
 
-/** Where the module lies: a file to a server, an address to a browser. */
-const module = new URL('./core_bg.wasm', import.meta.url);
-const files = globalThis.process?.getBuiltinModule?.('node:fs');
-await init({ module_or_path: files && module.protocol === 'file:' ? files.readFileSync(module) : module });
+/** The compiled core: a `WebAssembly.Module`, its bytes, a `Response` or an address. Not every program has those types. */
+type Module = object | string;
+
+let given: Module | undefined;
+let loaded: Promise<unknown> | undefined;
+
+/** Has the core loaded from this, unless a client names something else. */
+export function provide(module: Module): void {
+  given = module;
+}
+
+/** The file beside this one: bytes to a server, an address to a browser. */
+function beside(): Module {
+  const place = new URL('./core_bg.wasm', import.meta.url);
+  const files = builtin?.('node:fs');
+  return files && place.protocol === 'file:' ? files.readFileSync(place) : place;
+}
+
+/** Loads the core, once for all clients. Nothing else may be asked before. */
+export async function load(module: Module | undefined): Promise<void> {
+  loaded ??= (async () => init({ module_or_path: (module ?? given ?? beside()) as WebAssembly.Module }))();
+  try {
+    await loaded;
+  } catch (cause) {
+    loaded = undefined;
+    const message =
+      `the file core_bg.wasm of fencelock-wasm could not be loaded: ${String(cause)}. Where a bundler leaves it behind, or code may ` +
+      'not be compiled, pass it: `connect(store, { module })`, with what `fencelock-wasm/core.wasm` resolves to';
+    throw new FencelockError({ code: 'unsupported', message, retryable: false, fields: { argument: 'module' } }, { cause });
+  }
+}
 
 export { lostBeforeRelease, options };
 
@@ -17,6 +46,8 @@ export { lostBeforeRelease, options };
 export class Door {
   readonly #core: Core;
   readonly #wake: () => void;
+  /** What is said of a guard when the core is broken. */
+  readonly #lost = lostBeforeRelease();
   #defect: unknown;
 
   constructor(wake: () => void) {
@@ -88,7 +119,7 @@ export class Door {
   }
 
   check(client: number, guard: number): string | undefined {
-    return this.#tell(() => this.#core.check(client, guard), lostText);
+    return this.#tell(() => this.#core.check(client, guard), this.#lost);
   }
 
   dropGuard(client: number, guard: number): void {
@@ -139,5 +170,3 @@ export class Door {
 
 /** Opens one. */
 export const open = (wake: () => void): Door => new Door(wake);
-
-const lostText = lostBeforeRelease();

@@ -1,3 +1,4 @@
+import { builtin } from './builtin.js';
 import { connecting } from './pulse.js';
 
 /** A request, as `fetch` takes it. */
@@ -16,18 +17,16 @@ export interface Answer {
   readonly body: ReadableStream<Uint8Array> | null;
 }
 
-const modules = globalThis.process?.getBuiltinModule;
-const plain = modules?.('node:http');
 
 /**
  * Posts, and follows no redirect. In Node.js what `fetch` has under way keeps the process alive, also a stream that nobody waits
  * for: there Node's own client does it, over connections that keep nothing alive. Whoever waits does.
  */
 export function post(address: URL, question: Question): Promise<Answer> {
-  return plain ? unheld(address, question) : fetch(address, { method: 'POST', redirect: 'manual', ...question });
+  return builtin ? unheld(builtin, address, question) : fetch(address, { method: 'POST', redirect: 'manual', ...question });
 }
 
-function unheld(address: URL, { body, headers, signal }: Question): Promise<Answer> {
+function unheld(modules: NonNullable<typeof builtin>, address: URL, { body, headers, signal }: Question): Promise<Answer> {
   const { request } = address.protocol === 'https:' ? modules('node:https') : modules('node:http');
   const { Readable } = modules('node:stream');
   return new Promise((resolve, reject) => {
